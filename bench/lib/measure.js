@@ -1,0 +1,93 @@
+// @ts-check
+import { start } from './process.js'
+import { median, percentile, sleep } from './stats.js'
+import { best, naive } from '../servers/index.js'
+
+/** @typedef {import('../servers/index.js').Server} Server */
+/** @typedef {{ transport: 'ws' | 'sse', clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm?: number }} Load */
+/** @typedef {{ rate: number, cpu: number, clientCpu: number, firsts: number[] }} Sample */
+/** @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number }} Row */
+
+export const DELTAS = 500
+
+/**
+ * Puts the same load on each server in turn, round after round, so that a noisy minute hits all of them. Ratios are taken within a
+ * round and their median reported.
+ *
+ * @param {readonly Server[]} servers
+ * @param {Load} load
+ * @param {readonly string[]} [execArgv]
+ * @returns {Promise<Row[]>}
+ */
+export async function measure(servers, load, execArgv = []) {
+  const pairs = []
+  try {
+    for (const server of servers) pairs.push(await pair(server, load, execArgv))
+    /** @type {Map<Server, Sample[]>} */
+    const samples = new Map(servers.map((server) => [server, []]))
+    for (let round = 0; round < load.rounds; round++) {
+      for (const { server, sample } of pairs) {
+        if (server === naive && round >= (load.naiveRounds ?? load.rounds)) continue
+        samples.get(server)?.push(await sample())
+      }
+    }
+    return servers.map((server) => row(server, samples.get(server) ?? [], samples.get(best) ?? []))
+  } finally {
+    await Promise.all(pairs.map(({ stop }) => stop()))
+  }
+}
+
+/**
+ * A server and its clients, connected, checked and warm.
+ *
+ * @param {Server} server
+ * @param {Load} load
+ * @param {readonly string[]} execArgv
+ */
+async function pair(server, load, execArgv) {
+  const remote = await start(server.file, { args: server.args, execArgv: [...execArgv] })
+  const client = await start('load.js')
+  const text = load.ms ? `/count ${DELTAS} ${load.ms}` : `/count ${DELTAS}`
+  const sample = async (responses = load.responses, parallel = load.clients) => {
+    const before = await remote.call('cpu')
+    const { ms, cpu, events, firsts } = await client.call('run', { text, deltas: DELTAS, responses, parallel })
+    // What a server does after its last event (a commit) belongs to the events before.
+    await sleep(50)
+    const used = (await remote.call('cpu')) - before
+    return { rate: (events / ms) * 1000, cpu: used / events, clientCpu: cpu / events, firsts }
+  }
+  const stop = async () => {
+    await client.stop()
+    await remote.stop()
+  }
+  try {
+    const { port } = remote.ready
+    await client.call('open', { port, transport: load.transport, count: Math.min(load.clients, WARM_CLIENTS) })
+    await client.call('check', { text, deltas: DELTAS })
+    await sample(load.warm ?? WARM_RESPONSES)
+    await client.call('open', { port, transport: load.transport, count: load.clients })
+    return { server, sample, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** 100,000 events: what it takes until optimised code runs. */
+const WARM_CLIENTS = 20
+const WARM_RESPONSES = 10
+
+/** @param {Server} server @param {readonly Sample[]} samples @param {readonly Sample[]} control @returns {Row} */
+function row(server, samples, control) {
+  const firsts = samples.flatMap((sample) => sample.firsts)
+  return {
+    server,
+    rate: median(samples.map((sample) => sample.rate)),
+    cpu: median(samples.map((sample) => sample.cpu)),
+    clientCpu: median(samples.map((sample) => sample.clientCpu)),
+    p50: percentile(firsts, 0.5),
+    p99: percentile(firsts, 0.99),
+    rateRatio: median(samples.map((sample, round) => sample.rate / (control[round]?.rate ?? NaN))),
+    cpuRatio: median(samples.map((sample, round) => (control[round]?.cpu ?? NaN) / sample.cpu)),
+  }
+}

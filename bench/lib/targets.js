@@ -1,0 +1,51 @@
+// @ts-check
+import { number } from './table.js'
+
+/** @typedef {import('./measure.js').Row} Row */
+/** @typedef {{ target: string, got: number, need: number, atMost?: boolean, unit?: string, note?: string }} Target */
+
+/** @param {Target} target */
+export const reached = ({ got, need, atMost }) => (atMost ? got <= need : got >= need)
+
+/** @param {Target} target @returns {string[]} */
+export function targetRow(target) {
+  const { got, need, atMost, unit = '', note = '' } = target
+  return [target.target, number(got), `${atMost ? '≤' : '≥'} ${need}${unit && ` ${unit}`}`, reached(target) ? 'reached' : 'MISSED', note]
+}
+
+/**
+ * What the rows of the throughput scenarios are held to.
+ *
+ * @param {ReadonlyMap<string, readonly Row[]>} results
+ * @returns {Target[]}
+ */
+export function throughputTargets(results) {
+  /** @type {Target[]} */
+  const targets = []
+  for (const transport of ['ws', 'sse']) {
+    for (const { name, row } of ours(results, `${transport} burst 50`)) {
+      const note = row.rateRatio >= 1.2 ? 'and the aim of 1.2' : 'aim 1.2'
+      targets.push({ target: `${name}: events/s to best bare`, got: row.rateRatio, need: 0.75, note })
+      targets.push({ target: `${name}: CPU, best bare to ours`, got: row.cpuRatio, need: 0.75 })
+    }
+    for (const clients of [20, 200]) {
+      for (const { name, row } of ours(results, `${transport} paced ${clients}`)) {
+        targets.push({ target: `${name}: CPU, ours to best bare`, got: 1 / row.cpuRatio, need: 1.2, atMost: true })
+      }
+    }
+    const few = ours(results, `${transport} burst 10`)
+    for (const [i, { name, row }] of ours(results, `${transport} burst 2000`).entries()) {
+      const reference = few[i]?.row
+      if (!reference) continue
+      targets.push({ target: `${name}: events/s ratio to that at 10`, got: row.rateRatio / reference.rateRatio, need: 0.8 })
+      targets.push({ target: `${name}: CPU ratio to that at 10`, got: row.cpuRatio / reference.cpuRatio, need: 0.8 })
+    }
+  }
+  return targets
+}
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @param {string} scenario */
+function ours(results, scenario) {
+  const rows = results.get(scenario) ?? []
+  return rows.filter(({ server }) => server.name === 'uamp').map((row) => ({ name: `${scenario}, ${row.server.store}`, row }))
+}

@@ -1,0 +1,107 @@
+// @ts-check
+import { HttpPool } from './lib/http-pool.js'
+import { answer } from './lib/process.js'
+import { SseClient } from './lib/sse-client.js'
+import { message } from './lib/tally.js'
+import { WsClient } from './lib/ws-client.js'
+
+/** How many connections are being opened at a time: a listen queue is finite. */
+const STEP = 100
+
+/** @type {(WsClient | SseClient)[]} */
+let clients = []
+/** @type {HttpPool | undefined} */
+let pool
+const buffer = Buffer.alloc(256 * 1024)
+
+answer({ open, check, run, cancel, close })
+
+/** @param {{ port: number, transport: 'ws' | 'sse', count: number, session?: boolean }} options */
+async function open({ port, transport, count, session = true }) {
+  pool ??= new HttpPool({ port, size: Math.min(count, 64) })
+  const posts = pool
+  const make = () => (transport === 'ws' ? new WsClient({ port, buffer }) : new SseClient({ port, buffer, pool: posts }))
+  while (clients.length < count) {
+    const step = Array.from({ length: Math.min(STEP, count - clients.length) }, make)
+    await Promise.all(step.map((client) => client.open({ session })))
+    clients.push(...step)
+  }
+}
+
+/** Parses every event of one response: the numbers are 1 … n and `seq` has no hole. @param {{ text: string, deltas: number }} options */
+async function check({ text, deltas }) {
+  const [{ tally } = missing(), client = missing()] = [clients[0], clients[0]]
+  tally.check = true
+  const { event } = await client.respond(text)
+  tally.check = false
+  const numbers = tally.seen.map(({ delta }) => delta.text).join('')
+  const expected = Array.from({ length: deltas }, (_, i) => i + 1).join(' ')
+  if (numbers.trim() !== expected) throw new Error(`wrong answer: ${numbers.slice(0, 200)}`)
+  if (tally.seen.some(({ seq }, i) => seq !== tally.seen[0].seq + i)) throw new Error('seq has a hole')
+  if (event.response.output[0].text.trim() !== expected) throw new Error('the output is not what was streamed')
+  return { bytes: JSON.stringify(tally.seen[0]).length, example: tally.seen[0] }
+}
+
+/**
+ * Every client asks for `responses` answers one after the other, `parallel` clients at a time.
+ *
+ * @param {{ text: string, deltas: number, responses: number, parallel?: number }} options
+ */
+async function run({ text, deltas, responses, parallel = clients.length }) {
+  /** @type {number[]} */
+  const firsts = []
+  const queue = clients.values()
+  const worker = async () => {
+    for (const client of queue) {
+      for (let i = 0; i < responses; i++) {
+        await client.respond(text)
+        if (client.tally.deltas !== deltas) throw new Error(`${client.tally.deltas} deltas instead of ${deltas}`)
+        firsts.push(client.tally.firstAt - client.tally.sentAt)
+      }
+    }
+  }
+  const from = process.cpuUsage()
+  const began = performance.now()
+  await Promise.all(Array.from({ length: parallel }, worker))
+  const ms = performance.now() - began
+  const { user, system } = process.cpuUsage(from)
+  return { ms, cpu: user + system, events: clients.length * responses * deltas, firsts }
+}
+
+/** Cancels an endless answer at its 20th delta. @param {{ runs: number }} options */
+async function cancel({ runs }) {
+  const client = /** @type {WsClient} */ (clients[0] ?? missing())
+  const { tally, sessionId } = client
+  /** @type {number[]} */
+  const times = []
+  for (let i = 0; i < runs; i++) {
+    let sentAt = 0
+    tally.reached = () => {
+      sentAt = performance.now()
+      client.send(message('response.cancel', { session_id: sessionId }))
+    }
+    const cancelled = tally.until('response.cancelled')
+    tally.mark = 20
+    tally.begin()
+    client.send(
+      message('input.text', { session_id: sessionId, text: '/count 1000000000' }),
+      message('response.create', { session_id: sessionId }),
+    )
+    await cancelled
+    times.push(performance.now() - sentAt)
+  }
+  tally.mark = -1
+  return times
+}
+
+function close() {
+  for (const client of clients) client.close()
+  clients = []
+  pool?.close()
+  pool = undefined
+}
+
+/** @returns {never} */
+function missing() {
+  throw new Error('no client is open')
+}

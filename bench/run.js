@@ -1,0 +1,104 @@
+// @ts-check
+import { existsSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { measure } from './lib/measure.js'
+import { number, table, thousands } from './lib/table.js'
+import { targetRow, throughputTargets } from './lib/targets.js'
+import { cancel } from './scenarios/cancel.js'
+import { memory } from './scenarios/memory.js'
+import { installedSize } from './scenarios/size.js'
+import { startUp } from './scenarios/start.js'
+import { throughput } from './scenarios/throughput.js'
+import { best, inMemory, naive, sqlite } from './servers/index.js'
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    'cpu-prof': { type: 'string' },
+  },
+})
+const { quick, only } = values
+const execArgv = values['cpu-prof'] ? ['--cpu-prof', `--cpu-prof-dir=${values['cpu-prof']}`] : []
+const built = existsSync(new URL('../dist/compose/index.js', import.meta.url))
+const say = (/** @type {string} */ text) => process.stdout.write(`${text}\n`)
+const tell = (/** @type {string} */ text) => process.stderr.write(`${text}\n`)
+const kilobytes = (/** @type {number} */ bytes) => `${(bytes / 1000).toFixed(1)} kB`
+
+if (!built) tell('dist/ is not built: the controls only. Run `npm run build` first.')
+const servers = built ? [naive, best, sqlite, inMemory] : [naive, best]
+const began = performance.now()
+
+/** @type {Map<string, import('./lib/measure.js').Row[]>} */
+const results = new Map()
+/** @type {string[]} */
+const notes = []
+/** @type {import('./lib/targets.js').Target[]} */
+const targets = []
+
+for (const scenario of throughput({ quick })) {
+  await attempt(scenario.name, async () => {
+    results.set(scenario.name, await measure(servers, scenario, execArgv))
+  })
+}
+targets.push(...throughputTargets(results))
+if (built) {
+  await attempt('memory', async () => {
+    const sessions = quick ? 500 : 5000
+    const { socket, session, beyond } = await memory({ sessions })
+    notes.push(
+      `memory per idle connection at ${sessions}: bare socket ${kilobytes(socket.rss)} (heap ${kilobytes(socket.heap)}), ` +
+        `session after a response ${kilobytes(session.rss)} (heap ${kilobytes(session.heap)})`,
+    )
+    targets.push({ target: 'idle session beyond its socket', got: beyond.rss / 1000, need: 10, atMost: true, unit: 'kB' })
+  })
+  await attempt('cancel', async () => {
+    const { p50, p99 } = await cancel({ runs: quick ? 20 : 200 })
+    notes.push(`cancel of an endless answer: p50 ${number(p50)} ms, p99 ${number(p99)} ms`)
+    targets.push({ target: 'cancel, p99', got: p99, need: 100, atMost: true, unit: 'ms' })
+  })
+  await attempt('start', async () => {
+    const { ready, answer } = await startUp({ runs: quick ? 1 : 10 })
+    notes.push(`start: ready after ${number(ready, 0)} ms, first answer after ${number(answer, 0)} ms`)
+    targets.push({ target: 'ready after process start', got: ready, need: 400, atMost: true, unit: 'ms' })
+  })
+}
+await attempt('size', async () => {
+  const { megabytes, packages } = await installedSize()
+  notes.push(`production dependencies: ${number(megabytes, 1)} MB in ${packages} packages`)
+  targets.push({ target: 'production dependencies', got: megabytes, need: 60, atMost: true, unit: 'MB' })
+})
+
+say(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown CPU'}${quick ? ', quick: too short to compare' : ''}\n`)
+const rows = [...results].flatMap(([name, list]) =>
+  list.map((row) => [
+    name,
+    row.server.name,
+    row.server.store,
+    thousands(row.rate),
+    number(row.rateRatio),
+    number(row.cpu),
+    number(row.cpuRatio),
+    `${number(row.p50, 1)} / ${number(row.p99, 1)}`,
+    number(row.clientCpu),
+  ]),
+)
+const head = ['scenario', 'server', 'store', 'events/s', 'ratio', 'CPU µs/event', 'CPU ratio', 'first delta p50/p99 ms', 'client µs/event']
+if (rows.length) say(`${table(head, rows)}\n`)
+if (notes.length) say(`${notes.map((note) => `- ${note}`).join('\n')}\n`)
+if (targets.length) say(table(['target', 'got', 'need', 'verdict', ''], targets.map(targetRow), 1))
+say(`\n${number((performance.now() - began) / 1000, 0)} s`)
+
+/** One scenario that breaks does not cost the results of the others. @param {string} name @param {() => Promise<void>} run */
+async function attempt(name, run) {
+  if (only && name !== only && !name.startsWith(`${only} `)) return
+  tell(`${name} …`)
+  try {
+    await run()
+  } catch (error) {
+    process.exitCode = 1
+    notes.push(`${name} FAILED: ${error instanceof Error ? error.message.split('\n')[0] : error}`)
+    tell(String(error instanceof Error ? error.stack : error))
+  }
+}

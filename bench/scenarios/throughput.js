@@ -1,0 +1,26 @@
+// @ts-check
+
+/** @typedef {import('../lib/measure.js').Load & { name: string }} Scenario */
+
+/**
+ * Responses of 500 deltas: `burst` from a generator that never waits, `paced` from one that yields every millisecond.
+ *
+ * @param {{ quick: boolean }} options
+ * @returns {Scenario[]}
+ */
+export function throughput({ quick }) {
+  return /** @type {const} */ (['ws', 'sse']).flatMap((transport) =>
+    quick
+      ? [
+          { name: `${transport} burst 50`, transport, clients: 50, responses: 2, ms: 0, rounds: 1, warm: 2 },
+          { name: `${transport} paced 20`, transport, clients: 20, responses: 1, ms: 1, rounds: 1, warm: 1 },
+        ]
+      : [
+          { name: `${transport} burst 10`, transport, clients: 10, responses: 40, ms: 0, rounds: 5 },
+          { name: `${transport} burst 50`, transport, clients: 50, responses: 8, ms: 0, rounds: 5 },
+          { name: `${transport} burst 2000`, transport, clients: 2000, responses: 1, ms: 0, rounds: 3, naiveRounds: 1 },
+          { name: `${transport} paced 20`, transport, clients: 20, responses: 2, ms: 1, rounds: 3, warm: 1 },
+          { name: `${transport} paced 200`, transport, clients: 200, responses: 1, ms: 1, rounds: 3, warm: 1 },
+        ],
+  )
+}

@@ -1,0 +1,47 @@
+// @ts-check
+import { createServer } from 'node:http'
+import { WebSocketServer } from 'ws'
+import { answer } from '../lib/process.js'
+import { BareSession } from './bare-session.js'
+import { best, naive } from './bare-writers.js'
+
+/**
+ * A server of the same events without us: `naive` writes each event as it comes, `best` joins what one tick makes. Sockets and
+ * streams, nothing else: no limits, no store, no resume.
+ */
+const writers = process.argv[2] === 'best' ? best : naive
+/** @type {Map<string, BareSession>} */
+const sessions = new Map()
+
+const server = createServer((request, response) => {
+  const session = sessions.get(String(request.headers['x-session-id']))
+  if (request.method === 'GET' && session) {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }).flushHeaders()
+    session.emit = writers.sse(response)
+    return
+  }
+  let body = ''
+  request.setEncoding('utf8')
+  request.on('data', (chunk) => (body += chunk))
+  request.on('end', () => {
+    const event = JSON.parse(body)
+    const target = session ?? new BareSession(() => {})
+    if (!session) sessions.set(target.id, target)
+    target.receive(event)
+    const reply = JSON.stringify({ session_id: target.id })
+    response.writeHead(session ? 202 : 200, {
+      'content-type': 'application/json',
+      'x-session-id': target.id,
+      'content-length': reply.length,
+    })
+    response.end(reply)
+  })
+})
+new WebSocketServer({ server, path: '/uamp' }).on('connection', (ws, request) => {
+  const session = new BareSession(writers.ws(ws, request.socket))
+  ws.on('message', (data) => session.receive(JSON.parse(data.toString())))
+})
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  answer({}, { ready: { port } })
+})

@@ -1,0 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { demo } from '../../dist/agents/demo/index.js'
+import { serve } from '../../dist/compose/index.js'
+import { answer } from '../lib/process.js'
+
+const folder = process.argv[2] === 'memory' ? undefined : await mkdtemp(join(tmpdir(), 'uamp-bench-'))
+const server = await serve([demo()], { port: 0, host: '127.0.0.1', data: folder ?? 'memory' })
+
+answer(
+  {},
+  {
+    ready: { port: server.port },
+    async close() {
+      if (folder) await rm(folder, { recursive: true, force: true })
+    },
+  },
+)

@@ -1,0 +1,61 @@
+// @ts-check
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+const dist = join(root, 'dist')
+/** Written last, so that a build that was broken off counts as none. */
+const stamp = join(dist, '.built')
+const INPUTS = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/write-schemas.js']
+/** Made by other means than one output for each source file. */
+const GENERATED = /^(schemas|console)\//
+
+/** @param {string} folder @returns {string[]} every file below it */
+export function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? filesBelow(path) : [path]
+  })
+}
+
+/** @param {string} path @returns {number} when it or anything below it last changed; a folder changes when a file in it is removed */
+function newest(path) {
+  const stats = statSync(path)
+  return stats.isDirectory() ? Math.max(stats.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name)))) : stats.mtimeMs
+}
+
+/** Whether `dist` is missing or older than what it is made from. */
+export function isStale() {
+  return !existsSync(stamp) || INPUTS.some((name) => newest(join(root, name)) > statSync(stamp).mtimeMs)
+}
+
+/** An incremental compiler leaves the output of deleted sources behind, and the wildcards of `exports` would still publish it. */
+function prune() {
+  for (const file of filesBelow(dist)) {
+    const name = relative(dist, file)
+    const source = join(root, 'src', name.replace(/\.d\.ts$|\.js$/, '.ts'))
+    if (/\.(d\.ts|js)$/.test(name) && !GENERATED.test(name) && !existsSync(source)) rmSync(file)
+  }
+}
+
+/** @param {string[]} args of node */
+function node(args) {
+  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0
+}
+
+/** @returns {boolean} whether it worked; the reasons are on the terminal */
+export function build() {
+  const started = new Date()
+  rmSync(stamp, { force: true })
+  if (!node(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'])) return false
+  prune()
+  if (!node(['scripts/write-schemas.js'])) return false
+  writeFileSync(stamp, '')
+  // A source that was saved while we were building makes this build stale.
+  utimesSync(stamp, started, started)
+  return true
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = build() ? 0 : 1

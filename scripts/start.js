@@ -1,0 +1,21 @@
+// @ts-check
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build, isStale, root } from './build.js'
+
+const main = join(root, 'dist/cli/main.js')
+const canBuild = existsSync(join(root, 'node_modules/typescript'))
+
+if (!existsSync(main) && !canBuild) {
+  console.error('There is nothing to start yet: run `npm install` first.')
+  process.exit(1)
+}
+if (canBuild && isStale()) {
+  console.error('Building …')
+  if (!build()) process.exit(1)
+}
+
+// In this process, so that signals reach the server.
+process.argv.splice(1, 1, main, 'serve')
+await import(pathToFileURL(main).href)

@@ -1,0 +1,59 @@
+// @ts-check
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build, isStale, root } from './build.js'
+
+/** @typedef {import('./tally-reporter.js').Tally} Tally */
+
+/** Official clients have a package.json of their own, so that users need not install them. */
+function installInterop() {
+  const folder = join(root, 'test/interop')
+  const installed = join(folder, 'node_modules/.installed')
+  const fingerprint = () => {
+    const hash = createHash('sha256')
+    for (const path of ['package.json', 'package-lock.json'].map((name) => join(folder, name)))
+      if (existsSync(path)) hash.update(readFileSync(path))
+    return hash.digest('hex')
+  }
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === fingerprint()) return true
+  console.log('Installing the clients of test/interop …')
+  const { status } = spawnSync('npm', ['install', '--prefix', folder], {
+    cwd: folder,
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+  })
+  if (status === 0) writeFileSync(installed, fingerprint())
+  return status === 0
+}
+
+/** @returns {Tally} */
+function runVitest() {
+  const folder = mkdtempSync(join(tmpdir(), 'uamp-test-'))
+  const file = join(folder, 'tally.json')
+  const args = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=default', '--reporter=./scripts/tally-reporter.js']
+  const { status } = spawnSync(process.execPath, [...args, ...process.argv.slice(2)], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, UAMP_TALLY: file },
+  })
+  /** @type {Tally} */
+  const tally = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { passed: 0, failed: 0, skipped: [] }
+  rmSync(folder, { recursive: true })
+  return { ...tally, failed: tally.failed || (status === 0 ? 0 : 1) }
+}
+
+/** @returns {Tally} */
+function testAll() {
+  if ((isStale() && !build()) || !installInterop()) return { passed: 0, failed: 1, skipped: [] }
+  return runVitest()
+}
+
+const { passed, failed, skipped } = testAll()
+const strict = process.env['UAMP_NO_SKIPS'] === '1'
+for (const { name, reason } of skipped) console.log(`skipped${strict ? ', which counts as a failure here' : ''}: ${name} (${reason})`)
+const failures = failed + (strict ? skipped.length : 0)
+console.log(`tests: ${passed} passed, ${failures} failed, ${skipped.length} skipped`)
+process.exitCode = failures === 0 ? 0 : 1

@@ -1,0 +1,38 @@
+export type Area =
+  | 'events'
+  | 'session'
+  | 'response'
+  | 'tools'
+  | 'payment'
+  | 'voice'
+  | 'presence'
+  | 'delegation'
+  | 'signing'
+  | 'routing'
+  | 'transport'
+  | 'content'
+  | 'capabilities'
+  | 'version'
+
+/** One thing that a specification demands, in our words. Tests cite it by `id`. */
+export interface Requirement {
+  readonly id: string
+  /** The specification and its section. */
+  readonly source: string
+  readonly behaviour: string
+  readonly area: Area
+  /** What has to be built first. Until then its test is an expected failure. */
+  readonly gap?: string
+}
+
+/** Requirements by id, each `[section, behaviour]`. */
+type Rows = Readonly<Record<string, readonly [section: string, behaviour: string]>>
+
+/** The requirements of one area of UAMP events. */
+export function uampEvents<R extends Rows>(area: Area, rows: R, gap?: string): { readonly [Id in keyof R]: Requirement } {
+  const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
+    id,
+    { id, source: `UAMP events §${section}`, behaviour, area, ...(gap !== undefined && { gap }) },
+  ])
+  return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
+}

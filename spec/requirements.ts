@@ -1,0 +1,35 @@
+import type { Requirement } from './requirement.ts'
+import { capabilities, session, version } from './uamp-events/session.ts'
+import { content } from './uamp-events/content.ts'
+import { delegation, payment, presence, signing, voice } from './uamp-events/gaps.ts'
+import { response, tools } from './uamp-events/response.ts'
+import { routing, transport } from './uamp-events/transport.ts'
+import { clientShapes, eventSets, serverShapes, typeShapes } from './uamp-events/shapes.ts'
+
+/**
+ * Everything UAMP events demands that can be tested here. What it says of other protocols and of providers (§8.3 and §8.7
+ * provider tables, §9.2, §13.3) belongs to the lists of those protocols and providers.
+ */
+const byId = {
+  ...eventSets,
+  ...clientShapes,
+  ...serverShapes,
+  ...typeShapes,
+  ...session,
+  ...capabilities,
+  ...version,
+  ...response,
+  ...tools,
+  ...content,
+  ...transport,
+  ...routing,
+  ...payment,
+  ...voice,
+  ...presence,
+  ...delegation,
+  ...signing,
+}
+
+export type RequirementId = keyof typeof byId
+
+export const requirements: ReadonlyMap<string, Requirement> = new Map(Object.entries(byId))

@@ -1,0 +1,93 @@
+import { agentCapabilities } from '../core/define-agent.ts'
+import type { AgentPort, Turn } from '../core/ports/agent.ts'
+import type { Handler, HandlerTurn, RoutedEvent, Skill, Tool } from '../core/ports/skill.ts'
+import type { Log, Transport } from '../core/ports/transport.ts'
+import { Router } from '../core/router.ts'
+import { toolRunner } from '../core/tool-loop.ts'
+import type { Capabilities } from '../protocol/capabilities.ts'
+import type { Draft } from '../protocol/events.ts'
+import type { Message } from '../protocol/message.ts'
+
+export interface AgentInit {
+  readonly name: string
+  readonly description?: string
+  readonly instructions?: string
+  readonly skills?: readonly Skill[]
+  readonly tools?: readonly Tool[]
+  readonly handlers?: readonly Handler[]
+  readonly capabilities?: Partial<Capabilities>
+  readonly log?: Log
+}
+
+/** An agent composed of skills. What a client says is routed to the handler that takes it, and so is what that one makes of it. */
+export class Agent implements AgentPort {
+  readonly name: string
+  readonly description?: string
+  readonly capabilities: Capabilities
+  readonly transports: readonly Transport[]
+  readonly #instructions: string | undefined
+  readonly #skills: readonly Skill[]
+  readonly #tools: readonly Tool[]
+  readonly #router: Router
+
+  constructor({ name, description, instructions, skills = [], tools = [], handlers = [], capabilities, log }: AgentInit) {
+    this.name = name
+    if (description !== undefined) this.description = description
+    this.#instructions = instructions
+    this.#skills = skills
+    this.#tools = [...tools, ...skills.flatMap((skill) => skill.tools ?? [])]
+    this.transports = skills.flatMap((skill) => (skill.routes ? [{ name: skill.name, routes: (host) => skill.routes?.(host) ?? [] }] : []))
+    this.#router = new Router({
+      handlers: [...handlers, ...skills.flatMap((skill) => skill.handlers ?? [])],
+      observers: skills.flatMap((skill) => skill.observers ?? []),
+      ...(log && { log }),
+    })
+    const built_in_tools = this.#tools.map((tool) => tool.name)
+    this.capabilities = agentCapabilities(name, {
+      tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools },
+      ...capabilities,
+    })
+  }
+
+  async *run(turn: Turn): AsyncGenerator<Draft, void> {
+    const started: Skill[] = []
+    try {
+      for (const skill of this.#skills) {
+        started.push(skill)
+        await skill.hooks?.onStart?.(turn)
+      }
+      yield* this.#router.route(firstEvent(turn.messages), await this.#handlerTurn(turn))
+    } finally {
+      for (const skill of started) await skill.hooks?.onEnd?.(turn)
+    }
+  }
+
+  async #handlerTurn(turn: Turn): Promise<HandlerTurn> {
+    const prompts = this.#skills.flatMap((skill) => skill.prompts ?? []).sort((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
+    const texts = await Promise.all(prompts.map((prompt) => prompt.text(turn)))
+    const instructions = [this.#instructions, ...texts, turn.config.instructions]
+      .filter((text) => text !== undefined && text !== '')
+      .join('\n\n')
+    const { id, sessionId, messages, principal, client, signal } = turn
+    return {
+      id,
+      sessionId,
+      messages,
+      principal,
+      client,
+      signal,
+      config: { ...turn.config, ...(instructions !== '' && { instructions }) },
+      ask: (type, question, options) => turn.ask(type, question, options),
+      tools: this.#tools,
+      runTools: toolRunner(turn, { tools: this.#tools }),
+    }
+  }
+}
+
+/** The event that the newest message stands for: `input.text`, or the modality of its first media item. */
+function firstEvent(messages: readonly Message[]): RoutedEvent {
+  const last = messages.at(-1)
+  const text = last?.content ?? ''
+  const media = last?.content_items?.find(({ type }) => type === 'image' || type === 'audio' || type === 'video' || type === 'file')
+  return media && text === '' ? { ...media, type: `input.${media.type}` } : { type: 'input.text', text }
+}

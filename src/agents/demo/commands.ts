@@ -1,0 +1,197 @@
+import type { Turn } from '../../core/ports/agent.ts'
+import { toolRunner } from '../../core/tool-loop.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Message } from '../../protocol/message.ts'
+import { base64, CHUNK_BYTES, emptyMp4, PNG, tone } from './media.ts'
+import { sample } from './sample.ts'
+import { pacer, say, text, type Drafts } from './say.ts'
+import { tools } from './tools.ts'
+
+type Command = (rest: string, turn: Turn) => Drafts
+
+/** Bounds, so that a demo on a public address cannot be made to do much. */
+const MAX_STEPS = 10_000
+const MAX_BYTES = 16 * 1024 * 1024
+const MAX_SECONDS = 30
+const PIECE = 64 * 1024
+
+async function* count(rest: string, { signal }: Turn): Drafts {
+  const [number = '10', ms = '0'] = rest.split(/\s+/)
+  const last = numberIn(number, Number.MAX_SAFE_INTEGER, 10)
+  const pause = numberIn(ms, 60_000, 0)
+  const wait = pause > 0 ? pacer(pause, signal) : undefined
+  for (let n = 1; n <= last; n++) {
+    if (wait && n > 1) await wait()
+    yield text(n === 1 ? '1' : ` ${n}`)
+  }
+}
+
+async function* think(rest: string): Drafts {
+  for (const piece of ['Someone wants me to think about', ` "${rest}".`, ' I have thought about it.']) {
+    yield { type: 'thinking', content: piece, stage: 'analyzing', is_delta: true }
+  }
+  yield* say(`I thought about: ${rest}`)
+}
+
+async function* tool(rest: string, turn: Turn): Drafts {
+  const [, name = 'clock', args = '{}'] = /^(\S+)\s*([^]*)$/.exec(rest) ?? []
+  const run = toolRunner(turn, { tools })([{ id: `call_${turn.id}_1`, name, arguments: args === '' ? '{}' : args }])
+  const [result] = yield* run
+  yield* say(`${name} ${result?.is_error ? 'failed' : 'answered'}: ${result?.result}`)
+}
+
+async function* approve(rest: string, turn: Turn): Drafts {
+  const { approved, reason } = await turn.ask('x.approval.request', { message: rest === '' ? 'May I?' : rest })
+  yield* say(`${approved ? 'Approved' : 'Denied'}: ${rest}${reason === undefined ? '' : ` (${reason})`}`)
+}
+
+async function* progress(rest: string): Drafts {
+  const total = numberIn(rest, MAX_STEPS, 3)
+  for (let step = 1; step <= total; step++) {
+    yield {
+      type: 'progress',
+      target: 'response',
+      stage: 'working',
+      message: `Step ${step} of ${total}`,
+      percent: Math.round((100 * step) / total),
+      step,
+      total_steps: total,
+    }
+  }
+  yield* say(`Done in ${total} steps.`)
+}
+
+async function* image(): Drafts {
+  yield {
+    type: 'response.delta',
+    delta: { type: 'image', image: PNG, format: 'png', alt_text: 'One orange pixel', ...handle('One orange pixel') },
+  }
+  yield* say('Here is an image.')
+}
+
+async function* file(): Drafts {
+  const contents = 'name,value\ndemo,1\n'
+  const item = { filename: 'demo.csv', mime_type: 'text/csv', size_bytes: contents.length, ...handle('A table of one row') }
+  yield { type: 'response.delta', delta: { type: 'file', file: btoa(contents), ...item } }
+  yield* say('Here is a file.')
+}
+
+async function* video(): Drafts {
+  yield {
+    type: 'response.delta',
+    delta: { type: 'video', video: base64(emptyMp4()), format: 'mp4', duration_ms: 0, ...handle('A video without frames') },
+  }
+  yield* say('Here is a video.')
+}
+
+async function* audio(rest: string): Drafts {
+  const seconds = Math.min(Number(rest) > 0 ? Number(rest) : 1, MAX_SECONDS)
+  const bytes = tone(seconds)
+  const transcript = `A tone of ${seconds} s.`
+  const words = transcript.match(/\s*\S+/g) ?? []
+  for (let at = 0, chunk = 0; at < bytes.length; at += CHUNK_BYTES, chunk++) {
+    yield { type: 'audio.delta', audio: base64(bytes.subarray(at, at + CHUNK_BYTES)), format: 'pcm16' }
+    const word = words[chunk]
+    if (word !== undefined) yield { type: 'transcript.delta', transcript: word }
+  }
+  yield { type: 'audio.done', duration_ms: seconds * 1000 }
+  yield { type: 'transcript.done', transcript }
+  const item = { format: 'pcm16', duration_ms: seconds * 1000, transcript, ...handle('A tone') }
+  yield { type: 'response.delta', delta: { type: 'audio', audio: base64(bytes), ...item } }
+}
+
+async function* json(_rest: string, { config }: Turn): Drafts {
+  const format = config.response_format
+  const value = format?.type === 'json_schema' ? sample(format.json_schema.schema ?? {}) : { answer: 'demo', ok: true }
+  for (const piece of JSON.stringify(value).match(/[^]{1,16}/g) ?? []) yield text(piece)
+}
+
+async function* state(): Drafts {
+  yield { type: 'x.state.snapshot', snapshot: { count: 0, items: [] } }
+  for (let n = 1; n <= 3; n++) {
+    yield {
+      type: 'x.state.delta',
+      delta: [
+        { op: 'replace', path: '/count', value: n },
+        { op: 'add', path: '/items/-', value: `item ${n}` },
+      ],
+    }
+  }
+  yield* say('The state went from 0 to 3.')
+}
+
+async function* error(rest: string): Drafts {
+  const code = rest === '' ? 'internal' : (rest.split(/\s+/)[0] as string)
+  yield { type: 'response.error', error: { code, message: `You asked me to fail with "${code}"` } }
+}
+
+async function* history(_rest: string, { messages }: Turn): Drafts {
+  for (const [index, message] of messages.entries()) yield text(`${index === 0 ? '' : '\n'}${message.role}: ${lineOf(message)}`)
+}
+
+async function* big(rest: string): Drafts {
+  let left = numberIn(rest, MAX_BYTES, 1024)
+  for (; left > 0; left -= PIECE) yield text('x'.repeat(Math.min(left, PIECE)))
+}
+
+/** Until payments, delegation and voice are here. */
+function notSupported(what: string): Command {
+  return async function* () {
+    throw new UampError('not_supported', `${what} is not supported yet`)
+  }
+}
+
+async function* help(): Drafts {
+  yield* say(`I echo what you say, or do one thing: ${[...COMMANDS.keys()].map((name) => `/${name}`).join(' ')}`)
+}
+
+export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  ['count', count],
+  ['think', think],
+  ['tool', tool],
+  ['approve', approve],
+  ['progress', progress],
+  ['image', image],
+  ['file', file],
+  ['audio', audio],
+  ['video', video],
+  ['json', json],
+  ['pay', notSupported('Payment')],
+  ['topup', notSupported('Payment')],
+  ['delegate', notSupported('Delegation')],
+  ['state', state],
+  ['error', error],
+  ['history', history],
+  ['big', big],
+  ['help', help],
+])
+
+function handle(description: string): { content_id: string; description: string } {
+  return { content_id: crypto.randomUUID(), description }
+}
+
+function numberIn(given: string, max: number, usual: number): number {
+  const number = Math.floor(Number(given))
+  return given === '' || !(number >= 0) ? usual : Math.min(number, max)
+}
+
+function lineOf(message: Message): string {
+  const items: readonly ContentItem[] = message.content_items ?? [{ type: 'text', text: message.content ?? '' }]
+  return items.map(shown).join(' ').replace(/\s+/g, ' ').trim()
+}
+
+function shown(item: ContentItem): string {
+  switch (item.type) {
+    case 'text':
+      return item.text
+    case 'thinking':
+      return `[thinking ${item.thinking}]`
+    case 'tool_call':
+      return `[call ${item.tool_call.name} ${item.tool_call.arguments}]`
+    case 'tool_result':
+      return `[result ${item.tool_result.result}]`
+    default:
+      return `[${item.type} ${item.content_id}]`
+  }
+}

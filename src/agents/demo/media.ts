@@ -1,0 +1,53 @@
+/** Small pieces of media, made here. */
+
+/** A PNG of one orange pixel. */
+export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8Dwn4EBAAcCAgEA0Tz1AAAAAElFTkSuQmCC'
+
+const SAMPLE_RATE = 24_000
+
+/** A tone of 440 Hz as 16-bit PCM, mono, 24 kHz. */
+export function tone(seconds: number): Uint8Array {
+  const samples = Math.round(seconds * SAMPLE_RATE)
+  const view = new DataView(new ArrayBuffer(samples * 2))
+  for (let index = 0; index < samples; index++) {
+    view.setInt16(index * 2, Math.round(8000 * Math.sin((2 * Math.PI * 440 * index) / SAMPLE_RATE)), true)
+  }
+  return new Uint8Array(view.buffer)
+}
+
+/** A hundred milliseconds of it. A multiple of three, so that the chunks' base64 can be put together. */
+export const CHUNK_BYTES = (SAMPLE_RATE / 10) * 2
+
+export function base64(bytes: Uint8Array): string {
+  let binary = ''
+  for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000))
+  return btoa(binary)
+}
+
+/** An MP4 file with a header and no frames. */
+export function emptyMp4(): Uint8Array {
+  const header = new Uint8Array(100)
+  new DataView(header.buffer).setUint32(12, 1000)
+  return box('ftyp', concat(ascii('isom'), new Uint8Array(4), ascii('isommp41')), box('moov', box('mvhd', header)))
+}
+
+function box(type: string, ...contents: readonly Uint8Array[]): Uint8Array {
+  const [own = new Uint8Array(), ...after] = contents
+  const size = new Uint8Array(4)
+  new DataView(size.buffer).setUint32(0, own.length + 8)
+  return concat(size, ascii(type), own, ...after)
+}
+
+function ascii(text: string): Uint8Array {
+  return new TextEncoder().encode(text)
+}
+
+function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}

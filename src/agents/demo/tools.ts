@@ -1,0 +1,41 @@
+import type { Tool } from '../../core/ports/skill.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { pacer } from './say.ts'
+
+/** How long `slow` may be asked to take. */
+const SLOW_MS = 30_000
+
+const object = (properties: Record<string, unknown>, required: readonly string[] = []) => ({ type: 'object', properties, required })
+
+/** The demo's own tools, for clients that bring none. */
+export const tools: readonly Tool[] = [
+  {
+    name: 'clock',
+    description: 'The time now, in ISO 8601',
+    parameters: object({}),
+    run: () => ({ time: new Date().toISOString() }),
+  },
+  {
+    name: 'add',
+    description: 'The sum of two numbers',
+    parameters: object({ a: { type: 'number' }, b: { type: 'number' } }, ['a', 'b']),
+    run: ({ a, b }) => {
+      if (typeof a !== 'number' || typeof b !== 'number') throw new UampError('invalid_request', '"a" and "b" must be numbers')
+      return { sum: a + b }
+    },
+  },
+  {
+    name: 'slow',
+    description: 'Takes its time and says so',
+    parameters: object({ ms: { type: 'number' } }),
+    run: async ({ ms = 1000 }, { signal, progress }) => {
+      const total = Math.min(Number(ms) || 0, SLOW_MS)
+      const wait = pacer(total / 4, signal)
+      for (let step = 1; step <= 4 && !signal.aborted; step++) {
+        await wait()
+        progress(`${step * 25} %`)
+      }
+      return { waited_ms: total }
+    },
+  },
+]

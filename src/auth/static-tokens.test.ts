@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { staticTokens } from './static-tokens.ts'
+
+const tokens = { alice: 'wonderland', bob: 'builder-ünïcode' }
+const alice = { tenant: 'default', id: 'alice', scopes: ['*'] }
+const anonymous = { tenant: 'default', id: 'anonymous', scopes: ['*'] }
+const base64url = (text: string) => Buffer.from(text).toString('base64url')
+const bearer = (token: string) => ({ headers: new Headers({ authorization: `Bearer ${token}` }) })
+
+test.each([
+  ['the header', bearer('wonderland')],
+  ['the header, whatever the case of its scheme', { headers: new Headers({ authorization: 'bearer wonderland' }) }],
+  ['a subprotocol', { subprotocols: ['uamp', `uamp.token.${base64url('wonderland')}`] }],
+  ['a message', { token: 'wonderland' }],
+])('a token by %s', async (_, credentials) => {
+  expect(await staticTokens({ tokens, anonymous: false }).authenticate(credentials)).toEqual(alice)
+})
+
+test('each token is a principal of its own', async () => {
+  const access = staticTokens({ tokens, anonymous: false })
+  const principal = await access.authenticate({ subprotocols: [`uamp.token.${base64url('builder-ünïcode')}`] })
+  expect(principal?.id).toBe('bob')
+})
+
+test.each([
+  ['wrong', bearer('wonderlane')],
+  ['the beginning of a right one', bearer('wonder')],
+  ['longer than a right one', bearer('wonderland1')],
+  ['empty', { token: '' }],
+  ['of another scheme', { headers: new Headers({ authorization: 'Basic YWxpY2U6d29uZGVybGFuZA==' }) }],
+  ['a header without a token', { headers: new Headers({ authorization: 'Bearer' }) }],
+  ['broken base64', { subprotocols: ['uamp.token.***'] }],
+  ['base64 of broken UTF-8', { subprotocols: [`uamp.token.${Buffer.from([0xff]).toString('base64url')}`] }],
+])('a token that is %s is refused, also where anonymous is allowed', async (_, credentials) => {
+  for (const options of [
+    { tokens, anonymous: false },
+    { tokens, anonymous: true },
+    { tokens: {}, anonymous: true },
+  ]) {
+    expect(await staticTokens(options).authenticate(credentials)).toBeUndefined()
+  }
+})
+
+test('no token is anonymous only where that is allowed', async () => {
+  expect(await staticTokens({ tokens, anonymous: true }).authenticate({ headers: new Headers() })).toEqual(anonymous)
+  expect(await staticTokens({ tokens: {}, anonymous: true }).authenticate({})).toEqual(anonymous)
+  expect(await staticTokens({ tokens, anonymous: false }).authenticate({ headers: new Headers() })).toBeUndefined()
+  expect(await staticTokens({ tokens: {}, anonymous: false }).authenticate({ subprotocols: ['uamp'] })).toBeUndefined()
+})
+
+test('refuses names and secrets that would open a door', () => {
+  expect(() => staticTokens({ tokens: { anonymous: 'x' }, anonymous: true })).toThrow('cannot be a token')
+  expect(() => staticTokens({ tokens: { alice: '' }, anonymous: true })).toThrow('has no secret')
+})
+
+test('asks the scopes of the principal', () => {
+  const access = staticTokens({ tokens, anonymous: false })
+  expect(access.authorize(alice, 'call', 'demo')).toBe(true)
+  expect(access.authorize({ ...alice, scopes: ['read'] }, 'call', 'demo')).toBe(false)
+})

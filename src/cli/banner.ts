@@ -1,0 +1,67 @@
+import { relative } from 'node:path'
+import type { Paint } from './print.ts'
+
+export interface Served {
+  readonly version: string
+  /** An address that works on this machine. */
+  readonly url: string
+  /** The address that is listened on. */
+  readonly host: string
+  readonly agents: readonly string[]
+  /** The agent at `/`, if there is one. */
+  readonly root: string | undefined
+  /** A folder, or `memory`. */
+  readonly data: string
+  readonly tokens: readonly string[]
+  readonly anonymous: boolean
+}
+
+const DEFAULT_URL = 'http://localhost:8787'
+
+/** Where everything is, and what to type next. */
+export function banner(served: Served, paint: Paint): string {
+  const { version, url, agents, data } = served
+  const rows = [
+    ...(agents.length > 1 ? [['Agents', listed(served)]] : []),
+    ['WebSocket', `${url.replace('http', 'ws')}/uamp`],
+    ['HTTP + SSE', 'POST /events, GET /events/stream'],
+    ['Operation', '/health  /metrics  /schemas/events.json'],
+    ['Sessions', data === 'memory' ? 'in memory: gone when it stops' : `in ${relative('', data) || '.'}`],
+    ['Callers', callers(served)],
+  ]
+  return [
+    `${paint('bold', `uamp ${version}`)} serves ${agents.length > 1 ? `${agents.length} agents` : paint('bold', agents[0] ?? '')} at ${paint('cyan', url)}`,
+    '',
+    ...rows.map(([name = '', value]) => `  ${paint('dim', name.padEnd(11))} ${value}`),
+    '',
+    paint('dim', 'Try it:'),
+    `  ${curl(served)}`,
+    `  ${chat(served)}`,
+    '',
+  ].join('\n')
+}
+
+function listed({ agents, root }: Served): string {
+  return `${agents.map((name) => (name === root ? `${name} (also at /)` : name)).join(', ')}: each at /agents/{name}`
+}
+
+function callers({ host, tokens, anonymous }: Served): string {
+  const named = tokens.length === 0 ? [] : [`${tokens.join(', ')}, each by token`]
+  const others = anonymous ? [`anyone ${/^(127\.|localhost$|::1$)/.test(host) ? 'on this machine' : `who can reach ${host}`}`] : []
+  return [...named, ...others].join('; ')
+}
+
+function curl({ url, agents, root, tokens, anonymous }: Served): string {
+  const agent = root ?? agents[0] ?? ''
+  const text = agent === 'demo' ? '/count 10 100' : 'Hello'
+  const path = root === undefined ? `/agents/${agent}/events` : '/events'
+  const token = anonymous ? '' : ` -H 'authorization: Bearer <secret of ${tokens[0]}>'`
+  const events = [{ type: 'session.create' }, { type: 'input.text', text }, { type: 'response.create' }]
+  return `curl -N ${url.replace('http://', '')}${path}${token} -H 'accept: text/event-stream' -d '${JSON.stringify(events)}'`
+}
+
+function chat({ url, agents, root, tokens, anonymous }: Served): string {
+  const where = url === DEFAULT_URL ? '' : ` ${url}`
+  const agent = root === undefined ? ` --agent ${agents[0]}` : ''
+  return `npx uamp chat${where}${agent}${anonymous ? '' : ` --token <secret of ${tokens[0]}>`}`
+}

@@ -1,0 +1,84 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+/** A process of its own for each case: loader hooks live in a thread of Node's, which a test runner stands in front of. */
+let folder: string
+
+const FILES = {
+  'agent.ts': `import { greet, type Greeting } from './lib.ts'
+import { suffix } from './plain.js'
+const greeting: Greeting = { text: greet('you') + suffix }
+export default greeting`,
+  'lib.ts': `export interface Greeting { readonly text: string }
+export const greet = (who: string): string => \`hello \${who}\``,
+  'plain.js': `export const suffix = '!'`,
+  'module.mts': `export default { n: 1 as number }`,
+  'plain.mjs': `import { suffix } from './plain.js'\nexport default suffix`,
+  'broken.ts': `const a: number = 1\nconst b: = 2\nexport default a`,
+  'broken.js': `export const a = 1\nconst = 2`,
+  'enum.ts': `enum Level { low }\nexport default Level.low`,
+  'lost.ts': `import { x } from './missing'\nexport default x`,
+  'throws.ts': `const url: string | undefined = undefined\nif (!url) throw new Error('set MODEL_URL')\nexport default url`,
+  'agent.json': `{}`,
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'uamp-load-'))
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'), 'junction')
+  await mkdir(join(folder, 'agents'))
+  await writeFile(join(folder, 'agents/package.json'), '{ "type": "module" }')
+  await Promise.all(Object.entries(FILES).map(([name, text]) => writeFile(join(folder, 'agents', name), text)))
+  await build({
+    entryPoints: ['src/cli/load-module.ts', 'src/cli/strip-types.ts'],
+    outdir: join(folder, 'cli'),
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+  })
+  await writeFile(join(folder, 'cli/package.json'), '{ "type": "module" }')
+  await writeFile(
+    join(folder, 'cli/run.js'),
+    `import { loadModule } from './load-module.js'
+for (const path of process.argv.slice(2)) {
+  const result = await loadModule(path).then((module) => ({ value: module.default }), ({ code, message }) => ({ code, message }))
+  console.log(JSON.stringify(result))
+}`,
+  )
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+async function load(...names: string[]): Promise<{ value?: unknown; code?: string; message?: string }[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'cli/run.js'), ...names], { cwd: join(folder, 'agents') })
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
+
+test('loads TypeScript that imports TypeScript and JavaScript, and JavaScript', async () => {
+  expect(await load('agent.ts', 'module.mts', 'plain.mjs')).toEqual([
+    { value: { text: 'hello you!' } },
+    { value: { n: 1 } },
+    { value: '!' },
+  ])
+})
+
+test.each([
+  ['broken.ts', 'invalid_request', /does not parse: .*broken\.ts:2/s],
+  ['broken.js', 'invalid_request', /does not parse: .*`node .*broken\.js` shows the line/s],
+  ['enum.ts', 'invalid_request', /enum\.ts:1.*no enum, namespace or parameter property/s],
+  ['lost.ts', 'invalid_request', /missing.*give the file its extension/s],
+  ['throws.ts', 'invalid_request', /failed while it was loaded: set MODEL_URL/],
+  ['agent.json', 'invalid_request', /neither JavaScript nor TypeScript/],
+  ['nothing.ts', 'not_found', /There is no file .*nothing\.ts/],
+])('refuses %s and says what to do', async (name, code, message) => {
+  const [result] = await load(name)
+  expect(result).toEqual({ code, message: expect.stringMatching(message) })
+})

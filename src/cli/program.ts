@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import type { ChatOptions } from './commands/chat.ts'
+import type { ServeFlags } from './commands/serve.ts'
+import { report } from './report.ts'
+
+/** Runs one command line, and ends the process when it is done. */
+export async function run(args: readonly string[]): Promise<void> {
+  const code = await program()
+    .parseAsync(args, { from: 'user' })
+    .then(() => undefined, failed)
+  if (code !== undefined) await leave(code)
+}
+
+function program(): Command {
+  const uamp = new Command('uamp')
+    .description('Write an agent once; every protocol can talk to it.')
+    .version(version(), '-v, --version')
+    .exitOverride()
+    .showHelpAfterError('`uamp --help` shows what there is.')
+  uamp
+    .command('serve')
+    .description('offer agents on the network; without a file the demo agent, which needs no key')
+    .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
+    .option('-p, --port <number>', 'port to listen on; 0: any that is free (default: 8787)', port)
+    .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
+    .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else .uamp)')
+    .option('--token <name:secret>', 'let in who shows the secret, as that name; repeatable, also $UAMP_TOKENS=name:secret,…', list)
+    .option('--allow-anonymous', 'let in callers without a token, also from other machines')
+    .option('--origin <origin>', 'let web pages of this origin call; repeatable', list)
+    .option('--open', 'open the browser')
+    .addHelpText('after', SERVE_EXAMPLES)
+    .action(async (file: string | undefined, flags: ServeFlags) => {
+      const { serve } = await import('./commands/serve.ts')
+      await leave(await serve(file, { ...flags, version: version() }))
+    })
+  uamp
+    .command('chat')
+    .description('talk to an agent in the terminal; piped input is taken as one message a line')
+    .argument('[url]', 'the server, or one agent of it: http://host/agents/name', 'http://localhost:8787')
+    .option('--agent <name>', 'the agent, where there are several')
+    .option('--token <secret>', 'the secret of a token that the server knows')
+    .option('--session <id>', 'go on with an earlier session')
+    .option('--no-color', 'plain text')
+    .addHelpText('after', CHAT_HELP)
+    .action(async (url: string, options: ChatOptions) => {
+      const { chat } = await import('./commands/chat.ts')
+      await leave(await chat(url, options))
+    })
+  return uamp
+}
+
+const SERVE_EXAMPLES = `
+Examples:
+  uamp serve                                        the demo agent at http://localhost:8787
+  uamp serve agent.ts --port 3000                   your agent
+  uamp serve --host 0.0.0.0 --token alice:s3cret    for other machines
+  uamp serve uamp.config.json                       { "agents": ["./one.ts", "./two.js"], "port": 3000 }`
+
+const CHAT_HELP = `
+Ctrl-C stops the answer, a second one leaves; so does /exit. Other slash commands go to the agent.`
+
+function port(text: string): number {
+  const number = Number(text)
+  if (text.trim() === '' || !Number.isInteger(number) || number < 0 || number > 65_535) {
+    throw new InvalidArgumentError('Choose a number from 1 to 65535, or 0 for any port that is free.')
+  }
+  return number
+}
+
+function list(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text]
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { readonly version: string }).version
+}
+
+function failed(thrown: unknown): number {
+  // Commander has printed it by itself: help, the version, or what is wrong with the command line.
+  if (thrown instanceof CommanderError) return thrown.exitCode
+  report(thrown)
+  return 1
+}
+
+/** Not by `process.exitCode`: an agent's timers and a peer that does not answer a close must not keep the process. */
+async function leave(code: number): Promise<never> {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (stream.writable) await new Promise<void>((resolve) => stream.write('', () => resolve()))
+  }
+  process.exit(code)
+}

@@ -1,0 +1,46 @@
+import type { ServerEvent } from '../protocol/events.ts'
+import { isResponseEvent, type ResponseEvent } from './drafts.ts'
+import { createdExtension } from './line.ts'
+
+/** The one response that a session waits for: which it is, and when it is over. */
+export class Exchange {
+  /** Known from its `response.created` on. */
+  id: string | undefined
+  /** Resolves with the first event of the response, or when there will be none. */
+  readonly begun: Promise<void>
+  readonly over: Promise<void>
+  isOver = false
+  #begin: () => void = () => undefined
+  #finish: () => void = () => undefined
+
+  constructor() {
+    this.begun = new Promise((resolve) => (this.#begin = resolve))
+    this.over = new Promise((resolve) => (this.#finish = resolve))
+  }
+
+  /** To be shown every event of the session, from before the request is sent. */
+  see(event: ServerEvent): void {
+    if (event.type === 'response.created' && this.id === undefined) {
+      this.id = event.response_id
+      this.#begin()
+    }
+    // After a gap nobody knows whether it still runs; the server will say so if it does.
+    else if (event.type === 'session.created' && createdExtension(event)?.resume?.recovered === false) this.finish()
+    else if (this.owns(event) && isTerminal(event)) this.finish()
+  }
+
+  owns(event: ServerEvent): event is ResponseEvent {
+    return isResponseEvent(event) && event.response_id === this.id
+  }
+
+  /** The response has ended, or was never begun. */
+  finish(): void {
+    this.isOver = true
+    this.#begin()
+    this.#finish()
+  }
+}
+
+export function isTerminal({ type }: ServerEvent): boolean {
+  return type === 'response.done' || type === 'response.error' || type === 'response.cancelled'
+}

@@ -1,0 +1,42 @@
+import { isRecord } from './json.ts'
+import { UampClientError, type ErrorBody } from './errors.ts'
+import type { LinkOptions } from './link.ts'
+
+/** For answers that do not come from a UAMP server, but from something in front of it. */
+const BY_STATUS: Record<number, string> = {
+  401: 'unauthorized',
+  402: 'payment_required',
+  403: 'forbidden',
+  404: 'not_found',
+  413: 'too_large',
+  429: 'rate_limited',
+  500: 'internal',
+  502: 'overloaded',
+  503: 'overloaded',
+  504: 'overloaded',
+}
+
+/** A request to the server. Rejects with its refusal, or with `unreachable`. */
+export async function request({ base, token, fetch }: LinkOptions, path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers)
+  if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+  let response: Response
+  try {
+    response = await fetch(base + path, { ...init, headers })
+  } catch (cause) {
+    throw new UampClientError({ code: 'unreachable', message: `No answer from ${base}` }, cause)
+  }
+  if (!response.ok) throw await refusal(response)
+  return response
+}
+
+async function refusal(response: Response): Promise<UampClientError> {
+  const body: unknown = await response.json().catch(() => undefined)
+  const error = isRecord(body) && isRecord(body['error']) ? (body['error'] as Partial<ErrorBody>) : {}
+  const seconds = response.headers.get('retry-after')
+  return new UampClientError({
+    code: typeof error.code === 'string' ? error.code : (BY_STATUS[response.status] ?? 'invalid_request'),
+    message: typeof error.message === 'string' ? error.message : `The server answered ${response.status}`,
+    details: { ...(seconds && { retry_after: Number(seconds) }), ...error.details },
+  })
+}

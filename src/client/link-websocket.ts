@@ -1,0 +1,262 @@
+import type { EventOf, ServerEvent } from '../protocol/events.ts'
+import { isTransient, UampClientError } from './errors.ts'
+import { request } from './http.ts'
+import { parseEvent } from './json.ts'
+import { createdExtension, type Line } from './line.ts'
+import type { Link, LinkOptions } from './link.ts'
+import { keepConnected, retryAfterMs, withDeadline, type Attempt } from './reconnect.ts'
+
+/** As much of a WebSocket as the client uses; the browser's, Node's and that of `ws` all fit. */
+export interface SocketLike {
+  send(data: string): void
+  close(code?: number, reason?: string): void
+  addEventListener(type: 'open' | 'error', listener: () => void): void
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void
+  addEventListener(type: 'close', listener: (event: { readonly code: number; readonly reason: string }) => void): void
+}
+
+export type SocketConstructor = new (url: string, protocols: string[]) => SocketLike
+
+export interface WebSocketLinkOptions extends LinkOptions {
+  readonly WebSocket: SocketConstructor
+  readonly newId: () => string
+  /** Called when no WebSocket can be opened though the server answers HTTP. Undefined: there is nothing else to try. */
+  readonly onBlocked: ((lines: readonly Line[]) => void) | undefined
+}
+
+/** From the attempt to the first message. */
+const OPEN_MS = 10_000
+/** Once it has worked, this many failures in a row before HTTP is tried. */
+const BLOCKED_AFTER = 3
+const UNAUTHORIZED = [1008, 4401]
+const TOO_LARGE = 1009
+
+interface Lost {
+  readonly code: number
+  readonly reason: string
+  /** Whether anything was received. */
+  readonly heard: boolean
+}
+
+/** All sessions over one socket, told apart by `session_id`: UAMP events §10 and §13.1. */
+export class WebSocketLink implements Link {
+  readonly #options: WebSocketLinkOptions
+  readonly #lines = new Set<Line>()
+  /** By the id of the `session.create` that is on its way. */
+  readonly #asked = new Map<string, Line>()
+  /** By session id: those that the server has attached to this connection. */
+  readonly #joined = new Map<string, Line>()
+  #socket: SocketLike | undefined
+  #stop: AbortController | undefined
+
+  constructor(options: WebSocketLinkOptions) {
+    this.#options = options
+  }
+
+  add(line: Line): void {
+    this.#lines.add(line)
+    line.onSend = () => this.#flush(line)
+    line.onOver = () => {
+      this.#lines.delete(line)
+      if (line.id !== undefined && this.#joined.get(line.id) === line) this.#joined.delete(line.id)
+    }
+    if (this.#socket) this.#hello(line)
+    else if (!this.#stop) void this.#run()
+  }
+
+  close(): void {
+    this.#stop?.abort()
+    this.#stop = undefined
+  }
+
+  async #run(): Promise<void> {
+    const { reconnect, onStatus } = this.#options
+    const stop = (this.#stop = new AbortController())
+    onStatus('connecting')
+    try {
+      await keepConnected({
+        attempt: (attempt) => this.#attempt(attempt, stop.signal),
+        reconnect,
+        signal: stop.signal,
+        onRetry: (error) => onStatus('reconnecting', error),
+      })
+    } catch (thrown) {
+      const error = thrown as UampClientError
+      this.#stop = undefined
+      onStatus('closed', error)
+      for (const line of this.#lines) line.fail(error)
+    }
+  }
+
+  async #attempt({ failures, known, proved }: Attempt, signal: AbortSignal): Promise<boolean> {
+    const { base, onBlocked } = this.#options
+    const { code, reason, heard } = await this.#connect(proved, signal).catch((thrown: unknown) => ({
+      code: 0,
+      reason: String(thrown),
+      heard: false,
+    }))
+    if (signal.aborted) return false
+    if (UNAUTHORIZED.includes(code))
+      throw new UampClientError({ code: 'unauthorized', message: reason || 'The server refused the connection' })
+    if (code === TOO_LARGE) this.#refuseLargest()
+    if (heard) return true
+    // A browser does not say why a socket did not open. HTTP does: the same server, the same token.
+    const answers = await this.#answersHttp(signal)
+    if (answers && onBlocked && (!known || failures >= BLOCKED_AFTER)) {
+      this.#stop = undefined
+      const lines = [...this.#lines]
+      this.#lines.clear()
+      onBlocked(lines)
+      return false
+    }
+    throw new UampClientError({
+      code: 'unreachable',
+      message: answers ? `${base} answers, but no WebSocket can be opened` : `No connection to ${base}${reason && `: ${reason}`}`,
+    })
+  }
+
+  /** Whether there is an answer at all; wrong credentials are the end. */
+  async #answersHttp(signal: AbortSignal): Promise<boolean> {
+    try {
+      await withDeadline(signal, OPEN_MS, (late) => request(this.#options, '/events/stream', { signal: late }))
+      return true
+    } catch (thrown) {
+      const error = thrown as UampClientError
+      if (error.code === 'unauthorized' || error.code === 'forbidden') throw error
+      return !isTransient(error)
+    }
+  }
+
+  /** One connection, until it is lost. Rejects where the runtime forbids it. */
+  #connect(proved: () => void, signal: AbortSignal): Promise<Lost> {
+    const { base, token, WebSocket, newId, reconnect } = this.#options
+    return new Promise((resolve) => {
+      const socket = new WebSocket(`${base.replace(/^http/, 'ws')}/uamp`, [
+        'uamp',
+        ...(token === undefined ? [] : [`uamp.token.${base64url(token)}`]),
+      ])
+      let heard = false
+      let alive = true
+      let testing = false
+      const finish = (code: number, reason: string): void => {
+        clearTimeout(opening)
+        clearInterval(heart)
+        signal.removeEventListener('abort', leave)
+        if (this.#socket === socket) this.#lost()
+        socket.close()
+        resolve({ code, reason, heard })
+      }
+      const leave = (): void => finish(1000, '')
+      const opening = setTimeout(() => finish(0, 'no answer in time'), OPEN_MS)
+      // A socket whose network is gone may stay open for minutes. Browsers cannot ping, so the protocol's own ping has to do.
+      const heart = setInterval(() => {
+        if (this.#socket !== socket) return
+        if (!alive && testing) return finish(0, 'no sign of life')
+        testing = !alive
+        if (testing) socket.send(JSON.stringify({ type: 'ping', event_id: newId() }))
+        alive = false
+      }, reconnect.idleMs ?? 15_000)
+      signal.addEventListener('abort', leave)
+      socket.addEventListener('open', () => {
+        if (signal.aborted) return
+        this.#socket = socket
+        for (const line of this.#lines) this.#hello(line)
+      })
+      socket.addEventListener('message', ({ data }) => {
+        if (this.#socket !== socket || typeof data !== 'string') return
+        alive = true
+        if (!heard) {
+          heard = true
+          clearTimeout(opening)
+          proved()
+          this.#options.onStatus('open')
+        }
+        const event = parseEvent(data)
+        if (event) this.#receive(event, data.length)
+      })
+      // The close that follows says as much, and comes in every runtime.
+      socket.addEventListener('error', () => undefined)
+      socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
+    })
+  }
+
+  #lost(): void {
+    this.#socket = undefined
+    this.#asked.clear()
+    this.#joined.clear()
+    for (const line of this.#lines) line.outbox.rewind()
+  }
+
+  #hello(line: Line): void {
+    if (line.over) return
+    const hello = line.hello()
+    this.#asked.set(hello.event_id, line)
+    this.#socket?.send(JSON.stringify(hello))
+  }
+
+  #flush(line: Line): void {
+    if (!this.#socket || line.id === undefined || this.#joined.get(line.id) !== line) return
+    const events = line.outbox.take()
+    for (const { text } of events) this.#socket.send(text)
+    if (!line.acks) line.outbox.acknowledge(events.map(({ id }) => id))
+  }
+
+  #receive(event: ServerEvent, size: number): void {
+    if (event.type === 'session.created') return this.#created(event, size)
+    if ((event.type === 'session.error' || event.type === 'response.error') && this.#refusedCreate(event)) return
+    // A connection with one session may leave the id out: UAMP events §10.1. A pong without one answers our own ping.
+    const id = event.session_id ?? (this.#joined.size === 1 && event.type !== 'pong' ? [...this.#joined.keys()][0] : undefined)
+    if (id !== undefined) this.#joined.get(id)?.receive(event, size)
+  }
+
+  #created(event: EventOf<'session.created'>, size: number): void {
+    const extension = createdExtension(event)
+    // A server of another make names no request; it answers in order.
+    const request = extension?.request ?? [...this.#asked.keys()][0] ?? ''
+    const line = this.#asked.get(request)
+    const id = event.session_id ?? event.session.id
+    // It is in the log, too, and comes again with it.
+    if (!line) return this.#joined.get(id)?.receive(event, size)
+    this.#asked.delete(request)
+    if (line.over) return
+    if (line.id !== undefined && line.id !== id) {
+      return line.fail(
+        new UampClientError({ code: 'not_found', message: 'The server opened another session instead of resuming this one' }),
+      )
+    }
+    const before = this.#joined.get(id)
+    this.#joined.set(id, line)
+    before?.close(new UampClientError({ code: 'closed', message: 'The session was resumed anew on this client' }))
+    line.acks = extension !== undefined
+    line.open(id)
+    line.receive(event, size)
+    this.#flush(line)
+  }
+
+  #refusedCreate(event: EventOf<'session.error' | 'response.error'>): boolean {
+    const named = event.error.details?.['event_id']
+    const id = typeof named === 'string' ? named : event.session_id === undefined ? [...this.#asked.keys()][0] : undefined
+    const line = id === undefined ? undefined : this.#asked.get(id)
+    if (id === undefined || !line) return false
+    this.#asked.delete(id)
+    const error = UampClientError.from(event)
+    if (line.id === undefined || !isTransient(error)) line.fail(error)
+    else setTimeout(() => this.#socket && !this.#joined.has(line.id ?? '') && this.#hello(line), retryAfterMs(error) || 1000)
+    return true
+  }
+
+  /** The server cut the connection for a message that is too large, and would do so again. If one is, then the largest. */
+  #refuseLargest(): void {
+    let found: { readonly line: Line; readonly id: string; readonly length: number } | undefined
+    for (const line of this.#lines) {
+      const largest = line.outbox.largest
+      if (largest && largest.text.length > (found?.length ?? 0)) found = { line, id: largest.id, length: largest.text.length }
+    }
+    found?.line.outbox.refuse(found.id, new UampClientError({ code: 'too_large', message: 'The event is larger than the server takes' }))
+  }
+}
+
+function base64url(text: string): string {
+  const binary = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('')
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}

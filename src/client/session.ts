@@ -1,0 +1,143 @@
+import type { EventOf, ServerEvent } from '../protocol/events.ts'
+import type { ClientDraft, Input, ResponseEvent } from './drafts.ts'
+import { UampClientError } from './errors.ts'
+import { Exchange, isTerminal } from './exchange.ts'
+import type { Line, Position } from './line.ts'
+
+export interface AskOptions {
+  /** Cancels the response. */
+  readonly signal?: AbortSignal
+  /** Overrides for this response alone. */
+  readonly response?: EventOf<'response.create'>['response']
+  readonly response_format?: EventOf<'response.create'>['response_format']
+}
+
+/**
+ * One conversation. Iterated, it gives every event: to the first loop from the beginning, to later ones from when they begin.
+ * A loop that lets more than 4 Mi characters of events pile up is ended with `slow_consumer`, one that missed events which the
+ * server no longer has with `gap`; the session goes on.
+ */
+export class Session implements AsyncIterable<ServerEvent> {
+  readonly id: string
+  readonly #line: Line
+  #exchange: Exchange | undefined
+  #abandoned = false
+
+  constructor(id: string, line: Line) {
+    this.id = id
+    this.#line = line
+    line.listen((event) => this.#exchange?.see(event))
+    void line.closed.then(() => this.#exchange?.finish())
+  }
+
+  /** The last event received; from there the session can be resumed, in another process too. A loop that is behind has its own `seq`. */
+  get position(): Position {
+    return { session_id: this.id, after: this.#line.seq }
+  }
+
+  /**
+   * Sends a message and gives the events of the response, up to its `response.done` or `response.cancelled`; a
+   * `response.error` is thrown. Leaving the loop, or aborting the signal, cancels the response. Nothing is sent before the
+   * first event is asked for.
+   */
+  async *ask(input: string | Input | readonly Input[], options: AskOptions = {}): AsyncGenerator<ResponseEvent, void> {
+    const { signal, ...overrides } = options
+    signal?.throwIfAborted()
+    while (this.#exchange && !this.#exchange.isOver) {
+      if (!this.#abandoned) throw new UampClientError({ code: 'response_in_progress', message: 'The session has not finished its answer' })
+      await settled(this.#exchange.over, signal)
+      signal?.throwIfAborted()
+    }
+    const exchange = (this.#exchange = new Exchange())
+    this.#abandoned = false
+    const queue = this.#line.subscribe((event) => exchange.owns(event))
+    const aborted = (): void => void queue.return()
+    signal?.addEventListener('abort', aborted)
+    const request = [...inputs(input), { type: 'response.create', ...overrides } as const]
+    Promise.all(request.map((event) => this.send(event))).catch((error: unknown) => {
+      exchange.finish()
+      queue.end(error)
+    })
+    let cutOff = false
+    try {
+      for await (const event of queue as AsyncIterable<ResponseEvent>) {
+        if (event.type === 'response.error') throw UampClientError.from(event)
+        yield event
+        if (isTerminal(event)) return
+      }
+      signal?.throwIfAborted()
+      throw this.#line.reason ?? new UampClientError({ code: 'closed', message: 'The session was closed before the answer was complete' })
+    } catch (error) {
+      cutOff = error instanceof UampClientError
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', aborted)
+      void queue.return()
+      // A reader that was too slow has not left: it may resume, and the response goes on.
+      if (!exchange.isOver && !cutOff) this.#abandon(exchange)
+    }
+  }
+
+  /** Sends a message and resolves with the text of the answer. */
+  async say(input: string | Input | readonly Input[], options?: AskOptions): Promise<string> {
+    let text = ''
+    for await (const event of this.ask(input, options)) {
+      if (event.type === 'response.delta' && event.delta.type === 'text') text += event.delta.text
+      else if (event.type === 'response.cancelled') {
+        throw new UampClientError({
+          code: 'cancelled',
+          message: 'The response was cancelled',
+          details: { partial_output: event.partial_output },
+        })
+      }
+    }
+    return text
+  }
+
+  /** Any client event. Resolves when the server has it for good; it is sent again after a reconnect until then. */
+  send(draft: ClientDraft): Promise<void> {
+    return this.#line.send(draft)
+  }
+
+  /** Stops the response that runs; what asked for it gets `response.cancelled`. */
+  cancel(): Promise<void> {
+    const id = this.#exchange?.isOver === false ? this.#exchange.id : undefined
+    return this.send({ type: 'response.cancel', ...(id !== undefined && { response_id: id }) })
+  }
+
+  /** Ends the session for everybody. To leave it as it is, close the client. */
+  async end(reason?: string): Promise<void> {
+    await this.send({ type: 'session.end', ...(reason !== undefined && { reason }) }).catch((error: unknown) => {
+      // The server's own session.end may be here before its acknowledgement.
+      if (!this.#line.over) throw error
+    })
+    this.#line.close(new UampClientError({ code: 'closed', message: 'The session has ended' }))
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<ServerEvent, undefined> {
+    return this.#line.events()
+  }
+
+  /** Nobody reads it any more: the response is cancelled, and the next one waits until it is over. */
+  #abandon(exchange: Exchange): void {
+    this.#abandoned = true
+    void exchange.begun.then(async () => {
+      if (!exchange.isOver && exchange.id !== undefined)
+        await this.send({ type: 'response.cancel', response_id: exchange.id }).catch(() => undefined)
+    })
+  }
+}
+
+function inputs(input: string | Input | readonly Input[]): readonly Input[] {
+  if (typeof input === 'string') return [{ type: 'input.text', text: input }]
+  return Array.isArray(input) ? (input as readonly Input[]) : [input as Input]
+}
+
+/** Also when the signal is aborted. */
+async function settled(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  let aborted = (): void => undefined
+  const abort = new Promise<void>((resolve) => (aborted = resolve))
+  signal?.addEventListener('abort', aborted)
+  await Promise.race([promise, abort])
+  signal?.removeEventListener('abort', aborted)
+}

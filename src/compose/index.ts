@@ -1,0 +1,164 @@
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Hono } from 'hono'
+import { staticTokens } from '../auth/static-tokens.ts'
+import { AgentRegistry } from '../core/agent-registry.ts'
+import { createGateway } from '../core/gateway.ts'
+import type { AgentGateway } from '../core/gateway.ts'
+import type { CoreLimits } from '../core/limits.ts'
+import type { AgentPort } from '../core/ports/agent.ts'
+import type { Store } from '../core/ports/store.ts'
+import type { Log, Transport } from '../core/ports/transport.ts'
+import { UampError } from '../protocol/errors.ts'
+import type { Limits } from '../server/limits.ts'
+import { createNodeApp } from '../server/node/app.ts'
+import type { NodeApp } from '../server/node/app.ts'
+import { listen } from '../server/node/listen.ts'
+import type { Listening } from '../server/node/listen.ts'
+import { pinoLog } from '../server/node/log.ts'
+import { memoryStore } from '../stores/memory.ts'
+import { sqliteStore } from '../stores/sqlite.ts'
+import { events } from '../transports/events/index.ts'
+
+export type { CoreLimits } from '../core/limits.ts'
+export type { Limits } from '../server/limits.ts'
+
+export interface AgentAppOptions {
+  /** The address that is listened on. Default: 127.0.0.1. It decides whether a token is needed, and which web pages may call. */
+  readonly host?: string
+  /** The folder that sessions are kept in, or `memory`. Default: the environment's `UAMP_DATA`, else `./.uamp`. */
+  readonly data?: string
+  /** Name to secret; each name is a principal of its own. */
+  readonly tokens?: Readonly<Record<string, string>>
+  /** Whether callers without a token are let in. Default: only on the loopback address, and only if there are no tokens. */
+  readonly allowAnonymous?: boolean
+  /** Origins of web pages that may call, besides those of this machine when it alone is listened to. */
+  readonly origins?: readonly string[]
+  readonly limits?: Partial<Limits & CoreLimits>
+  /** Mounted before the built-in ones. */
+  readonly transports?: readonly Transport[]
+  /** The agent at `/`. Default: the only one, else `demo`. */
+  readonly defaultAgent?: string
+  /** Default: JSON lines on standard error. */
+  readonly log?: Log
+}
+
+export interface ServeOptions extends AgentAppOptions {
+  /** Default: 8787. 0: any that is free. */
+  readonly port?: number
+}
+
+export interface CloseOptions {
+  /** How long running responses may go on. Default: 5,000. */
+  readonly graceMs?: number
+}
+
+export interface AgentApp {
+  /** Routes that are added to it win over the mounted ones. */
+  readonly app: Hono
+  /** For the `upgrade` event of a `node:http` server. */
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Add and remove agents at any time. */
+  readonly agents: AgentRegistry
+  readonly gateway: AgentGateway
+  close(options?: CloseOptions): Promise<void>
+}
+
+export interface RunningServer extends AgentApp {
+  readonly url: string
+  readonly port: number
+}
+
+/** How long clients have to take leave before they are cut. */
+const LEAVE_MS = 2_000
+const LAST_TURNS = 10
+
+/** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
+export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
+  const { port = 8787, host = '127.0.0.1' } = options
+  const parts = assemble(agents, options)
+  try {
+    await parts.started
+    const listening = await listen(parts.node, { port, host })
+    let closing: Promise<void> | undefined
+    const close = (how: CloseOptions = {}) => (closing ??= shutDown(parts, how, listening))
+    return { ...agentApp(parts), url: listening.url, port: listening.port, close }
+  } catch (error) {
+    await parts.gateway.close()
+    await parts.store.close()
+    throw error
+  }
+}
+
+/** The same for those who have a `node:http` server of their own: mount `app`, and hand it the upgrades. */
+export function createAgentApp(agents: AgentPort | readonly AgentPort[], options: AgentAppOptions = {}): AgentApp {
+  const parts = assemble(agents, options)
+  let closing: Promise<void> | undefined
+  return { ...agentApp(parts), close: (how = {}) => (closing ??= shutDown(parts, how)) }
+}
+
+interface Parts {
+  readonly node: NodeApp
+  readonly agents: AgentRegistry
+  readonly gateway: AgentGateway
+  readonly store: Store
+  readonly started: Promise<void>
+}
+
+async function shutDown({ node, gateway, store }: Parts, { graceMs = 5_000 }: CloseOptions, listening?: Listening): Promise<void> {
+  node.drain()
+  listening?.stop()
+  await gateway.drain(graceMs)
+  // Ends the logs; their readers then have a few turns of the event loop to write what is left of them.
+  await gateway.close()
+  for (let turn = 0; turn < LAST_TURNS; turn++) await nextTurn()
+  await node.closeConnections(LEAVE_MS)
+  await listening?.close(LEAVE_MS)
+  await store.close()
+}
+
+function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
+  return { app: node.app, handleUpgrade: node.handleUpgrade, agents, gateway }
+}
+
+function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOptions): Parts {
+  const { host = '127.0.0.1', tokens = {}, origins, limits, transports = [], defaultAgent } = options
+  const loopback = isLoopback(host)
+  const hasTokens = Object.keys(tokens).length > 0
+  const anonymous = options.allowAnonymous ?? !hasTokens
+  if (!loopback && !hasTokens && options.allowAnonymous !== true) {
+    throw new UampError('invalid_request', `${host} can be reached from other machines: give a token, or allow anonymous callers`)
+  }
+  const access = staticTokens({ tokens, anonymous })
+  const agents = new AgentRegistry()
+  for (const agent of 'run' in given ? [given] : given) agents.add(agent)
+  const log = options.log ?? pinoLog()
+  const store = openStore(options.data, log)
+  const gateway = createGateway({ agents, store, log, ...(limits && { limits }) })
+  const started = gateway.start()
+  const node = createNodeApp({
+    gateway,
+    store,
+    agents,
+    transports: [...transports, events()],
+    access,
+    log,
+    loopback,
+    started,
+    ...(origins && { origins }),
+    ...(limits && { limits }),
+    ...(defaultAgent !== undefined && { defaultAgent }),
+  })
+  return { node, agents, gateway, store, started }
+}
+
+function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {
+  if (data === 'memory') return memoryStore()
+  return sqliteStore({ path: join(data, 'uamp.db'), onError: (error) => log('error', 'The store could not tidy up', { error }) })
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}

@@ -1,0 +1,46 @@
+import type { Log } from './ports/transport.ts'
+
+/** How long a delta waits for company before it is committed. */
+const ROUND_MS = 10
+/** Pause before the store is tried again after it failed. */
+const RETRY_MS = 1000
+
+/** A log that has something for the store. */
+export interface Committable {
+  commit(): Promise<void>
+}
+
+/** Commits the logs of a gateway in rounds: one timer for all of them, none per event. */
+export class Committer {
+  readonly #log: Log
+  #due = new Set<Committable>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  later(store: Committable): void {
+    this.#due.add(store)
+    this.#timer ??= setTimeout(() => this.#round(), ROUND_MS)
+  }
+
+  now(store: Committable): void {
+    this.#due.delete(store)
+    this.#commit(store)
+  }
+
+  #round(): void {
+    this.#timer = undefined
+    const due = this.#due
+    this.#due = new Set()
+    for (const store of due) this.#commit(store)
+  }
+
+  #commit(store: Committable): void {
+    store.commit().catch((error: unknown) => {
+      this.#log('error', 'The store did not take a group of events; it is tried again', { error })
+      setTimeout(() => this.later(store), RETRY_MS)
+    })
+  }
+}

@@ -1,0 +1,322 @@
+import { UampError } from '../protocol/errors.ts'
+import type { AgentRegistry } from './agent-registry.ts'
+import { Committer } from './committer.ts'
+import { Ticker } from './defer.ts'
+import { isInput } from './input.ts'
+import { Journal } from './journal.ts'
+import { CORE_LIMITS, type CoreLimits } from './limits.ts'
+import { Log } from './log.ts'
+import { LogStore } from './log-store.ts'
+import { outputMessages } from './output.ts'
+import { Parking } from './parking.ts'
+import type { Principal } from './ports/access.ts'
+import type { Gateway, Session, SessionInit, SessionSummary } from './ports/session.ts'
+import type { Page, PageRequest, Store } from './ports/store.ts'
+import type { Log as LogLine } from './ports/transport.ts'
+import { Records } from './records.ts'
+import { closeInterrupted } from './recovery.ts'
+import { AgentSession } from './session.ts'
+import type { SessionHost, SessionState } from './session-parts.ts'
+import { Turnstile } from './turnstile.ts'
+
+/**
+ * After a restart numbering goes on so far above the last committed number. What was sent and not committed before is less
+ * than this, so no number stands for two events.
+ */
+const RESTART_GAP = 1_000_000
+
+export interface GatewayOptions {
+  readonly agents: AgentRegistry
+  readonly store: Store
+  readonly limits?: Partial<CoreLimits>
+  readonly log?: LogLine
+  readonly now?: () => number
+  readonly newId?: () => string
+}
+
+export interface AgentGateway extends Gateway {
+  readonly openSessions: number
+  readonly openResponses: number
+  /** Closes what a crash left open. Call it before the first session. */
+  start(): Promise<void>
+  /** No new work; running responses get the grace time, then are interrupted. */
+  drain(graceMs: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Sessions on the agents of a registry. */
+export function createGateway(options: GatewayOptions): AgentGateway {
+  return new SessionGateway(options)
+}
+
+/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
+interface Stored {
+  readonly position: number
+  readonly head: number
+  readonly inputs: number
+  readonly turn: string | null
+}
+
+class SessionGateway implements AgentGateway, SessionHost {
+  readonly limits: CoreLimits
+  readonly log: LogLine
+  readonly now: () => number
+  readonly newId: () => string
+  readonly turnstile = new Turnstile()
+  readonly #agents: AgentRegistry
+  readonly #records: Records
+  readonly #store: Store
+  readonly #instance: string
+  readonly #ticker = new Ticker()
+  readonly #committer: Committer
+  readonly #sessions = new Map<string, AgentSession>()
+  readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
+  readonly #perPrincipal = new Map<string, number>()
+  readonly #parking: Parking
+  readonly #sweeper: ReturnType<typeof setInterval>
+  readonly #unsubscribe: () => void
+  #draining = false
+
+  constructor({ agents, store, limits, log = () => undefined, now = Date.now, newId = () => crypto.randomUUID() }: GatewayOptions) {
+    this.limits = { ...CORE_LIMITS, ...limits }
+    this.log = log
+    this.now = now
+    this.newId = newId
+    this.#instance = newId()
+    this.#agents = agents
+    this.#store = store
+    this.#records = new Records(store, this.limits.sessionTtlMs)
+    this.#committer = new Committer(log)
+    this.#parking = new Parking(this.limits.parkedPerPrincipal)
+    this.#unsubscribe = agents.onChange((name) => {
+      for (const session of this.#sessions.values()) if (session.agent === name) session.announceCapabilities()
+    })
+    this.#sweeper = setInterval(() => void this.#sweep(), this.limits.sweepMs)
+    // Node only: a gateway alone does not keep the process up.
+    ;(this.#sweeper as { unref?: () => void }).unref?.()
+  }
+
+  get openSessions(): number {
+    return this.#sessions.size
+  }
+
+  get openResponses(): number {
+    let count = 0
+    for (const session of this.#sessions.values()) if (session.responding) count++
+    return count
+  }
+
+  findAgent(name: string) {
+    return this.#agents.get(name)
+  }
+
+  admit(): void {
+    if (this.#draining) throw new UampError('overloaded', 'The server is shutting down: try again shortly', { details: { retry_after: 5 } })
+  }
+
+  async open(init: SessionInit): Promise<Session> {
+    this.admit()
+    if (!this.#agents.get(init.agent)) {
+      throw new UampError('agent_offline', `There is no agent "${init.agent}" here`, {
+        details: { agent: init.agent, agents: this.#agents.names() },
+      })
+    }
+    this.#checkRoom(init.principal)
+    const { principal, parent } = init
+    const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
+    const history = [...(init.history ?? []), ...turns.flatMap((turn) => [...turn.input, ...outputMessages(turn.output)])]
+    const state: SessionState = {
+      id: `sess_${this.newId()}`,
+      agent: init.agent,
+      owner: principal,
+      config: init.config,
+      duplex: init.duplex,
+      onDetach: init.onDetach,
+      createdAt: this.now(),
+      client: init.client,
+      head: parent ?? null,
+      messages: history,
+      pending: [],
+      waiting: undefined,
+    }
+    const { session, journal } = this.#build(state, init.persist ? { position: 0, head: 0, inputs: 0, turn: parent ?? null } : undefined)
+    session.announce(init.announce)
+    this.#keep(session)
+    try {
+      await journal?.begin(session, init.alias ? [this.#records.setAlias(principal, init.alias, session.id)] : [])
+    } catch (error) {
+      this.ended(session)
+      throw error
+    }
+    return session
+  }
+
+  async attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined> {
+    const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
+    if (sessionId === undefined) return undefined
+    const key = sessionKey(principal.tenant, sessionId)
+    const session = this.#sessions.get(key) ?? (await this.#load(key, principal.tenant, sessionId))
+    return session?.owner.id === principal.id ? session : undefined
+  }
+
+  async list(principal: Principal, { agent, ...request }: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
+    const limit = request.limit ?? 100
+    const items: SessionSummary[] = []
+    let next = request.after
+    do {
+      const page = await this.#records.list(principal, { limit: limit - items.length, ...(next !== undefined && { after: next }) })
+      for (const head of page.items) {
+        if (agent === undefined || head.agent === agent) items.push({ id: head.id, agent: head.agent, updatedAt: head.updatedAt })
+      }
+      next = page.next
+    } while (items.length < limit && next !== undefined)
+    return { items, next }
+  }
+
+  async start(): Promise<void> {
+    const interrupted = await closeInterrupted(this.#records, RESTART_GAP)
+    if (interrupted > 0) this.log('warn', 'Responses that the last run left open were closed as interrupted', { count: interrupted })
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    this.#draining = true
+    const until = this.now() + graceMs
+    while (this.openResponses > 0 && this.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+    for (const session of this.#sessions.values()) session.interrupt(new UampError('interrupted', 'The server is shutting down'))
+    while (this.openResponses > 0 && this.now() < until + 1000) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    this.#unsubscribe()
+    this.#draining = true
+    for (const session of this.#sessions.values()) {
+      await session.flush().catch((error: unknown) => this.log('error', 'A session could not be stored', { session: session.id, error }))
+      session.log.end()
+    }
+    this.#sessions.clear()
+  }
+
+  ended(session: Session): void {
+    if (!this.#sessions.delete(sessionKey(session.owner.tenant, session.id))) return
+    const owner = ownerKey(session.owner)
+    const left = (this.#perPrincipal.get(owner) ?? 1) - 1
+    if (left > 0) this.#perPrincipal.set(owner, left)
+    else this.#perPrincipal.delete(owner)
+  }
+
+  parked(owner: Principal, abandon: () => void): () => void {
+    return this.#parking.enter(owner, abandon)
+  }
+
+  #keep(session: AgentSession): void {
+    this.#sessions.set(sessionKey(session.owner.tenant, session.id), session)
+    const owner = ownerKey(session.owner)
+    this.#perPrincipal.set(owner, (this.#perPrincipal.get(owner) ?? 0) + 1)
+  }
+
+  #checkRoom(principal: Principal): void {
+    const mine = this.#perPrincipal.get(ownerKey(principal)) ?? 0
+    const { sessions, sessionsPerPrincipal } = this.limits
+    if (mine < sessionsPerPrincipal && this.#sessions.size < sessions) return
+    throw new UampError('rate_limited', 'Too many open sessions: end some, or try again later', {
+      details: { limit: mine < sessionsPerPrincipal ? sessions : sessionsPerPrincipal, retry_after: 30 },
+    })
+  }
+
+  /** The conversation up to a turn, if it is the principal's own. */
+  async #ownTurns(principal: Principal, turn: string) {
+    const turns = await this.#records.turns(principal.tenant, turn)
+    if (turns.at(-1)?.owner !== principal.id) throw new UampError('not_found', `There is no turn "${turn}"`)
+    return turns
+  }
+
+  #load(key: string, tenant: string, id: string): Promise<AgentSession | undefined> {
+    let loading = this.#loading.get(key)
+    if (!loading) {
+      loading = this.#read(tenant, id).finally(() => this.#loading.delete(key))
+      this.#loading.set(key, loading)
+    }
+    return loading
+  }
+
+  async #read(tenant: string, id: string): Promise<AgentSession | undefined> {
+    const found = await this.#records.session(tenant, id)
+    if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.now()) return undefined
+    const [turns, inputs, position] = await Promise.all([
+      this.#records.turns(tenant, found.head.turn),
+      this.#records.inputs(tenant, id, found.head.consumed),
+      this.#store.last(this.#records.logStream(tenant, id)),
+    ])
+    const last = turns.at(-1)
+    const waiting = last?.status === 'waiting' ? last : undefined
+    const head = found.head.instance === this.#instance ? position : position + RESTART_GAP
+    const state: SessionState = {
+      ...found.session,
+      head: waiting ? waiting.parent : found.head.turn,
+      messages: turns.filter((turn) => turn !== waiting).flatMap((turn) => [...turn.input, ...outputMessages(turn.output)]),
+      pending: inputs.events.filter(isInput),
+      waiting,
+    }
+    const { session } = this.#build(state, { position, head, inputs: inputs.last, turn: found.head.turn })
+    for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)
+    for (const event of inputs.events) session.seen.addAny(event.event_id)
+    this.#keep(session)
+    return session
+  }
+
+  #build(state: SessionState, stored: Stored | undefined) {
+    const { tenant } = state.owner
+    const logStore =
+      stored &&
+      new LogStore({
+        store: this.#store,
+        committer: this.#committer,
+        sessionId: state.id,
+        stream: this.#records.logStream(tenant, state.id),
+        position: stored.position,
+        committed: stored.head,
+      })
+    const journal =
+      stored &&
+      logStore &&
+      new Journal({
+        records: this.#records,
+        logStore,
+        now: this.now,
+        tenant,
+        session: state.id,
+        inputs: stored.inputs,
+        turn: stored.turn,
+        instance: this.#instance,
+      })
+    const session = new AgentSession(this, state, {
+      log: (onReaders) => new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, onReaders }),
+      journal,
+    })
+    return { session, journal }
+  }
+
+  /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */
+  async #sweep(): Promise<void> {
+    const now = this.now()
+    for (const session of this.#sessions.values()) {
+      if (!session.responding && now - session.idleSince > this.limits.sessionTtlMs) await session.expire()
+      if (session.busy) continue
+      if (now - session.idleSince < (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) continue
+      await session.flush().catch(() => undefined)
+      if (!session.busy) {
+        session.log.end()
+        this.ended(session)
+      }
+    }
+    try {
+      while ((await this.#records.expire(now)) === 100);
+    } catch (error) {
+      this.log('error', 'Expired sessions could not be removed', { error })
+    }
+  }
+}
+
+const sessionKey = (tenant: string, id: string): string => `${tenant} ${id}`
+const ownerKey = ({ tenant, id }: Principal): string => `${tenant} ${id}`

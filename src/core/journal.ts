@@ -1,0 +1,103 @@
+import type { ClientEvent } from '../protocol/events.ts'
+import type { LogStore } from './log-store.ts'
+import type { Operation } from './ports/store.ts'
+import type { HeadRecord, Records, SessionRecord, TurnRecord } from './records.ts'
+
+/** What a stored session writes down: its inputs as they come, its turns as they open and close. */
+export class Journal {
+  readonly #records: Records
+  readonly #logStore: LogStore
+  readonly #now: () => number
+  readonly #instance: string
+  readonly #stream: string
+  readonly #tenant: string
+  #inputs: number
+  #turn: string | null
+
+  constructor(options: {
+    records: Records
+    logStore: LogStore
+    now: () => number
+    instance: string
+    tenant: string
+    session: string
+    inputs: number
+    turn: string | null
+  }) {
+    this.#records = options.records
+    this.#logStore = options.logStore
+    this.#now = options.now
+    this.#instance = options.instance
+    this.#tenant = options.tenant
+    this.#stream = options.records.inputStream(options.tenant, options.session)
+    this.#inputs = options.inputs
+    this.#turn = options.turn
+  }
+
+  /** How many inputs were written down. */
+  get inputs(): number {
+    return this.#inputs
+  }
+
+  /** Resolves once the input would survive anything. */
+  input(event: ClientEvent): Promise<void> {
+    const position = ++this.#inputs
+    return this.#records.store.append(this.#stream, { first: position, last: position, text: JSON.stringify(event) }, { sync: true })
+  }
+
+  /** A new session, with the first events of its log. */
+  begin(session: SessionRecord, alias: Operation[]): Promise<void> {
+    return this.#logStore.commit([this.#session(session), this.#head(session), ...alias])
+  }
+
+  describe(session: SessionRecord): Promise<void> {
+    return this.#records.store.batch([this.#session(session)], { sync: true })
+  }
+
+  /** A turn begins: its input is used up. */
+  async open(session: SessionRecord, record: TurnRecord): Promise<void> {
+    const before = this.#turn
+    this.#turn = record.id
+    try {
+      await this.#records.store.batch([this.#records.setTurn(record), this.#head(session)], { sync: true })
+    } catch (error) {
+      this.#turn = before
+      throw error
+    }
+  }
+
+  /** The operations that write a turn's state. */
+  turn(record: TurnRecord): Operation[] {
+    return [this.#records.setTurn(record)]
+  }
+
+  save(record: TurnRecord): Promise<void> {
+    return this.#records.store.batch(this.turn(record), { sync: true })
+  }
+
+  close(session: SessionRecord): Promise<void> {
+    return this.#logStore.commit([this.#head(session, true)])
+  }
+
+  flush(): Promise<void> {
+    return this.#logStore.commit()
+  }
+
+  #session({ id, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): Operation {
+    return this.#records.setSession({ id, agent, owner, config, duplex, onDetach, createdAt, client })
+  }
+
+  #head({ id, agent, owner }: SessionRecord, closed = false): Operation {
+    const record: HeadRecord = {
+      id,
+      agent,
+      owner: owner.id,
+      turn: this.#turn,
+      consumed: this.#inputs,
+      updatedAt: this.#now(),
+      closed,
+      instance: this.#instance,
+    }
+    return this.#records.setHead(this.#tenant, record)
+  }
+}

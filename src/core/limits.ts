@@ -1,0 +1,34 @@
+/** Numbers that bound a session and a gateway. */
+export interface CoreLimits {
+  readonly turnTimeoutMs: number
+  /** How long an answer goes on while nobody reads it, and a session that is not stored can be found again. */
+  readonly resumeWindowMs: number
+  /** How long a turn waits for the request that answers its questions. */
+  readonly parkMs: number
+  /** Turns of one principal that wait for the next request; beyond it the oldest is given up. */
+  readonly parkedPerPrincipal: number
+  readonly pendingInputs: number
+  readonly pendingBytes: number
+  /** How long a session is kept after its last turn. */
+  readonly sessionTtlMs: number
+  /** A stored session that nobody reads leaves memory after this; it is found again in the store. */
+  readonly unloadMs: number
+  /** How often idle sessions are let go and expired ones removed. */
+  readonly sweepMs: number
+  readonly sessions: number
+  readonly sessionsPerPrincipal: number
+}
+
+export const CORE_LIMITS: CoreLimits = {
+  turnTimeoutMs: 30 * 60_000,
+  resumeWindowMs: 120_000,
+  parkMs: 10 * 60_000,
+  parkedPerPrincipal: 100,
+  pendingInputs: 512,
+  pendingBytes: 16 * 1024 * 1024,
+  sessionTtlMs: 7 * 24 * 3_600_000,
+  unloadMs: 60_000,
+  sweepMs: 10_000,
+  sessions: 20_000,
+  sessionsPerPrincipal: 10_000,
+}

@@ -1,0 +1,236 @@
+import type { Draft, ServerEvent } from '../protocol/events.ts'
+import { Aside, Entry, type Stamp } from './entry.ts'
+import type { Ticker } from './defer.ts'
+import { LogReader, type ReadableLog } from './log-reader.ts'
+import type { CommittedLog, LogStore } from './log-store.ts'
+import type { ReadOptions } from './ports/session.ts'
+import { Slice, type Item } from './slice.ts'
+
+/** Events kept in memory, beyond those that are not in the store yet. */
+const RING_EVENTS = 1024
+const RING_BYTES = 1024 * 1024
+/** How far the writer may be ahead of the fastest reader. */
+const READER_EVENTS = 512
+const READER_BYTES = 512 * 1024
+/** How far the writer may be ahead of the store. After an unclean start numbering goes on far above this, so no number is used twice. */
+const STORE_EVENTS = 2048
+const STORE_BYTES = 4 * 1024 * 1024
+/** How far an answer may go on while nobody reads it. */
+const DETACHED_EVENTS = 100_000
+const DETACHED_BYTES = 16 * 1024 * 1024
+/** The session's log: the only buffer between an agent and those who read it. One writer, any number of cursors. */
+export class Log implements ReadableLog, CommittedLog {
+  readonly #ticker: Ticker
+  readonly #store: LogStore | undefined
+  readonly #onReaders: () => void
+  readonly #readers = new Set<LogReader>()
+  /** Contiguous: the event at index i has seq `#base + 1 + i`. */
+  #items: Item[] = []
+  #stamps: Stamp[] = []
+  #base: number
+  #bytes = 0
+  /** Bytes ever written, to tell how far behind a cursor is. */
+  #written = 0
+  #visible: number
+  #scheduled = false
+  #sealing = 0
+  #ended = false
+  #waiting: (() => void) | undefined
+  #detachedAt = { seq: 0, written: 0 }
+
+  constructor(options: { ticker: Ticker; store: LogStore | undefined; head: number; onReaders: () => void }) {
+    this.#ticker = options.ticker
+    this.#store = options.store
+    options.store?.follow(this)
+    this.#base = this.#visible = options.head
+    this.#onReaders = options.onReaders
+  }
+
+  /** The newest event's number. */
+  get head(): number {
+    return this.#base + this.#items.length
+  }
+
+  /** What readers may see: behind the head only while a response's end is being committed. */
+  get visible(): number {
+    return this.#visible
+  }
+
+  get written(): number {
+    return this.#written
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  get readers(): number {
+    return this.#readers.size
+  }
+
+  append(stamp: Stamp, draft: Draft): void {
+    this.#push(stamp, draft)
+    if (this.#sealing > 0) return
+    this.#visible = this.head
+    this.#news()
+  }
+
+  /** The end of a response: readers see it once it is committed, so that a crash cannot take back what a client was told. */
+  async seal(stamp: Stamp, draft: Draft, commit: (log: LogStore) => Promise<void>): Promise<void> {
+    this.#push(stamp, draft)
+    if (this.#store) {
+      this.#sealing++
+      try {
+        await commit(this.#store)
+      } finally {
+        this.#sealing--
+      }
+    }
+    if (this.#sealing > 0) return
+    this.#visible = this.head
+    this.#news()
+  }
+
+  read(options: ReadOptions = {}): LogReader {
+    const reader = new LogReader(this, this.#store, options)
+    if (reader.closed) return reader
+    this.#readers.add(reader)
+    this.#changed()
+    return reader
+  }
+
+  leave(reader: LogReader): void {
+    if (!this.#readers.delete(reader)) return
+    if (this.#readers.size === 0) this.#detachedAt = { seq: this.head, written: this.#written }
+    this.#changed()
+  }
+
+  /** For all who listen now; not kept. */
+  tell(event: ServerEvent): void {
+    const aside = new Aside(event)
+    for (const reader of this.#readers) reader.tellEntry(aside)
+  }
+
+  /** Whether somebody who reads now understands this extension event. */
+  understood(type: string): boolean {
+    for (const reader of this.#readers) if (reader.understands(type)) return true
+    return false
+  }
+
+  /** Readers get what is there, and then the end. */
+  end(): void {
+    this.#ended = true
+    this.#news()
+  }
+
+  /** What readers may see after `seq`, or undefined when some of it is only in the store. */
+  after(seq: number): Slice | undefined {
+    return seq < this.#base ? undefined : this.#slice(seq, this.#visible)
+  }
+
+  since(seq: number): Slice {
+    return this.#slice(Math.max(seq, this.#base), this.head)
+  }
+
+  /** The oldest number that memory holds, less one. */
+  get base(): number {
+    return this.#base
+  }
+
+  /** True when the writer must wait for a reader or the store. */
+  get full(): boolean {
+    if (this.#store) {
+      const behind = this.head - this.#store.committed
+      if (behind > STORE_EVENTS || (behind > 0 && this.#bytes > STORE_BYTES)) return true
+    }
+    if (this.#readers.size === 0) {
+      return this.head - this.#detachedAt.seq > DETACHED_EVENTS || this.#written - this.#detachedAt.written > DETACHED_BYTES
+    }
+    for (const reader of this.#readers) {
+      if (this.head - reader.cursor <= READER_EVENTS && this.#written - reader.readBytes <= READER_BYTES) return false
+    }
+    return true
+  }
+
+  /** Resolves when there may be room, or `signal` is aborted. */
+  async room(signal: AbortSignal): Promise<void> {
+    if (signal.aborted || !this.full) return
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        signal.removeEventListener('abort', done)
+        this.#waiting = undefined
+        resolve()
+      }
+      this.#waiting = done
+      signal.addEventListener('abort', done)
+    })
+  }
+
+  /** A reader or the store got further. */
+  progress(): void {
+    this.#trim()
+    this.#waiting?.()
+  }
+
+  #slice(after: number, last: number): Slice {
+    const from = after - this.#base
+    const to = last - this.#base
+    return new Slice(after + 1, this.#items.slice(from, to), this.#stamps.slice(from, to))
+  }
+
+  #push(stamp: Stamp, draft: Draft): void {
+    const item: Item =
+      draft.type === 'response.delta' && draft.delta.type === 'text' && stamp.responseId !== undefined
+        ? draft.delta.text
+        : new Entry(stamp, this.head + 1, draft)
+    const size = sizeOf(item)
+    this.#items.push(item)
+    this.#stamps.push(stamp)
+    this.#bytes += size
+    this.#written += size
+    this.#store?.note()
+    if (this.#items.length >= 2 * RING_EVENTS || this.#bytes > RING_BYTES) this.#trim()
+  }
+
+  /** Drops what is stored and either read by all or beyond the ring. */
+  #trim(): void {
+    if (this.#items.length === 0) return
+    const stored = this.#store ? this.#store.committed : this.head
+    // With a store what everybody has read need not be kept; without one the ring is all there is to resume from.
+    let until = this.#base
+    if (this.#store) {
+      until = stored
+      for (const reader of this.#readers) until = Math.min(until, reader.cursor)
+    }
+    if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, stored))
+    let drop = Math.max(0, until - this.#base)
+    let bytes = this.#bytes
+    if (drop === this.#items.length) bytes = 0
+    else for (let index = 0; index < drop; index++) bytes -= sizeOf(this.#items[index] as Item)
+    while (bytes > RING_BYTES && this.#base + drop < stored && drop < this.#items.length - 1) bytes -= sizeOf(this.#items[drop++] as Item)
+    if (drop === 0) return
+    this.#items = drop === this.#items.length ? [] : this.#items.slice(drop)
+    this.#stamps = drop === this.#stamps.length ? [] : this.#stamps.slice(drop)
+    this.#base += drop
+    this.#bytes = bytes
+  }
+
+  #news(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#ticker.schedule(() => {
+      this.#scheduled = false
+      for (const reader of this.#readers) reader.wake()
+    })
+  }
+
+  #changed(): void {
+    this.#onReaders()
+    this.progress()
+  }
+}
+
+/** Roughly what an event takes on the wire. */
+function sizeOf(item: Item): number {
+  return typeof item === 'string' ? item.length + 200 : item.text.length
+}

@@ -1,0 +1,121 @@
+import type { ContentItem, ToolCall } from '../protocol/content.ts'
+import type { Draft } from '../protocol/events.ts'
+import type { Message } from '../protocol/message.ts'
+import { textOf } from '../protocol/message.ts'
+import type { Delta } from '../protocol/server-events.ts'
+import { addUsage, type Usage } from '../protocol/usage.ts'
+
+type Piece = { text: string[]; item: { type: 'text' | 'thinking' } & Partial<ContentItem> }
+
+/** Gathers what an agent yields into the output of its response: consecutive pieces merged, each kind in its place. */
+export class Output {
+  readonly #items: ContentItem[] = []
+  /** The text or thought that is being streamed; joined once, not per delta. */
+  #open: Piece | undefined
+  #usage: Usage | undefined
+
+  get usage(): Usage | undefined {
+    const { input_tokens: input, output_tokens: output } = this.#usage ?? {}
+    if (input === undefined || output === undefined) return this.#usage
+    return { total_tokens: input + output, ...this.#usage }
+  }
+
+  set usage(usage: Usage | undefined) {
+    this.#usage = usage
+  }
+
+  add(draft: Draft): void {
+    switch (draft.type) {
+      case 'response.delta':
+        this.#addDelta(draft.delta)
+        return
+      case 'thinking': {
+        const { content, stage, redacted, signature, is_delta } = draft
+        const goesOn = is_delta !== false && this.#open?.item.type === 'thinking'
+        if (!goesOn) this.#close()
+        this.#open ??= { text: [], item: { type: 'thinking' } }
+        this.#open.text.push(content)
+        Object.assign(this.#open.item, stage !== undefined && { stage }, redacted && { redacted }, signature !== undefined && { signature })
+        if (is_delta === false) this.#close()
+        return
+      }
+      case 'usage.delta':
+        this.#usage = addUsage(this.#usage, draft.delta)
+        return
+      default:
+    }
+  }
+
+  /** The items so far. */
+  items(): ContentItem[] {
+    this.#close()
+    return [...this.#items]
+  }
+
+  #addDelta(delta: Delta): void {
+    switch (delta.type) {
+      case 'text':
+        if (this.#open?.item.type !== 'text') {
+          this.#close()
+          this.#open = { text: [], item: { type: 'text' } }
+        }
+        this.#open?.text.push(delta.text)
+        return
+      case 'tool_call':
+        this.#close()
+        this.#addCall(delta.tool_call)
+        return
+      case 'tool_progress':
+        return
+      case 'audio':
+        // A chunk of a stream has no handle; the agent yields the whole item, with its content id, when it is complete.
+        if (delta.content_id === undefined) return
+        this.#close()
+        this.#items.push(delta)
+        return
+      default:
+        this.#close()
+        this.#items.push(delta)
+    }
+  }
+
+  /** Arguments are streamed in pieces under the id of their call. */
+  #addCall(call: ToolCall): void {
+    const index = this.#items.findLastIndex((item) => item.type === 'tool_call' && item.tool_call.id === call.id)
+    const known = this.#items[index]
+    if (known?.type !== 'tool_call') this.#items.push({ type: 'tool_call', tool_call: call })
+    else this.#items[index] = { ...known, tool_call: { ...known.tool_call, arguments: known.tool_call.arguments + call.arguments } }
+  }
+
+  #close(): void {
+    if (!this.#open) return
+    const { text, item } = this.#open
+    const joined = text.join('')
+    this.#open = undefined
+    if (joined === '' && item.type === 'text') return
+    this.#items.push((item.type === 'text' ? { type: 'text', text: joined } : { ...item, thinking: joined }) as ContentItem)
+  }
+}
+
+/** The output of a turn as messages of the conversation: what the assistant said and called, and each tool's answer. */
+export function outputMessages(output: readonly ContentItem[]): Message[] {
+  const messages: Message[] = []
+  let said: ContentItem[] = []
+  const flush = (): void => {
+    if (said.length === 0) return
+    const calls = said.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
+    messages.push({ role: 'assistant', content: textOf(said), content_items: said, ...(calls.length > 0 && { tool_calls: calls }) })
+    said = []
+  }
+  for (const item of output) {
+    if (item.type === 'tool_result') {
+      flush()
+      const { call_id, result, content_items } = item.tool_result
+      messages.push({ role: 'tool', tool_call_id: call_id, content: result, ...(content_items && { content_items }) })
+    } else {
+      said.push(item)
+    }
+  }
+  flush()
+  return messages
+}

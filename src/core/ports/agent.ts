@@ -1,0 +1,59 @@
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { Draft, EventOf } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { Principal } from './access.ts'
+import type { Transport } from './transport.ts'
+
+/**
+ * What a session runs: one async generator. The session pulls it, stamps what it yields, and aborts `turn.signal` to
+ * cancel it. `defineAgent` makes one from a generator, the `Agent` class from skills; remote agents implement it too.
+ */
+export interface AgentPort {
+  readonly name: string
+  readonly description?: string
+  readonly capabilities: Capabilities
+  run(turn: Turn): AsyncIterable<Draft>
+  /** Routes of its own, mounted before the built-in ones. */
+  readonly transports?: readonly Transport[]
+}
+
+/** Questions an agent may put to the client in mid-turn, and the event that answers each. Open to declaration merging. */
+export interface Questions {
+  'tool.call': EventOf<'tool.result'>
+  'payment.required': EventOf<'payment.submit'>
+  'x.approval.request': EventOf<'x.approval.response'>
+}
+
+export type QuestionDraft<Q extends keyof Questions> = Q extends 'tool.call'
+  ? { readonly name: string; readonly arguments: string; readonly call_id?: string }
+  : Q extends 'x.approval.request'
+    ? Omit<Draft<EventOf<'x.approval.request'>>, 'type' | 'approval_id'> & { readonly approval_id?: string }
+    : Omit<Draft<Extract<EventOf<'payment.required'>, { type: Q }>>, 'type'>
+
+export interface AskOptions {
+  /** What the answer is remembered under when the turn is run again; by default the kind of question and its number in the turn. */
+  readonly key?: string
+  readonly timeoutMs?: number
+}
+
+/** One run of the agent. It may span several responses: on a one-way transport each answer to `ask` opens the next one. */
+export interface Turn {
+  readonly id: string
+  readonly sessionId: string
+  /** The conversation so far, this turn's input last. */
+  readonly messages: readonly Message[]
+  /** The session's configuration with the overrides of this `response.create`. */
+  readonly config: SessionConfig
+  readonly principal: Principal
+  /** What the client said it can do. */
+  readonly client: Capabilities | undefined
+  /** Aborted by a cancel, a time-out, the end of the session. Hand it to everything you wait for. */
+  readonly signal: AbortSignal
+  /**
+   * Emits the question and waits for its answer. On a one-way transport the response ends in that protocol's idiom while the
+   * generator is parked; where it cannot be parked (stateless, or after a restart) the turn is run again and `ask` returns the
+   * answer that history already holds under `key`. So code before an `ask` may run twice.
+   */
+  ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]>
+}

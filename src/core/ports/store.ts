@@ -1,0 +1,62 @@
+import type { Json } from '../../protocol/json.ts'
+
+/** One group commit of a stream: the texts of positions `first` to `last`. */
+export interface Group {
+  readonly first: number
+  readonly last: number
+  readonly text: string
+}
+
+/** Durable. Streams are append-only groups of texts; records are versioned, expire, and are listed through indexes. */
+export interface Store {
+  /**
+   * One group is one row. Rejects with `conflict` when `expected` is given and is not the stream's last position (0: empty).
+   * With `sync` it resolves only once the group would survive a loss of power, else once it would survive `kill -9`.
+   */
+  append(stream: string, group: Group, options?: { readonly expected?: number; readonly sync?: boolean }): Promise<void>
+  /** Groups whose `last` is above `after`, in order. A group may begin at or before `after`. */
+  read(stream: string, options?: { readonly after?: number; readonly limit?: number }): AsyncIterable<Group>
+  /** The stream's last position; 0 when there is none. */
+  last(stream: string): Promise<number>
+  drop(stream: string): Promise<void>
+  get(key: string): Promise<Stored | undefined>
+  /** Returns the new version. */
+  set(key: string, value: Json, options?: SetOptions & { readonly sync?: boolean }): Promise<number>
+  delete(key: string): Promise<void>
+  list(index: string, page: PageRequest & { readonly descending?: boolean }): Promise<Page<{ readonly key: string; readonly value: Json }>>
+  /** All or nothing: what a turn's end, the ledger or a lease needs. */
+  batch(operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void>
+  close(): Promise<void>
+}
+
+export interface Stored {
+  readonly value: Json
+  readonly version: number
+}
+
+export interface SetOptions {
+  readonly ttlMs?: number
+  /** Rejects with `conflict` unless the record has this version. 0: only if absent. */
+  readonly ifVersion?: number
+  /** Where `list` finds the record: index name to sort key. A later `set` without it takes the record out of the index. */
+  readonly index?: Readonly<Record<string, string>>
+}
+
+export type Operation =
+  | { readonly op: 'set'; readonly key: string; readonly value: Json; readonly options?: SetOptions }
+  | { readonly op: 'delete'; readonly key: string; readonly ifVersion?: number }
+  | { readonly op: 'append'; readonly stream: string; readonly group: Group; readonly expected?: number }
+  | { readonly op: 'drop'; readonly stream: string }
+
+export interface PageRequest {
+  /** The `next` of the page before. */
+  readonly after?: string
+  /** Default 100. */
+  readonly limit?: number
+}
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** The `after` of the next page; undefined on the last. */
+  readonly next: string | undefined
+}

@@ -1,0 +1,83 @@
+import type { ClientEvent } from '../../protocol/events.ts'
+import type { Access, Principal } from './access.ts'
+import type { Gateway, Logged } from './session.ts'
+import type { Store } from './store.ts'
+
+/** A protocol: the routes it mounts. Knows no server and no other transport. */
+export interface Transport {
+  readonly name: string
+  routes(host: Host): readonly Route[]
+}
+
+/** What a transport may use. */
+export interface Host {
+  readonly gateway: Gateway
+  readonly store: Store
+  /** Names of the agents that are there now, and what each can do. */
+  readonly agents: Agents
+  readonly log: Log
+  readonly now: () => number
+  readonly newId: () => string
+}
+
+export type Log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Readonly<Record<string, unknown>>) => void
+
+export interface Agents {
+  names(): readonly string[]
+  get(name: string): import('./agent.ts').AgentPort | undefined
+}
+
+export type Route = HttpRoute | SocketRoute
+
+export interface HttpRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  /** `public`: health, cards, keys, manifests. `request`: the request carries credentials. */
+  readonly access: 'public' | 'request'
+  /** An async generator of texts is streamed as server-sent events. */
+  handle(request: Request, call: Call): Promise<Response | Streamed> | AsyncGenerator<string, void>
+}
+
+/** A streamed answer as texts ready for the wire. The Node server writes them as they come; other runtimes wrap them. */
+export interface Streamed {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly frames: AsyncIterable<string | Uint8Array>
+  /** Written when there was nothing to say for a while, so that proxies and clients know that it is alive. */
+  readonly heartbeat?: string
+}
+
+export interface SocketRoute {
+  readonly method: 'WS'
+  readonly path: string
+  /** `first-message`: credentials may also come with the first message, within 10 s. */
+  readonly access: 'public' | 'request' | 'first-message'
+  readonly subprotocols?: readonly string[]
+  handle(socket: Socket, call: Call): Promise<void>
+}
+
+/** What the server worked out about a request or an upgrade before the transport sees it. */
+export interface Call {
+  /** The agent that the path names, or the one that owns `/`. */
+  readonly agent: string | undefined
+  readonly request: Request
+  readonly params: Readonly<Record<string, string>>
+  /** Undefined only on a `first-message` route whose upgrade carried no credentials. */
+  readonly principal: Principal | undefined
+  /** For credentials that arrive later: first message, `session.create.token`, `session.update`. */
+  readonly access: Access
+  readonly signal: AbortSignal
+}
+
+/** A WebSocket reduced to what protocols need. Iteration ends when the peer closes; `send` resolves when more may be sent, also if the peer vanishes. */
+export interface Socket extends AsyncIterable<string | Uint8Array> {
+  /** Writes all frames in one piece. */
+  send(frames: readonly string[]): Promise<void>
+  close(code?: number, reason?: string): void
+}
+
+/** The pure heart of a transport: synchronous, one per connection, no I/O, no clock. `encode` gives text, so the frequent event can be a template. */
+export interface Codec<In> {
+  readonly decode: (wire: In) => ClientEvent[]
+  readonly encode: (event: Logged) => string
+}

@@ -1,0 +1,161 @@
+import { UampError } from '../protocol/errors.ts'
+import type { ClientEvent, Draft } from '../protocol/events.ts'
+import type { Message } from '../protocol/message.ts'
+import type { AskOptions, QuestionDraft, Questions } from './ports/agent.ts'
+
+/** How long a question waits for its answer. */
+const TIMEOUT_MS = { 'tool.call': 60_000, 'payment.required': 300_000, 'x.approval.request': 600_000 } satisfies Record<
+  keyof Questions,
+  number
+>
+
+export type Answer = Questions[keyof Questions]
+
+/** Parts of a turn that its questions need. */
+export interface Asker {
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly messages: readonly Message[]
+  /** Puts the question into the log. */
+  emit(draft: Draft): void
+  /** Whether an answer can come while the response runs. */
+  readonly duplex: boolean
+  /** Whether somebody is there who can answer it. */
+  understood(type: string): boolean
+  /** One-way only: the response ends here, and the next request brings the answer. */
+  park(): void
+}
+
+interface Open {
+  readonly id: string
+  readonly key: string
+  readonly type: keyof Questions
+  readonly resolve: (answer: Answer) => void
+}
+
+/** The questions of one turn: who waits for what, and what was answered. */
+export class QuestionBook {
+  readonly #asker: Asker
+  readonly #open = new Map<string, Open>()
+  readonly #asked = new Map<string, number>()
+  /** Answers by key; on a one-way transport they are handed over when the next response begins. */
+  readonly #answers: Map<string, Answer>
+
+  constructor(asker: Asker, answers: Readonly<Record<string, Answer>> = {}) {
+    this.#asker = asker
+    this.#answers = new Map(Object.entries(answers))
+  }
+
+  /** The ids of the questions without an answer. */
+  get unanswered(): readonly string[] {
+    return [...this.#open.values()].filter(({ key }) => !this.#answers.has(key)).map(({ id }) => id)
+  }
+
+  get answers(): Readonly<Record<string, Answer>> {
+    return Object.fromEntries(this.#answers)
+  }
+
+  async ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, { key, timeoutMs }: AskOptions = {}): Promise<Questions[Q]> {
+    const number = (this.#asked.get(type) ?? 0) + 1
+    this.#asked.set(type, number)
+    const name = key ?? `${type}#${number}`
+    const known = this.#answers.get(name) ?? (type === 'tool.call' ? this.#inHistory(question as QuestionDraft<'tool.call'>) : undefined)
+    if (known) return known as Questions[Q]
+    this.#asker.signal.throwIfAborted()
+    const given = question as { call_id?: string; approval_id?: string }
+    const id = given.call_id ?? given.approval_id ?? `${type === 'tool.call' ? 'call' : 'ask'}_${this.#asker.id}_${number}`
+    if (type === 'x.approval.request' && this.#asker.duplex && !this.#asker.understood(type)) {
+      return { type: 'x.approval.response', event_id: id, approval_id: id, approved: false, reason: 'approval_unavailable' } as Questions[Q]
+    }
+    const answer = this.#wait<Q>({ id, key: name, type }, timeoutMs ?? TIMEOUT_MS[type])
+    this.#asker.emit({
+      type,
+      ...question,
+      ...(type === 'tool.call' && { call_id: id }),
+      ...(type === 'x.approval.request' && { approval_id: id }),
+    } as unknown as Draft)
+    if (!this.#asker.duplex) this.#asker.park()
+    return answer
+  }
+
+  /** Takes an answer. False when nobody waits for it: of several readers the first one wins. */
+  take(event: ClientEvent): boolean {
+    const open = this.#find(event)
+    if (!open || this.#answers.has(open.key)) return false
+    this.#answers.set(open.key, event as Answer)
+    if (this.#asker.duplex) this.release()
+    return true
+  }
+
+  /** Hands the answers that came to those who wait for them. */
+  release(): void {
+    for (const open of this.#open.values()) {
+      const answer = this.#answers.get(open.key)
+      if (answer) open.resolve(answer)
+    }
+  }
+
+  #find(event: ClientEvent): Open | undefined {
+    switch (event.type) {
+      case 'tool.result':
+        return this.#open.get(event.call_id)
+      case 'x.approval.response':
+        return this.#open.get(event.approval_id)
+      case 'payment.submit':
+        for (const open of this.#open.values()) if (open.type === 'payment.required') return open
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  #wait<Q extends keyof Questions>(question: Omit<Open, 'resolve'>, timeoutMs: number): Promise<Questions[Q]> {
+    const { signal } = this.#asker
+    return new Promise<Questions[Q]>((resolve, reject) => {
+      const settle = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', aborted)
+        this.#open.delete(question.id)
+      }
+      const aborted = (): void => {
+        settle()
+        reject(signal.reason as Error)
+      }
+      const late = (): void => {
+        settle()
+        reject(new UampError('timeout', `Nobody answered ${question.type} within ${timeoutMs} ms`, { details: { id: question.id } }))
+      }
+      // A parked turn has a time limit of its own.
+      const timer = this.#asker.duplex ? setTimeout(late, timeoutMs) : undefined
+      signal.addEventListener('abort', aborted)
+      this.#open.set(question.id, {
+        ...question,
+        resolve: (answer) => {
+          settle()
+          resolve(answer as Questions[Q])
+        },
+      })
+    })
+  }
+
+  /**
+   * A stateless client sends the conversation again with the tool's answer in it. The turn is then run anew, and the same
+   * call, by name and arguments, after the last user message finds its result there.
+   */
+  #inHistory({ name, arguments: args }: QuestionDraft<'tool.call'>): Questions['tool.call'] | undefined {
+    const { messages } = this.#asker
+    const recent = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
+    const call = recent
+      .flatMap(({ tool_calls }) => tool_calls ?? [])
+      .find((candidate) => candidate.name === name && candidate.arguments === args)
+    const result = call && recent.find(({ tool_call_id }) => tool_call_id === call.id)
+    if (!call || !result) return undefined
+    return {
+      type: 'tool.result',
+      event_id: call.id,
+      call_id: call.id,
+      result: result.content ?? '',
+      ...(result.content_items && { content_items: result.content_items }),
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import type { Capabilities } from '../protocol/capabilities.ts'
+import type { ContentItem } from '../protocol/content.ts'
+import type { ClientEvent, EventOf } from '../protocol/events.ts'
+import type { Json } from '../protocol/json.ts'
+import type { Message } from '../protocol/message.ts'
+import type { SessionConfig } from '../protocol/session-config.ts'
+import type { Usage } from '../protocol/usage.ts'
+import type { Principal } from './ports/access.ts'
+import type { SessionInit } from './ports/session.ts'
+import type { Operation, Page, PageRequest, Store } from './ports/store.ts'
+import type { Answer } from './questions.ts'
+
+/** What a session is, as stored: written when it opens and when its configuration changes. */
+export interface SessionRecord {
+  readonly id: string
+  readonly agent: string
+  readonly owner: Principal
+  readonly config: SessionConfig
+  readonly duplex: boolean
+  readonly onDetach: SessionInit['onDetach']
+  readonly createdAt: number
+  readonly client: Capabilities | undefined
+}
+
+/** Where a session is: written with every turn. */
+export interface HeadRecord {
+  readonly id: string
+  readonly agent: string
+  readonly owner: string
+  /** The newest turn. */
+  readonly turn: string | null
+  /** How many inputs the turns have used up. */
+  readonly consumed: number
+  readonly updatedAt: number
+  readonly closed: boolean
+  /** The process that wrote it: only in that one is the store's last number surely the session's. */
+  readonly instance: string
+}
+
+/** One turn of a conversation. Once closed it does not change. */
+export interface TurnRecord {
+  readonly id: string
+  readonly session: string
+  readonly tenant: string
+  readonly owner: string
+  readonly parent: string | null
+  readonly input: readonly Message[]
+  /** The input is the whole conversation: what came before does not count. */
+  readonly stateless: boolean
+  readonly output: readonly ContentItem[]
+  readonly status: 'open' | 'waiting' | 'completed' | 'cancelled' | 'failed'
+  readonly error?: EventOf<'response.error'>['error']
+  readonly usage?: Usage
+  /** The configuration it runs with, if the request changed the session's. */
+  readonly config?: SessionConfig
+  readonly answers?: Readonly<Record<string, Answer>>
+  /** The client events it was made of: a repeat of one is without effect, also after a restart. */
+  readonly eventIds: readonly string[]
+  /** The position in the session's inputs at which it began. */
+  readonly from: number
+}
+
+const OPEN = 'open-turns'
+const EXPIRY = 'session-expiry'
+/** As many turns of a conversation are loaded. */
+const TURNS = 512
+
+const key = (...parts: readonly string[]): string => parts.map(encodeURIComponent).join('/')
+/** Sorts as text in the order of time. */
+const sortable = (time: number): string => String(Math.floor(time)).padStart(15, '0')
+
+/** The keys and shapes under which sessions, turns and inputs are stored. Every key begins with the tenant. */
+export class Records {
+  readonly store: Store
+  readonly #ttlMs: number
+
+  constructor(store: Store, ttlMs: number) {
+    this.store = store
+    this.#ttlMs = ttlMs
+  }
+
+  logStream(tenant: string, session: string): string {
+    return key(tenant, 'log', session)
+  }
+
+  inputStream(tenant: string, session: string): string {
+    return key(tenant, 'in', session)
+  }
+
+  setSession(record: SessionRecord): Operation {
+    return { op: 'set', key: key(record.owner.tenant, 'session', record.id), value: record as unknown as Json }
+  }
+
+  setHead(tenant: string, record: HeadRecord): Operation {
+    const listed = { [key(tenant, 'sessions', record.owner)]: sortable(record.updatedAt) }
+    return {
+      op: 'set',
+      key: key(tenant, 'head', record.id),
+      value: { ...record, tenant } as unknown as Json,
+      options: { index: { ...(!record.closed && listed), [EXPIRY]: sortable(record.updatedAt + this.#ttlMs) } },
+    }
+  }
+
+  setTurn(record: TurnRecord): Operation {
+    return {
+      op: 'set',
+      key: key(record.tenant, 'turn', record.id),
+      value: record as unknown as Json,
+      options: {
+        index: { [this.#turnsOf(record.tenant, record.session)]: record.id, ...(record.status === 'open' && { [OPEN]: record.id }) },
+      },
+    }
+  }
+
+  setAlias(owner: Principal, alias: { readonly protocol: string; readonly id: string }, session: string): Operation {
+    return { op: 'set', key: this.#aliasKey(owner, alias), value: session, options: { ifVersion: 0 } }
+  }
+
+  async alias(owner: Principal, alias: { readonly protocol: string; readonly id: string }): Promise<string | undefined> {
+    return (await this.store.get(this.#aliasKey(owner, alias)))?.value as string | undefined
+  }
+
+  async session(tenant: string, id: string): Promise<{ session: SessionRecord; head: HeadRecord } | undefined> {
+    const [session, head] = await Promise.all([this.store.get(key(tenant, 'session', id)), this.store.get(key(tenant, 'head', id))])
+    if (!session || !head) return undefined
+    return { session: session.value as unknown as SessionRecord, head: head.value as unknown as HeadRecord }
+  }
+
+  async turn(tenant: string, id: string): Promise<TurnRecord | undefined> {
+    return (await this.store.get(key(tenant, 'turn', id)))?.value as TurnRecord | undefined
+  }
+
+  /** The turns from the first that counts to `last`. */
+  async turns(tenant: string, last: string | null): Promise<TurnRecord[]> {
+    const turns: TurnRecord[] = []
+    for (let id = last; id !== null && turns.length < TURNS;) {
+      const turn = await this.turn(tenant, id)
+      if (!turn) break
+      turns.unshift(turn)
+      id = turn.stateless ? null : turn.parent
+    }
+    return turns
+  }
+
+  /** Client events of a session after a position, and the position of the last one. */
+  async inputs(tenant: string, session: string, after: number): Promise<{ events: ClientEvent[]; last: number }> {
+    const events: ClientEvent[] = []
+    let last = after
+    for await (const group of this.store.read(this.inputStream(tenant, session), { after })) {
+      events.push(JSON.parse(group.text) as ClientEvent)
+      last = group.last
+    }
+    return { events, last }
+  }
+
+  async openTurns(): Promise<TurnRecord[]> {
+    const turns: TurnRecord[] = []
+    for (let after: string | undefined; ;) {
+      const page = await this.store.list(OPEN, after === undefined ? {} : { after })
+      turns.push(...page.items.map(({ value }) => value as unknown as TurnRecord))
+      if ((after = page.next) === undefined) return turns
+    }
+  }
+
+  /** Newest first. */
+  async list(owner: Principal, page: PageRequest): Promise<Page<HeadRecord>> {
+    const found = await this.store.list(key(owner.tenant, 'sessions', owner.id), { ...page, descending: true })
+    return { items: found.items.map(({ value }) => value as unknown as HeadRecord), next: found.next }
+  }
+
+  /** Removes one page of sessions whose time has come. Returns how many. */
+  async expire(now: number): Promise<number> {
+    const { items } = await this.store.list(EXPIRY, { limit: 100 })
+    let expired = 0
+    for (const { key: headKey, value } of items) {
+      const { id, tenant, updatedAt } = value as unknown as HeadRecord & { tenant: string }
+      if (updatedAt + this.#ttlMs > now) break
+      const turns = await this.store.list(this.#turnsOf(tenant, id), { limit: 1000 })
+      await this.store.batch([
+        { op: 'delete', key: headKey },
+        { op: 'delete', key: key(tenant, 'session', id) },
+        ...turns.items.map((turn): Operation => ({ op: 'delete', key: turn.key })),
+        { op: 'drop', stream: this.logStream(tenant, id) },
+        { op: 'drop', stream: this.inputStream(tenant, id) },
+      ])
+      expired++
+    }
+    return expired
+  }
+
+  #aliasKey(owner: Principal, alias: { readonly protocol: string; readonly id: string }): string {
+    return key(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
+  }
+
+  #turnsOf(tenant: string, session: string): string {
+    return key(tenant, 'turns', session)
+  }
+}

@@ -1,0 +1,42 @@
+import type { Capabilities } from '../protocol/capabilities.ts'
+import type { Message } from '../protocol/message.ts'
+import type { SessionConfig } from '../protocol/session-config.ts'
+import type { InputEvent } from './input.ts'
+import type { CoreLimits } from './limits.ts'
+import type { Principal } from './ports/access.ts'
+import type { AgentPort } from './ports/agent.ts'
+import type { Session, SessionInit } from './ports/session.ts'
+import type { Log } from './ports/transport.ts'
+import type { TurnRecord } from './records.ts'
+import type { Turnstile } from './turnstile.ts'
+
+/** What a session is made of, new or found again in the store. */
+export interface SessionState {
+  readonly id: string
+  readonly agent: string
+  readonly owner: Principal
+  readonly config: SessionConfig
+  readonly duplex: boolean
+  readonly onDetach: SessionInit['onDetach']
+  readonly createdAt: number
+  readonly client: Capabilities | undefined
+  readonly head: string | null
+  readonly messages: readonly Message[]
+  readonly pending: readonly InputEvent[]
+  readonly waiting: TurnRecord | undefined
+}
+
+/** What the gateway lends its sessions. */
+export interface SessionHost {
+  readonly limits: CoreLimits
+  readonly now: () => number
+  readonly newId: () => string
+  readonly turnstile: Turnstile
+  readonly log: Log
+  findAgent(name: string): AgentPort | undefined
+  /** Throws when no new response may begin. */
+  admit(session: Session): void
+  ended(session: Session): void
+  /** One more turn of this principal waits; `abandon` gives it up. Returns what is called when it waits no longer. */
+  parked(owner: Principal, abandon: () => void): () => void
+}

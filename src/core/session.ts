@@ -1,0 +1,393 @@
+import type { Capabilities } from '../protocol/capabilities.ts'
+import { UampError } from '../protocol/errors.ts'
+import type { ClientEvent, Draft, EventOf } from '../protocol/events.ts'
+import type { Message } from '../protocol/message.ts'
+import type { SessionConfig } from '../protocol/session-config.ts'
+import { UAMP_VERSION } from '../protocol/version.ts'
+import { Stamp } from './entry.ts'
+import { gatherInput, isInput, sizeOf, type InputEvent } from './input.ts'
+import type { Journal } from './journal.ts'
+import type { Log } from './log.ts'
+import { outputMessages } from './output.ts'
+import { responseConfig, withOverrides } from './overrides.ts'
+import type { Principal } from './ports/access.ts'
+import type { AgentPort } from './ports/agent.ts'
+import type { Reader, ReadOptions, Session, SessionInit } from './ports/session.ts'
+import type { TurnRecord } from './records.ts'
+import { Seen } from './seen.ts'
+import type { SessionHost, SessionState } from './session-parts.ts'
+import { ActiveTurn, type TurnHost } from './turn.ts'
+import { terminalEvent, type End } from './turn-end.ts'
+import type { Turnstile } from './turnstile.ts'
+
+/** A turn whose questions the next request answers: with its generator, if that is still there. */
+interface Parked {
+  readonly record: TurnRecord
+  readonly turn?: ActiveTurn
+  readonly timer?: ReturnType<typeof setTimeout>
+  readonly leave?: () => void
+}
+
+/** One conversation in progress. */
+export class AgentSession implements Session, TurnHost {
+  readonly id: string
+  readonly agent: string
+  readonly owner: Principal
+  readonly duplex: boolean
+  readonly onDetach: SessionInit['onDetach']
+  readonly createdAt: number
+  readonly log: Log
+  readonly seen = new Seen()
+  config: SessionConfig
+  client: Capabilities | undefined
+  /** Payment tokens that were sent ahead. */
+  paymentToken: string | undefined
+  /** When the last response ended or the last reader left. */
+  idleSince: number
+  readonly #host: SessionHost
+  readonly #journal: Journal | undefined
+  readonly #stamp: Stamp
+  #messages: readonly Message[]
+  #head: string | null
+  #pending: InputEvent[]
+  #pendingBytes = 0
+  #turn: ActiveTurn | undefined
+  #record: TurnRecord | undefined
+  #parked: Parked | undefined
+  #away: ReturnType<typeof setTimeout> | undefined
+  #ended = false
+
+  constructor(host: SessionHost, state: SessionState, parts: { log: (onReaders: () => void) => Log; journal: Journal | undefined }) {
+    this.id = state.id
+    this.agent = state.agent
+    this.owner = state.owner
+    this.config = state.config
+    this.client = state.client
+    this.duplex = state.duplex
+    this.createdAt = state.createdAt
+    this.idleSince = host.now()
+    this.#host = host
+    this.#journal = parts.journal
+    this.onDetach = state.onDetach
+    this.#messages = state.messages
+    this.#head = state.head
+    this.#pending = [...state.pending]
+    this.#stamp = new Stamp(state.id)
+    this.#parked = state.waiting && { record: state.waiting }
+    this.log = parts.log(() => this.#readersChanged())
+  }
+
+  get sessionId(): string {
+    return this.id
+  }
+
+  get principal(): Principal {
+    return this.owner
+  }
+
+  get turnstile(): Turnstile {
+    return this.#host.turnstile
+  }
+
+  get newId(): () => string {
+    return this.#host.newId
+  }
+
+  get head(): number {
+    return this.log.visible
+  }
+
+  /** Whether it must stay in memory. */
+  get busy(): boolean {
+    return this.#turn !== undefined || this.#parked?.turn !== undefined || this.log.readers > 0
+  }
+
+  get responding(): boolean {
+    return this.#turn !== undefined
+  }
+
+  get stored(): boolean {
+    return this.#journal !== undefined
+  }
+
+  /** The first two events of every session. */
+  announce(extra: { readonly chat?: string; readonly extensions?: Record<string, unknown> } = {}): void {
+    this.log.append(this.#stamp, this.created(extra))
+    this.announceCapabilities()
+  }
+
+  announceCapabilities(): void {
+    const capabilities = this.#host.findAgent(this.agent)?.capabilities
+    if (capabilities) this.log.append(this.#stamp, { type: 'capabilities', capabilities })
+  }
+
+  created(extra: object = {}): Draft<EventOf<'session.created'>> {
+    const session = { id: this.id, created_at: Math.floor(this.createdAt / 1000), config: this.config, status: 'active' as const }
+    return { type: 'session.created', uamp_version: UAMP_VERSION, session, agent: this.agent, ...extra }
+  }
+
+  read(options?: ReadOptions): Reader {
+    return this.log.read(options)
+  }
+
+  send(event: ClientEvent): Promise<void> {
+    try {
+      if (this.#ended) throw new UampError('not_found', 'This session has ended')
+      if (event.type === 'ping') {
+        this.log.tell({ type: 'pong', event_id: this.newId(), session_id: this.id })
+        return Promise.resolve()
+      }
+      return this.seen.once(event, () => this.#accept(event))
+    } catch (thrown) {
+      return Promise.reject(UampError.from(thrown))
+    }
+  }
+
+  async end(reason?: string): Promise<void> {
+    if (this.#ended) return
+    this.#turn?.cancel(new UampError('cancelled', 'The session has ended'))
+    this.#abandon()
+    this.#ended = true
+    clearTimeout(this.#away)
+    this.log.append(this.#stamp, { type: 'session.end', ...(reason !== undefined && { reason }) })
+    this.log.end()
+    this.#host.ended(this)
+    await this.#journal?.close(this)
+  }
+
+  /** Nobody said anything for too long. */
+  async expire(): Promise<void> {
+    const error = { code: 'timeout', message: 'The session was idle for too long' }
+    this.log.append(this.#stamp, { type: 'session.error', error })
+    await this.end('timeout')
+  }
+
+  /** Stops the running response for a reason of the server's. */
+  interrupt(reason: UampError): void {
+    this.#turn?.cancel(reason)
+  }
+
+  /** Everything so far is committed. */
+  async flush(): Promise<void> {
+    await this.#journal?.flush()
+  }
+
+  #accept(event: ClientEvent): Promise<void> {
+    if (isInput(event)) return this.#input(event)
+    switch (event.type) {
+      case 'response.create':
+        return this.#respond(event)
+      case 'response.cancel':
+        this.#cancel(event)
+        break
+      case 'tool.result':
+      case 'x.approval.response':
+      case 'payment.submit':
+        return this.#answer(event)
+      case 'session.update':
+        if (event.session) this.config = withOverrides(this.config, event.session)
+        this.paymentToken = event.payment_token ?? this.paymentToken
+        this.log.append(this.#stamp, { type: 'session.updated' })
+        return this.#journal?.describe(this) ?? Promise.resolve()
+      case 'session.end':
+        return this.end(event.reason)
+      case 'capabilities.query':
+        this.announceCapabilities()
+        break
+      case 'voice.invite':
+        this.log.append(this.#stamp, { type: 'voice.decline', reason: 'unsupported' })
+        break
+      case 'session.create':
+        throw new UampError('invalid_request', 'session.create opens a session; this one is open')
+      case 'client.capabilities':
+        this.client = event.capabilities
+        return this.#journal?.describe(this) ?? Promise.resolve()
+      // Nobody else is in this session yet who would care.
+      case 'input.typing':
+      case 'message.read':
+      case 'voice.accept':
+      case 'voice.decline':
+      case 'voice.end':
+      case 'ping':
+    }
+    return Promise.resolve()
+  }
+
+  #input(event: InputEvent): Promise<void> {
+    const { pendingInputs, pendingBytes } = this.#host.limits
+    const bytes = sizeOf(event)
+    if (this.#pending.length >= pendingInputs || this.#pendingBytes + bytes > pendingBytes) {
+      throw new UampError('too_large', 'Too much input without a response: send response.create, then go on', {
+        details: { max_inputs: pendingInputs, max_bytes: pendingBytes },
+      })
+    }
+    this.#pending.push(event)
+    this.#pendingBytes += bytes
+    if (event.type === 'input.text' && event.payment_token !== undefined) this.paymentToken = event.payment_token
+    return this.#journal?.input(event) ?? Promise.resolve()
+  }
+
+  #answer(event: EventOf<'tool.result' | 'x.approval.response' | 'payment.submit'>): Promise<void> {
+    const turn = this.#turn ?? this.#parked?.turn
+    if (turn?.answer(event)) return this.#journal?.input(event) ?? Promise.resolve()
+    if (event.type === 'payment.submit') {
+      this.paymentToken = event.payment.token
+      return Promise.resolve()
+    }
+    // A turn that waits in the store takes its answers when it is run again.
+    const waiting = turn ? undefined : this.#parked?.record
+    if (waiting && event.type === 'tool.result') {
+      const record = { ...waiting, answers: { ...waiting.answers, [answerKey(waiting, event.call_id)]: event } }
+      this.#parked = { record }
+      return this.#journal?.save(record) ?? Promise.resolve()
+    }
+    const id = event.type === 'tool.result' ? event.call_id : event.approval_id
+    throw new UampError('not_found', `Nothing waits for an answer to "${id}"`, { details: { id } })
+  }
+
+  #cancel({ response_id: id }: EventOf<'response.cancel'>): void {
+    const turn = this.#turn
+    if (!turn || (id !== undefined && id !== turn.responseId)) {
+      throw new UampError('not_found', id === undefined ? 'No response is in progress' : `Response "${id}" is not in progress`)
+    }
+    turn.cancel(new UampError('cancelled', 'Cancelled by the client'))
+  }
+
+  #respond(event: EventOf<'response.create'>): Promise<void> {
+    if (this.#turn) {
+      throw new UampError('response_in_progress', 'A response is in progress: wait for its end, or cancel it', {
+        details: { response_id: this.#turn.responseId },
+      })
+    }
+    this.#host.admit(this)
+    const agent = this.#host.findAgent(this.agent)
+    if (!agent) throw new UampError('agent_offline', `The agent "${this.agent}" is not here`, { details: { agent: this.agent } })
+    if (this.#parked && this.#pending.length === 0) return this.#goOn(agent, this.#parked)
+    this.#abandon()
+    const gathered = gatherInput(this.#pending, this.newId)
+    const config = responseConfig(this.config, event)
+    return this.#start(agent, {
+      id: `resp_${this.newId()}`,
+      session: this.id,
+      tenant: this.owner.tenant,
+      owner: this.owner.id,
+      parent: this.#head,
+      input: gathered.messages,
+      stateless: gathered.stateless,
+      output: [],
+      status: 'open',
+      ...(config && { config }),
+      eventIds: [...this.#pending, event].map(({ event_id }) => event_id),
+      from: this.#journal?.inputs ?? 0,
+    })
+  }
+
+  async #start(agent: AgentPort, record: TurnRecord): Promise<void> {
+    const used = this.#pending
+    const messages = record.stateless ? record.input : [...this.#messages, ...record.input]
+    const turn = new ActiveTurn(this, {
+      id: record.id,
+      messages,
+      config: record.config ?? this.config,
+      timeoutMs: this.#host.limits.turnTimeoutMs,
+      ...(record.answers && { answers: record.answers }),
+    })
+    this.#turn = turn
+    this.#record = record
+    this.#pending = []
+    this.#pendingBytes = 0
+    try {
+      await this.#journal?.open(this, record)
+    } catch (error) {
+      this.#turn = this.#record = undefined
+      this.#pending = [...used, ...this.#pending]
+      throw error
+    }
+    this.#messages = messages
+    this.#head = record.id
+    this.#watch()
+    void turn.run(agent)
+  }
+
+  /** The questions of a parked turn have their answers: the same generator goes on, or the turn is run again with them. */
+  #goOn(agent: AgentPort, { record, turn, timer, leave }: Parked): Promise<void> {
+    if (!turn) {
+      this.#parked = undefined
+      return this.#start(agent, { ...record, status: 'open' })
+    }
+    if (turn.questions.unanswered.length > 0) {
+      throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting: turn.questions.unanswered } })
+    }
+    clearTimeout(timer)
+    leave?.()
+    this.#parked = undefined
+    this.#turn = turn
+    this.#record = { ...record, status: 'open' }
+    turn.resume(`resp_${this.newId()}`)
+    return this.#journal?.save(this.#record) ?? Promise.resolve()
+  }
+
+  /** New input instead of an answer: the parked turn ends where it was. */
+  #abandon(): void {
+    if (!this.#parked) return
+    const { record, turn, timer, leave } = this.#parked
+    this.#parked = undefined
+    this.#head = record.id
+    clearTimeout(timer)
+    leave?.()
+    if (turn) turn.cancel(new UampError('cancelled', 'The question was not answered'))
+    else this.#messages = [...this.#messages, ...record.input, ...outputMessages(record.output)]
+    void this.#journal?.save({ ...record, status: 'cancelled' }).catch(() => undefined)
+  }
+
+  /** Called by the turn when its response is over. */
+  async ended(turn: ActiveTurn, end: End): Promise<void> {
+    if (end.kind === 'failed' && end.cause !== undefined) {
+      this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
+    }
+    const waiting = end.kind === 'done' ? end.waiting : undefined
+    const usage = turn.output.usage
+    const before = this.#record as TurnRecord
+    const record: TurnRecord = {
+      ...before,
+      output: [...before.output, ...end.output],
+      status: waiting ? 'waiting' : end.kind === 'done' ? 'completed' : end.kind,
+      ...(usage && { usage }),
+      ...(end.kind === 'failed' && { error: end.error }),
+      ...(waiting && { answers: turn.questions.answers }),
+    }
+    try {
+      await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, usage), (store) =>
+        store.commit(this.#journal?.turn(record) ?? []),
+      )
+    } catch (error) {
+      this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
+    }
+    this.#messages = [...this.#messages, ...outputMessages(end.output)]
+    this.#turn = this.#record = undefined
+    this.idleSince = this.#host.now()
+    clearTimeout(this.#away)
+    if (waiting) {
+      const timer = setTimeout(() => this.#abandon(), this.#host.limits.parkMs)
+      this.#parked = { record, turn, timer, leave: this.#host.parked(this.owner, () => this.#abandon()) }
+    }
+  }
+
+  #readersChanged(): void {
+    this.idleSince = this.#host.now()
+    this.#watch()
+  }
+
+  /** While nobody reads a running answer it goes on for the resume window, or stops at once where the session was opened so. */
+  #watch(): void {
+    clearTimeout(this.#away)
+    if (!this.#turn || this.log.readers > 0) return
+    const stop = (): void => this.#turn?.cancel(new UampError('cancelled', 'Nobody is reading the answer'))
+    this.#away = setTimeout(stop, this.onDetach === 'cancel' ? 0 : this.#host.limits.resumeWindowMs)
+  }
+}
+
+/** The key under which a turn that is run again looks for the answer: question ids end with their number. */
+function answerKey(record: TurnRecord, callId: string): string {
+  return `tool.call#${/_(\d+)$/.exec(callId)?.[1] ?? Object.keys(record.answers ?? {}).length + 1}`
+}

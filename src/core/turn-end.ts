@@ -1,0 +1,35 @@
+import type { ContentItem } from '../protocol/content.ts'
+import type { Draft, EventOf } from '../protocol/events.ts'
+import type { Usage } from '../protocol/usage.ts'
+
+/** How a response came to its end. `waiting`: it ended with questions, and the next request answers them. */
+export type End =
+  | { readonly kind: 'done'; readonly output: readonly ContentItem[]; readonly waiting?: readonly string[] }
+  | { readonly kind: 'cancelled'; readonly output: readonly ContentItem[] }
+  | {
+      readonly kind: 'failed'
+      readonly output: readonly ContentItem[]
+      readonly error: EventOf<'response.error'>['error']
+      readonly cause?: unknown
+    }
+
+/** The one event that ends a response. */
+export function terminalEvent(responseId: string, end: End, usage: Usage | undefined): Draft {
+  switch (end.kind) {
+    case 'done':
+      return {
+        type: 'response.done',
+        response: {
+          id: responseId,
+          status: 'completed',
+          output: [...end.output],
+          ...(usage && { usage }),
+          ...(end.waiting && { extensions: { uamp: { waiting: end.waiting } } }),
+        },
+      }
+    case 'cancelled':
+      return { type: 'response.cancelled', partial_output: [...end.output] }
+    case 'failed':
+      return { type: 'response.error', error: end.error }
+  }
+}

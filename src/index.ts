@@ -1,0 +1,38 @@
+/** Write an agent once; every protocol can talk to it. */
+export { Agent, type AgentInit } from './agents/agent.ts'
+export { AgentRegistry } from './core/agent-registry.ts'
+export { Channel } from './core/channel.ts'
+export { defineAgent, type AgentOptions } from './core/define-agent.ts'
+export { exchange, type Exchange } from './core/exchange.ts'
+export { createGateway, type AgentGateway, type GatewayOptions } from './core/gateway.ts'
+export type { CoreLimits } from './core/limits.ts'
+export { Router, type RouterOptions } from './core/router.ts'
+export { toolRunner, type ToolRunner, type ToolRunnerOptions } from './core/tool-loop.ts'
+export type { Access, Credentials, Principal } from './core/ports/access.ts'
+export type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './core/ports/agent.ts'
+export type { Batch, Gateway, Logged, Reader, ReadOptions, Session, SessionInit, SessionSummary } from './core/ports/session.ts'
+export type {
+  Handler,
+  HandlerTurn,
+  Hooks,
+  Observer,
+  Prompt,
+  RoutedEvent,
+  Skill,
+  Tool,
+  ToolContext,
+  ToolOutput,
+} from './core/ports/skill.ts'
+export type { Group, Operation, Page, PageRequest, SetOptions, Store, Stored } from './core/ports/store.ts'
+export type { Agents, Call, Codec, Host, HttpRoute, Log, Route, Socket, SocketRoute, Streamed, Transport } from './core/ports/transport.ts'
+export type { Capabilities } from './protocol/capabilities.ts'
+export type { ContentItem, MediaItem, ToolCall, ToolResult } from './protocol/content.ts'
+export { UampError, type ErrorCode } from './protocol/errors.ts'
+export type { ClientEvent, Draft, EventOf, ServerEvent } from './protocol/events.ts'
+export type { Json } from './protocol/json.ts'
+export type { Message } from './protocol/message.ts'
+export type { ResponseFormat, SessionConfig } from './protocol/session-config.ts'
+export type { SystemEvent } from './protocol/system-events.ts'
+export type { ToolDefinition } from './protocol/tools.ts'
+export type { Usage } from './protocol/usage.ts'
+export { UAMP_VERSION } from './protocol/version.ts'

@@ -1,0 +1,53 @@
+/**
+ * Every code this package throws or sends. A transport maps all of them with a table that
+ * `satisfies Record<ErrorCode, …>`, so a new code does not compile until each protocol has an answer to it.
+ */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'payment_required'
+  | 'not_found'
+  | 'agent_offline'
+  | 'conflict'
+  | 'response_in_progress'
+  | 'version_mismatch'
+  | 'too_large'
+  | 'rate_limited'
+  | 'timeout'
+  | 'cancelled'
+  | 'interrupted'
+  | 'approval_unavailable'
+  | 'tool_budget_exceeded'
+  | 'not_supported'
+  | 'provider_error'
+  | 'overloaded'
+  | 'internal'
+
+/** The one error class. `code` is the contract, `message` is for people, `details` go to the client, `cause` stays here. */
+export class UampError extends Error {
+  override readonly name = 'UampError'
+  readonly code: ErrorCode
+  readonly details: Record<string, unknown> | undefined
+
+  constructor(code: ErrorCode, message: string, options?: { readonly cause?: unknown; readonly details?: Record<string, unknown> }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.details = options?.details
+  }
+
+  /** Anything thrown becomes a UampError here and only here; what an unknown error said stays on the server, in `cause`. */
+  static from(thrown: unknown): UampError {
+    if (thrown instanceof UampError) return thrown
+    if (thrown instanceof DOMException && thrown.name === 'AbortError') {
+      return new UampError('cancelled', 'The turn was cancelled', { cause: thrown })
+    }
+    if (thrown instanceof DOMException && thrown.name === 'TimeoutError') return new UampError('timeout', 'Timed out', { cause: thrown })
+    return new UampError('internal', 'Internal error', { cause: thrown })
+  }
+
+  /** The `error` object of `session.error` and `response.error`. */
+  toBody(): { code: string; message: string; details?: Record<string, unknown> } {
+    return { code: this.code, message: this.message, ...(this.details && { details: this.details }) }
+  }
+}

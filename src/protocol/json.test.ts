@@ -1,0 +1,68 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isDeeperThan, isTextDeeperThan, list, utf8Length } from './json.ts'
+import * as z from 'zod/mini'
+
+/** Depth as its definition says, for values that are known to be shallow. */
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
+}
+
+describe('depth', () => {
+  test('text and value agree with the definition, whatever the strings hold', () => {
+    const brackets = fc.string({ unit: fc.constantFrom('[', ']', '{', '}', '"', '\\', 'a', '\u2028', '😀') })
+    const value = fc.anything({ values: [brackets, fc.integer(), fc.constant(null)], key: brackets, maxDepth: 8, withNullPrototype: false })
+    fc.assert(
+      fc.property(value, fc.nat({ max: 9 }), fc.boolean(), (given, levels, spaced) => {
+        const text = JSON.stringify(given, null, spaced ? 2 : 0)
+        fc.pre(text !== undefined)
+        const parsed: unknown = JSON.parse(text)
+        const deeper = depthOf(parsed) > levels
+        return isTextDeeperThan(text, levels) === deeper && isDeeperThan(parsed, levels) === deeper
+      }),
+    )
+  })
+
+  test('it counts levels, not brackets', () => {
+    expect(isTextDeeperThan('[[],[],[],[[]]]', 3)).toBe(false)
+    expect(isTextDeeperThan('[[],[],[],[[]]]', 2)).toBe(true)
+    expect(isTextDeeperThan('"[[[["', 0)).toBe(false)
+    expect(isTextDeeperThan('["\\\\",["\\"]"]]', 1)).toBe(true)
+  })
+
+  test('any text is read to its end at most once', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('[', ']', '{', '"', '\\', ' ') }),
+        (text) => typeof isTextDeeperThan(text, 3) === 'boolean',
+      ),
+    )
+    expect(isTextDeeperThan('"'.padEnd(5_000_000, '\\'), 64)).toBe(false)
+    expect(isTextDeeperThan(`"${'\\"'.repeat(2_500_000)}`, 64)).toBe(false)
+  })
+
+  test('a value that is far too deep, or has no end, does not overflow the stack', () => {
+    let deep: unknown = {}
+    for (let level = 0; level < 100_000; level++) deep = [deep]
+    expect(isDeeperThan(deep, 64)).toBe(true)
+    const endless: unknown[] = []
+    endless.push(endless)
+    expect(isDeeperThan(endless, 64)).toBe(true)
+  })
+})
+
+test('a list that is too long is refused without looking at its entries', () => {
+  let looked = 0
+  const entry = z.custom(() => {
+    looked++
+    return false
+  })
+  expect(list(entry, 3).safeParse([1, 2, 3, 4]).error?.issues).toMatchObject([{ code: 'too_big', maximum: 3 }])
+  expect(looked).toBe(0)
+  expect(list(z.number(), 3).parse([1, 2, 3])).toEqual([1, 2, 3])
+})
+
+test('bytes are counted as UTF-8', () => {
+  expect(utf8Length('aé€😀')).toBe(1 + 2 + 3 + 4)
+})

@@ -1,0 +1,65 @@
+import * as z from 'zod/mini'
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * An extension slot (`extensions`, `metadata`, `context` …): an object that is handed on by reference, untouched.
+ * Not `z.record`: that copies key by key and leaves out `__proto__`, so the slot would no longer be verbatim.
+ */
+export const Slot = z.custom<Record<string, unknown>>(isRecord, 'must be an object')
+export type Slot = Record<string, unknown>
+
+/** An array of at most `max` entries; a longer one is refused before any entry is looked at. */
+export function list<T extends z.core.SomeType>(entry: T, max: number): z.ZodMiniArray<T> {
+  return z.array(entry).check(z.maxLength(max))
+}
+
+/** Whether there are more than `levels` objects and arrays one inside the other. Looks no deeper, so it cannot overflow the stack. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  for (const member of Object.values(value)) if (isDeeperThan(member, levels - 1)) return true
+  return false
+}
+
+/** `isDeeperThan` for JSON text: one pass that counts brackets and leaps over strings. Text that is not JSON may give either answer. */
+export function isTextDeeperThan(text: string, levels: number): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22: // "
+        at = endOfString(text, at)
+        if (at === -1) return false
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > levels) return true
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--
+    }
+  }
+  return false
+}
+
+/** The closing quote of the string that opens at `open`: the first one with an even number of backslashes before it. */
+function endOfString(text: string, open: number): number {
+  let quote = text.indexOf('"', open + 1)
+  while (quote !== -1) {
+    let before = quote
+    while (text.charCodeAt(before - 1) === 0x5c) before--
+    if ((quote - before) % 2 === 0) return quote
+    quote = text.indexOf('"', quote + 1)
+  }
+  return -1
+}
+
+export function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length
+}

@@ -1,0 +1,22 @@
+import * as z from 'zod/mini'
+import { ContentItem, ToolCall } from './content.ts'
+import { list } from './json.ts'
+import { limits } from './limits.ts'
+
+/** One message of a conversation: UAMP events §8.5. Where both are there, `content_items` is the whole and `content` its text. */
+export const Message = z.object({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.optional(z.string()),
+  content_items: z.optional(list(ContentItem, limits.list)),
+  name: z.optional(z.string()),
+  tool_call_id: z.optional(z.string()),
+  tool_calls: z.optional(list(ToolCall, limits.tools)),
+})
+export type Message = z.infer<typeof Message>
+
+/** The text of content items, as `content` carries it. */
+export function textOf(items: readonly ContentItem[]): string {
+  let text = ''
+  for (const item of items) if (item.type === 'text') text += item.text
+  return text
+}

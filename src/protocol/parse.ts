@@ -1,0 +1,108 @@
+import * as z from 'zod/mini'
+import { UampError } from './errors.ts'
+import { ClientEvent } from './events.ts'
+import { explain, kindOf } from './explain.ts'
+import { isDeeperThan, isRecord, isTextDeeperThan } from './json.ts'
+import { complete, misplaced, withoutNulls } from './lenient.ts'
+import { limits } from './limits.ts'
+
+/**
+ * What a client sent. An event type that is not a client's is `unknown` and never an error: it is for the log
+ * (UAMP events §14.3 rule 4). So are `system.*` events, which no client may send (§11).
+ */
+export type ParsedEvent =
+  | { readonly kind: 'event'; readonly event: ClientEvent }
+  | { readonly kind: 'unknown'; readonly type: string; readonly event_id: string | undefined }
+
+interface Issue {
+  readonly path: string
+  readonly message: string
+}
+
+/** A hostile event can have a million mistakes, and zod would collect them all. */
+const FIRST_MISTAKE = { async: false, abortEarly: true }
+
+const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.type.def.values[0] as string, schema]))
+
+/** One client event from the text of a message. Throws `invalid_request`. */
+export function parseClientText(text: string, newId: () => string): ParsedEvent {
+  // `JSON.parse` takes any depth, but what comes after it (validation, `JSON.stringify`) recurses.
+  if (isTextDeeperThan(text, limits.depth)) throw tooDeep()
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw refusal({}, 'Not JSON: send one event as a JSON object, such as {"type":"ping"}', {
+      issues: [{ path: '', message: 'is not JSON' }],
+      cause,
+    })
+  }
+  return parseFlat(value, newId)
+}
+
+/** One client event from a value that is JSON already. Throws `invalid_request`. The value is not changed; slots are kept by reference. */
+export function parseClientEvent(value: unknown, newId: () => string): ParsedEvent {
+  if (isDeeperThan(value, limits.depth)) throw tooDeep()
+  return parseFlat(value, newId)
+}
+
+function parseFlat(value: unknown, newId: () => string): ParsedEvent {
+  if (!isRecord(value)) {
+    const message = `must be an object, not ${kindOf(value)}`
+    throw refusal({}, `An event ${message}: send one event a message, such as {"type":"ping"}`, { issues: [{ path: '', message }] })
+  }
+  const { type, event_id } = value
+  if (typeof type !== 'string') {
+    const message = `must be a string${type === undefined ? ', but is missing' : `, not ${kindOf(type)}`}`
+    throw refusal(value, `"type" ${message}: name the event, such as "input.text"`, { issues: [{ path: 'type', message }] })
+  }
+  const schema = SCHEMAS.get(type)
+  if (!schema) return { kind: 'unknown', type: type.slice(0, limits.idLength), event_id: isId(event_id) ? event_id : undefined }
+
+  const found = misplaced(value)
+  const event = complete(value, found, newId)
+  const result = validate(schema, event)
+  if (result.success) return { kind: 'event', event: result.data }
+
+  const issues = result.error.issues.map(({ path, message }) => ({ path: spell(path, found), message }))
+  throw refusal(value, `${type}: "${issues[0]?.path}" ${issues[0]?.message}`, { issues })
+}
+
+function validate(schema: z.ZodMiniType<ClientEvent>, event: Readonly<Record<string, unknown>>) {
+  // As `z.safeParse`, which makes a context for each call: that would take longer than the rest.
+  const { value, issues } = schema._zod.run({ value: event, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<ClientEvent>
+  if (issues.length === 0) return { success: true as const, data: value }
+  const tidied = issues[0]?.input === null ? withoutNulls(event) : event
+  return z.safeParse(schema, tidied, { ...FIRST_MISTAKE, error: explain })
+}
+
+/** `session.tools[0].function.name`, as the client wrote it. */
+function spell(path: readonly PropertyKey[], found: ReturnType<typeof misplaced>): string {
+  let spelled = ''
+  for (const key of path) {
+    if (typeof key === 'number') spelled += `[${key}]`
+    else spelled += spelled === '' ? (found?.[String(key)] ?? String(key)) : `.${String(key)}`
+  }
+  return spelled
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= limits.idLength
+}
+
+function refusal(
+  event: Readonly<Record<string, unknown>>,
+  message: string,
+  { issues, cause }: { readonly issues: readonly Issue[]; readonly cause?: unknown },
+): UampError {
+  const details: Record<string, unknown> = {}
+  for (const name of ['event_id', 'session_id', 'type']) {
+    if (isId(event[name])) details[name] = event[name]
+  }
+  return new UampError('invalid_request', message, { details: { ...details, issues }, cause })
+}
+
+function tooDeep(): UampError {
+  const message = `must nest at most ${limits.depth} levels`
+  return refusal({}, `An event ${message} of objects and arrays`, { issues: [{ path: '', message }] })
+}

@@ -1,0 +1,16 @@
+import { UampError } from './errors.ts'
+
+/** The version this package speaks. */
+export const UAMP_VERSION = '1.0'
+const SUPPORTED_VERSIONS = ['1.0']
+
+/**
+ * UAMP events §14: minor versions are additive, so any `1.x` is welcome; a major version is not.
+ * An absent version is taken as ours: the portal's own `session.create` has none.
+ */
+export function negotiateVersion(clientVersion: string | undefined): string {
+  if (clientVersion === undefined || /^1(\.\d+)*$/.test(clientVersion)) return UAMP_VERSION
+  throw new UampError('version_mismatch', `This server speaks UAMP ${UAMP_VERSION}, not ${clientVersion}`, {
+    details: { server_version: UAMP_VERSION, client_version: clientVersion, supported_versions: SUPPORTED_VERSIONS },
+  })
+}

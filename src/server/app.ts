@@ -1,0 +1,106 @@
+import { Hono } from 'hono'
+import type { Access } from '../core/ports/access.ts'
+import type { Gateway } from '../core/ports/session.ts'
+import type { Store } from '../core/ports/store.ts'
+import type { Agents, Host, Log, Streamed, Transport } from '../core/ports/transport.ts'
+import { UampError } from '../protocol/errors.ts'
+import { Admission } from './admission.ts'
+import { errorResponse } from './errors.ts'
+import { guard } from './guard.ts'
+import { httpDispatcher } from './http.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
+import type { Limits } from './limits.ts'
+import { Metrics } from './metrics.ts'
+import { operation } from './operation.ts'
+import { corsHeaders, originPolicy } from './origin.ts'
+import type { OriginOptions } from './origin.ts'
+import { RateLimiter } from './rate.ts'
+import { Routes } from './routes.ts'
+import { headResponse, readableResponse } from './stream.ts'
+import { Upgrades } from './upgrade.ts'
+import type { Accepted, UpgradeRequest } from './upgrade.ts'
+
+export interface AppOptions extends OriginOptions {
+  readonly gateway: Gateway & { readonly openSessions: number; readonly openResponses: number }
+  readonly store: Store
+  readonly agents: Agents
+  readonly transports: readonly Transport[]
+  readonly access: Access
+  readonly log: Log
+  readonly limits?: Partial<Limits>
+  readonly defaultAgent?: string
+  readonly now?: () => number
+  readonly newId?: () => string
+  /** Whoever needs access waits for it, and until then the server is not ready. */
+  readonly started?: Promise<unknown>
+  /** How this runtime writes a streamed answer, given what it passes to `app.fetch`; undefined: it cannot for this one. */
+  readonly stream?: (env: unknown, streamed: Streamed) => Response | undefined
+  /** How this runtime shows what was counted, at `/metrics`. */
+  readonly exposition?: (metrics: Metrics) => () => Promise<Response>
+}
+
+export interface ServerApp {
+  /** Routes that are added to it win over everything that is mounted here. */
+  readonly app: Hono
+  readonly limits: Limits
+  readonly metrics: Metrics
+  readonly log: Log
+  upgrade(request: UpgradeRequest): Promise<Accepted | Response>
+  /** From now on `/ready` says no. */
+  drain(): void
+}
+
+/** Everything of the server that is the same on every runtime. It is handed its parts and knows no transport by name. */
+export function createApp(options: AppOptions): ServerApp {
+  const { gateway, store, agents, transports, access, log, stream } = options
+  const { now = Date.now, newId = () => crypto.randomUUID(), started = Promise.resolve() } = options
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const host: Host = { gateway, store, agents, log, now, newId }
+  const metrics = new Metrics({ sessions: () => gateway.openSessions, responses: () => gateway.openResponses })
+  const allowsOrigin = originPolicy(options)
+  let waiting: Promise<void> | undefined = started.then(() => {
+    waiting = undefined
+  })
+  waiting.catch((thrown: unknown) => log('error', 'The server could not start', { error: thrown }))
+  let draining = false
+  const root = operation({
+    agents,
+    showMetrics: options.exposition?.(metrics),
+    isReady: () => !draining && waiting === undefined,
+    shared: () => routes.shared,
+  })
+  const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
+  const rate = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, now })
+  const admission = new Admission({ access, rate, starting: () => waiting })
+  const upgrades = new Upgrades({ routes, admission, metrics, limits, log, allowsOrigin })
+  const dispatch = httpDispatcher({ routes, admission, metrics, log, deliver })
+
+  function deliver(result: Streamed, { method, headers }: Request, env: unknown): Response {
+    const origin = headers.get('origin')
+    const streamed = origin === null ? result : { ...result, headers: { ...result.headers, ...corsHeaders(origin) } }
+    if (method === 'HEAD') return headResponse(streamed)
+    return stream?.(env, streamed) ?? readableResponse(streamed)
+  }
+
+  const app = new Hono()
+  app.use(guard({ limits, allowsOrigin }))
+  // Not a route, so that those which a user adds later still come first.
+  app.notFound((c) => dispatch(c.req.raw, c.env))
+  app.onError((thrown) => {
+    if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
+    const error = UampError.from(thrown)
+    if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error })
+    return errorResponse(error)
+  })
+
+  return {
+    app,
+    limits,
+    metrics,
+    log,
+    upgrade: (request) => upgrades.decide(request),
+    drain() {
+      draining = true
+    },
+  }
+}

@@ -1,0 +1,8 @@
+export { staticTokens } from '../auth/static-tokens.ts'
+export type { StaticTokensOptions } from '../auth/static-tokens.ts'
+export { createApp } from './app.ts'
+export type { AppOptions, ServerApp } from './app.ts'
+export { DEFAULT_LIMITS } from './limits.ts'
+export type { Limits } from './limits.ts'
+export type { Metrics } from './metrics.ts'
+export type { Accepted, Connection, UpgradeRequest } from './upgrade.ts'

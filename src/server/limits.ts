@@ -1,0 +1,63 @@
+/** Every number that bounds what a client can make the server hold or do, and what happens beyond it. */
+export interface Limits {
+  /** Bytes of a request's body: 413, before anything is parsed. */
+  readonly bodyBytes: number
+  /** Bytes of all headers of a request: 431. */
+  readonly headerBytes: number
+  /** Headers of a request: 431. */
+  readonly headerCount: number
+  /** Bytes of a request's URL: 414. */
+  readonly urlBytes: number
+  /** Time for a request's headers to arrive: 408. */
+  readonly headersTimeoutMs: number
+  /** Time for a whole request to arrive: 408. The answer may take longer. */
+  readonly requestTimeoutMs: number
+  /** Open connections, sockets among them: 503 with `Retry-After`. */
+  readonly connections: number
+  /** Open WebSockets of one principal: 429. */
+  readonly socketsPerPrincipal: number
+  /** Requests and upgrades of one principal: 429 with `Retry-After`. */
+  readonly requestsPerSecond: number
+  /** How many of them may come at once. */
+  readonly requestBurst: number
+  /** Bytes of a WebSocket message: close 1009. */
+  readonly messageBytes: number
+  /** Messages on one WebSocket: beyond it the server stops reading for a while. Nothing is dropped. */
+  readonly messagesPerSecond: number
+  /** How many of them may come at once. */
+  readonly messageBurst: number
+  /** Bytes waiting for a slow reader before whoever writes to it is made to wait. */
+  readonly outboundBytes: number
+  /** How long a reader may take nothing at all: close 1013, or the end of the HTTP response. */
+  readonly stallMs: number
+  /** Silence after which a stream of events gets a comment, so that it is not taken for dead. */
+  readonly heartbeatMs: number
+  /** Silence after which a WebSocket is pinged. */
+  readonly pingIntervalMs: number
+  /** Time for the pong: the connection is taken for dead. */
+  readonly pongTimeoutMs: number
+  /** Time for the first message to bring credentials, where they may come so late: close 4401. */
+  readonly authenticateMs: number
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  bodyBytes: 4 * 1024 * 1024,
+  headerBytes: 16 * 1024,
+  headerCount: 100,
+  urlBytes: 8 * 1024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  connections: 10_000,
+  socketsPerPrincipal: 6_000,
+  requestsPerSecond: 10_000,
+  requestBurst: 20_000,
+  messageBytes: 4 * 1024 * 1024,
+  messagesPerSecond: 1_000,
+  messageBurst: 2_000,
+  outboundBytes: 1024 * 1024,
+  stallMs: 30_000,
+  heartbeatMs: 15_000,
+  pingIntervalMs: 25_000,
+  pongTimeoutMs: 10_000,
+  authenticateMs: 10_000,
+}

@@ -1,0 +1,75 @@
+import type { Mounted } from './routes.ts'
+
+export interface Gauges {
+  /** Sessions that are open now. */
+  readonly sessions: () => number
+  /** Responses that are running now. */
+  readonly responses: () => number
+}
+
+export interface FirstDelta {
+  readonly transport: string
+  readonly seconds: number
+}
+
+/** Times to the first delta that are kept until somebody takes them. */
+const MOST_PENDING = 1_000
+
+/**
+ * What the server counts, as plain numbers: counting stands in the request path, and whoever shows the numbers (prom-client on
+ * Node) need not be loaded before somebody asks for them.
+ */
+export class Metrics {
+  readonly gauges: Gauges
+  /** By route, then by method and status: `GET 200`. */
+  readonly requests = new Map<Mounted | 'unmatched', Map<string, number>>()
+  /** By transport. */
+  readonly events = new Map<string, number>()
+  /** By transport, then by code. */
+  readonly errors = new Map<string, Map<string, number>>()
+  openSockets = 0
+  /** Called when the first deltas should be taken now. Without it they are dropped then: nobody shows them. */
+  onPending: (() => void) | undefined
+  #pending: FirstDelta[] = []
+
+  constructor(gauges: Gauges) {
+    this.gauges = gauges
+  }
+
+  countRequest(mounted: Mounted | undefined, method: string, status: number): void {
+    // Anybody can invent a method; a label must not be theirs to choose.
+    add(inner(this.requests, mounted ?? 'unmatched'), `${mounted ? method : 'other'} ${status}`, 1)
+  }
+
+  countEvents(transport: string, count: number): void {
+    add(this.events, transport, count)
+  }
+
+  countError(transport: string, code: string): void {
+    add(inner(this.errors, transport), code, 1)
+  }
+
+  /** The time from `response.create` to the first delta. */
+  observeFirstDelta(transport: string, ms: number): void {
+    this.#pending.push({ transport, seconds: ms / 1000 })
+    if (this.#pending.length < MOST_PENDING) return
+    if (this.onPending) this.onPending()
+    else this.#pending = []
+  }
+
+  takeFirstDeltas(): readonly FirstDelta[] {
+    const taken = this.#pending
+    this.#pending = []
+    return taken
+  }
+}
+
+function inner<K>(counts: Map<K, Map<string, number>>, key: K): Map<string, number> {
+  let found = counts.get(key)
+  if (found === undefined) counts.set(key, (found = new Map()))
+  return found
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + by)
+}

@@ -1,0 +1,134 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { getRequestListener } from '@hono/node-server'
+import { UampError } from '../../protocol/errors.ts'
+import { errorResponse } from '../errors.ts'
+import type { NodeApp } from './app.ts'
+import { refuse } from './refuse.ts'
+
+/** Connections beyond the limit that are still answered, with 503; more are dropped. */
+const ANSWERED_BEYOND = 256
+/** Connects that may wait to be accepted: a whole crowd may come back at once after a restart. */
+const BACKLOG = 4_096
+
+const IDLE_CHECK_MS = 20
+
+export interface ListenOptions {
+  readonly port: number
+  readonly host: string
+}
+
+export interface Listening {
+  readonly port: number
+  readonly url: string
+  /** Takes no more connections, and lets go of those that are idle. */
+  stop(): void
+  /** Resolves when no connection is left; what is still there after the time is cut. */
+  close(timeoutMs: number): Promise<void>
+}
+
+export async function listen(app: NodeApp, { port, host }: ListenOptions): Promise<Listening> {
+  const { limits } = app
+  const beyond = new WeakSet<Duplex>()
+  let connections = 0
+  /** What the app itself cannot see: the connection and the raw headers. */
+  const refused = ({ socket, rawHeaders }: IncomingMessage): Response | undefined => {
+    if (beyond.has(socket)) {
+      const error = new UampError('overloaded', 'Too many connections', { details: { retry_after: 1 } })
+      return errorResponse(error, { headers: { connection: 'close' } })
+    }
+    if (rawHeaders.length <= limits.headerCount * 2) return undefined
+    return errorResponse(new UampError('too_large', `A request may have ${limits.headerCount} headers`), { status: 431 })
+  }
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: Math.max(10, Math.min(1_000, limits.headersTimeoutMs / 4)),
+    },
+    getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.app.fetch(request, env), {
+      errorHandler: (error) => {
+        const known = error instanceof Error && error.name === 'RequestError'
+        if (!known) app.log('error', 'A request failed', { error })
+        return errorResponse(known ? new UampError('invalid_request', error.message) : UampError.from(error))
+      },
+    }),
+  )
+  server.maxConnections = limits.connections + ANSWERED_BEYOND
+  server.on('connection', (socket) => {
+    if (++connections > limits.connections) beyond.add(socket)
+    socket.once('close', () => connections--)
+  })
+  server.on('upgrade', (request: IncomingMessage, socket, head) => {
+    const refusal = refused(request)
+    if (refusal) void refuse(socket, refusal)
+    else app.handleUpgrade(request, socket, head)
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // In the middle of an answer another one would be taken for a part of it. Node's own handler looks at the same field.
+    const answering = (socket as { _httpMessage?: unknown })._httpMessage != null
+    if (error.code === 'ECONNRESET' || !socket.writable || answering) socket.destroy()
+    else void refuse(socket, unparsed(error.code))
+  })
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(explained(error, { port, host })))
+    try {
+      server.listen({ port, host, backlog: BACKLOG }, resolve)
+    } catch (error) {
+      reject(explained(error as NodeJS.ErrnoException, { port, host }))
+    }
+  })
+  server.on('error', (error) => app.log('error', 'The server failed', { error }))
+
+  const address = server.address()
+  const bound = typeof address === 'object' && address !== null ? address.port : port
+  let closed: Promise<void> | undefined
+  const stop = () => (closed ??= new Promise((resolve) => server.close(() => resolve())))
+  return {
+    port: bound,
+    url: `http://${reachable(host)}:${bound}`,
+    stop: () => void stop(),
+    async close(timeoutMs) {
+      // Connections become idle one by one, and nothing tells when.
+      const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
+      const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)
+      await stop()
+      clearInterval(idle)
+      clearTimeout(timer)
+    },
+  }
+}
+
+function unparsed(code: string | undefined): Response {
+  if (code === 'HPE_HEADER_OVERFLOW') return errorResponse(new UampError('too_large', 'The headers are too large'), { status: 431 })
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return errorResponse(new UampError('timeout', 'The request took too long'), { status: 408 })
+  return errorResponse(new UampError('invalid_request', 'This is not HTTP that this server understands'))
+}
+
+function explained(cause: NodeJS.ErrnoException, { port, host }: ListenOptions): UampError {
+  switch (cause.code) {
+    case 'EADDRINUSE':
+      return new UampError('conflict', `Port ${port} is in use: stop the program that has it, or choose another port`, { cause })
+    case 'EACCES':
+      return new UampError('forbidden', `Port ${port} needs more rights than this process has: choose one above 1023`, { cause })
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
+      return new UampError('invalid_request', `This machine has no address "${host}": try 127.0.0.1, or 0.0.0.0 for all of them`, { cause })
+    case 'ERR_SOCKET_BAD_PORT':
+      return new UampError('invalid_request', `${port} is not a port: choose one from 1 to 65535, or 0 for any that is free`, { cause })
+    default:
+      return new UampError('internal', `The server cannot listen on ${host}:${port}: ${cause.message}`, { cause })
+  }
+}
+
+/** An address that a client on this machine can use. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}

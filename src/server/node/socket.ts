@@ -1,0 +1,198 @@
+import type { Duplex } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { WebSocket } from 'ws'
+import type { Limits } from '../limits.ts'
+import type { Connection } from '../upgrade.ts'
+import { textFrames } from './frames.ts'
+import { Progress } from './sweeper.ts'
+import type { Swept } from './sweeper.ts'
+
+type Message = string | Uint8Array
+
+/** Messages and bytes that wait for the transport before the server stops reading. */
+const INBOX = 64
+const INBOX_BYTES = 256 * 1024
+/** Sends after which the event loop gets its turn, so that a writer that never waits cannot starve the process. */
+const SENDS_PER_TURN = 64
+
+const OPEN = 1
+const DONE = Promise.resolve({ done: true, value: undefined } as const)
+const SENT = Promise.resolve()
+
+export interface NodeSocketOptions {
+  readonly limits: Limits
+  readonly now: () => number
+  readonly onClose: (socket: NodeSocket) => void
+}
+
+/** A `ws` WebSocket as the port has it. Control frames and what comes in are the library's; text frames out are written here. */
+export class NodeSocket implements Connection, Swept {
+  readonly #ws: WebSocket
+  readonly #socket: Duplex
+  readonly #options: NodeSocketOptions
+  #inbox: Message[] = []
+  #taken = 0
+  #inboxBytes = 0
+  #reader: ((result: IteratorResult<Message, undefined>) => void) | undefined
+  #ended = false
+  #full = false
+  #throttle: NodeJS.Timeout | undefined
+  #tokens: number
+  #refilledAt: number
+  #sends = 0
+  #drained: Promise<void> | undefined
+  #drain: (() => void) | undefined
+  #progress: Progress | undefined
+  #heard = false
+  #heardAt: number
+  #pingedAt: number | undefined
+  #abort: AbortController | undefined
+
+  constructor(ws: WebSocket, socket: Duplex, options: NodeSocketOptions) {
+    this.#ws = ws
+    this.#socket = socket
+    this.#options = options
+    this.#tokens = options.limits.messageBurst
+    this.#heardAt = this.#refilledAt = options.now()
+    // A Buffer, because `binaryType` is left as it is.
+    ws.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary))
+    ws.on('pong', () => (this.#heard = true))
+    // A protocol error: the library closes with its code, and `close` follows.
+    ws.on('error', () => {})
+    ws.on('close', () => {
+      this.#end()
+      options.onClose(this)
+    })
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController()
+    if (this.#ended) this.#abort.abort()
+    return this.#abort.signal
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Message, undefined> {
+    // Leaving a loop neither closes the socket nor loses anything: the next loop goes on.
+    return { next: () => this.#next() }
+  }
+
+  send(frames: readonly string[]): Promise<void> {
+    if (frames.length === 0 || this.#ws.readyState !== OPEN) return SENT
+    // Not `ws.send`: a call, a header buffer and a write for each. Nothing can come between, because frames are never fragmented.
+    this.#socket.write(textFrames(frames))
+    if (this.#socket.writableLength > this.#options.limits.outboundBytes) return this.#untilDrained()
+    return ++this.#sends % SENDS_PER_TURN === 0 ? nextTurn() : SENT
+  }
+
+  close(code = 1000, reason = ''): void {
+    if (this.#ended) return
+    this.#inbox = []
+    this.#taken = 0
+    this.#end()
+    // Paused, it would never read the peer's answer.
+    this.#ws.resume()
+    let said = reason.slice(0, 123)
+    while (Buffer.byteLength(said) > 123) said = said.slice(0, -1)
+    this.#ws.close(code, said)
+  }
+
+  terminate(): void {
+    this.#ws.terminate()
+  }
+
+  /**
+   * Pings who has been silent and cuts who does not answer; cuts who takes nothing of what waits for it. While something waits
+   * only that counts: a ping would wait behind it.
+   */
+  sweep(now: number): void {
+    const { pingIntervalMs, pongTimeoutMs, stallMs } = this.#options.limits
+    if (this.#socket.writableLength > 0) {
+      if ((this.#progress ??= new Progress()).stalledFor(this.#socket, now) >= stallMs) this.close(1013, 'Reading too slowly')
+      return
+    }
+    this.#progress = undefined
+    if (this.#heard || this.#ws.isPaused) {
+      this.#heard = false
+      this.#heardAt = now
+      this.#pingedAt = undefined
+    } else if (this.#pingedAt !== undefined) {
+      if (now - this.#pingedAt >= pongTimeoutMs) this.#ws.terminate()
+    } else if (now - this.#heardAt >= pingIntervalMs && this.#ws.readyState === OPEN) {
+      this.#pingedAt = now
+      this.#ws.ping()
+    }
+  }
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    this.#heard = true
+    if (this.#ended) return
+    const message = isBinary ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : data.toString()
+    if (--this.#tokens <= 0) this.#refill()
+    if (this.#reader) {
+      const resolve = this.#reader
+      this.#reader = undefined
+      resolve({ done: false, value: message })
+      return
+    }
+    this.#inbox.push(message)
+    this.#inboxBytes += data.byteLength
+    if (this.#inbox.length - this.#taken >= INBOX || this.#inboxBytes >= INBOX_BYTES) {
+      this.#full = true
+      this.#ws.pause()
+    }
+  }
+
+  #next(): Promise<IteratorResult<Message, undefined>> {
+    const value = this.#inbox[this.#taken]
+    if (value === undefined) return this.#ended ? DONE : new Promise((resolve) => (this.#reader = resolve))
+    this.#taken++
+    if (this.#taken === this.#inbox.length) {
+      this.#inbox = []
+      this.#taken = 0
+      this.#inboxBytes = 0
+      this.#full = false
+      this.#resume()
+    }
+    return Promise.resolve({ done: false, value })
+  }
+
+  /** The clock is asked only when the burst is used up. */
+  #refill(): void {
+    const { limits, now } = this.#options
+    const at = now()
+    this.#tokens = Math.min(limits.messageBurst, this.#tokens + ((at - this.#refilledAt) / 1000) * limits.messagesPerSecond)
+    this.#refilledAt = at
+    if (this.#tokens >= 1 || this.#throttle) return
+    this.#ws.pause()
+    const waitMs = Math.max(10, ((1 - this.#tokens) / limits.messagesPerSecond) * 1000)
+    this.#throttle = setTimeout(() => {
+      this.#throttle = undefined
+      this.#resume()
+    }, waitMs).unref()
+  }
+
+  #resume(): void {
+    if (!this.#full && !this.#throttle && this.#ws.isPaused) this.#ws.resume()
+  }
+
+  #untilDrained(): Promise<void> {
+    return (this.#drained ??= new Promise((resolve) => {
+      this.#drain = () => {
+        this.#socket.off('drain', this.#drain ?? resolve)
+        this.#drained = this.#drain = undefined
+        resolve()
+      }
+      this.#socket.on('drain', this.#drain)
+    }))
+  }
+
+  #end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    clearTimeout(this.#throttle)
+    this.#throttle = undefined
+    this.#drain?.()
+    this.#reader?.({ done: true, value: undefined })
+    this.#abort?.abort()
+  }
+}

@@ -1,0 +1,112 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { ServerOptions, WebSocket } from 'ws'
+import { UampError } from '../../protocol/errors.ts'
+import type { ServerApp } from '../app.ts'
+import { errorResponse } from '../errors.ts'
+import type { Accepted, UpgradeRequest } from '../upgrade.ts'
+import { refuse } from './refuse.ts'
+import { NodeSocket } from './socket.ts'
+import type { NodeSocketOptions } from './socket.ts'
+import type { Sweeper } from './sweeper.ts'
+
+/** How long the peer has to answer a close before the connection is dropped. */
+const CLOSE_TIMEOUT_MS = 10_000
+
+export interface SocketsOptions {
+  readonly server: ServerApp
+  readonly sweeper: Sweeper
+  readonly now: () => number
+}
+
+/** The open WebSockets of a server. The library does the handshake. */
+export class Sockets {
+  readonly #server: ServerApp
+  readonly #handshake: WebSocketServer
+  readonly #protocols = new WeakMap<IncomingMessage, string>()
+  readonly #open = new Set<NodeSocket>()
+  readonly #socketOptions: NodeSocketOptions
+  readonly #sweeper: Sweeper
+  #emptied: (() => void) | undefined
+
+  constructor({ server, sweeper, now }: SocketsOptions) {
+    this.#server = server
+    this.#sweeper = sweeper
+    this.#socketOptions = { limits: server.limits, now, onClose: (socket) => this.#forget(socket) }
+    // `closeTimeout` is missing in the types of the library.
+    const options: ServerOptions & { closeTimeout: number } = {
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: server.limits.messageBytes,
+      closeTimeout: CLOSE_TIMEOUT_MS,
+      handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
+    }
+    this.#handshake = new WebSocketServer(options)
+    this.#handshake.on('wsClientError', (error, socket) => {
+      void refuse(socket, errorResponse(new UampError('invalid_request', error.message)))
+    })
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const cut = () => socket.destroy()
+    socket.on('error', cut)
+    if (!isWebSocket(request)) {
+      return refuse(socket, errorResponse(new UampError('invalid_request', 'This is not a request for a WebSocket')))
+    }
+    const accepted = await this.#server.upgrade(new NodeUpgradeRequest(request))
+    if (!('run' in accepted)) return refuse(socket, accepted)
+    if (accepted.protocol !== undefined) this.#protocols.set(request, accepted.protocol)
+    socket.off('error', cut)
+    this.#handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    for (const socket of this.#open) socket.close(1001, 'The server is going away')
+    if (this.#open.size === 0) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs)
+      this.#emptied = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    for (const socket of this.#open) socket.terminate()
+  }
+
+  /** Not in `upgrade`: what is made here lives as long as the socket, and would keep the whole request with it. */
+  #adopt(ws: WebSocket, socket: Duplex, accepted: Accepted): void {
+    const connection = new NodeSocket(ws, socket, this.#socketOptions)
+    this.#open.add(connection)
+    this.#sweeper.add(connection)
+    void accepted.run(connection)
+  }
+
+  #forget(socket: NodeSocket): void {
+    this.#open.delete(socket)
+    this.#sweeper.delete(socket)
+    if (this.#open.size === 0) this.#emptied?.()
+  }
+}
+
+function isWebSocket({ headers, url }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket' && url?.startsWith('/') === true && URL.canParse(`http://${headers.host}`)
+}
+
+/** Keeps the headers as Node has them: a `Headers` for each idle socket would be most of what it costs. */
+class NodeUpgradeRequest implements UpgradeRequest {
+  readonly url: string
+  readonly #rawHeaders: readonly string[]
+
+  constructor({ url, headers, rawHeaders, socket }: IncomingMessage) {
+    this.url = `${'encrypted' in socket ? 'https' : 'http'}://${headers.host}${url}`
+    this.#rawHeaders = rawHeaders
+  }
+
+  get headers(): Headers {
+    const headers = new Headers()
+    for (let i = 0; i + 1 < this.#rawHeaders.length; i += 2) headers.append(this.#rawHeaders[i] ?? '', this.#rawHeaders[i + 1] ?? '')
+    return headers
+  }
+}

@@ -1,0 +1,107 @@
+import type { ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Log, Streamed } from '../../core/ports/transport.ts'
+import type { Limits } from '../limits.ts'
+import { Progress } from './sweeper.ts'
+import type { Sweeper, Swept } from './sweeper.ts'
+
+/** Writes after which the event loop gets its turn, so that a generator that never waits cannot starve the process. */
+const WRITES_PER_TURN = 64
+
+export interface StreamWriterOptions {
+  readonly limits: Limits
+  readonly sweeper: Sweeper
+  readonly log: Log
+}
+
+/**
+ * Writes the frames of one answer to `node:http` as they come: no web stream in between, and none of its copies. When the client
+ * leaves, the frames' iterator is returned, so that every `finally` upstream runs.
+ */
+export class StreamWriter implements Swept {
+  readonly #response: ServerResponse
+  readonly #iterator: AsyncIterator<string | Uint8Array>
+  readonly #options: StreamWriterOptions
+  readonly #progress = new Progress()
+  readonly #heartbeat: string | undefined
+  #quiet = true
+  #quietSince = 0
+  #gone = false
+  #wake: (() => void) | undefined
+
+  constructor(response: ServerResponse, streamed: Streamed, options: StreamWriterOptions) {
+    this.#response = response
+    this.#iterator = streamed.frames[Symbol.asyncIterator]()
+    this.#options = options
+    this.#heartbeat = streamed.heartbeat
+    response.once('close', () => this.#leave())
+    response.writeHead(streamed.status, streamed.headers)
+    // A reader of events must see at once that it is connected, even if nothing happens for an hour.
+    response.flushHeaders()
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const { sweeper, log, limits } = this.#options
+    sweeper.add(this)
+    try {
+      if (this.#response.destroyed) this.#leave()
+      for (let writes = 1; !this.#gone; writes++) {
+        const step = await this.#iterator.next()
+        if (step.done || this.#gone) break
+        this.#response.write(step.value)
+        this.#quiet = false
+        if (this.#response.writableLength > limits.outboundBytes) await this.#drained()
+        else if (writes % WRITES_PER_TURN === 0) await nextTurn()
+      }
+      this.#response.end()
+    } catch (error) {
+      log('error', 'A stream failed', { error })
+      // An end would look like a complete answer.
+      this.#response.destroy()
+    } finally {
+      this.#gone = true
+      sweeper.delete(this)
+    }
+  }
+
+  /** Ends the answer after what has been written. */
+  end(): void {
+    this.#leave()
+    this.#response.end()
+  }
+
+  sweep(now: number): void {
+    const { socket } = this.#response
+    if (socket && this.#progress.stalledFor(socket, now) >= this.#options.limits.stallMs) this.#response.destroy()
+    else if (this.#heartbeat !== undefined) this.#beat(now, this.#heartbeat)
+  }
+
+  #beat(now: number, text: string): void {
+    if (!this.#quiet || this.#quietSince === 0) {
+      this.#quiet = true
+      this.#quietSince = now
+    } else if (now - this.#quietSince >= this.#options.limits.heartbeatMs) {
+      this.#quietSince = now
+      this.#response.write(text)
+    }
+  }
+
+  #leave(): void {
+    if (this.#gone) return
+    this.#gone = true
+    this.#wake?.()
+    this.#iterator.return?.().catch((error: unknown) => this.#options.log('error', 'A stream failed to clean up', { error }))
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#response.off('drain', this.#wake ?? resolve)
+        this.#wake = undefined
+        resolve()
+      }
+      this.#response.on('drain', this.#wake)
+    })
+  }
+}

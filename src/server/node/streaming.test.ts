@@ -1,0 +1,187 @@
+import { connect as netConnect } from 'node:net'
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { testServer } from '../../../test/support/test-server.ts'
+import type { HttpRoute } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+
+const get = (path: string, handle: HttpRoute['handle']): HttpRoute => ({ method: 'GET', path, access: 'request', handle })
+
+/** A promise and the function that fulfils it. */
+function signal<T = void>() {
+  let fire!: (value: T) => void
+  const fired = new Promise<T>((resolve) => (fire = resolve))
+  return { fired, fire }
+}
+
+async function* endless(ended: () => void): AsyncGenerator<string, void> {
+  try {
+    for (;;) yield `data: ${'x'.repeat(1000)}\n\n`
+  } finally {
+    ended()
+  }
+}
+
+test('a generator is streamed as server-sent events, each text as it comes', async () => {
+  const more = signal()
+  const { url } = await testServer({
+    routes: [
+      get('/stream', async function* (request) {
+        yield `data: ${new URL(request.url).searchParams.get('name')}\n\n`
+        await more.fired
+        yield 'data: zwölf\n\n'
+      }),
+    ],
+  })
+  const response = await fetch(`${url}/stream?name=one`)
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  expect(response.headers.get('cache-control')).toContain('no-cache')
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  expect((await reader?.read())?.value).toBe('data: one\n\n')
+  more.fire()
+  expect((await reader?.read())?.value).toBe('data: zwölf\n\n')
+  expect((await reader?.read())?.done).toBe(true)
+})
+
+test('what a generator throws before its first text is an HTTP error; later it cuts the stream', async () => {
+  const { url, logged } = await testServer({
+    routes: [
+      get('/early', async function* () {
+        if (url) throw new UampError('invalid_request', 'No name')
+        yield ''
+      }),
+      get('/late', async function* () {
+        yield 'data: 1\n\n'
+        throw new Error('oops')
+      }),
+    ],
+  })
+  const early = await fetch(`${url}/early`)
+  expect([early.status, await early.json()]).toEqual([400, { error: { code: 'invalid_request', message: 'No name' } }])
+  await expect((await fetch(`${url}/late`)).text()).rejects.toThrow()
+  expect(logged).toMatchObject([{ level: 'error', message: 'A stream failed' }])
+})
+
+test('a client that leaves runs the finally of a generator that never waits', async () => {
+  const ended = signal()
+  const { url } = await testServer({ routes: [get('/endless', () => endless(ended.fire))] })
+  const abort = new AbortController()
+  const response = await fetch(`${url}/endless`, { signal: abort.signal })
+  await response.body?.getReader().read()
+  // It does not starve the others either.
+  expect((await fetch(`${url}/health`)).status).toBe(200)
+  abort.abort()
+  await ended.fired
+})
+
+test('a client that leaves aborts the signal, and so ends a generator that waits', async () => {
+  const ended = signal()
+  const { url } = await testServer({
+    routes: [
+      get('/waiting', async function* (_, call) {
+        try {
+          yield 'data: 1\n\n'
+          await once(call.signal, 'abort')
+          yield 'data: 2\n\n'
+        } finally {
+          ended.fire()
+        }
+      }),
+    ],
+  })
+  const abort = new AbortController()
+  const response = await fetch(`${url}/waiting`, { signal: abort.signal })
+  await response.body?.getReader().read()
+  abort.abort()
+  await ended.fired
+})
+
+test('streamed frames go out with their status and headers, which are there before the first frame', async () => {
+  const first = signal<string>()
+  const { url } = await testServer({
+    routes: [
+      get('/frames', async () => ({
+        status: 201,
+        headers: { 'content-type': 'text/event-stream', 'x-session-id': 's1' },
+        frames: (async function* () {
+          yield await first.fired
+          yield new TextEncoder().encode('bytes')
+        })(),
+      })),
+    ],
+  })
+  const response = await fetch(`${url}/frames`, { headers: { origin: 'http://localhost:5173' } })
+  expect([response.status, response.headers.get('x-session-id')]).toEqual([201, 's1'])
+  expect(response.headers.get('access-control-allow-origin')).toBe('http://localhost:5173')
+  first.fire('text, ')
+  expect(await response.text()).toBe('text, bytes')
+})
+
+test('HEAD does not begin the stream', async () => {
+  let began = false
+  const frames = async function* () {
+    began = true
+    yield 'data: 1\n\n'
+  }
+  const { url } = await testServer({
+    routes: [get('/generator', frames), get('/frames', async () => ({ status: 200, headers: { 'x-a': 'b' }, frames: frames() }))],
+  })
+  const head = await fetch(`${url}/generator`, { method: 'HEAD' })
+  expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+  expect((await fetch(`${url}/frames`, { method: 'HEAD' })).headers.get('x-a')).toBe('b')
+  expect(began).toBe(false)
+})
+
+test('a reader that stops makes the writer wait, and goes on where it stopped', async () => {
+  let count = 0
+  const total = 20_000
+  const { port } = await testServer({
+    limits: { outboundBytes: 64 * 1024 },
+    routes: [
+      get('/much', async function* () {
+        for (; count < total; count++) yield `data: ${'x'.repeat(1000)}\n\n`
+      }),
+    ],
+  })
+  const client = netConnect(port, '127.0.0.1')
+  client.write('GET /much HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  await once(client, 'readable')
+  let before = -1
+  while (before !== count) {
+    before = count
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  expect(count).toBeLessThan(total)
+  let text = ''
+  for await (const chunk of client) text += String(chunk)
+  expect(text.match(/data: /g)?.length).toBe(total)
+})
+
+test('a reader that takes nothing for too long is cut, and the finally runs', async () => {
+  const ended = signal()
+  const { port } = await testServer({
+    limits: { outboundBytes: 64 * 1024, stallMs: 100 },
+    routes: [get('/endless', () => endless(ended.fire))],
+  })
+  const client = netConnect(port, '127.0.0.1')
+  client.on('error', () => {})
+  client.write('GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await ended.fired
+  client.destroy()
+})
+
+test('an HTTP/1.0 client gets the stream too', async () => {
+  const { port } = await testServer({
+    routes: [
+      get('/stream', async function* () {
+        yield 'data: 1\n\n'
+        yield 'data: 2\n\n'
+      }),
+    ],
+  })
+  const client = netConnect(port, '127.0.0.1')
+  client.write('GET /stream HTTP/1.0\r\nhost: localhost\r\n\r\n')
+  let text = ''
+  for await (const chunk of client) text += String(chunk)
+  expect(text).toMatch(/\r\n\r\ndata: 1\n\ndata: 2\n\n$/)
+})

@@ -1,0 +1,47 @@
+import type { Agents, Transport } from '../core/ports/transport.ts'
+import { UAMP_VERSION } from '../protocol/version.ts'
+import { UampError } from '../protocol/errors.ts'
+import { errorResponse } from './errors.ts'
+import type { Mounted } from './routes.ts'
+
+export interface OperationOptions {
+  readonly agents: Agents
+  /** Answers `/metrics`, where the runtime can. */
+  readonly showMetrics: (() => Promise<Response>) | undefined
+  /** False while the server starts and while it drains: then balancers must look elsewhere. */
+  readonly isReady: () => boolean
+  readonly shared: () => readonly Mounted[]
+}
+
+/** What operators and newcomers ask for. Alive is not ready: a server that drains must not be killed for it. */
+export function operation({ agents, showMetrics, isReady, shared }: OperationOptions): Transport {
+  const get = (path: string, access: 'public' | 'request', handle: () => Response | Promise<Response>) =>
+    ({ method: 'GET', path, access, handle: async () => handle() }) as const
+  const listed = () =>
+    agents.names().map((name) => {
+      const description = agents.get(name)?.description
+      return { name, path: `/agents/${name}`, ...(description !== undefined && { description }) }
+    })
+  return {
+    name: 'server',
+    routes: () => [
+      get('/health', 'public', () => Response.json({ status: 'ok' })),
+      get('/ready', 'public', () =>
+        isReady()
+          ? Response.json({ status: 'ready' })
+          : errorResponse(new UampError('overloaded', 'Not ready', { details: { retry_after: 1 } })),
+      ),
+      ...(showMetrics ? [get('/metrics', 'request', showMetrics)] : []),
+      get('/agents', 'public', () => Response.json({ agents: listed() })),
+      get('/', 'public', () => {
+        const routes = shared().map(({ transport, route }) => `${route.method} ${route.path} (${transport})`)
+        const page = {
+          uamp: UAMP_VERSION,
+          agents: listed(),
+          routes: [...routes, 'GET /agents', 'GET /health', 'GET /ready', 'GET /metrics'],
+        }
+        return new Response(`${JSON.stringify(page, null, 2)}\n`, { headers: { 'content-type': 'application/json' } })
+      }),
+    ],
+  }
+}

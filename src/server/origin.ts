@@ -1,0 +1,44 @@
+import { UampError } from '../protocol/errors.ts'
+
+const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/
+
+export interface OriginOptions {
+  /** Origins of web pages that may talk to this server; `*`: all of them. */
+  readonly origins?: readonly string[]
+  /** Whether the server listens on the loopback address only; then pages from this machine may talk to it. */
+  readonly loopback: boolean
+}
+
+/**
+ * Which web pages may call. Never decided by comparing `Origin` with `Host`: a page whose name was pointed at 127.0.0.1
+ * (DNS rebinding) sends the two alike.
+ */
+export function originPolicy({ origins = [], loopback }: OriginOptions): (origin: string) => boolean {
+  const all = origins.includes('*')
+  const listed = new Set(origins.filter((origin) => origin !== '*').map(normalize))
+  return (origin) => all || listed.has(origin) || (loopback && LOOPBACK_ORIGIN.test(origin))
+}
+
+function normalize(origin: string): string {
+  const url = URL.canParse(origin) ? new URL(origin).origin : 'null'
+  if (url === 'null') throw new UampError('invalid_request', `"${origin}" is not an origin: write it like https://example.com`)
+  return url
+}
+
+/** No `Access-Control-Allow-Credentials`: callers show tokens, cookies mean nothing here. */
+export function corsHeaders(origin: string): Record<string, string> {
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'X-Session-ID, Retry-After',
+    vary: 'Origin',
+  }
+}
+
+export function preflightHeaders(origin: string): Record<string, string> {
+  return {
+    ...corsHeaders(origin),
+    'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+    'access-control-allow-headers': 'Authorization, Content-Type, Last-Event-ID, X-Session-ID',
+    'access-control-max-age': '600',
+  }
+}

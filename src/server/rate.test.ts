@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { RateLimiter } from './rate.ts'
+
+test('lets a burst through, then the rate', () => {
+  let now = 0
+  const limiter = new RateLimiter({ perSecond: 10, burst: 3, now: () => now })
+  expect([1, 2, 3].map(() => limiter.take('a'))).toEqual([0, 0, 0])
+  expect(limiter.take('a')).toBeCloseTo(0.1)
+  now = 100
+  expect(limiter.take('a')).toBe(0)
+  expect(limiter.take('a')).toBeCloseTo(0.1)
+  expect(limiter.take('b')).toBe(0)
+  now = 10_000
+  expect([1, 2, 3, 4].map(() => limiter.take('a') > 0)).toEqual([false, false, false, true])
+})
+
+test('remembers a bounded number of keys, those that are in use first', () => {
+  let now = 0
+  const limiter = new RateLimiter({ perSecond: 1, burst: 1, now: () => now })
+  for (let i = 0; i < 9_999; i++) limiter.take(`old ${i}`)
+  now = 5_000
+  limiter.take('busy')
+  limiter.take('new')
+  expect(limiter.take('busy')).toBeGreaterThan(0)
+})

@@ -1,0 +1,160 @@
+import type { ParamIndexMap, Params } from 'hono/router'
+import { RegExpRouter } from 'hono/router/reg-exp-router'
+import { SmartRouter } from 'hono/router/smart-router'
+import { TrieRouter } from 'hono/router/trie-router'
+import type { AgentPort } from '../core/ports/agent.ts'
+import type { Agents, Host, HttpRoute, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
+import { UampError } from '../protocol/errors.ts'
+import { errorResponse } from './errors.ts'
+
+/** A route and the transport that brought it. One object for its life: metrics are counted by it. */
+export interface Mounted<R extends Route = Route> {
+  readonly transport: string
+  readonly route: R
+}
+
+export interface Found<R extends Route> {
+  readonly mounted: Mounted<R>
+  readonly agent: string | undefined
+  readonly params: Readonly<Record<string, string>>
+}
+
+type RouteOf<M extends Route['method']> = M extends 'WS' ? SocketRoute : HttpRoute
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'WS'] as const satisfies Route['method'][]
+
+class Table {
+  readonly mounted: readonly Mounted[]
+  readonly #router = new SmartRouter<Mounted>({ routers: [new RegExpRouter(), new TrieRouter()] })
+
+  constructor(transports: readonly Transport[], host: Host) {
+    this.mounted = transports.flatMap((transport) => transport.routes(host).map((route) => ({ transport: transport.name, route })))
+    for (const mounted of this.mounted) this.#router.add(mounted.route.method, mounted.route.path, mounted)
+  }
+
+  /** The first that was mounted wins. */
+  match(method: string, path: string): { mounted: Mounted; params: Readonly<Record<string, string>> } | undefined {
+    const [handlers, values] = this.#router.match(method, path)
+    const first = handlers[0]
+    return first && { mounted: first[0], params: decoded(first[1], values) }
+  }
+}
+
+const NO_PARAMS = {}
+
+/** One router gives the parameters, the other their places in a list. */
+function decoded(found: Params | ParamIndexMap, values: readonly string[] | undefined): Readonly<Record<string, string>> {
+  let params: Record<string, string> | undefined
+  for (const name in found) {
+    const place = found[name]
+    const value = (typeof place === 'number' ? values?.[place] : place) ?? ''
+    params ??= {}
+    try {
+      params[name] = decodeURIComponent(value)
+    } catch {
+      params[name] = value
+    }
+  }
+  return params ?? NO_PARAMS
+}
+
+export interface RoutesOptions {
+  readonly agents: Agents
+  readonly host: Host
+  /** Mounted for every agent, at the root and under `/agents/{name}`. */
+  readonly transports: readonly Transport[]
+  /** Mounted at the root only: health, metrics and the like. */
+  readonly root: readonly Transport[]
+  /** Whose the root is. Default: the only agent, else `demo`. */
+  readonly defaultAgent?: string | undefined
+}
+
+const AGENTS = '/agents/'
+
+/** Which route answers a path. An agent's own routes come before the built-in ones. */
+export class Routes {
+  readonly #options: RoutesOptions
+  readonly #shared: Table
+  readonly #root: Table
+  readonly #own = new WeakMap<AgentPort, Table>()
+
+  constructor(options: RoutesOptions) {
+    this.#options = options
+    this.#shared = new Table(options.transports, options.host)
+    this.#root = new Table(options.root, options.host)
+  }
+
+  /** What is mounted for every agent. */
+  get shared(): readonly Mounted[] {
+    return this.#shared.mounted
+  }
+
+  /** The route, or why there is none: 404, 405, 426. */
+  find<M extends Route['method']>(method: M, path: string): Found<RouteOf<M>> | Response {
+    const place = this.#locate(path)
+    if (place === undefined) return errorResponse(new UampError('agent_offline', 'There is no agent of that name here'))
+    for (const table of place.tables) {
+      const match = table.match(method, place.path)
+      // The router gives back what was added under `method`, so the route has that method.
+      if (match) return { mounted: match.mounted as Mounted<RouteOf<M>>, agent: place.agent, params: match.params }
+    }
+    return unmatched(
+      method,
+      METHODS.filter((other) => place.tables.some((table) => table.match(other, place.path) !== undefined)),
+    )
+  }
+
+  /** The methods that a path answers to, for OPTIONS. */
+  allowed(path: string): string | undefined {
+    const place = this.#locate(path)
+    const methods = METHODS.filter((method) => place?.tables.some((table) => table.match(method, place.path) !== undefined))
+    return methods.length === 0 ? undefined : allow(methods)
+  }
+
+  #locate(path: string): { agent: string | undefined; path: string; tables: readonly Table[] } | undefined {
+    const { agents } = this.#options
+    if (!path.startsWith(AGENTS)) {
+      const name = this.#rootAgent()
+      return { agent: name, path, tables: [...this.#ownTable(name), this.#shared, this.#root] }
+    }
+    const end = path.indexOf('/', AGENTS.length)
+    const name = path.slice(AGENTS.length, end < 0 ? undefined : end)
+    if (agents.get(name) === undefined) return undefined
+    return { agent: name, path: end < 0 ? '/' : path.slice(end), tables: [...this.#ownTable(name), this.#shared] }
+  }
+
+  #rootAgent(): string | undefined {
+    const { agents, defaultAgent } = this.#options
+    if (defaultAgent !== undefined) return defaultAgent
+    const names = agents.names()
+    return names.length === 1 ? names[0] : agents.get('demo')?.name
+  }
+
+  #ownTable(name: string | undefined): readonly Table[] {
+    const agent = name === undefined ? undefined : this.#options.agents.get(name)
+    if (agent?.transports === undefined) return []
+    let table = this.#own.get(agent)
+    if (table === undefined) {
+      table = new Table(agent.transports, this.#options.host)
+      this.#own.set(agent, table)
+    }
+    return [table]
+  }
+}
+
+function unmatched(method: string, others: readonly Route['method'][]): Response {
+  if (others.length === 0) return errorResponse(new UampError('not_found', 'There is nothing at this path'))
+  if (others.every((other) => other === 'WS')) {
+    const error = new UampError('invalid_request', 'This path speaks WebSocket: ask for an upgrade')
+    return errorResponse(error, { status: 426, headers: { upgrade: 'websocket', connection: 'upgrade' } })
+  }
+  const error = new UampError('invalid_request', method === 'WS' ? 'This path does not speak WebSocket' : `${method} is not possible here`)
+  return errorResponse(error, { status: 405, headers: { allow: allow(others) } })
+}
+
+function allow(methods: readonly Route['method'][]): string {
+  return methods
+    .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method === 'WS' ? [] : [method]))
+    .concat('OPTIONS')
+    .join(', ')
+}

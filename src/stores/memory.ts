@@ -1,0 +1,203 @@
+import type { Group, Operation, Page, PageRequest, SetOptions, Store } from '../core/ports/store.ts'
+import { UampError } from '../protocol/errors.ts'
+import type { Json } from '../protocol/json.ts'
+import { lowerBound, SortedKeys } from './memory-index.ts'
+
+/** Records that each write looks at, to take out the expired ones. */
+const SWEEP = 4
+const UNSAFE = /[\0\p{Surrogate}]/u
+
+interface Entry {
+  readonly text: string
+  readonly version: number
+  readonly expires: number
+  readonly places: readonly (readonly [index: string, sort: string])[]
+}
+
+type Undo = () => void
+
+/** For tests, and for those who want nothing on disk. Refuses what the durable stores refuse. */
+export function memoryStore({ now = Date.now }: { readonly now?: () => number } = {}): Store {
+  const streams = new Map<string, Group[]>()
+  const records = new Map<string, Entry>()
+  const indexes = new Map<string, SortedKeys>()
+  let version = 0
+  let sweeper = records.entries()
+  let closed = false
+
+  function append(stream: string, { first, last, text }: Group, expected?: number): Undo {
+    if (!Number.isSafeInteger(last) || !Number.isSafeInteger(first) || first < 1 || last < first) {
+      throw new UampError('invalid_request', `A group cannot have the positions ${first} to ${last}`)
+    }
+    const at = position(stream)
+    if (expected !== undefined && expected !== at) throw new UampError('conflict', `The stream is at ${at}, not at ${expected}`)
+    if (first <= at) throw new UampError('conflict', `The stream is at ${at} already, a group cannot begin at ${first}`)
+    const groups = streams.get(stream) ?? []
+    groups.push({ first, last, text })
+    streams.set(stream, groups)
+    return () => groups.pop()
+  }
+
+  function position(stream: string): number {
+    checkName(stream)
+    return streams.get(stream)?.at(-1)?.last ?? 0
+  }
+
+  function drop(stream: string): Undo {
+    checkName(stream)
+    const groups = streams.get(stream)
+    streams.delete(stream)
+    return () => groups && streams.set(stream, groups)
+  }
+
+  function set(key: string, value: Json, { ttlMs = Infinity, ifVersion, index = {} }: SetOptions = {}): Undo {
+    match(key, ifVersion)
+    const places = Object.entries(index)
+    places.flat().forEach(checkName)
+    // Never used again, also not after a delete: a lapsed lease must not be taken for its successor.
+    version++
+    return put(key, { text: JSON.stringify(value), version, expires: now() + ttlMs, places })
+  }
+
+  function remove(key: string, ifVersion?: number): Undo {
+    match(key, ifVersion)
+    return put(key, undefined)
+  }
+
+  function put(key: string, entry: Entry | undefined): Undo {
+    const before = records.get(key)
+    for (const [name, sort] of before?.places ?? []) {
+      const index = indexes.get(name)
+      index?.remove(sort, key)
+      if (index?.size === 0) indexes.delete(name)
+    }
+    for (const [name, sort] of entry?.places ?? []) {
+      const index = indexes.get(name) ?? new SortedKeys()
+      indexes.set(name, index)
+      index.add(sort, key)
+    }
+    if (entry) records.set(key, entry)
+    else records.delete(key)
+    return () => put(key, before)
+  }
+
+  function find(key: string): Entry | undefined {
+    checkName(key)
+    const entry = records.get(key)
+    return entry && entry.expires > now() ? entry : undefined
+  }
+
+  function match(key: string, ifVersion: number | undefined): void {
+    const found = find(key)?.version ?? 0
+    if (ifVersion !== undefined && ifVersion !== found) throw new UampError('conflict', `The record has version ${found}, not ${ifVersion}`)
+  }
+
+  function list(index: string, { after, limit = 100, descending = false }: Listing): Listed {
+    checkName(index)
+    if (!Number.isSafeInteger(limit) || limit < 1) throw new UampError('invalid_request', 'A page has at least one item')
+    const items: { key: string; value: Json }[] = []
+    let last: string | undefined
+    for (const { key, cursor } of (indexes.get(index) ?? new SortedKeys()).walk(after, descending)) {
+      const entry = find(key)
+      if (!entry) continue
+      if (items.length >= limit) return { items, next: last }
+      items.push({ key, value: JSON.parse(entry.text) as Json })
+      last = cursor
+    }
+    return { items, next: undefined }
+  }
+
+  function apply(operation: Operation): Undo {
+    switch (operation.op) {
+      case 'set':
+        return set(operation.key, operation.value, operation.options)
+      case 'delete':
+        return remove(operation.key, operation.ifVersion)
+      case 'append':
+        return append(operation.stream, operation.group, operation.expected)
+      case 'drop':
+        return drop(operation.stream)
+    }
+  }
+
+  function sweep(): void {
+    for (let looked = 0; looked < SWEEP; looked++) {
+      const { done, value } = sweeper.next()
+      if (done) {
+        sweeper = records.entries()
+        return
+      }
+      if (value[1].expires <= now()) put(value[0], undefined)
+    }
+  }
+
+  function assertOpen(): void {
+    if (closed) throw new UampError('internal', 'The store is closed')
+  }
+
+  function write<T>(run: () => T): T {
+    assertOpen()
+    sweep()
+    return run()
+  }
+
+  return {
+    async append(stream, group, { expected } = {}) {
+      write(() => append(stream, group, expected))
+    },
+    async *read(stream, { after = 0, limit = Infinity } = {}) {
+      checkName(stream)
+      let from = after
+      for (let left = limit; left > 0; left--) {
+        assertOpen()
+        const groups = streams.get(stream) ?? []
+        const group = groups[lowerBound(groups, ({ last }) => last <= from)]
+        if (!group) return
+        yield group
+        from = group.last
+      }
+    },
+    async last(stream) {
+      assertOpen()
+      return position(stream)
+    },
+    async drop(stream) {
+      write(() => drop(stream))
+    },
+    async get(key) {
+      assertOpen()
+      const entry = find(key)
+      return entry && { value: JSON.parse(entry.text) as Json, version: entry.version }
+    },
+    async set(key, value, options) {
+      write(() => set(key, value, options))
+      return version
+    },
+    async delete(key) {
+      write(() => remove(key))
+    },
+    async list(index, page) {
+      assertOpen()
+      return list(index, page)
+    },
+    async batch(operations) {
+      const undo: Undo[] = []
+      try {
+        write(() => operations.forEach((operation) => undo.push(apply(operation))))
+      } catch (thrown) {
+        for (const step of undo.reverse()) step()
+        throw thrown
+      }
+    },
+    async close() {
+      closed = true
+    },
+  }
+}
+
+type Listing = PageRequest & { readonly descending?: boolean }
+type Listed = Page<{ readonly key: string; readonly value: Json }>
+
+function checkName(name: string): void {
+  if (UNSAFE.test(name)) throw new UampError('invalid_request', 'A name must not contain NUL or half a surrogate pair')
+}

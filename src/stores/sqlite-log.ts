@@ -1,0 +1,93 @@
+import { closeSync, openSync } from 'node:fs'
+import { UampError } from '../protocol/errors.ts'
+import type { Connection } from './sqlite-schema.ts'
+
+/** Bytes committed before the log is copied into the database: the copy holds the event loop, about 2 ms per MiB. */
+const CHECKPOINT_BYTES = 2 * 1024 * 1024
+
+export type FdataSync = (fd: number) => Promise<void>
+
+/**
+ * When the log is durable, and when it is copied into the database. SQLite would wait for the disk in the event loop; here the
+ * waiting is done in libuv's pool, through descriptors of our own.
+ */
+export class WriteAheadLog {
+  readonly #db: Connection
+  readonly #fdatasync: FdataSync
+  readonly #descriptors = new Map<string, number>()
+  #running: Promise<void> = Promise.resolve()
+  #next: Promise<void> | undefined
+  #checkpoint: Promise<void> = Promise.resolve()
+  #failure: UampError | undefined
+
+  constructor(db: Connection, fdatasync: FdataSync) {
+    this.#db = db
+    this.#fdatasync = fdatasync
+  }
+
+  /**
+   * Resolves when everything committed before the call would survive a loss of power. At most one sync runs; those who come
+   * meanwhile share the next, for the running one may have begun before their commit.
+   */
+  readonly durable = (): Promise<void> => (this.#next ??= this.#after(this.#running))
+
+  /**
+   * The kernel reports a lost page once; a later sync that succeeds would prove nothing. So after a failed one nothing is written
+   * any more, and what the log holds is left for a restart to find.
+   */
+  readonly assertSound = (): void => {
+    if (this.#failure) throw this.#failure
+  }
+
+  get due(): boolean {
+    return this.#db.written > CHECKPOINT_BYTES
+  }
+
+  /**
+   * Nobody may commit until it has settled. SQLite's own syncs are off only while it copies, and ours stand in for them: the log
+   * is on the disk before the first page is copied, and the database before a commit can begin the log anew.
+   */
+  checkpoint(): Promise<void> {
+    this.#db.written = 0
+    this.#checkpoint = this.durable().then(() => {
+      this.#db.copyLog()
+      return this.#sync('')
+    })
+    return this.#checkpoint
+  }
+
+  /** Waits for the disk; then `release` gives back the database's lock. */
+  async close(release: () => void): Promise<void> {
+    await Promise.allSettled([this.#checkpoint, this.#next, this.#running])
+    try {
+      if (!this.#failure) release()
+    } finally {
+      // Not before: to close any descriptor of a file drops all locks that the process has on it.
+      for (const fd of this.#descriptors.values()) closeSync(fd)
+    }
+  }
+
+  async #after(running: Promise<void>): Promise<void> {
+    await running.catch(() => {})
+    this.#running = this.#sync('-wal')
+    this.#next = undefined
+    return this.#running
+  }
+
+  async #sync(file: '' | '-wal'): Promise<void> {
+    this.assertSound()
+    try {
+      await this.#fdatasync(this.#descriptor(this.#db.path + file))
+    } catch (thrown) {
+      this.#failure = new UampError('internal', 'The disk failed: nothing is stored until the server is started again', { cause: thrown })
+      throw this.#failure
+    }
+  }
+
+  /** Both files are there: who wants a sync has committed, and SQLite keeps the log until it is closed. */
+  #descriptor(path: string): number {
+    const fd = this.#descriptors.get(path) ?? openSync(path, 'r+')
+    this.#descriptors.set(path, fd)
+    return fd
+  }
+}

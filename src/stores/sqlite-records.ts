@@ -1,0 +1,167 @@
+import type { Page, PageRequest, SetOptions, Stored } from '../core/ports/store.ts'
+import type { Json } from '../protocol/json.ts'
+import { UampError } from '../protocol/errors.ts'
+import { checkName } from './sqlite-names.ts'
+import type { Connection, Statement } from './sqlite-schema.ts'
+
+/** Versions are reserved in blocks, so that none is used again after a restart: a lapsed lease must not be taken for its successor. */
+const RESERVE = 1_000_000
+
+/** What a `set` adds to the log besides its text: pages of the table and of its indexes. */
+const PAGES_BYTES = 8192
+
+/** A `set` whose value is already text, so that what the caller does to the object later is not stored. */
+export interface Change {
+  readonly key: string
+  readonly text: string
+  readonly places: string | null
+  readonly ttlMs: number | undefined
+  readonly ifVersion: number | undefined
+}
+
+export function change(key: string, value: Json, { ttlMs, ifVersion, index }: SetOptions = {}): Change {
+  const entries = Object.entries(index ?? {})
+  entries.flat().forEach(checkName)
+  return { key, text: JSON.stringify(value), places: entries.length > 0 ? JSON.stringify(entries) : null, ttlMs, ifVersion }
+}
+
+type Row = readonly [id: number, version: number, expires: number | null, places: string | null]
+type Order = 'ASC' | 'DESC'
+type Listing = PageRequest & { readonly descending?: boolean }
+type ListRow = readonly [sort: string, key: string, value: string]
+
+/** Writes run inside a transaction of the queue. */
+export class Records {
+  readonly #db: Connection
+  readonly #now: () => number
+  #version = 0
+  #reserved = 0
+
+  readonly #reservation: Statement
+  readonly #reserve: Statement
+  readonly #get: Statement
+  readonly #find: Statement
+  readonly #insert: Statement
+  readonly #update: Statement
+  readonly #delete: Statement
+  readonly #place: Statement
+  readonly #displace: Statement
+  readonly #lists: Readonly<Record<Order, { readonly first: Statement; readonly next: Statement }>>
+  readonly #expired: Statement
+
+  constructor(db: Connection, now: () => number) {
+    this.#db = db
+    this.#now = now
+    this.#reservation = db.query(`SELECT value FROM marks WHERE name = 'version'`)
+    this.#reserve = db.command(`UPDATE marks SET value = ? WHERE name = 'version'`)
+    this.#get = db.query('SELECT value, version FROM records WHERE key = ? AND (expires IS NULL OR expires > ?)')
+    this.#find = db.query('SELECT id, version, expires, places FROM records WHERE key = ?')
+    this.#insert = db.command('INSERT INTO records (value, version, expires, places, key) VALUES (?, ?, ?, ?, ?)')
+    this.#update = db.command('UPDATE records SET value = ?, version = ?, expires = ?, places = ? WHERE id = ?')
+    this.#delete = db.command('DELETE FROM records WHERE id = ?')
+    this.#place = db.command('INSERT INTO record_index (name, sort, key) VALUES (?, ?, ?)')
+    this.#displace = db.command('DELETE FROM record_index WHERE name = ? AND sort = ? AND key = ?')
+    this.#lists = {
+      ASC: { first: db.query(listing('ASC')), next: db.query(listing('ASC', 'AND (i.sort, i.key) > (?, ?)')) },
+      DESC: { first: db.query(listing('DESC')), next: db.query(listing('DESC', 'AND (i.sort, i.key) < (?, ?)')) },
+    }
+    this.#expired = db.query('SELECT id, key, places FROM records WHERE expires <= ? LIMIT ?')
+    this.reload()
+    this.#version = this.#reserved
+  }
+
+  /** Reads again what is kept in memory: at first, and after a rollback. */
+  reload(): void {
+    this.#reserved = (this.#reservation.get([]) as [number])[0]
+  }
+
+  get(key: string): Stored | undefined {
+    checkName(key)
+    const row = this.#get.get([key, this.#now()]) as [string, number] | undefined
+    return row && { value: JSON.parse(row[0]) as Json, version: row[1] }
+  }
+
+  set({ key, text, places, ttlMs, ifVersion }: Change): number {
+    const row = this.#match(key, ifVersion)
+    const version = this.#nextVersion()
+    const expires = ttlMs === undefined ? null : this.#now() + ttlMs
+    if (row) this.#update.run([text, version, expires, places, row[0]])
+    else this.#insert.run([text, version, expires, places, key])
+    this.#move(key, row?.[3] ?? null, places)
+    this.#db.written += text.length + PAGES_BYTES
+    return version
+  }
+
+  delete(key: string, ifVersion?: number): void {
+    const row = this.#match(key, ifVersion)
+    if (!row) return
+    this.#delete.run([row[0]])
+    this.#move(key, row[3], null)
+  }
+
+  list(index: string, { after, limit = 100, descending = false }: Listing): Page<{ key: string; value: Json }> {
+    checkName(index)
+    if (!Number.isSafeInteger(limit) || limit < 1) throw new UampError('invalid_request', 'A page has at least one item')
+    const { first, next } = this.#lists[descending ? 'DESC' : 'ASC']
+    const [statement, cursor] = after === undefined ? [first, []] : [next, parseCursor(after)]
+    const rows = statement.all([index, this.#now(), ...cursor, limit + 1]) as ListRow[]
+    const shown = rows.slice(0, limit)
+    const end = shown.at(-1)
+    return {
+      items: shown.map((row) => ({ key: row[1], value: JSON.parse(row[2]) as Json })),
+      next: end && rows.length > limit ? JSON.stringify([end[0], end[1]]) : undefined,
+    }
+  }
+
+  /** Deletes up to `limit` expired records; false when there is nothing left to delete. */
+  purge(limit: number): boolean {
+    const rows = this.#expired.all([this.#now(), limit]) as [number, string, string | null][]
+    for (const [id, key, places] of rows) {
+      this.#delete.run([id])
+      this.#move(key, places, null)
+    }
+    return rows.length > 0
+  }
+
+  /** The row, expired or not, if the record has the version that is asked for. */
+  #match(key: string, ifVersion: number | undefined): Row | undefined {
+    checkName(key)
+    const row = this.#find.get([key]) as Row | undefined
+    if (ifVersion === undefined) return row
+    const version = row && (row[2] === null || row[2] > this.#now()) ? row[1] : 0
+    if (version !== ifVersion) throw new UampError('conflict', `The record has version ${version}, not ${ifVersion}`)
+    return row
+  }
+
+  #nextVersion(): number {
+    if (++this.#version > this.#reserved) {
+      this.#reserved = this.#version + RESERVE
+      this.#reserve.run([this.#reserved])
+    }
+    return this.#version
+  }
+
+  #move(key: string, from: string | null, to: string | null): void {
+    if (from === to) return
+    for (const [name, sort] of entries(from)) this.#displace.run([name, sort, key])
+    for (const [name, sort] of entries(to)) this.#place.run([name, sort, key])
+  }
+}
+
+function listing(order: Order, cursor = ''): string {
+  return `SELECT i.sort, i.key, r.value FROM record_index i JOIN records r ON r.key = i.key
+    WHERE i.name = ? AND (r.expires IS NULL OR r.expires > ?) ${cursor}
+    ORDER BY i.sort ${order}, i.key ${order} LIMIT ?`
+}
+
+function entries(places: string | null): [name: string, sort: string][] {
+  return places === null ? [] : (JSON.parse(places) as [string, string][])
+}
+
+function parseCursor(after: string): [sort: string, key: string] {
+  try {
+    const [sort, key] = JSON.parse(after) as unknown[]
+    if (typeof sort === 'string' && typeof key === 'string') return [sort, key]
+  } catch {}
+  throw new UampError('invalid_request', 'The cursor is not one of this list')
+}

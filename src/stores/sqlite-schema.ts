@@ -1,0 +1,163 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'libsql'
+import { UampError } from '../protocol/errors.ts'
+
+const APPLICATION_ID = 0x75616d70
+const SCHEMA_VERSION = 1
+
+/**
+ * `groups` is append-only and has no index of its own: the index leaf of each stream would be written to the log with every
+ * group and cost more than the group. `group_index` follows in batches, up to the mark `indexed`. Dropping a stream takes its
+ * name; its groups are purged bit by bit. `records.places` is the record's index entries as JSON.
+ */
+const SCHEMA = `
+  CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+  CREATE TABLE groups (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, text NOT NULL);
+  CREATE TABLE group_index (stream INTEGER, last INTEGER, id INTEGER NOT NULL, PRIMARY KEY (stream, last)) WITHOUT ROWID;
+  CREATE TABLE records (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, value TEXT NOT NULL, version INTEGER NOT NULL, expires INTEGER, places TEXT
+  );
+  CREATE INDEX records_expires ON records (expires) WHERE expires IS NOT NULL;
+  CREATE TABLE record_index (name TEXT, sort TEXT, key TEXT, PRIMARY KEY (name, sort, key)) WITHOUT ROWID;
+  INSERT INTO marks VALUES ('indexed', 0), ('version', 0);
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`
+
+export type Statement = Database.Statement<[readonly Bound[]]>
+/** Numbers are bound as REAL, so a column needs INTEGER affinity; a boolean makes the driver panic. */
+export type Bound = number | string | Uint8Array | null
+
+/** One connection, which owns the file. Statements are prepared once. */
+export class Connection {
+  readonly path: string
+  /** Roughly the bytes that were added to the log since it was last copied. */
+  written = 0
+  readonly #db: Database.Database
+
+  constructor(path: string) {
+    this.path = path
+    this.#db = open(path)
+  }
+
+  get inTransaction(): boolean {
+    return this.#db.inTransaction
+  }
+
+  /** A statement that returns nothing. */
+  command(sql: string): Statement {
+    return this.#db.prepare<[readonly Bound[]]>(sql)
+  }
+
+  /** A statement whose rows come as arrays: the driver adds a `_metadata` to row objects. */
+  query(sql: string): Statement {
+    return this.command(sql).raw()
+  }
+
+  /** Copies the log into the database without any sync: see `WriteAheadLog.checkpoint`. */
+  copyLog(): void {
+    try {
+      this.#db.exec('PRAGMA synchronous = OFF; PRAGMA wal_checkpoint(PASSIVE)')
+    } finally {
+      this.#db.exec('PRAGMA synchronous = NORMAL')
+    }
+  }
+
+  /**
+   * The driver keeps the file open, and locked, until every statement has been collected. So that it can be opened again at
+   * once the lock is given back by hand, which SQLite does only outside WAL mode.
+   */
+  close(): void {
+    try {
+      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; SELECT 1 FROM marks')
+    } finally {
+      this.#db.close()
+    }
+  }
+}
+
+/**
+ * The lock and the log first: whatever is wrong with the file shows there. SQLite's own checkpoint is for the case that ours
+ * cannot keep up.
+ */
+const SETTINGS = `
+  PRAGMA busy_timeout = 0;
+  PRAGMA locking_mode = EXCLUSIVE;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  PRAGMA temp_store = MEMORY;
+  PRAGMA wal_autocheckpoint = 8000;
+  PRAGMA journal_size_limit = 33554432;
+`
+
+function open(path: string): Database.Database {
+  let db: Database.Database | undefined
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    create(path)
+    db = new Database(path)
+    db.exec(SETTINGS)
+    migrate(db, path)
+    return db
+  } catch (thrown) {
+    db?.close()
+    throw explain(thrown, path)
+  }
+}
+
+/**
+ * For its mode, which SQLite then gives to the log too. A file that is there is not touched: closing a descriptor of it would
+ * drop the lock of another store of this process.
+ */
+function create(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (thrown) {
+    if (errorCode(thrown) !== 'EEXIST') throw thrown
+  }
+}
+
+function migrate(db: Database.Database, path: string): void {
+  const version = pragma(db, 'user_version')
+  if (version === SCHEMA_VERSION && pragma(db, 'application_id') === APPLICATION_ID) return
+  if (pragma(db, 'application_id') === APPLICATION_ID) {
+    throw new UampError(
+      'version_mismatch',
+      `${path} was written by a newer version of uamp (format ${version}, this one knows ${SCHEMA_VERSION}): update uamp, or choose another data folder`,
+    )
+  }
+  if (db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined) {
+    throw new UampError('conflict', `${path} belongs to another application: choose another data folder`)
+  }
+  db.exec(`BEGIN; ${SCHEMA} COMMIT`)
+}
+
+function pragma(db: Database.Database, name: string): number {
+  return (db.prepare(`PRAGMA ${name}`).raw().get() as [number])[0]
+}
+
+function explain(thrown: unknown, path: string): UampError {
+  if (thrown instanceof UampError) return thrown
+  const options = { cause: thrown }
+  switch (errorCode(thrown)) {
+    case 'SQLITE_BUSY':
+      return new UampError('conflict', `${path} is in use by another server: stop that one, or choose another data folder`, options)
+    case 'SQLITE_NOTADB':
+    case 'SQLITE_CORRUPT':
+      return new UampError(
+        'internal',
+        `${path} is damaged or not a database: move it away and put back a copy, or start with a new one`,
+        options,
+      )
+    default:
+      return new UampError('internal', `${path} cannot be opened: check that the folder exists, is writable and has space left`, options)
+  }
+}
+
+/** The code of an error, SQLite's without the extension after the second underscore. */
+export function errorCode(thrown: unknown): string | undefined {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  return typeof code === 'string' ? code.split('_', 2).join('_') : undefined
+}

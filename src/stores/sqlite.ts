@@ -1,0 +1,164 @@
+import { fdatasync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Group, Operation, Store } from '../core/ports/store.ts'
+import { UampError } from '../protocol/errors.ts'
+import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
+import { CommitQueue } from './sqlite-queue.ts'
+import { change, Records } from './sqlite-records.ts'
+import { Connection } from './sqlite-schema.ts'
+import { Streams } from './sqlite-streams.ts'
+
+/** How often expired records and dropped streams are looked for, by the writes that come, and how many rows go at a time. */
+const PURGE_EVERY_MS = 10_000
+const PURGE_ROWS = 200
+/** Groups fetched at a time by a reader. */
+const PAGE = 32
+
+export interface SqliteStoreOptions {
+  readonly path: string
+  readonly now?: () => number
+  /** Errors that no caller waits for: those of the purge and of the copying of the log. */
+  readonly onError?: (error: unknown) => void
+  /** For tests that need to hold or fail it. */
+  readonly fdatasync?: FdataSync
+}
+
+/** One file, owned by one process. Throws when it cannot be opened. */
+export function sqliteStore(options: SqliteStoreOptions): Store {
+  const { path, now = Date.now, onError = () => {} } = options
+  const db = new Connection(path)
+  const log = new WriteAheadLog(db, options.fdatasync ?? promisify(fdatasync))
+  const streams = new Streams(db)
+  const records = new Records(db, now)
+  const reload = () => {
+    streams.reload()
+    records.reload()
+  }
+  const upkeep = () => (log.due ? log.checkpoint().catch(onError) : undefined)
+  const queue = new CommitQueue(db, { durable: log.durable, assertSound: log.assertSound, onRollback: reload, upkeep })
+  const savepoint = db.command('SAVEPOINT batch')
+  const release = db.command('RELEASE batch')
+  const undo = db.command('ROLLBACK TO batch')
+
+  let closing: Promise<void> | undefined
+  let purgeAt = now() + PURGE_EVERY_MS
+
+  function assertOpen(): void {
+    if (closing) throw new UampError('internal', 'The store is closed')
+  }
+
+  function write<T>(run: () => T, sync?: boolean): Promise<T> {
+    assertOpen()
+    if (now() >= purgeAt) purge()
+    return queue.write(run, sync)
+  }
+
+  /** Waits for what is queued, so that a caller reads its own writes. */
+  function read<T>(run: () => T): T | Promise<T> {
+    assertOpen()
+    return queue.idle ? run() : queue.write(run)
+  }
+
+  /** As `read`, with the index of the streams brought up to date. */
+  function readStream<T>(run: () => T): T | Promise<T> {
+    assertOpen()
+    if (queue.idle && !streams.behind) return run()
+    return queue.write(() => {
+      streams.index()
+      return run()
+    })
+  }
+
+  function purge(): void {
+    purgeAt = now() + PURGE_EVERY_MS
+    const run = () => [records.purge(PURGE_ROWS), streams.purge(PURGE_ROWS)].includes(true)
+    queue.write(run).then((more) => {
+      if (more) purgeAt = now()
+    }, onError)
+  }
+
+  /** Checks and serialises now, applies when called. */
+  function prepare(operation: Operation): () => unknown {
+    switch (operation.op) {
+      case 'set': {
+        const set = change(operation.key, operation.value, operation.options)
+        return () => records.set(set)
+      }
+      case 'delete':
+        return () => records.delete(operation.key, operation.ifVersion)
+      case 'append':
+        return append(operation.stream, operation.group, operation.expected)
+      case 'drop':
+        return () => streams.drop(operation.stream)
+    }
+  }
+
+  function append(stream: string, group: Group, expected: number | undefined): () => void {
+    const { first, last } = group
+    if (!Number.isSafeInteger(last) || !Number.isSafeInteger(first) || first < 1 || last < first) {
+      throw new UampError('invalid_request', `A group cannot have the positions ${first} to ${last}`)
+    }
+    return () => streams.append(stream, group, expected)
+  }
+
+  function atomically(steps: readonly (() => unknown)[]): void {
+    savepoint.run([])
+    try {
+      for (const step of steps) step()
+    } catch (thrown) {
+      // After some errors SQLite has undone the whole transaction, and the savepoint with it.
+      if (db.inTransaction) {
+        undo.run([])
+        release.run([])
+      }
+      reload()
+      throw thrown
+    }
+    release.run([])
+  }
+
+  async function shut(): Promise<void> {
+    try {
+      await queue.write(() => streams.index())
+    } finally {
+      await log.close(() => db.close())
+    }
+  }
+
+  return {
+    async append(stream, group, { expected, sync } = {}) {
+      await write(append(stream, group, expected), sync)
+    },
+    async *read(stream, { after = 0, limit = Infinity } = {}) {
+      let position = after
+      for (let left = limit; left > 0; left -= PAGE) {
+        const from = position
+        const groups = await readStream(() => streams.page(stream, from, Math.min(PAGE, left)))
+        yield* groups
+        const end = groups.at(-1)
+        if (!end || groups.length < PAGE) return
+        position = end.last
+        await turn()
+      }
+    },
+    last: async (stream) => readStream(() => streams.last(stream)),
+    async drop(stream) {
+      await write(() => streams.drop(stream))
+    },
+    get: async (key) => read(() => records.get(key)),
+    async set(key, value, { sync, ...conditions } = {}) {
+      const set = change(key, value, conditions)
+      return write(() => records.set(set), sync)
+    },
+    async delete(key) {
+      await write(() => records.delete(key))
+    },
+    list: async (index, page) => read(() => records.list(index, page)),
+    async batch(operations, { sync } = {}) {
+      const steps = operations.map(prepare)
+      await write(() => atomically(steps), sync)
+    },
+    close: () => (closing ??= shut()),
+  }
+}

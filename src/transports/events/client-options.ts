@@ -1,0 +1,42 @@
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+
+/** What a client announces under `client_capabilities.extensions.uamp`. */
+export interface Announced {
+  /** It wants `x.ack` once an event is durable. */
+  readonly ack: boolean
+  /** The extension events it understands. */
+  readonly extensions: readonly string[] | 'all'
+}
+
+export function announced(capabilities: Capabilities | undefined): Announced {
+  const uamp = capabilities?.extensions?.['uamp']
+  if (!isRecord(uamp)) return { ack: false, extensions: [] }
+  const { ack, events } = uamp
+  const extensions = Array.isArray(events) ? events.filter((name) => typeof name === 'string') : events === true ? 'all' : []
+  return { ack: ack === true, extensions }
+}
+
+/** What a client asks for under `session.extensions.uamp`. */
+export interface Wanted {
+  readonly resume: { readonly session_id: string; readonly after: number } | undefined
+  readonly onDetach: 'cancel' | 'continue'
+}
+
+export function wanted(config: SessionConfig): Wanted {
+  const uamp = config.extensions?.['uamp']
+  if (!isRecord(uamp)) return { resume: undefined, onDetach: 'continue' }
+  const { resume, on_detach } = uamp
+  const known =
+    isRecord(resume) && typeof resume['session_id'] === 'string'
+      ? { session_id: resume['session_id'], after: position(resume['after']) }
+      : undefined
+  return { resume: known, onDetach: on_detach === 'cancel' ? 'cancel' : 'continue' }
+}
+
+/** A place in the log; anything else is its beginning. */
+export function position(value: unknown): number {
+  const number = typeof value === 'string' && value !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : 0
+}

@@ -1,0 +1,190 @@
+import type { Principal } from '../../core/ports/access.ts'
+import type { Reader, Session } from '../../core/ports/session.ts'
+import type { Call, Host, Socket } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
+import { parseClientText } from '../../protocol/parse.ts'
+import { announced } from './client-options.ts'
+import { checkToken, identify, openSession, resumedEvent } from './open.ts'
+
+/** Sessions that one connection may carry. */
+const SESSIONS = 256
+/** Events of one connection that are on their way to the store; beyond it, reading waits. */
+const UNDER_WAY = 64
+
+interface Attached {
+  readonly session: Session
+  readonly reader: Reader
+  readonly leave: AbortController
+  ack: boolean
+}
+
+/** One WebSocket: any number of sessions, told apart by `session_id`. */
+export class Connection {
+  readonly #host: Host
+  readonly #socket: Socket
+  readonly #call: Call
+  readonly #sessions = new Map<string, Attached>()
+  readonly #underWay = new Set<Promise<void>>()
+  #principal: Principal | undefined
+
+  constructor(host: Host, socket: Socket, call: Call) {
+    this.#host = host
+    this.#socket = socket
+    this.#call = call
+    this.#principal = call.principal
+  }
+
+  async run(): Promise<void> {
+    try {
+      for await (const frame of this.#socket) await this.#receive(frame)
+    } finally {
+      for (const { leave } of this.#sessions.values()) leave.abort()
+    }
+  }
+
+  async #receive(frame: string | Uint8Array): Promise<void> {
+    let event: ClientEvent | undefined
+    try {
+      if (typeof frame !== 'string') throw new UampError('invalid_request', 'Events are JSON in text frames, not binary frames')
+      const parsed = parseClientText(frame, this.#host.newId)
+      if (parsed.kind === 'unknown') {
+        this.#host.log('info', 'Ignored an event of unknown type', { type: parsed.type })
+        return
+      }
+      event = parsed.event
+      await this.#handle(event)
+    } catch (thrown) {
+      this.#refuse(event, thrown)
+    }
+  }
+
+  async #handle(event: ClientEvent): Promise<void> {
+    if (event.type === 'ping') {
+      return this.#tell({ type: 'pong', ...(event.session_id !== undefined && { session_id: event.session_id }) })
+    }
+    if (event.type === 'session.create') return this.#create(event)
+    if (event.type === 'session.update' && event.session_id === undefined) return this.#updateConnection(event)
+    const attached = this.#find(event)
+    if (event.type === 'session.update') await checkToken(this.#call.access, event.token, attached.session.owner)
+    if (event.type === 'client.capabilities') {
+      const { ack, extensions } = announced(event.capabilities)
+      attached.ack = ack
+      attached.reader.understand(extensions)
+    }
+    // Not awaited: it takes effect now, in order; being durable is what the acknowledgement says.
+    const taken = attached.session.send(event).then(
+      () => this.#acknowledge(attached, event),
+      (thrown: unknown) => this.#refuse(event, thrown),
+    )
+    this.#underWay.add(taken)
+    void taken.finally(() => this.#underWay.delete(taken))
+    while (this.#underWay.size >= UNDER_WAY) await Promise.race(this.#underWay)
+  }
+
+  async #create(event: EventOf<'session.create'>): Promise<void> {
+    if (this.#sessions.size >= SESSIONS) {
+      throw new UampError('rate_limited', `One connection carries at most ${SESSIONS} sessions: end some, or connect again`, {
+        details: { limit: SESSIONS, retry_after: 1 },
+      })
+    }
+    const principal = await identify(this.#call.access, event.token, this.#principal)
+    this.#principal ??= principal
+    const { session, after, resumed } = await openSession(this.#host, {
+      event,
+      principal,
+      access: this.#call.access,
+      agent: this.#call.agent,
+    })
+    const { ack, extensions } = announced(event.client_capabilities)
+    this.#sessions.get(session.id)?.leave.abort()
+    const leave = new AbortController()
+    const reader = session.read({ after, extensions, signal: leave.signal })
+    if (resumed) {
+      const resume = { recovered: reader.recovered, after }
+      reader.tell(resumedEvent(session, this.#host.newId(), { request: event.event_id, resume }))
+    }
+    const attached = { session, reader, leave, ack }
+    this.#sessions.set(session.id, attached)
+    void this.#follow(attached)
+    this.#acknowledge(attached, event)
+  }
+
+  /** The outbound loop of one session: everything between the cursor and the head in one write. */
+  async #follow({ session, reader, leave }: Attached): Promise<void> {
+    try {
+      for await (const batch of reader) {
+        const frames: string[] = []
+        batch.eachText((text) => frames.push(text))
+        if (frames.length > 0) await this.#socket.send(frames)
+      }
+    } catch (error) {
+      this.#host.log('error', 'A reader failed', { session: session.id, error })
+      this.#socket.close(1011, 'internal error')
+    } finally {
+      if (this.#sessions.get(session.id)?.leave === leave) this.#sessions.delete(session.id)
+    }
+  }
+
+  /** UAMP events §5.2: without a session it is the connection that is updated. */
+  async #updateConnection(event: EventOf<'session.update'>): Promise<void> {
+    if (event.token !== undefined) {
+      if (this.#principal) await checkToken(this.#call.access, event.token, this.#principal)
+      else this.#principal = await identify(this.#call.access, event.token, undefined)
+    }
+    if (event.payment_token !== undefined) {
+      const each = [...this.#sessions.values()].map(({ session }) => session.send({ ...event, session_id: session.id }))
+      await Promise.all(each)
+    }
+    this.#tell({ type: 'session.updated' })
+  }
+
+  #find(event: ClientEvent): Attached {
+    if (event.session_id !== undefined) {
+      const attached = this.#sessions.get(event.session_id)
+      if (attached) return attached
+      throw new UampError('not_found', `There is no session "${event.session_id}" on this connection`)
+    }
+    const [only, another] = this.#sessions.values()
+    if (only && !another) return only
+    throw new UampError('invalid_request', only ? 'Several sessions are open here: say which by session_id' : 'Send session.create first')
+  }
+
+  #acknowledge({ ack, reader, session }: Attached, { event_id }: ClientEvent): void {
+    if (ack) reader.tell({ type: 'x.ack', event_id: this.#host.newId(), session_id: session.id, event_ids: [event_id] })
+  }
+
+  #refuse(event: ClientEvent | undefined, thrown: unknown): void {
+    const error = UampError.from(thrown)
+    if (error.code === 'internal') this.#host.log('error', 'An event failed', { type: event?.type, error: error.cause ?? error })
+    const details = { ...error.details, ...(event && { event_id: event.event_id }) }
+    const sessionId = event?.session_id ?? error.details?.['session_id']
+    this.#tell({
+      type: isAboutResponse(event?.type ?? error.details?.['type'], error) ? 'response.error' : 'session.error',
+      ...(typeof sessionId === 'string' && { session_id: sessionId }),
+      error: { ...error.toBody(), details },
+    })
+    if (error.code === 'rate_limited') this.#tell(rateLimit(error, this.#host.now()))
+  }
+
+  #tell(draft: Draft & { readonly session_id?: string }): void {
+    void this.#socket.send([JSON.stringify({ event_id: this.#host.newId(), ...draft })])
+  }
+}
+
+/** UAMP events §6.17: what is left of a limit that was reached, and when there will be more. */
+function rateLimit({ details }: UampError, now: number): Draft {
+  const { limit, retry_after: retryAfter } = details ?? {}
+  return {
+    type: 'rate_limit',
+    limit: typeof limit === 'number' ? limit : 0,
+    remaining: 0,
+    ...(typeof retryAfter === 'number' && { reset_at: Math.ceil(now / 1000) + retryAfter }),
+  }
+}
+
+/** Failures of a session are `session.error`, those of what is said in it `response.error` (UAMP events §6.3, §6.8, §14.2). */
+function isAboutResponse(type: unknown, { code }: UampError): boolean {
+  if (code === 'version_mismatch') return true
+  return typeof type === 'string' && /^(input|response|tool|payment|x)\./.test(type) && code !== 'unauthorized'
+}

@@ -1,0 +1,126 @@
+import type { Principal } from '../../core/ports/access.ts'
+import type { Batch, Reader, Session } from '../../core/ports/session.ts'
+import type { Call, Host, Streamed } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { ClientEvent } from '../../protocol/events.ts'
+import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
+import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
+import { announced, position } from './client-options.ts'
+import { checkToken, identify, openSession, resumedEvent } from './open.ts'
+
+const SESSION_HEADER = 'x-session-id'
+const TERMINAL: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
+/** Events in one POST. */
+const BATCH = 64
+
+/** `POST /events`: one event or an array of them. With `Accept: text/event-stream` the answer is the stream of the response. */
+export async function postEvents(host: Host, request: Request, call: Call): Promise<Response | Streamed> {
+  const parsed = parseBatch(await request.text(), host.newId)
+  const principal = call.principal as Principal
+  const sent = parsed.flatMap((item) => (item.kind === 'event' ? [item.event] : []))
+  const ignored = parsed.flatMap((item) => (item.kind === 'unknown' ? [item.type] : []))
+  for (const type of ignored) host.log('info', 'Ignored an event of unknown type', { type })
+  const [first] = sent
+  const named = request.headers.get(SESSION_HEADER) ?? first?.session_id
+  let created = false
+  let session: Session | undefined
+  let rest = sent
+  if (first?.type === 'session.create') {
+    const who = await identify(call.access, first.token, principal)
+    const opened = await openSession(host, { event: first, principal: who, access: call.access, agent: call.agent })
+    session = opened.session
+    created = true
+    rest = sent.slice(1)
+  } else if (named !== undefined && named !== null) {
+    session = await findSession(host, named, principal)
+  } else if (rest.length > 0) {
+    throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header, or begin with session.create')
+  }
+  const accepted = sent.map(({ event_id }) => event_id)
+  if (session && request.headers.get('accept')?.includes('text/event-stream')) {
+    const reader = session.read({
+      after: created ? 0 : session.head,
+      extensions: announced(session.client).extensions,
+      signal: call.signal,
+    })
+    await sendAll(session, rest, call).catch((thrown: unknown) => {
+      reader.close()
+      throw thrown
+    })
+    return streamed(session, oneResponse(reader))
+  }
+  if (session) await sendAll(session, rest, call)
+  return Response.json(
+    { ...(session && { session_id: session.id }), accepted, ...(ignored.length > 0 && { ignored }) },
+    { status: created ? 201 : 202, headers: session ? { [SESSION_HEADER]: session.id } : {} },
+  )
+}
+
+/** `GET /events/stream`: the session's log from `Last-Event-ID`, or from its beginning, for as long as the client listens. */
+export async function streamEvents(host: Host, request: Request, call: Call): Promise<Streamed> {
+  const query = new URL(request.url).searchParams
+  const id = request.headers.get(SESSION_HEADER) ?? query.get('session_id')
+  if (id === null) throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header or ?session_id=')
+  const session = await findSession(host, id, call.principal as Principal)
+  const from = request.headers.get('last-event-id') ?? query.get('after')
+  const after = from === 'head' ? session.head : position(from)
+  const asked = query.get('extensions')
+  const extensions = asked === null ? announced(session.client).extensions : asked === 'all' ? asked : asked.split(',')
+  const reader = session.read({ after, extensions, signal: call.signal })
+  if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after } }))
+  return streamed(session, follow(reader))
+}
+
+async function* follow(reader: Reader): AsyncGenerator<string, void> {
+  for await (const batch of reader) yield toSse(batch)
+}
+
+/** The log up to the end of one response. */
+async function* oneResponse(reader: Reader): AsyncGenerator<string, void> {
+  for await (const batch of reader) {
+    yield toSse(batch)
+    if (batch.has(TERMINAL)) return
+  }
+}
+
+function streamed(session: Session, frames: AsyncIterable<string>): Streamed {
+  return { status: 200, headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id }, frames, heartbeat: SSE_HEARTBEAT }
+}
+
+function toSse(batch: Batch): string {
+  let text = ''
+  batch.eachText((line, seq) => (text += sseLine(line, seq)))
+  return text
+}
+
+async function findSession(host: Host, id: string, principal: Principal): Promise<Session> {
+  const session = await host.gateway.attach(id, principal)
+  if (!session) throw new UampError('not_found', `There is no session "${id}"`, { details: { session_id: id } })
+  return session
+}
+
+/** In order; resolves when all are durable. */
+async function sendAll(session: Session, events: readonly ClientEvent[], call: Call): Promise<void> {
+  const taken: Promise<void>[] = []
+  for (const event of events) {
+    if (event.type === 'session.create') throw new UampError('invalid_request', 'session.create comes first, and once, in a request')
+    if (event.type === 'session.update') await checkToken(call.access, event.token, session.owner)
+    taken.push(session.send(event))
+  }
+  await Promise.all(taken)
+}
+
+function parseBatch(text: string, newId: () => string): ParsedEvent[] {
+  const value = readJson(text)
+  const items = Array.isArray(value) ? value : [value]
+  if (items.length === 0 || items.length > BATCH) throw new UampError('invalid_request', `Send 1 to ${BATCH} events in one request`)
+  return items.map((item) => parseClientEvent(item, newId))
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new UampError('invalid_request', 'Not JSON: send an event, or an array of events, as JSON', { cause })
+  }
+}

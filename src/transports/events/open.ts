@@ -1,0 +1,76 @@
+import type { Access, Principal } from '../../core/ports/access.ts'
+import type { Session } from '../../core/ports/session.ts'
+import type { Host } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import { negotiateVersion, UAMP_VERSION } from '../../protocol/version.ts'
+import { wanted } from './client-options.ts'
+
+/** Who sends this event: the token it carries, else whoever opened the connection. A token must not change who that is. */
+export async function identify(access: Access, token: string | undefined, known: Principal | undefined): Promise<Principal> {
+  const principal = token === undefined ? known : await access.authenticate({ token })
+  if (!principal) throw new UampError('unauthorized', token === undefined ? 'Credentials are missing' : 'The token is not valid')
+  return principal
+}
+
+export interface Opening {
+  readonly event: EventOf<'session.create'>
+  readonly principal: Principal
+  readonly access: Access
+  /** The agent that the path names. */
+  readonly agent: string | undefined
+}
+
+/** Opens the session that a `session.create` asks for, or finds the one it resumes. */
+export async function openSession(
+  host: Host,
+  { event, principal, access, agent: inPath }: Opening,
+): Promise<{ session: Session; after: number; resumed: boolean }> {
+  negotiateVersion(event.uamp_version)
+  const { resume, onDetach } = wanted(event.session)
+  if (resume) {
+    const session = await host.gateway.attach(resume.session_id, principal)
+    if (!session)
+      throw new UampError('not_found', `There is no session "${resume.session_id}"`, { details: { session_id: resume.session_id } })
+    return { session, after: resume.after, resumed: true }
+  }
+  const agent = event.agent ?? inPath
+  if (agent === undefined) {
+    throw new UampError('invalid_request', 'Say which agent: several are here', { details: { agents: host.agents.names() } })
+  }
+  if (!access.authorize(principal, 'session.create', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
+  const session = await host.gateway.open({
+    agent,
+    principal,
+    config: event.session,
+    client: event.client_capabilities,
+    duplex: true,
+    persist: true,
+    onDetach,
+    announce: { ...(event.chat !== undefined && { chat: event.chat }), extensions: { uamp: { request: event.event_id } } },
+  })
+  return { session, after: 0, resumed: false }
+}
+
+/** Tells a reader that comes back where it stands; not an event of the log. */
+export function resumedEvent(session: Session, eventId: string, uamp: Readonly<Record<string, unknown>>): ServerEvent {
+  const { id, config, createdAt, agent } = session
+  return {
+    type: 'session.created',
+    event_id: eventId,
+    session_id: id,
+    uamp_version: UAMP_VERSION,
+    session: { id, created_at: Math.floor(createdAt / 1000), config, status: 'active' },
+    agent,
+    extensions: { uamp },
+  }
+}
+
+/** A new token may come with an update, but not a new owner. */
+export async function checkToken(access: Access, token: string | undefined, owner: Principal): Promise<void> {
+  if (token === undefined) return
+  const principal = await identify(access, token, undefined)
+  if (principal.tenant !== owner.tenant || principal.id !== owner.id) {
+    throw new UampError('unauthorized', 'The new token belongs to someone else')
+  }
+}

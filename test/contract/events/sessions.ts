@@ -1,0 +1,226 @@
+import { describe, expect } from 'vitest'
+import { demo } from '../../../src/agents/demo/index.ts'
+import { defineAgent } from '../../../src/core/define-agent.ts'
+import { mirror, text } from '../../support/agents.ts'
+import { startServer } from '../../support/server.ts'
+import { isEnd, mirrored, say, textOf } from '../../support/talk.ts'
+import { verifies } from '../../support/verifies.ts'
+import type { Connect, Heard } from '../../support/wire.ts'
+
+const refused = async (opening: Promise<unknown>): Promise<{ code: string; details?: any }> =>
+  opening.then(
+    () => Promise.reject(new Error('it was accepted')),
+    ({ refusal }: { refusal: Heard }) => refusal['error'],
+  )
+
+/** Sessions, capabilities and versions, in either binding. */
+export function sessionsContract(binding: string, connect: Connect): void {
+  describe(`sessions over ${binding}`, () => {
+    verifies(
+      [
+        'uamp:session:created',
+        'uamp:session:object',
+        'uamp:session:config',
+        'uamp:capabilities:after-created',
+        'uamp:version:echo',
+        'uamp:session:echo',
+      ],
+      'session.create is answered by session.created and capabilities',
+      async () => {
+        const { url } = await startServer(demo())
+        const wire = await connect(url)
+        const before = Math.floor(Date.now() / 1000)
+        const id = await wire.open({ agent: 'demo', chat: 'chat_1', session: { modalities: ['text'], instructions: 'Be brief.' } })
+        await wire.next('capabilities')
+        const [created, capabilities] = wire.heard.filter(({ type }) => type !== 'x.ack')
+        expect(created).toMatchObject({
+          type: 'session.created',
+          uamp_version: '1.0',
+          session_id: id,
+          agent: 'demo',
+          chat: 'chat_1',
+          session: { id, status: 'active', config: { modalities: ['text'], instructions: 'Be brief.' } },
+        })
+        expect(created?.['session'].created_at).toBeGreaterThanOrEqual(before)
+        expect(created?.['session'].created_at).toBeLessThanOrEqual(before + 60)
+        expect(capabilities).toMatchObject({ type: 'capabilities', capabilities: { id: 'demo' } })
+      },
+    )
+
+    verifies(
+      ['uamp:session:agent-offline', 'uamp:session:agent'],
+      'an agent is chosen by name; one that is not there is offline',
+      async () => {
+        const { url } = await startServer([demo(), mirror])
+        const wire = await connect(url)
+        expect(await refused(wire.open({ agent: 'nobody' }))).toMatchObject({
+          code: 'agent_offline',
+          details: { agents: ['demo', 'mirror'] },
+        })
+        await wire.open({ agent: 'mirror' })
+        expect(mirrored(await say(wire, 'hi')).messages.at(-1)?.content).toBe('hi')
+      },
+    )
+
+    verifies(['uamp:version:mismatch', 'uamp:version:major'], 'another major version is refused, with what is supported', async () => {
+      const { url } = await startServer(demo())
+      const wire = await connect(url)
+      expect(await refused(wire.open({ uamp_version: '2.0' }))).toMatchObject({
+        code: 'version_mismatch',
+        details: { server_version: '1.0', client_version: '2.0', supported_versions: ['1.0'] },
+      })
+    })
+
+    verifies('uamp:version:minor', 'another minor version is welcome', async () => {
+      const { url } = await startServer(demo())
+      const wire = await connect(url)
+      expect(await wire.open({ uamp_version: '1.7' })).toMatch(/^sess_/)
+    })
+
+    verifies(
+      ['uamp:session:token', 'uamp:session:unauthorized', 'uamp:session:update-token', 'uamp:session:update-refused'],
+      'tokens open sessions and are refreshed in place',
+      async () => {
+        const { url } = await startServer(mirror, { tokens: { alice: 'a-secret', bob: 'b-secret' } })
+        const wire = await connect(url, { token: 'a-secret' })
+        expect(await refused(wire.open({ token: 'wrong' }))).toMatchObject({ code: 'unauthorized' })
+        const id = await wire.open()
+        expect(mirrored(await say(wire, 'hi')).principal.id).toBe('alice')
+        expect(await wire.send({ type: 'session.update', session_id: id, token: 'a-secret' })).toBeUndefined()
+        expect(await wire.next('session.updated')).toMatchObject({ session_id: id })
+        expect(await wire.send({ type: 'session.update', session_id: id, token: 'wrong' })).toMatchObject({ code: 'unauthorized' })
+        expect(await wire.send({ type: 'session.update', session_id: id, token: 'b-secret' })).toMatchObject({ code: 'unauthorized' })
+        expect(wire.heard.filter(({ type }) => type === 'session.updated')).toHaveLength(1)
+      },
+    )
+
+    verifies('uamp:session:update-config', 'session.update changes the configuration for what comes after', async () => {
+      const { url } = await startServer(mirror)
+      const wire = await connect(url)
+      const id = await wire.open({ session: { modalities: ['text'], instructions: 'One.' } })
+      expect(mirrored(await say(wire, 'hi')).config.instructions).toBe('One.')
+      await wire.send({ type: 'session.update', session_id: id, session: { instructions: 'Two.' } })
+      const { config } = mirrored(await say(wire, 'hi'))
+      expect(config).toMatchObject({ instructions: 'Two.', modalities: ['text'] })
+    })
+
+    verifies(['uamp:session:end-by-client'], 'a client ends its session; what it sends then is refused', async () => {
+      const { url } = await startServer(demo())
+      const wire = await connect(url)
+      const id = await wire.open()
+      await wire.send({ type: 'session.end', session_id: id, reason: 'user_left' }).catch(() => undefined)
+      expect(await wire.next('session.end')).toMatchObject({ session_id: id, reason: 'user_left' })
+      expect(await wire.send({ type: 'input.text', text: 'hello?', session_id: id })).toMatchObject({ code: 'not_found' })
+    })
+
+    verifies('uamp:session:end-by-server', 'the server ends a session and says why', async () => {
+      const { url, gateway } = await startServer(demo())
+      const wire = await connect(url)
+      const id = await wire.open()
+      const session = await gateway.attach(id, { tenant: 'default', id: 'anonymous', scopes: [] })
+      await session?.end('timeout')
+      expect(await wire.next('session.end')).toMatchObject({ session_id: id, reason: 'timeout' })
+    })
+
+    verifies('uamp:session:timeout', 'a session that is idle for too long is told so, and ended', async () => {
+      const { url } = await startServer(demo(), { limits: { sessionTtlMs: 50, sweepMs: 20 } })
+      const wire = await connect(url)
+      const id = await wire.open()
+      expect(await wire.next('session.error')).toMatchObject({ session_id: id, error: { code: 'timeout' } })
+      expect(await wire.next('session.end')).toMatchObject({ reason: 'timeout' })
+    })
+
+    verifies(
+      ['uamp:capabilities:query', 'uamp:capabilities:required'],
+      'capabilities.query is answered, also during a response',
+      async () => {
+        const { url } = await startServer(demo())
+        const wire = await connect(url)
+        await wire.open()
+        await wire.next('capabilities')
+        await wire.send({ type: 'input.text', text: '/count 50 20' })
+        await wire.send({ type: 'response.create' })
+        await wire.next('response.delta')
+        await wire.send({ type: 'capabilities.query' })
+        const { capabilities } = await wire.next('capabilities')
+        expect(capabilities).toMatchObject({
+          id: 'demo',
+          provider: expect.any(String),
+          modalities: expect.arrayContaining(['text']),
+          supports_streaming: true,
+          supports_thinking: true,
+          supports_caching: false,
+        })
+        expect(wire.heard.some(isEnd)).toBe(false)
+      },
+    )
+
+    verifies('uamp:capabilities:on-change', 'a change of the agent is announced to its open sessions', async () => {
+      const { url, agents } = await startServer(demo())
+      const wire = await connect(url)
+      await wire.open()
+      await wire.next('capabilities')
+      agents.add(defineAgent('demo', async function* () {}, { capabilities: { modalities: ['text', 'smell'] } }))
+      expect((await wire.next('capabilities'))['capabilities'].modalities).toEqual(['text', 'smell'])
+    })
+
+    verifies(['uamp:capabilities:client', 'uamp:capabilities:client-update'], 'the agent knows what the client can do', async () => {
+      const { url } = await startServer(mirror)
+      const wire = await connect(url)
+      await wire.open()
+      expect(mirrored(await say(wire, 'hi')).client).toMatchObject({ id: 'test' })
+      const capabilities = {
+        id: 'other',
+        provider: 'test',
+        modalities: ['text'],
+        widgets: ['chart'],
+        extensions: { uamp: { ack: true, events: true } },
+      }
+      await wire.send({ type: 'client.capabilities', capabilities })
+      expect(mirrored(await say(wire, 'hi')).client).toMatchObject({ id: 'other', widgets: ['chart'] })
+    })
+
+    verifies(
+      ['uamp:version:unknown-event-logged', 'uamp:events:system-from-client'],
+      'unknown and system events are logged and do nothing',
+      async () => {
+        const { url, logged } = await startServer(demo())
+        const wire = await connect(url)
+        const id = await wire.open()
+        void wire.send({ type: 'future.thing', session_id: id })
+        void wire.send({ type: 'system.stop', session_id: id })
+        expect(textOf(await say(wire, 'still here'))).toBe('You said: still here')
+        expect(wire.heard.filter(({ type }) => type.endsWith('.error'))).toEqual([])
+        const types = logged.filter(({ message }) => message.includes('unknown type')).map(({ fields }) => fields?.['type'])
+        expect(types).toEqual(['future.thing', 'system.stop'])
+      },
+    )
+
+    verifies(
+      ['uamp:session:single', 'uamp:events:event-id-stamped', 'uamp:session:multiplex-stamp'],
+      'with one session its id may be left out, and stands on every event',
+      async () => {
+        const { url } = await startServer(demo())
+        const wire = await connect(url)
+        const id = await wire.open()
+        await say(wire, 'hello')
+        const events = wire.heard.filter(({ type }) => type !== 'x.ack')
+        expect(new Set(events.map((event) => event['session_id']))).toEqual(new Set([id]))
+        expect(new Set(events.map((event) => event['event_id'])).size).toBe(events.length)
+        for (const event of events) expect(event['event_id']).toMatch(/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/)
+      },
+    )
+
+    verifies('uamp:events:system-hidden', 'no system event reaches a client', async () => {
+      const agent = defineAgent('odd', async function* () {
+        yield { type: 'system.error', error: { code: 'x', message: 'inside' } } as never
+        yield text('outside')
+      })
+      const { url } = await startServer(agent)
+      const wire = await connect(url)
+      await wire.open()
+      expect(textOf(await say(wire, 'hi'))).toBe('outside')
+      expect(JSON.stringify(wire.heard)).not.toContain('system.')
+    })
+  })
+}

@@ -1,0 +1,68 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { Child, ROOT } from './child.ts'
+import { snippetsOf, unmarked, type Snippet } from './snippets.ts'
+import { Workspace } from './workspace.ts'
+
+const guides = readdirSync(join(ROOT, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : []))
+const documents = ['README.md', ...guides]
+const hasShell = ['bash', 'curl'].every((command) => spawnSync(command, ['--version']).status === 0)
+
+for (const document of documents) {
+  const snippets = snippetsOf(document)
+  if (snippets.length === 0) continue
+  describe(document, () => {
+    const workspace = new Workspace()
+    afterAll(() => workspace.close())
+
+    test.for(snippets)('$title', async (snippet, { skip }) => {
+      if (snippet.language === 'sh' && !hasShell) skip('bash or curl is not on the PATH')
+      if (snippet.kind === 'run') expect(await workspace.run(snippet)).toContain(snippet.expected ?? '')
+      else await serve(workspace, snippet)
+    })
+  })
+}
+
+async function serve(workspace: Workspace, { text, file, expected }: Snippet): Promise<void> {
+  await workspace.serve(text, file)
+  if (expected === undefined) return
+  const [say = '', hear = ''] = expected.split(' → ')
+  const response = await fetch(`${workspace.url}/events`, {
+    method: 'POST',
+    headers: { accept: 'text/event-stream' },
+    body: JSON.stringify([{ type: 'session.create' }, { type: 'input.text', text: say }, { type: 'response.create' }]),
+  })
+  const heard = (await response.text()).matchAll(/"delta":\{"type":"text","text":("(?:[^"\\]|\\.)*")/g)
+  expect([...heard].map(([, piece]) => JSON.parse(piece as string) as string).join('')).toContain(hear)
+}
+
+test('the programs in the guide are all run', () => {
+  expect(guides.flatMap(unmarked)).toEqual([])
+})
+
+test('the TypeScript in the guide compiles', { timeout: 60_000 }, async () => {
+  const workspace = new Workspace()
+  const files = guides.flatMap((document, number) => {
+    mkdirSync(join(workspace.folder, String(number)))
+    const programs = snippetsOf(document).filter(({ language }) => language === 'ts')
+    return programs.map(({ text, file }) => workspace.write(text, join(String(number), file)))
+  })
+  const types = join(ROOT, 'node_modules/@types')
+  const options = '--noEmit --strict --target es2023 --module nodenext --lib es2023,dom,dom.asynciterable --skipLibCheck --types node'
+  const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options.split(' '), '--typeRoots', types, ...files]
+  const compiler = new Child(process.execPath, args, { cwd: workspace.folder })
+  await compiler.exit
+  await workspace.close()
+  expect(compiler.output).toBe('')
+})
+
+test('links lead somewhere', () => {
+  const broken = documents.flatMap((document) =>
+    [...readFileSync(join(ROOT, document), 'utf8').matchAll(/\]\((?!https?:)([^)#\s]+)(#[^)]*)?\)/g)].flatMap(([, link = '']) =>
+      existsSync(join(ROOT, dirname(document), link)) ? [] : [`${document}: ${link}`],
+    ),
+  )
+  expect(broken).toEqual([])
+})

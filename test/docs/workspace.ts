@@ -1,0 +1,85 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Child, ROOT } from './child.ts'
+import type { Snippet } from './snippets.ts'
+
+/** What `npm start` serves. */
+const DEMO = `import { demo } from 'uamp/agents/demo'
+import { serve } from 'uamp/server/node'
+await serve(demo(), { port: 8787 })`
+
+/** A folder as a reader has it: this package installed, with what comes with it. */
+export class Workspace {
+  readonly folder = mkdtempSync(join(tmpdir(), 'uamp-docs-'))
+  #port = 0
+  #server: Child | undefined
+
+  constructor() {
+    mkdirSync(join(this.folder, 'node_modules'))
+    symlinkSync(ROOT, join(this.folder, 'node_modules/uamp'), 'junction')
+    symlinkSync(join(ROOT, 'node_modules/ws'), join(this.folder, 'node_modules/ws'), 'junction')
+    writeFileSync(join(this.folder, 'package.json'), '{ "type": "module" }')
+  }
+
+  get url(): string {
+    return `http://localhost:${this.#port}`
+  }
+
+  /** Starts a server in place of the one before, and waits until it answers. */
+  async serve(text = DEMO, file = 'demo.ts'): Promise<void> {
+    await this.#server?.stop()
+    this.#port = await freePort()
+    const server = (this.#server = Child.node(this.write(text, file), { cwd: this.folder }))
+    while (
+      !(await fetch(`${this.url}/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      ))
+    ) {
+      if (server.over) throw new Error(server.output)
+      await sleep(20)
+    }
+  }
+
+  /** Runs a program to its end and gives what it printed. Throws when it fails. */
+  async run({ text, file, language }: Snippet): Promise<string> {
+    if (!this.#server) await this.serve()
+    const child = language === 'sh' ? this.#shell(text) : Child.node(this.write(text, file), { cwd: this.folder })
+    const code = await child.exit
+    if (code !== 0) throw new Error(`It ended with ${code}:\n${child.output}`)
+    return child.output
+  }
+
+  write(text: string, file: string): string {
+    writeFileSync(join(this.folder, file), text.replaceAll('8787', String(this.#port)))
+    return file
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.stop()
+    rmSync(this.folder, { recursive: true })
+  }
+
+  /** What one block sets, the next ones know. */
+  #shell(text: string): Child {
+    const script = `set -euo pipefail -o allexport\nif [ -f .variables ]; then . ./.variables; fi\n${text}\nexport -p > .variables\n`
+    return new Child('bash', ['-c', script.replaceAll('8787', String(this.#port))], { cwd: this.folder })
+  }
+}
+
+/** Below the ports that the system gives to clients, so that none of them takes it before the server does. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const server = createServer()
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    await new Promise((resolve) => server.close(resolve))
+    if (free) return port
+  }
+}

@@ -1,0 +1,131 @@
+import { expect, test } from 'vitest'
+import { demo } from '../src/agents/demo/index.ts'
+import { endless } from './support/agents.ts'
+import { startServer } from './support/server.ts'
+import { say, textOf } from './support/talk.ts'
+import { verifies } from './support/verifies.ts'
+import { overSse, overWebSocket, type Heard } from './support/wire.ts'
+
+const post = (url: string, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(`${url}/events`, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) })
+
+verifies(
+  ['uamp:transport:http-post', 'uamp:transport:http-stream', 'uamp:transport:http-session-header'],
+  'events go up by POST and come down as a stream',
+  async () => {
+    const { url } = await startServer(demo())
+    const created = await post(url, { type: 'session.create', event_id: 'c1', uamp_version: '1.0' })
+    expect(created.status).toBe(201)
+    const id = created.headers.get('x-session-id') as string
+    expect(await created.json()).toEqual({ session_id: id, accepted: ['c1'] })
+    const sent = await post(url, { type: 'input.text', event_id: 'i1', text: 'hello' }, { 'x-session-id': id })
+    expect([sent.status, await sent.json()]).toEqual([202, { session_id: id, accepted: ['i1'] }])
+    await post(url, { type: 'response.create' }, { 'x-session-id': id })
+    const leave = new AbortController()
+    const stream = await fetch(`${url}/events/stream`, { headers: { 'x-session-id': id }, signal: leave.signal })
+    expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    expect(stream.headers.get('x-session-id')).toBe(id)
+    let text = ''
+    for await (const bytes of stream.body as ReadableStream<Uint8Array>) {
+      text += new TextDecoder().decode(bytes)
+      if (text.includes('response.done')) break
+    }
+    expect(text).toMatch(/^id: 1\ndata: \{"type":"session.created"/)
+    expect(text).toContain('You')
+    leave.abort()
+  },
+)
+
+verifies('uamp:transport:same-events', 'both bindings have the same events', async () => {
+  const { url } = await startServer(demo())
+  const types = async (connect: typeof overSse) => {
+    const wire = await connect(url)
+    await wire.open()
+    await say(wire, '/think why')
+    return wire.heard.filter(({ type }) => type !== 'x.ack').map(({ type }) => type)
+  }
+  expect(await types(overSse)).toEqual(await types(overWebSocket))
+})
+
+test('one POST can open a session, say something and stream the answer', async () => {
+  const { url } = await startServer(demo())
+  const response = await post(url, [{ type: 'session.create' }, { type: 'input.text', text: '/count 5' }, { type: 'response.create' }], {
+    accept: 'text/event-stream',
+  })
+  const events = (await response.text())
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice(6)) as Heard)
+  expect(textOf(events)).toBe('1 2 3 4 5')
+  expect(events.at(-1)?.type).toBe('response.done')
+})
+
+test('a session that was opened so stops when its reader leaves', async () => {
+  const { agent, stopped } = endless()
+  const { url } = await startServer(agent)
+  const session = { modalities: ['text'], extensions: { uamp: { on_detach: 'cancel' } } }
+  const leave = new AbortController()
+  const response = await fetch(`${url}/events`, {
+    method: 'POST',
+    headers: { accept: 'text/event-stream' },
+    body: JSON.stringify([{ type: 'session.create', session }, { type: 'response.create' }]),
+    signal: leave.signal,
+  })
+  await response.body?.getReader().read()
+  leave.abort()
+  await stopped
+})
+
+test('two streams follow one session; a GET may start at the head', async () => {
+  const { url } = await startServer(demo())
+  const first = await overSse(url)
+  const id = await first.open()
+  await say(first, 'one')
+  const second = await overSse(url)
+  await second.follow(id, 0)
+  await second.next('response.done')
+  expect(second.heard).toEqual(first.heard)
+  await say(first, 'two')
+  await second.next('response.done')
+  expect(second.heard).toEqual(first.heard)
+  const head = await fetch(`${url}/events/stream?session_id=${id}&after=head`)
+  expect(head.status).toBe(200)
+  await head.body?.cancel()
+})
+
+const refusals: [what: string, body: unknown, headers: Record<string, string>, status: number, code: string][] = [
+  ['not JSON', '{', {}, 400, 'invalid_request'],
+  ['no object', '5', {}, 400, 'invalid_request'],
+  ['no events', '[]', {}, 400, 'invalid_request'],
+  ['no type', {}, {}, 400, 'invalid_request'],
+  ['no session', { type: 'input.text', text: 'x' }, {}, 400, 'invalid_request'],
+  ['unknown session', { type: 'input.text', text: 'x' }, { 'x-session-id': 'sess_none' }, 404, 'not_found'],
+  ['unknown agent', { type: 'session.create', agent: 'nobody' }, {}, 404, 'agent_offline'],
+  ['wrong version', { type: 'session.create', uamp_version: '9' }, {}, 400, 'version_mismatch'],
+  ['too deep', '['.repeat(100_000) + ']'.repeat(100_000), {}, 400, 'invalid_request'],
+]
+test.each(refusals)('refuses %s with a clear error', async (_, body, headers, status, code) => {
+  const { url } = await startServer(demo())
+  const response = await post(url, body, headers)
+  const { error } = (await response.json()) as { error: { code: string; message: string } }
+  expect([response.status, error.code]).toEqual([status, code])
+  expect(error.message.length).toBeGreaterThan(8)
+})
+
+test('the stream of an unknown session is not found, and of none a bad request', async () => {
+  const { url } = await startServer(demo())
+  expect((await fetch(`${url}/events/stream`, { headers: { 'x-session-id': 'sess_none' } })).status).toBe(404)
+  expect((await fetch(`${url}/events/stream`)).status).toBe(400)
+})
+
+test('events of unknown type are taken and named', async () => {
+  const { url } = await startServer(demo())
+  const response = await post(url, [{ type: 'session.create', event_id: 'c' }, { type: 'future.thing' }])
+  expect(await response.json()).toMatchObject({ accepted: ['c'], ignored: ['future.thing'] })
+})
+
+test('the schemas of all events are served', async () => {
+  const { url } = await startServer(demo())
+  const schemas = (await (await fetch(`${url}/schemas/events.json`)).json()) as { $defs: Record<string, unknown> }
+  expect(Object.keys(schemas.$defs)).toEqual(expect.arrayContaining(['input.text', 'response.delta', 'x.ack', 'system.stop']))
+})

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { demo } from '../src/agents/demo/index.ts'
+import { mirror } from './support/agents.ts'
+import { startServer } from './support/server.ts'
+import { isEnd, mirrored, say, textOf } from './support/talk.ts'
+import { verifies } from './support/verifies.ts'
+import { overWebSocket, type Heard } from './support/wire.ts'
+
+verifies(
+  ['uamp:session:multiplex', 'uamp:session:multiplex-routing', 'uamp:session:multiplex-concurrent', 'uamp:transport:websocket-multiplex'],
+  'sessions share a socket, each with its own conversation, and answer at the same time',
+  async () => {
+    const { url } = await startServer([demo(), mirror])
+    const wire = await overWebSocket(url)
+    const ids = [await wire.open({ agent: 'demo' }), await wire.open({ agent: 'demo' }), await wire.open({ agent: 'mirror' })]
+    expect(new Set(ids).size).toBe(3)
+    for (const session_id of ids.slice(0, 2)) {
+      await wire.send({ type: 'input.text', text: '/count 20 10', session_id })
+      await wire.send({ type: 'response.create', session_id })
+    }
+    await expect.poll(() => wire.heard.filter(isEnd).length).toBe(2)
+    const order = wire.heard.filter(({ type }) => type === 'response.delta').map((event) => event['session_id'])
+    expect(order.indexOf(ids[1])).toBeLessThan(order.lastIndexOf(ids[0]))
+    const third = mirrored(await say(wire, 'only mine', { session: ids[2] as string }))
+    expect(third.messages.map(({ content }) => content)).toEqual(['only mine'])
+  },
+)
+
+verifies('uamp:session:multiplex-required', 'with several sessions an event must say which', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  await wire.open()
+  await wire.open()
+  expect(await wire.send({ type: 'input.text', text: 'whose?' })).toMatchObject({ code: 'invalid_request' })
+})
+
+verifies('uamp:session:multiplex-end', 'ending one session leaves the others', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  const [a, b] = [await wire.open(), await wire.open()]
+  await wire.send({ type: 'session.end', session_id: a })
+  await wire.next('session.end')
+  expect(textOf(await say(wire, 'still here', { session: b }))).toBe('You said: still here')
+})
+
+verifies('uamp:session:multiplex-tokens', 'each session may have its own token', async () => {
+  const { url } = await startServer(mirror, { tokens: { alice: 'a-secret', bob: 'b-secret' } })
+  const wire = await overWebSocket(url)
+  const alice = await wire.open({ token: 'a-secret' })
+  const bob = await wire.open({ token: 'b-secret' })
+  expect(mirrored(await say(wire, 'hi', { session: alice })).principal.id).toBe('alice')
+  expect(mirrored(await say(wire, 'hi', { session: bob })).principal.id).toBe('bob')
+})
+
+verifies(
+  ['uamp:session:update-scope', 'uamp:session:update-connection'],
+  'an update is for its session, or for the connection',
+  async () => {
+    const { url } = await startServer(mirror, { tokens: { alice: 'a-secret' } })
+    const wire = await overWebSocket(url)
+    const id = await wire.open({ token: 'a-secret' })
+    await wire.send({ type: 'session.update', session_id: id, token: 'a-secret' })
+    expect(await wire.next('session.updated')).toMatchObject({ session_id: id })
+    const late = await overWebSocket(url)
+    late.send({ type: 'session.update', token: 'a-secret' }).catch(() => undefined)
+    expect(await late.next('session.updated')).not.toHaveProperty('session_id')
+    await late.open()
+    expect(mirrored(await say(late, 'hi')).principal.id).toBe('alice')
+  },
+)
+
+verifies('uamp:session:create-first', 'before session.create there is nothing to talk to', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  expect(await wire.send({ type: 'response.create' })).toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('session.create'),
+  })
+  expect(wire.heard.some(({ type }) => type === 'response.created')).toBe(false)
+})
+
+verifies(
+  ['uamp:transport:websocket', 'uamp:transport:one-event-a-message', 'uamp:transport:ping'],
+  'events are JSON messages at /ws, and a ping is always answered',
+  async () => {
+    const { url } = await startServer(demo())
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`)
+    const messages: string[] = []
+    await new Promise((resolve) => socket.once('open', resolve))
+    const twice = JSON.stringify({ type: 'ping', event_id: 'p1' })
+    socket.on('message', (data: Buffer) => messages.push(data.toString()))
+    socket.send(twice)
+    socket.send(twice)
+    socket.send(JSON.stringify({ type: 'session.create', uamp_version: '1.0' }))
+    await expect.poll(() => messages.length).toBe(4)
+    expect(messages.map((message) => (JSON.parse(message) as Heard).type)).toEqual(['pong', 'pong', 'session.created', 'capabilities'])
+    socket.close()
+  },
+)
+
+verifies(['uamp:session:rate-limited', 'uamp:response:rate-limit'], 'one connection carries so many sessions and no more', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  const opening = await Promise.allSettled(Array.from({ length: 1000 }, () => wire.open()))
+  const opened = opening.filter(({ status }) => status === 'fulfilled').length
+  expect(opened).toBe(256)
+  const refusal = wire.heard.find(({ type }) => type === 'session.error')
+  expect(refusal?.['error']).toMatchObject({ code: 'rate_limited', details: { limit: 256, retry_after: 1 } })
+  expect(wire.heard.find(({ type }) => type === 'rate_limit')).toMatchObject({ limit: 256, remaining: 0, reset_at: expect.any(Number) })
+  const session = wire.heard.find(({ type }) => type === 'session.created')?.['session_id'] as string
+  expect(textOf(await say(wire, 'alive', { session }))).toBe('You said: alive')
+})
+
+test('a client that did not ask for acknowledgements or extensions gets none', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  const plain = { id: 'plain', provider: 'test', modalities: ['text'], supports_streaming: true }
+  const session_id = await wire.open({ client_capabilities: plain })
+  void wire.send({ type: 'input.text', text: '/state', session_id })
+  void wire.send({ type: 'response.create', session_id })
+  await wire.next(isEnd)
+  expect(wire.heard.filter(({ type }) => type.startsWith('x.'))).toEqual([])
+})
+
+test('a token comes with the upgrade, as a subprotocol, or with the first message', async () => {
+  const { url } = await startServer(demo(), { tokens: { alice: 'a-secret' } })
+  const ws = `${url.replace('http', 'ws')}/uamp`
+  const opened = (socket: WebSocket) =>
+    new Promise<string>((resolve) => socket.once('open', () => resolve(socket.protocol)).once('error', (error) => resolve(error.message)))
+  const encoded = Buffer.from('a-secret').toString('base64url')
+  expect(await opened(new WebSocket(ws, ['uamp', `uamp.token.${encoded}`]))).toBe('uamp')
+  expect(await opened(new WebSocket(ws, { headers: { authorization: 'Bearer wrong' } }))).toContain('401')
+  const wire = await overWebSocket(url)
+  await expect(wire.open()).rejects.toThrow('Credentials')
+  expect(await wire.open({ token: 'a-secret' })).toMatch(/^sess_/)
+})

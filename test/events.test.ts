@@ -1,0 +1,15 @@
+import { contentContract } from './contract/events/content.ts'
+import { responsesContract } from './contract/events/responses.ts'
+import { sessionsContract } from './contract/events/sessions.ts'
+import { toolsContract } from './contract/events/tools.ts'
+import { overSse, overWebSocket } from './support/wire.ts'
+
+for (const [binding, connect] of [
+  ['WebSocket', overWebSocket],
+  ['HTTP + SSE', overSse],
+] as const) {
+  sessionsContract(binding, connect)
+  responsesContract(binding, connect)
+  toolsContract(binding, connect)
+  contentContract(binding, connect)
+}

@@ -1,0 +1,69 @@
+import { onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import { staticTokens } from '../../src/auth/static-tokens.ts'
+import { AgentRegistry } from '../../src/core/agent-registry.ts'
+import { createGateway } from '../../src/core/gateway.ts'
+import type { AgentPort } from '../../src/core/ports/agent.ts'
+import type { Log, Route, Transport } from '../../src/core/ports/transport.ts'
+import type { AppOptions } from '../../src/server/app.ts'
+import { createNodeApp } from '../../src/server/node/app.ts'
+import { listen } from '../../src/server/node/listen.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+
+export interface TestServerOptions extends Partial<
+  Pick<AppOptions, 'limits' | 'origins' | 'loopback' | 'defaultAgent' | 'started' | 'now'>
+> {
+  readonly routes?: readonly Route[]
+  readonly agents?: readonly AgentPort[]
+  readonly tokens?: Readonly<Record<string, string>>
+  readonly anonymous?: boolean
+}
+
+/** A server on a free port with the given routes, gone when the test is. */
+export async function testServer(options: TestServerOptions = {}) {
+  const { routes = [], tokens = {}, anonymous = true, loopback = true, ...rest } = options
+  const logged: { level: string; message: string; fields: Readonly<Record<string, unknown>> | undefined }[] = []
+  const log: Log = (level, message, fields) => logged.push({ level, message, fields })
+  const agents = new AgentRegistry()
+  for (const agent of options.agents ?? []) agents.add(agent)
+  const store = memoryStore()
+  const gateway = createGateway({ agents, store, log })
+  const app = createNodeApp({
+    ...rest,
+    gateway,
+    store,
+    agents,
+    transports: [transport('test', routes)],
+    access: staticTokens({ tokens, anonymous }),
+    log,
+    loopback,
+  })
+  const listening = await listen(app, { port: 0, host: '127.0.0.1' })
+  onTestFinished(async () => {
+    listening.stop()
+    await app.closeConnections(50)
+    await listening.close(50)
+    await gateway.close()
+  })
+  const { port, url } = listening
+  const connect = (path: string, { protocols = [] as string[], headers = {} as Record<string, string> } = {}) =>
+    new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { headers, perMessageDeflate: false })
+  return { ...app, agents, gateway, listening, port, url, logged, connect }
+}
+
+export function transport(name: string, routes: readonly Route[]): Transport {
+  return { name, routes: () => routes }
+}
+
+/** How an upgrade was refused. */
+export function refusedUpgrade(client: WebSocket): Promise<{ status: number; headers: Record<string, unknown>; body: unknown }> {
+  return new Promise((resolve, reject) => {
+    client.once('open', () => reject(new Error('it was accepted')))
+    client.once('unexpected-response', (_, response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: JSON.parse(text) }))
+    })
+    client.on('error', reject)
+  })
+}

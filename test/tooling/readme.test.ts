@@ -1,0 +1,83 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { startChild } from '../support/child.ts'
+
+const README = readFileSync('README.md', 'utf8')
+
+/** A code block by the name in its first line. */
+function block(name: string): string {
+  const found = new RegExp(`\`\`\`js\n// ${name}\n(.*?)\`\`\``, 's').exec(README)?.[1]
+  if (found === undefined) throw new Error(`README.md has no ${name}`)
+  return found
+}
+
+/** A stranger's folder, with the package as built. */
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'uamp-readme-'))
+  onTestFinished(() => rmSync(path, { recursive: true, maxRetries: 5 }))
+  mkdirSync(join(path, 'node_modules'))
+  symlinkSync(resolve('.'), join(path, 'node_modules/uamp'), 'junction')
+  writeFileSync(join(path, 'package.json'), '{ "type": "module" }')
+  return path
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+function run(cwd: string, file: string): ChildProcess & { readonly stdout: NodeJS.ReadableStream } {
+  const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.kill()) await once(child, 'exit')
+  })
+  return child
+}
+
+async function ready(url: string): Promise<void> {
+  await expect
+    .poll(
+      () =>
+        fetch(`${url}/ready`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      { timeout: 20_000 },
+    )
+    .toBe(200)
+}
+
+test('the agent and the client of the README talk to each other', async () => {
+  const cwd = folder()
+  const port = String(await freePort())
+  for (const name of ['agent.js', 'client.js']) writeFileSync(join(cwd, name), block(name).replaceAll('8787', port))
+  run(cwd, 'agent.js')
+  await ready(`http://localhost:${port}`)
+  expect(await text(run(cwd, 'client.js').stdout)).toBe('polly wants a cracker ')
+})
+
+test('the curl line of the README streams an answer of the demo', async () => {
+  const [, path, header, body] = /curl -N localhost:8787(\S+) -H 'accept: (\S+)' -d '(.*)'/.exec(README) ?? []
+  const { url } = await startChild(folder())
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { accept: header ?? '', 'content-type': 'application/x-www-form-urlencoded' },
+    ...(body !== undefined && { body }),
+  })
+  expect(response.headers.get('content-type')).toContain('text/event-stream')
+  const events = (await response.text())
+    .split('\n')
+    .flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6)) as { type: string; delta?: { text: string } }] : []))
+  expect(events.at(-1)?.type).toBe('response.done')
+  expect(events.flatMap(({ delta }) => delta?.text.trim() ?? [])).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10'])
+})

@@ -118,6 +118,38 @@ test('the stream of an unknown session is not found, and of none a bad request',
   expect((await fetch(`${url}/events/stream`)).status).toBe(400)
 })
 
+test('a POST stops at the first event that is refused, and harms nobody', async () => {
+  const { url } = await startServer(demo(), { tokens: { alice: 'a' } })
+  const headers = { authorization: 'Bearer a' }
+  const id = (await post(url, { type: 'session.create' }, headers)).headers.get('x-session-id') as string
+  const bodies = [
+    [{ type: 'tool.result', call_id: 'x', result: '1' }, { type: 'session.create' }],
+    [
+      { type: 'tool.result', call_id: 'x', result: '1' },
+      { type: 'session.update', token: 'wrong' },
+    ],
+    [{ type: 'response.cancel' }, { type: 'input.text', text: 'not taken' }, { type: 'response.create' }],
+  ]
+  for (const body of bodies) expect((await post(url, body, { ...headers, 'x-session-id': id })).status).toBe(404)
+  const wire = await overSse(url, { token: 'a' })
+  await wire.follow(id, 0)
+  expect(textOf(await say(wire, '/history'))).toBe('user: /history')
+})
+
+test('a ping needs no session', async () => {
+  const { url } = await startServer(demo())
+  expect(await (await post(url, { type: 'ping', event_id: 'p' })).json()).toEqual({
+    accepted: ['p'],
+    events: [{ type: 'pong', event_id: expect.any(String) }],
+  })
+})
+
+test('without a response.create there is nothing to stream', async () => {
+  const { url } = await startServer(demo())
+  const response = await post(url, { type: 'session.create' }, { accept: 'text/event-stream' })
+  expect([response.status, response.headers.get('content-type')]).toEqual([201, 'application/json'])
+})
+
 test('events of unknown type are taken and named', async () => {
   const { url } = await startServer(demo())
   const response = await post(url, [{ type: 'session.create', event_id: 'c' }, { type: 'future.thing' }])
@@ -128,4 +160,20 @@ test('the schemas of all events are served', async () => {
   const { url } = await startServer(demo())
   const schemas = (await (await fetch(`${url}/schemas/events.json`)).json()) as { $defs: Record<string, unknown> }
   expect(Object.keys(schemas.$defs)).toEqual(expect.arrayContaining(['input.text', 'response.delta', 'x.ack', 'system.stop']))
+})
+
+test('what happens is counted', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  await wire.open()
+  await say(wire, '/count 20')
+  await say(wire, '/error too_hot')
+  await wire.send({ type: 'response.cancel' })
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1])
+  expect(value('uamp_events_total\\{transport="events"\\}')).toBeGreaterThanOrEqual(24)
+  expect(value('uamp_errors_total\\{transport="events",code="too_hot"\\}')).toBe(1)
+  expect(value('uamp_errors_total\\{transport="events",code="not_found"\\}')).toBe(1)
+  expect(value('uamp_open_sessions')).toBe(1)
+  expect(value('uamp_first_delta_seconds_count\\{transport="events"\\}')).toBe(1)
 })

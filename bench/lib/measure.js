@@ -4,7 +4,7 @@ import { median, percentile, sleep } from './stats.js'
 import { best, naive } from '../servers/index.js'
 
 /** @typedef {import('../servers/index.js').Server} Server */
-/** @typedef {{ transport: 'ws' | 'sse', clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm?: number }} Load */
+/** @typedef {{ transport: 'ws' | 'sse', clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number }} Load */
 /** @typedef {{ rate: number, cpu: number, clientCpu: number, firsts: number[] }} Sample */
 /** @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number }} Row */
 
@@ -48,9 +48,9 @@ async function pair(server, load, execArgv) {
   const remote = await start(server.file, { args: server.args, execArgv: [...execArgv] })
   const client = await start('load.js')
   const text = load.ms ? `/count ${DELTAS} ${load.ms}` : `/count ${DELTAS}`
-  const sample = async (responses = load.responses, parallel = load.clients) => {
+  const sample = async (responses = load.responses) => {
     const before = await remote.call('cpu')
-    const { ms, cpu, events, firsts } = await client.call('run', { text, deltas: DELTAS, responses, parallel })
+    const { ms, cpu, events, firsts } = await client.call('run', { text, deltas: DELTAS, responses })
     // What a server does after its last event (a commit) belongs to the events before.
     await sleep(50)
     const used = (await remote.call('cpu')) - before
@@ -62,20 +62,15 @@ async function pair(server, load, execArgv) {
   }
   try {
     const { port } = remote.ready
-    await client.call('open', { port, transport: load.transport, count: Math.min(load.clients, WARM_CLIENTS) })
-    await client.call('check', { text, deltas: DELTAS })
-    await sample(load.warm ?? WARM_RESPONSES)
     await client.call('open', { port, transport: load.transport, count: load.clients })
+    await client.call('check', { text, deltas: DELTAS })
+    await sample(load.warm)
     return { server, sample, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
-
-/** 100,000 events: what it takes until optimised code runs. */
-const WARM_CLIENTS = 20
-const WARM_RESPONSES = 10
 
 /** @param {Server} server @param {readonly Sample[]} samples @param {readonly Sample[]} control @returns {Row} */
 function row(server, samples, control) {

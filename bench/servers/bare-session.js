@@ -61,7 +61,8 @@ export class BareSession {
 
   /** Shaped like a UUID, from a counter: cheaper than a random one. */
   #eventId() {
-    return this.#prefix + (0x100000000000 + this.#seq).toString(16)
+    const digits = String(this.#seq)
+    return this.#prefix + '000000000000'.slice(digits.length) + digits
   }
 }
 

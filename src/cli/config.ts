@@ -43,10 +43,7 @@ export async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    const { message } = cause as Error
-    const at = /position (\d+)/.exec(message)?.[1]
-    const place = at === undefined ? file : `${file}:${text.slice(0, Number(at)).split('\n').length}`
-    throw new UampError('invalid_request', `${place} is not JSON: ${message}`, { cause })
+    throw new UampError('invalid_request', `${file} is not JSON: ${(cause as Error).message}`, { cause })
   }
 }
 

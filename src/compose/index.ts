@@ -13,6 +13,7 @@ import type { Store } from '../core/ports/store.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Limits } from '../server/limits.ts'
+import { Metrics } from '../server/metrics.ts'
 import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
 import { listen } from '../server/node/listen.ts'
@@ -136,10 +137,13 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   for (const agent of 'run' in given ? [given] : given) agents.add(agent)
   const log = options.log ?? pinoLog()
   const store = openStore(options.data, log)
-  const gateway = createGateway({ agents, store, log, ...(limits && { limits }) })
+  const metrics = new Metrics()
+  const gateway = createGateway({ agents, store, log, meter: metrics, ...(limits && { limits }) })
+  metrics.gauges = gateway
   const started = gateway.start()
   const node = createNodeApp({
     gateway,
+    metrics,
     store,
     agents,
     transports: [...transports, events()],

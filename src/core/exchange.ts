@@ -5,6 +5,8 @@ import type { Principal } from './ports/access.ts'
 import type { Gateway } from './ports/session.ts'
 
 export interface Exchange {
+  /** The transport that asks, for what is counted. */
+  readonly transport?: string
   readonly agent: string
   readonly principal: Principal
   /** The whole conversation, the newest message last. */
@@ -16,9 +18,10 @@ export interface Exchange {
 /** For one request and its reply: opens a session that nobody keeps, says `messages`, and yields the events of the one response. */
 export async function* exchange(
   gateway: Gateway,
-  { agent, principal, messages, config, signal }: Exchange,
+  { transport = 'custom', agent, principal, messages, config, signal }: Exchange,
 ): AsyncGenerator<ServerEvent, void> {
   const session = await gateway.open({
+    transport,
     agent,
     principal,
     config: config ?? { modalities: ['text'] },

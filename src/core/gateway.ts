@@ -12,7 +12,7 @@ import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
 import type { Gateway, Session, SessionInit, SessionSummary } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
-import type { Log as LogLine } from './ports/transport.ts'
+import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
 import { closeInterrupted } from './recovery.ts'
 import { AgentSession } from './session.ts'
@@ -30,6 +30,7 @@ export interface GatewayOptions {
   readonly store: Store
   readonly limits?: Partial<CoreLimits>
   readonly log?: LogLine
+  readonly meter?: Meter
   readonly now?: () => number
   readonly newId?: () => string
 }
@@ -60,6 +61,7 @@ interface Stored {
 class SessionGateway implements AgentGateway, SessionHost {
   readonly limits: CoreLimits
   readonly log: LogLine
+  readonly meter: Meter | undefined
   readonly now: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
@@ -77,9 +79,10 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #unsubscribe: () => void
   #draining = false
 
-  constructor({ agents, store, limits, log = () => undefined, now = Date.now, newId = () => crypto.randomUUID() }: GatewayOptions) {
+  constructor({ agents, store, limits, meter, log = () => undefined, now = Date.now, newId = () => crypto.randomUUID() }: GatewayOptions) {
     this.limits = { ...CORE_LIMITS, ...limits }
     this.log = log
+    this.meter = meter
     this.now = now
     this.newId = newId
     this.#instance = newId()
@@ -127,6 +130,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     const history = [...(init.history ?? []), ...turns.flatMap((turn) => [...turn.input, ...outputMessages(turn.output)])]
     const state: SessionState = {
       id: `sess_${this.newId()}`,
+      transport: init.transport,
       agent: init.agent,
       owner: principal,
       config: init.config,

@@ -83,8 +83,8 @@ export class Journal {
     return this.#logStore.commit()
   }
 
-  #session({ id, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): Operation {
-    return this.#records.setSession({ id, agent, owner, config, duplex, onDetach, createdAt, client })
+  #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): Operation {
+    return this.#records.setSession({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client })
   }
 
   #head({ id, agent, owner }: SessionRecord, closed = false): Operation {

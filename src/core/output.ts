@@ -1,4 +1,4 @@
-import type { ContentItem, ToolCall } from '../protocol/content.ts'
+import type { ContentItem, ToolCall, ToolResult } from '../protocol/content.ts'
 import type { Draft } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
 import { textOf } from '../protocol/message.ts'
@@ -39,11 +39,24 @@ export class Output {
         if (is_delta === false) this.#close()
         return
       }
+      case 'tool.call': {
+        const { call_id: id, name, arguments: args } = draft
+        this.#close()
+        if (!this.#items.some((item) => item.type === 'tool_call' && item.tool_call.id === id)) this.#addCall({ id, name, arguments: args })
+        return
+      }
       case 'usage.delta':
         this.#usage = addUsage(this.#usage, draft.delta)
         return
       default:
     }
+  }
+
+  /** What a tool gave back. An agent that passes on what its client answered does not say it twice. */
+  addResult(result: ToolResult): void {
+    this.#close()
+    const index = this.#items.findLastIndex((item) => item.type === 'tool_result' && item.tool_result.call_id === result.call_id)
+    this.#items[index < 0 ? this.#items.length : index] = { type: 'tool_result', tool_result: result }
   }
 
   /** The items so far. */
@@ -64,6 +77,9 @@ export class Output {
       case 'tool_call':
         this.#close()
         this.#addCall(delta.tool_call)
+        return
+      case 'tool_result':
+        this.addResult(delta.tool_result)
         return
       case 'tool_progress':
         return

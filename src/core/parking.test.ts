@@ -3,6 +3,7 @@ import type { ClientEvent, ServerEvent } from '../protocol/events.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentRegistry } from './agent-registry.ts'
 import { defineAgent } from './define-agent.ts'
+import { text } from './drafts.ts'
 import { exchange } from './exchange.ts'
 import { createGateway } from './gateway.ts'
 import type { AgentPort } from './ports/agent.ts'
@@ -33,6 +34,7 @@ function asker(): { agent: AgentPort; begun: () => number; cleaned: () => number
 }
 
 const init = (agent: string): SessionInit => ({
+  transport: 'test',
   agent,
   principal,
   config: { modalities: ['text'] },
@@ -52,7 +54,7 @@ const id = (): string => `e${++events}`
 
 /** Sends events and returns those of the response that ends next. */
 async function responseTo(session: Session, ...sent: readonly ClientEvent[]): Promise<ServerEvent[]> {
-  const reader = session.read()
+  const reader = session.read({ extensions: 'all' })
   for (const event of sent) await session.send(event)
   const heard: ServerEvent[] = []
   for await (const batch of reader) {
@@ -63,8 +65,8 @@ async function responseTo(session: Session, ...sent: readonly ClientEvent[]): Pr
 }
 
 const create = (): ClientEvent => ({ type: 'response.create', event_id: id() })
-const input = (text: string): ClientEvent => ({ type: 'input.text', event_id: id(), text })
-const result = (call_id: string, text: string): ClientEvent => ({ type: 'tool.result', event_id: id(), call_id, result: text })
+const input = (words: string): ClientEvent => ({ type: 'input.text', event_id: id(), text: words })
+const result = (call_id: string, json: string): ClientEvent => ({ type: 'tool.result', event_id: id(), call_id, result: json })
 const callsIn = (heard: readonly ServerEvent[]): string[] => heard.flatMap((event) => (event.type === 'tool.call' ? [event.call_id] : []))
 const textIn = (heard: readonly ServerEvent[]): string =>
   heard.map((event) => (event.type === 'response.delta' && event.delta.type === 'text' ? event.delta.text : '')).join('')
@@ -100,6 +102,40 @@ test('after a restart the turn is run again, and finds its answers', async () =>
   const second = await responseTo(found, result(a, 'A'), create())
   expect(textIn(second)).toBe('asking A+B')
   expect(begun()).toBe(2)
+})
+
+test('an approval is given after a restart, under the key that the agent chose', async () => {
+  const store = memoryStore()
+  const careful = defineAgent('careful', async function* (turn) {
+    const { approved } = await turn.ask('x.approval.request', { message: 'May I?' }, { key: 'the-one-question' })
+    yield text(approved ? 'done' : 'left')
+  })
+  const before = gatewayOf(careful, store)
+  const session = await before.open(init('careful'))
+  const first = await responseTo(session, input('go'), create())
+  const { approval_id } = first.find(({ type }) => type === 'x.approval.request') as { approval_id: string }
+  await before.close()
+  const after = gatewayOf(careful, store)
+  const found = (await after.attach(session.id, principal)) as Session
+  const answer: ClientEvent = { type: 'x.approval.response', event_id: id(), approval_id, approved: true }
+  expect(textIn(await responseTo(found, answer, create()))).toBe('done')
+})
+
+test('what was asked and answered is in the conversation', async () => {
+  const { agent } = asker()
+  const listing = defineAgent('asker', async function* (turn) {
+    if (turn.messages.length === 1) yield* agent.run(turn)
+    else
+      yield text(
+        turn.messages
+          .map(({ role, tool_calls, content }) => `${role}:${tool_calls?.map(({ name }) => name).join('') ?? content}`)
+          .join(' '),
+      )
+  })
+  const session = await gatewayOf(listing).open(init('asker'))
+  const [a, b] = callsIn(await responseTo(session, input('go'), create())) as [string, string]
+  await responseTo(session, result(a, 'A'), result(b, 'B'), create())
+  expect(textIn(await responseTo(session, input('list'), create()))).toBe('user:go assistant:ab tool:A tool:B assistant:A+B user:list')
 })
 
 test('new input instead of an answer abandons the question', async () => {

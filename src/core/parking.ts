@@ -1,4 +1,14 @@
 import type { Principal } from './ports/access.ts'
+import type { TurnRecord } from './records.ts'
+import type { ActiveTurn } from './turn.ts'
+
+/** A turn whose questions the next request answers: with its generator, if that is still there. */
+export interface Parked {
+  readonly record: TurnRecord
+  readonly turn?: ActiveTurn
+  readonly timer?: ReturnType<typeof setTimeout>
+  readonly leave?: () => void
+}
 
 /** Turns that wait for the next request, by principal: beyond the bound the oldest is given up. */
 export class Parking {

@@ -1,3 +1,4 @@
+import type { ToolCall } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
@@ -26,11 +27,25 @@ export interface Asker {
   park(): void
 }
 
-interface Open {
+/** A question that waits for its answer. */
+export interface Question {
   readonly id: string
   readonly key: string
   readonly type: keyof Questions
+}
+
+interface Open extends Question {
   readonly resolve: (answer: Answer) => void
+}
+
+/** The question that an event answers. A payment has no id: it goes to whoever waits for one. */
+export function answered<Q extends Question>(questions: Iterable<Q>, event: ClientEvent): Q | undefined {
+  for (const question of questions) {
+    if (event.type === 'tool.result' && question.id === event.call_id) return question
+    if (event.type === 'x.approval.response' && question.id === event.approval_id) return question
+    if (event.type === 'payment.submit' && question.type === 'payment.required') return question
+  }
+  return undefined
 }
 
 /** The questions of one turn: who waits for what, and what was answered. */
@@ -38,6 +53,8 @@ export class QuestionBook {
   readonly #asker: Asker
   readonly #open = new Map<string, Open>()
   readonly #asked = new Map<string, number>()
+  /** Calls of the history whose results were handed out. */
+  readonly #used = new Set<string>()
   /** Answers by key; on a one-way transport they are handed over when the next response begins. */
   readonly #answers: Map<string, Answer>
 
@@ -46,9 +63,9 @@ export class QuestionBook {
     this.#answers = new Map(Object.entries(answers))
   }
 
-  /** The ids of the questions without an answer. */
-  get unanswered(): readonly string[] {
-    return [...this.#open.values()].filter(({ key }) => !this.#answers.has(key)).map(({ id }) => id)
+  /** The questions without an answer. */
+  get unanswered(): readonly Question[] {
+    return [...this.#open.values()].filter(({ key }) => !this.#answers.has(key)).map(({ id, key, type }) => ({ id, key, type }))
   }
 
   get answers(): Readonly<Record<string, Answer>> {
@@ -80,7 +97,7 @@ export class QuestionBook {
 
   /** Takes an answer. False when nobody waits for it: of several readers the first one wins. */
   take(event: ClientEvent): boolean {
-    const open = this.#find(event)
+    const open = answered(this.#open.values(), event)
     if (!open || this.#answers.has(open.key)) return false
     this.#answers.set(open.key, event as Answer)
     if (this.#asker.duplex) this.release()
@@ -92,20 +109,6 @@ export class QuestionBook {
     for (const open of this.#open.values()) {
       const answer = this.#answers.get(open.key)
       if (answer) open.resolve(answer)
-    }
-  }
-
-  #find(event: ClientEvent): Open | undefined {
-    switch (event.type) {
-      case 'tool.result':
-        return this.#open.get(event.call_id)
-      case 'x.approval.response':
-        return this.#open.get(event.approval_id)
-      case 'payment.submit':
-        for (const open of this.#open.values()) if (open.type === 'payment.required') return open
-        return undefined
-      default:
-        return undefined
     }
   }
 
@@ -145,11 +148,11 @@ export class QuestionBook {
   #inHistory({ name, arguments: args }: QuestionDraft<'tool.call'>): Questions['tool.call'] | undefined {
     const { messages } = this.#asker
     const recent = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
-    const call = recent
-      .flatMap(({ tool_calls }) => tool_calls ?? [])
-      .find((candidate) => candidate.name === name && candidate.arguments === args)
+    const same = (call: ToolCall): boolean => call.name === name && call.arguments === args && !this.#used.has(call.id)
+    const call = recent.flatMap(({ tool_calls }) => tool_calls ?? []).find(same)
     const result = call && recent.find(({ tool_call_id }) => tool_call_id === call.id)
     if (!call || !result) return undefined
+    this.#used.add(call.id)
     return {
       type: 'tool.result',
       event_id: call.id,

@@ -8,11 +8,12 @@ import type { Usage } from '../protocol/usage.ts'
 import type { Principal } from './ports/access.ts'
 import type { SessionInit } from './ports/session.ts'
 import type { Operation, Page, PageRequest, Store } from './ports/store.ts'
-import type { Answer } from './questions.ts'
+import type { Answer, Question } from './questions.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
 export interface SessionRecord {
   readonly id: string
+  readonly transport: string
   readonly agent: string
   readonly owner: Principal
   readonly config: SessionConfig
@@ -54,10 +55,14 @@ export interface TurnRecord {
   /** The configuration it runs with, if the request changed the session's. */
   readonly config?: SessionConfig
   readonly answers?: Readonly<Record<string, Answer>>
+  /** What it waits for. */
+  readonly questions?: readonly Question[]
   /** The client events it was made of: a repeat of one is without effect, also after a restart. */
   readonly eventIds: readonly string[]
   /** The position in the session's inputs at which it began. */
   readonly from: number
+  /** The session's newest event when it began. */
+  readonly after: number
 }
 
 const OPEN = 'open-turns'

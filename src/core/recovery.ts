@@ -19,11 +19,10 @@ async function closeTurn(records: Records, turn: TurnRecord, gap: number): Promi
   const { tenant, session } = turn
   const stream = records.logStream(tenant, session)
   const output = new Output()
-  let last = 0
+  const last = await records.store.last(stream)
   let responseId = turn.id
-  for await (const group of records.store.read(stream)) {
-    last = group.last
-    for (const { stamp, draft } of decodeGroup(session, group, 0)) {
+  for await (const group of records.store.read(stream, { after: turn.after })) {
+    for (const { stamp, draft } of decodeGroup(session, group, turn.after)) {
       if (draft.type === 'response.created' && stamp.responseId !== undefined) responseId = stamp.responseId
       if (stamp.responseId === turn.id || stamp.responseId === responseId) output.add(draft)
     }

@@ -6,13 +6,14 @@ import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { Session, SessionInit } from './ports/session.ts'
-import type { Log } from './ports/transport.ts'
+import type { Log, Meter } from './ports/transport.ts'
 import type { TurnRecord } from './records.ts'
 import type { Turnstile } from './turnstile.ts'
 
 /** What a session is made of, new or found again in the store. */
 export interface SessionState {
   readonly id: string
+  readonly transport: string
   readonly agent: string
   readonly owner: Principal
   readonly config: SessionConfig
@@ -33,6 +34,7 @@ export interface SessionHost {
   readonly newId: () => string
   readonly turnstile: Turnstile
   readonly log: Log
+  readonly meter: Meter | undefined
   findAgent(name: string): AgentPort | undefined
   /** Throws when no new response may begin. */
   admit(session: Session): void

@@ -58,18 +58,19 @@ async function play(session: Session, script: readonly Step[], heard: readonly S
 for (const persist of [true, false]) {
   test(`whatever clients and agents do, the log stays in order (${persist ? 'stored' : 'not stored'})`, async () => {
     await fc.assert(
-      fc.asyncProperty(steps, async (script) => {
+      fc.asyncProperty(steps, fc.boolean(), async (script, hasty) => {
         const agents = new AgentRegistry()
         agents.add(puppet)
         const gateway = createGateway({ agents, store: memoryStore() })
         const config = { modalities: ['text'] }
-        const init = { agent: 'puppet', principal, config, duplex: true, persist, onDetach: 'continue' } as const
+        const init = { transport: 'test', agent: 'puppet', principal, config, duplex: true, persist, onDetach: 'continue' } as const
         const session = await gateway.open(init)
         const heard: ServerEvent[] = []
         const reading = (async () => {
           for await (const batch of session.read({ after: 0, extensions: 'all' })) for (const { event } of batch) heard.push(event)
         })()
         await play(session, script, heard)
+        if (hasty) await session.end()
         for (let n = 0; gateway.openResponses > 0 && n < 1000; n++) await new Promise((resolve) => setTimeout(resolve, 1))
         expect(gateway.openResponses).toBe(0)
         await session.end()

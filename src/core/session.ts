@@ -9,10 +9,12 @@ import { gatherInput, isInput, sizeOf, type InputEvent } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { Log } from './log.ts'
 import { outputMessages } from './output.ts'
+import type { Parked } from './parking.ts'
 import { responseConfig, withOverrides } from './overrides.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { Reader, ReadOptions, Session, SessionInit } from './ports/session.ts'
+import { answered } from './questions.ts'
 import type { TurnRecord } from './records.ts'
 import { Seen } from './seen.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
@@ -20,17 +22,10 @@ import { ActiveTurn, type TurnHost } from './turn.ts'
 import { terminalEvent, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 
-/** A turn whose questions the next request answers: with its generator, if that is still there. */
-interface Parked {
-  readonly record: TurnRecord
-  readonly turn?: ActiveTurn
-  readonly timer?: ReturnType<typeof setTimeout>
-  readonly leave?: () => void
-}
-
 /** One conversation in progress. */
 export class AgentSession implements Session, TurnHost {
   readonly id: string
+  readonly transport: string
   readonly agent: string
   readonly owner: Principal
   readonly duplex: boolean
@@ -59,6 +54,7 @@ export class AgentSession implements Session, TurnHost {
 
   constructor(host: SessionHost, state: SessionState, parts: { log: (onReaders: () => void) => Log; journal: Journal | undefined }) {
     this.id = state.id
+    this.transport = state.transport
     this.agent = state.agent
     this.owner = state.owner
     this.config = state.config
@@ -145,9 +141,11 @@ export class AgentSession implements Session, TurnHost {
 
   async end(reason?: string): Promise<void> {
     if (this.#ended) return
-    this.#turn?.cancel(new UampError('cancelled', 'The session has ended'))
-    this.#abandon()
     this.#ended = true
+    this.#abandon()
+    const turn = this.#turn
+    turn?.cancel(new UampError('cancelled', 'The session has ended'))
+    await turn?.finished
     clearTimeout(this.#away)
     this.log.append(this.#stamp, { type: 'session.end', ...(reason !== undefined && { reason }) })
     this.log.end()
@@ -230,16 +228,17 @@ export class AgentSession implements Session, TurnHost {
   #answer(event: EventOf<'tool.result' | 'x.approval.response' | 'payment.submit'>): Promise<void> {
     const turn = this.#turn ?? this.#parked?.turn
     if (turn?.answer(event)) return this.#journal?.input(event) ?? Promise.resolve()
+    // A turn that waits in the store takes its answers when it is run again.
+    const waiting = turn ? undefined : this.#parked?.record
+    const question = waiting && answered(waiting.questions ?? [], event)
+    if (waiting && question && !waiting.answers?.[question.key]) {
+      const record = { ...waiting, answers: { ...waiting.answers, [question.key]: event } }
+      this.#parked = { record }
+      return this.#journal?.save(record) ?? Promise.resolve()
+    }
     if (event.type === 'payment.submit') {
       this.paymentToken = event.payment.token
       return Promise.resolve()
-    }
-    // A turn that waits in the store takes its answers when it is run again.
-    const waiting = turn ? undefined : this.#parked?.record
-    if (waiting && event.type === 'tool.result') {
-      const record = { ...waiting, answers: { ...waiting.answers, [answerKey(waiting, event.call_id)]: event } }
-      this.#parked = { record }
-      return this.#journal?.save(record) ?? Promise.resolve()
     }
     const id = event.type === 'tool.result' ? event.call_id : event.approval_id
     throw new UampError('not_found', `Nothing waits for an answer to "${id}"`, { details: { id } })
@@ -279,6 +278,7 @@ export class AgentSession implements Session, TurnHost {
       ...(config && { config }),
       eventIds: [...this.#pending, event].map(({ event_id }) => event_id),
       from: this.#journal?.inputs ?? 0,
+      after: this.log.head,
     })
   }
 
@@ -315,9 +315,8 @@ export class AgentSession implements Session, TurnHost {
       this.#parked = undefined
       return this.#start(agent, { ...record, status: 'open' })
     }
-    if (turn.questions.unanswered.length > 0) {
-      throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting: turn.questions.unanswered } })
-    }
+    const waiting = turn.questions.unanswered.map(({ id }) => id)
+    if (waiting.length > 0) throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting } })
     clearTimeout(timer)
     leave?.()
     this.#parked = undefined
@@ -345,6 +344,7 @@ export class AgentSession implements Session, TurnHost {
     if (end.kind === 'failed' && end.cause !== undefined) {
       this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
     }
+    this.#measure(turn, end)
     const waiting = end.kind === 'done' ? end.waiting : undefined
     const usage = turn.output.usage
     const before = this.#record as TurnRecord
@@ -354,7 +354,7 @@ export class AgentSession implements Session, TurnHost {
       status: waiting ? 'waiting' : end.kind === 'done' ? 'completed' : end.kind,
       ...(usage && { usage }),
       ...(end.kind === 'failed' && { error: end.error }),
-      ...(waiting && { answers: turn.questions.answers }),
+      ...(waiting && { answers: turn.questions.answers, questions: waiting }),
     }
     try {
       await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, usage), (store) =>
@@ -373,6 +373,13 @@ export class AgentSession implements Session, TurnHost {
     }
   }
 
+  #measure({ firstDeltaMs }: ActiveTurn, end: End): void {
+    const { meter } = this.#host
+    meter?.countEvents(this.transport, this.log.head + 1 - (this.#record?.after ?? 0))
+    if (firstDeltaMs !== undefined) meter?.observeFirstDelta(this.transport, firstDeltaMs)
+    if (end.kind === 'failed') meter?.countError(this.transport, end.error.code)
+  }
+
   #readersChanged(): void {
     this.idleSince = this.#host.now()
     this.#watch()
@@ -385,9 +392,4 @@ export class AgentSession implements Session, TurnHost {
     const stop = (): void => this.#turn?.cancel(new UampError('cancelled', 'Nobody is reading the answer'))
     this.#away = setTimeout(stop, this.onDetach === 'cancel' ? 0 : this.#host.limits.resumeWindowMs)
   }
-}
-
-/** The key under which a turn that is run again looks for the answer: question ids end with their number. */
-function answerKey(record: TurnRecord, callId: string): string {
-  return `tool.call#${/_(\d+)$/.exec(callId)?.[1] ?? Object.keys(record.answers ?? {}).length + 1}`
 }

@@ -1,10 +1,11 @@
 import type { ContentItem } from '../protocol/content.ts'
 import type { Draft, EventOf } from '../protocol/events.ts'
+import type { Question } from './questions.ts'
 import type { Usage } from '../protocol/usage.ts'
 
 /** How a response came to its end. `waiting`: it ended with questions, and the next request answers them. */
 export type End =
-  | { readonly kind: 'done'; readonly output: readonly ContentItem[]; readonly waiting?: readonly string[] }
+  | { readonly kind: 'done'; readonly output: readonly ContentItem[]; readonly waiting?: readonly Question[] }
   | { readonly kind: 'cancelled'; readonly output: readonly ContentItem[] }
   | {
       readonly kind: 'failed'
@@ -24,7 +25,7 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
           status: 'completed',
           output: [...end.output],
           ...(usage && { usage }),
-          ...(end.waiting && { extensions: { uamp: { waiting: end.waiting } } }),
+          ...(end.waiting && { extensions: { uamp: { waiting: end.waiting.map(({ id }) => id) } } }),
         },
       }
     case 'cancelled':

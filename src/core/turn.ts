@@ -1,5 +1,5 @@
 import type { Capabilities } from '../protocol/capabilities.ts'
-import { withContentId } from '../protocol/content.ts'
+import { withContentId, type ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
@@ -54,13 +54,23 @@ export class ActiveTurn implements Turn {
   readonly client: Capabilities | undefined
   readonly signal: AbortSignal
   readonly questions: QuestionBook
+  /** Resolves when its last response has ended. */
+  readonly finished: Promise<void>
   responseId: string
+  /** How long its first event took; undefined while there is none. */
+  firstDeltaMs: number | undefined
   output = new Output()
   readonly #host: TurnHost
   readonly #controller = new AbortController()
+  readonly #begun = performance.now()
   readonly #timer: ReturnType<typeof setTimeout>
   #stamp: Stamp
   #iterator: AsyncIterator<Draft> | undefined
+  #finish: () => void = () => undefined
+  /** `signal.aborted`, without a getter of the platform's for every delta. */
+  #cancelled = false
+  /** Answers that came between two responses: they belong to the second. */
+  #parkedResults: ToolResult[] = []
   #announced = false
   #closed = false
   #parking = false
@@ -74,6 +84,7 @@ export class ActiveTurn implements Turn {
     this.client = host.client
     this.signal = this.#controller.signal
     this.#host = host
+    this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.sessionId, start.id)
     this.#timer = setTimeout(
       () => this.cancel(new UampError('timeout', `The response took longer than ${start.timeoutMs} ms`)),
@@ -102,11 +113,19 @@ export class ActiveTurn implements Turn {
   }
 
   answer(event: ClientEvent): boolean {
-    return this.questions.take(event)
+    const taken = this.questions.take(event)
+    if (taken && event.type === 'tool.result') {
+      const { call_id, result, is_error = false, content_items } = event
+      const status = is_error ? 'failed' : 'completed'
+      const answer: ToolResult = { call_id, result, status, is_error, ...(content_items && { content_items }) }
+      if (this.#closed) this.#parkedResults.push(answer)
+      else this.output.addResult(answer)
+    }
+    return taken
   }
 
   async run(agent: AgentPort): Promise<void> {
-    if (this.signal.aborted) return
+    if (this.#cancelled) return
     this.#announce()
     let end: End
     try {
@@ -116,7 +135,7 @@ export class ActiveTurn implements Turn {
       end = this.#failure(thrown)
     }
     // Once it is cancelled, `#stop` closes it.
-    if (!this.signal.aborted) await this.#close(end)
+    if (!this.#cancelled) await this.#close(end)
   }
 
   /** A parked turn goes on: what follows is a new response. */
@@ -124,6 +143,7 @@ export class ActiveTurn implements Turn {
     this.responseId = responseId
     this.#stamp = new Stamp(this.sessionId, responseId)
     this.output = new Output()
+    for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)
     this.#closed = this.#announced = false
     this.#announce()
     this.questions.release()
@@ -131,7 +151,8 @@ export class ActiveTurn implements Turn {
 
   /** The one way to stop: aborts the signal, runs the generator's `finally`, and closes the response as the reason says. */
   cancel(reason: UampError): void {
-    if (this.signal.aborted) return
+    if (this.#cancelled) return
+    this.#cancelled = true
     this.#controller.abort(reason)
     void this.#stop(reason)
   }
@@ -149,7 +170,7 @@ export class ActiveTurn implements Turn {
     let until = performance.now() + SLICE_MS
     for (;;) {
       const step = await iterator.next()
-      if (this.signal.aborted) {
+      if (this.#cancelled) {
         if (!step.done) void Promise.resolve(iterator.return?.()).catch(() => undefined)
         throw this.signal.reason as Error
       }
@@ -209,7 +230,8 @@ export class ActiveTurn implements Turn {
   }
 
   #emit(given: Draft): void {
-    if (this.#closed || this.signal.aborted) return
+    if (this.#closed || this.#cancelled) return
+    this.firstDeltaMs ??= performance.now() - this.#begun
     let draft = given
     if (given.type === 'response.delta' && given.delta.type !== 'text') {
       const delta = withHandle(given.delta, this.#host.newId)
@@ -225,16 +247,21 @@ export class ActiveTurn implements Turn {
     this.#parking = true
     defer(() => {
       this.#parking = false
-      if (!this.signal.aborted) void this.#close({ kind: 'done', output: this.output.items(), waiting: this.questions.unanswered })
+      if (!this.#cancelled) void this.#close({ kind: 'done', output: this.output.items(), waiting: this.questions.unanswered })
     })
   }
 
   async #close(end: End): Promise<void> {
-    if (this.#closed) return
+    if (this.#closed) {
+      if (this.#cancelled) this.#finish()
+      return
+    }
     this.#announce()
     this.#closed = true
-    if (end.kind !== 'done' || !end.waiting) clearTimeout(this.#timer)
+    const waiting = end.kind === 'done' && end.waiting !== undefined
+    if (!waiting) clearTimeout(this.#timer)
     await this.#host.ended(this, end)
+    if (!waiting) this.#finish()
   }
 
   #failure(thrown: unknown): End {

@@ -10,7 +10,7 @@ import { guard } from './guard.ts'
 import { httpDispatcher } from './http.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
-import { Metrics } from './metrics.ts'
+import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
 import { corsHeaders, originPolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
@@ -21,7 +21,9 @@ import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
 
 export interface AppOptions extends OriginOptions {
-  readonly gateway: Gateway & { readonly openSessions: number; readonly openResponses: number }
+  readonly gateway: Gateway & Gauges
+  /** What the gateway counts into, if it counts. */
+  readonly metrics?: Metrics
   readonly store: Store
   readonly agents: Agents
   readonly transports: readonly Transport[]
@@ -55,8 +57,8 @@ export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
   const { now = Date.now, newId = () => crypto.randomUUID(), started = Promise.resolve() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const host: Host = { gateway, store, agents, log, now, newId }
-  const metrics = new Metrics({ sessions: () => gateway.openSessions, responses: () => gateway.openResponses })
+  const metrics = options.metrics ?? new Metrics(gateway)
+  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId }
   const allowsOrigin = originPolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined

@@ -1,10 +1,11 @@
+import type { Meter } from '../core/ports/transport.ts'
 import type { Mounted } from './routes.ts'
 
 export interface Gauges {
   /** Sessions that are open now. */
-  readonly sessions: () => number
+  readonly openSessions: number
   /** Responses that are running now. */
-  readonly responses: () => number
+  readonly openResponses: number
 }
 
 export interface FirstDelta {
@@ -19,8 +20,8 @@ const MOST_PENDING = 1_000
  * What the server counts, as plain numbers: counting stands in the request path, and whoever shows the numbers (prom-client on
  * Node) need not be loaded before somebody asks for them.
  */
-export class Metrics {
-  readonly gauges: Gauges
+export class Metrics implements Meter {
+  gauges: Gauges
   /** By route, then by method and status: `GET 200`. */
   readonly requests = new Map<Mounted | 'unmatched', Map<string, number>>()
   /** By transport. */
@@ -32,7 +33,7 @@ export class Metrics {
   onPending: (() => void) | undefined
   #pending: FirstDelta[] = []
 
-  constructor(gauges: Gauges) {
+  constructor(gauges: Gauges = { openSessions: 0, openResponses: 0 }) {
     this.gauges = gauges
   }
 

@@ -1,27 +1,34 @@
 import type { Principal } from '../core/ports/access.ts'
 import { principalKey } from './admission.ts'
 
+/** What one principal holds. One object for all its sockets, so that each of them keeps a pointer and no more. */
+interface Share {
+  readonly key: string
+  held: number
+}
+
 /** How many sockets each principal holds. */
 export class Shares {
   readonly #most: number
-  readonly #held = new Map<string, number>()
+  readonly #shares = new Map<string, Share>()
 
   constructor(most: number) {
     this.#most = most
   }
 
   isFull(principal: Principal): boolean {
-    return (this.#held.get(principalKey(principal)) ?? 0) >= this.#most
+    return (this.#shares.get(principalKey(principal))?.held ?? 0) >= this.#most
   }
 
-  /** Gives back what to call when the socket is gone. */
-  hold(principal: Principal): () => void {
+  hold(principal: Principal): Share {
     const key = principalKey(principal)
-    this.#held.set(key, (this.#held.get(key) ?? 0) + 1)
-    return () => {
-      const left = (this.#held.get(key) ?? 1) - 1
-      if (left === 0) this.#held.delete(key)
-      else this.#held.set(key, left)
-    }
+    let share = this.#shares.get(key)
+    if (share === undefined) this.#shares.set(key, (share = { key, held: 0 }))
+    share.held++
+    return share
+  }
+
+  release(share: Share): void {
+    if (--share.held === 0) this.#shares.delete(share.key)
   }
 }

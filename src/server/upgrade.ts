@@ -89,7 +89,7 @@ export class Upgrades {
     const { metrics, log } = this.#options
     const { connection } = call
     const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitFirst(call) : undefined
-    const release = call.principal && this.#shares.hold(call.principal)
+    const share = call.principal && this.#shares.hold(call.principal)
     metrics.openSockets++
     try {
       await route.handle(connection, call)
@@ -102,7 +102,7 @@ export class Upgrades {
       else connection.close(1011, 'Internal error')
     } finally {
       metrics.openSockets--
-      release?.()
+      if (share) this.#shares.release(share)
       leave?.()
     }
   }
@@ -110,22 +110,22 @@ export class Upgrades {
   /** Starts the time that a socket without a principal has; the first that `call.access` accepts ends it. */
   #awaitFirst(call: SocketCall): () => void {
     const { access } = call
-    let release: (() => void) | undefined
+    let share: ReturnType<Shares['hold']> | undefined
     const deadline = setTimeout(() => call.connection.close(4401, 'No credentials in time'), this.#options.limits.authenticateMs)
     call.access = {
       authenticate: async (credentials) => {
         const principal = await access.authenticate(credentials)
-        if (principal === undefined || release) return principal
+        if (principal === undefined || share) return principal
         if (this.#shares.isFull(principal)) throw full('rate_limited')
         clearTimeout(deadline)
-        release = this.#shares.hold(principal)
+        share = this.#shares.hold(principal)
         return principal
       },
       authorize: (principal, action, resource) => access.authorize(principal, action, resource),
     }
     return () => {
       clearTimeout(deadline)
-      release?.()
+      if (share) this.#shares.release(share)
     }
   }
 }

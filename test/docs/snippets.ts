@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import { ROOT } from './child.ts'
 
 /**
- * A block of a document that is more than a picture. The comment above it says what becomes of it:
+ * A block of a document that is more than a picture. Programs are run, and those that call `serve` stay for the blocks below,
+ * in place of the server before. Of shell blocks, which may be about anything, only lines of curl are. A comment above a block
+ * says more:
  *
- *     <!-- run -->                a program that must end well
- *     <!-- run: some text -->     and print this
- *     <!-- serve -->              a server for the blocks below, in place of the one before
- *     <!-- serve: say → hear -->  that answers the one with the other
+ *     <!-- run -->                a shell block, too, is run as a whole
+ *     <!-- run: some text -->     and prints this
+ *     <!-- serve: say → hear -->  a server that answers the one with the other
  *
- * A first line `// name.ts` names its file, so that a later block can import it. `localhost:8787` is the server.
+ * A first line `// name.ts` names the file, so that a later block can import it. `localhost:8787` is the server.
  */
 export interface Snippet {
   readonly title: string
@@ -18,7 +19,6 @@ export interface Snippet {
   readonly expected: string | undefined
   readonly language: 'ts' | 'js' | 'sh'
   readonly text: string
-  /** Where it stands among its document's. */
   readonly file: string
 }
 
@@ -27,18 +27,12 @@ const BLOCK = /^(?:<!-- (?<kind>run|serve)(?:: (?<expected>.*))? -->\n)?```(?<la
 export function snippetsOf(document: string): Snippet[] {
   const markdown = readFileSync(join(ROOT, document), 'utf8')
   return [...markdown.matchAll(BLOCK)].flatMap(({ groups, index }, number) => {
-    const { kind, expected, language, text = '' } = groups as unknown as Partial<Snippet>
-    if (kind === undefined || language === undefined) return []
-    const line = markdown.slice(0, index).split('\n').length
-    const named = /^\/\/ ([\w.-]+)$/m.exec(text.split('\n')[0] ?? '')?.[1]
-    return [{ title: `${document}:${line}`, kind, expected, language, text, file: named ?? `snippet-${number}.${language}` }]
+    const { kind, expected, language = 'sh', text: whole = '' } = groups as unknown as Partial<Snippet>
+    const text = language === 'sh' && kind === undefined ? whole.replaceAll(/^(?!curl ).*$/gm, '').trim() : whole
+    if (text === '') return []
+    const title = `${document}:${markdown.slice(0, index).split('\n').length}`
+    const named = /^\/\/ ([\w.-]+)\n/.exec(text)?.[1]
+    const file = named ?? `snippet-${number}.${language}`
+    return [{ title, kind: kind ?? (/\bserve\(/.test(text) ? 'serve' : 'run'), expected, language, text, file }]
   })
-}
-
-/** Programs in the document that nothing runs. */
-export function unmarked(document: string): string[] {
-  const markdown = readFileSync(join(ROOT, document), 'utf8')
-  return [...markdown.matchAll(BLOCK)].flatMap(({ groups, index }) =>
-    groups?.['kind'] === undefined && groups?.['language'] !== 'sh' ? [`${document}:${markdown.slice(0, index).split('\n').length}`] : [],
-  )
 }

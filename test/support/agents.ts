@@ -1,8 +1,7 @@
 import { defineAgent } from '../../src/core/define-agent.ts'
+import { text } from '../../src/core/drafts.ts'
 import type { AgentPort, Turn } from '../../src/core/ports/agent.ts'
 import type { Draft } from '../../src/protocol/events.ts'
-
-export const text = (piece: string): Draft => ({ type: 'response.delta', delta: { type: 'text', text: piece } })
 
 /** Answers with what it was given, as JSON: the whole of the turn that a client can see. */
 export const mirror: AgentPort = defineAgent('mirror', async function* (turn) {

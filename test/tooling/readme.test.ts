@@ -61,8 +61,8 @@ test('the agent and the client of the README talk to each other', async () => {
   const cwd = folder()
   const port = String(await freePort())
   for (const name of ['agent.js', 'client.js']) writeFileSync(join(cwd, name), block(name).replaceAll('8787', port))
-  run(cwd, 'agent.js')
-  await ready(`http://localhost:${port}`)
+  const agent = run(cwd, 'agent.js')
+  await Promise.race([ready(`http://localhost:${port}`), once(agent, 'exit').then(() => expect.fail('the agent ended'))])
   expect(await text(run(cwd, 'client.js').stdout)).toBe('polly wants a cracker ')
 })
 

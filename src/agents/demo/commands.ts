@@ -1,3 +1,4 @@
+import { text } from '../../core/drafts.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import { toolRunner } from '../../core/tool-loop.ts'
 import type { ContentItem } from '../../protocol/content.ts'
@@ -5,7 +6,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
 import { base64, CHUNK_BYTES, emptyMp4, PNG, tone } from './media.ts'
 import { sample } from './sample.ts'
-import { pacer, say, text, type Drafts } from './say.ts'
+import { pacer, say, type Drafts } from './say.ts'
 import { tools } from './tools.ts'
 
 type Command = (rest: string, turn: Turn) => Drafts

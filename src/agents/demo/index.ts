@@ -19,9 +19,11 @@ export function demo(): AgentPort {
 }
 
 function answer(turn: Turn): AsyncGenerator<Draft, void> {
-  const text = turn.messages.at(-1)?.content ?? ''
-  const [, name, rest = ''] = /^\/(\w+)\s*([^]*)$/.exec(text) ?? []
-  if (name === undefined) return say(`You said: ${text}`)
+  const last = turn.messages.at(-1)
+  // Of several inputs in one message the last one is the command.
+  const texts = last?.content_items?.flatMap((item) => (item.type === 'text' ? [item.text] : []))
+  const [, name, rest = ''] = /^\/(\w+)\s*([^]*)$/.exec(texts?.at(-1) ?? last?.content ?? '') ?? []
+  if (name === undefined) return say(`You said: ${last?.content ?? texts?.join('') ?? ''}`)
   const command = COMMANDS.get(name)
   return command ? command(rest.trim(), turn) : say(`There is no command /${name}. Try /help.`)
 }

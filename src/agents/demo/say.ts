@@ -1,10 +1,7 @@
+import { text } from '../../core/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
 
 export type Drafts = AsyncGenerator<Draft, void>
-
-export function text(piece: string): Draft {
-  return { type: 'response.delta', delta: { type: 'text', text: piece } }
-}
 
 /** Word by word. */
 export async function* say(sentence: string): Drafts {

@@ -114,8 +114,10 @@ export class Conversation {
 
   async #see(event: ServerEvent): Promise<void> {
     const { page, console } = this.#options
-    if (event.type === 'session.created' && console.interactive)
-      page.note(`${event.agent ?? 'An agent'} listens. Ctrl-C stops an answer, /exit leaves.`)
+    if (event.type === 'session.created') {
+      if (console.interactive) page.note(`${event.agent ?? 'The agent'} listens. Ctrl-C stops an answer, /exit leaves.`)
+      if (!this.#replaying) this.#catchUp()
+    }
     if (event.type === 'response.created') {
       this.#open = event.response_id
       console.busy()

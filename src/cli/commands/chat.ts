@@ -43,6 +43,7 @@ export async function chat(address: string, options: ChatOptions): Promise<numbe
     if (!session) return INTERRUPTED
     conversation = new Conversation(session, { page, console, resumed: options.session !== undefined })
     const end = await Promise.race([converse(conversation, console), ended(conversation), aborted(left.signal)])
+    console.busy()
     if (end === 'over') page.note('(the session has ended)')
     else if (console.interactive) page.note(`To go on later: uamp chat${url === DEFAULT_URL ? '' : ` ${url}`} --session ${session.id}`)
     return console.interactive ? 0 : EXIT_CODES[end]

@@ -1,4 +1,4 @@
-import { serve as start, type RunningServer } from '../../compose/index.ts'
+import type { RunningServer } from '../../compose/index.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { banner } from '../banner.ts'
 import { openBrowser } from '../open-browser.ts'
@@ -56,6 +56,8 @@ async function listening(
   const host = flags.host ?? config.host
   const origins = flags.origin ?? config.origins
   const { defaultAgent } = config
+  // It is most of what there is to load, and what is wrong with the options or a file is told without it.
+  const { serve: start } = await import('../../compose/index.ts')
   try {
     return await start(agents, {
       data,

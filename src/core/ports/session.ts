@@ -64,6 +64,8 @@ export interface Session {
 }
 
 export interface SessionInit {
+  /** The transport that opens it, for what is counted. */
+  readonly transport: string
   readonly agent: string
   readonly principal: Principal
   readonly config: SessionConfig

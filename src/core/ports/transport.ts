@@ -1,5 +1,6 @@
 import type { ClientEvent } from '../../protocol/events.ts'
 import type { Access, Principal } from './access.ts'
+import type { AgentPort } from './agent.ts'
 import type { Gateway, Logged } from './session.ts'
 import type { Store } from './store.ts'
 
@@ -16,15 +17,24 @@ export interface Host {
   /** Names of the agents that are there now, and what each can do. */
   readonly agents: Agents
   readonly log: Log
+  readonly meter: Meter
   readonly now: () => number
   readonly newId: () => string
 }
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Readonly<Record<string, unknown>>) => void
 
+/** What is counted, by transport. */
+export interface Meter {
+  countEvents(transport: string, count: number): void
+  countError(transport: string, code: string): void
+  /** From `response.create` to the first event of the answer. */
+  observeFirstDelta(transport: string, ms: number): void
+}
+
 export interface Agents {
   names(): readonly string[]
-  get(name: string): import('./agent.ts').AgentPort | undefined
+  get(name: string): AgentPort | undefined
 }
 
 export type Route = HttpRoute | SocketRoute

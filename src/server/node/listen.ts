@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerOptions } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { UampError } from '../../protocol/errors.ts'
@@ -13,6 +13,7 @@ const ANSWERED_BEYOND = 256
 const BACKLOG = 4_096
 
 const IDLE_CHECK_MS = 20
+const KEEP_ALIVE_MS = 60_000
 
 export interface ListenOptions {
   readonly port: number
@@ -32,6 +33,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   const { limits } = app
   const beyond = new WeakSet<Duplex>()
   let connections = 0
+  const disconnected = () => connections--
   /** What the app itself cannot see: the connection and the raw headers. */
   const refused = ({ socket, rawHeaders }: IncomingMessage): Response | undefined => {
     if (beyond.has(socket)) {
@@ -41,25 +43,27 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     if (rawHeaders.length <= limits.headerCount * 2) return undefined
     return errorResponse(new UampError('too_large', `A request may have ${limits.headerCount} headers`), { status: 431 })
   }
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      connectionsCheckingInterval: Math.max(10, Math.min(1_000, limits.headersTimeoutMs / 4)),
+  const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.app.fetch(request, env), {
+    errorHandler: (error) => {
+      const known = error instanceof Error && error.name === 'RequestError'
+      if (!known) app.log('error', 'A request failed', { error })
+      return errorResponse(known ? new UampError('invalid_request', error.message) : UampError.from(error))
     },
-    getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.app.fetch(request, env), {
-      errorHandler: (error) => {
-        const known = error instanceof Error && error.name === 'RequestError'
-        if (!known) app.log('error', 'A request failed', { error })
-        return errorResponse(known ? new UampError('invalid_request', error.message) : UampError.from(error))
-      },
-    }),
-  )
+  })
+  const options: ServerOptions = {
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: Math.max(10, Math.min(1_000, limits.headersTimeoutMs / 4)),
+    // A stream whose reader is gone without a word has nothing else that would find it out.
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_MS,
+  }
+  const server = createServer(options, (request, response) => void listener(request, response))
   server.maxConnections = limits.connections + ANSWERED_BEYOND
   server.on('connection', (socket) => {
     if (++connections > limits.connections) beyond.add(socket)
-    socket.once('close', () => connections--)
+    socket.on('close', disconnected)
   })
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     const refusal = refused(request)
@@ -94,10 +98,12 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     async close(timeoutMs) {
       // Connections become idle one by one, and nothing tells when.
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
-      const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)
-      await stop()
-      clearInterval(idle)
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)))
+      await Promise.race([stop(), late])
       clearTimeout(timer)
+      clearInterval(idle)
+      server.closeAllConnections()
     },
   }
 }

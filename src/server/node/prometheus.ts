@@ -69,8 +69,8 @@ async function register(metrics: Metrics): Promise<{ registry: Registry; firstDe
       },
     })
   gauge('uamp_open_sockets', 'Open WebSockets', () => metrics.openSockets)
-  gauge('uamp_open_sessions', 'Open sessions', metrics.gauges.sessions)
-  gauge('uamp_open_responses', 'Running responses', metrics.gauges.responses)
+  gauge('uamp_open_sessions', 'Open sessions', () => metrics.gauges.openSessions)
+  gauge('uamp_open_responses', 'Running responses', () => metrics.gauges.openResponses)
   const firstDelta = new Histogram({
     name: 'uamp_first_delta_seconds',
     help: 'Time from response.create to the first delta',

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 
 /** Answers on a bare connection, where there is no `ServerResponse`: before an upgrade, or when the request could not be parsed. */
 export async function refuse(socket: Duplex, response: Response): Promise<void> {
+  socket.on('error', () => socket.destroy())
   const body = await response.text()
   if (!socket.writable) return
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`]

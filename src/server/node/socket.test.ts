@@ -1,4 +1,4 @@
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import { socketContract } from '../../../test/contract/socket.ts'
 import type { Peer } from '../../../test/contract/socket.ts'
 import { testServer } from '../../../test/support/test-server.ts'

@@ -43,8 +43,8 @@ export class NodeSocket implements Connection, Swept {
   #drained: Promise<void> | undefined
   #drain: (() => void) | undefined
   #progress: Progress | undefined
-  #heard = false
-  #heardAt: number
+  #heard = true
+  #heardAt = 0
   #pingedAt: number | undefined
   #abort: AbortController | undefined
 
@@ -53,9 +53,10 @@ export class NodeSocket implements Connection, Swept {
     this.#socket = socket
     this.#options = options
     this.#tokens = options.limits.messageBurst
-    this.#heardAt = this.#refilledAt = options.now()
+    this.#refilledAt = options.now()
     // A Buffer, because `binaryType` is left as it is.
     ws.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary))
+    ws.on('ping', (data) => this.#pong(data))
     ws.on('pong', () => (this.#heard = true))
     // A protocol error: the library closes with its code, and `close` follows.
     ws.on('error', () => {})
@@ -121,6 +122,13 @@ export class NodeSocket implements Connection, Swept {
       this.#pingedAt = now
       this.#ws.ping()
     }
+  }
+
+  /** Answered here, not by the library: a peer that sends pings and reads nothing would fill the memory with pongs. */
+  #pong(data: Buffer): void {
+    this.#heard = true
+    if (--this.#tokens <= 0) this.#refill()
+    if (this.#ws.readyState === OPEN && this.#socket.writableLength <= this.#options.limits.outboundBytes) this.#ws.pong(data)
   }
 
   #receive(data: Buffer, isBinary: boolean): void {

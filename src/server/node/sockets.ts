@@ -39,6 +39,7 @@ export class Sockets {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
+      autoPong: false,
       maxPayload: server.limits.messageBytes,
       closeTimeout: CLOSE_TIMEOUT_MS,
       handleProtocols: (_, request) => this.#protocols.get(request) ?? false,

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Log, Streamed } from '../../core/ports/transport.ts'
 import type { Limits } from '../limits.ts'
@@ -49,9 +50,9 @@ export class StreamWriter implements Swept {
       for (let writes = 1; !this.#gone; writes++) {
         const step = await this.#iterator.next()
         if (step.done || this.#gone) break
-        this.#response.write(step.value)
+        const target = this.#write(step.value)
         this.#quiet = false
-        if (this.#response.writableLength > limits.outboundBytes) await this.#drained()
+        if (target.writableLength > limits.outboundBytes) await this.#drained(target)
         else if (writes % WRITES_PER_TURN === 0) await nextTurn()
       }
       this.#response.end()
@@ -94,14 +95,29 @@ export class StreamWriter implements Swept {
     this.#iterator.return?.().catch((error: unknown) => this.#options.log('error', 'A stream failed to clean up', { error }))
   }
 
-  #drained(): Promise<void> {
+  /**
+   * A chunk of the chunked coding (RFC 9112 §7.1) is made here and is one write to the connection. `response.write` hands it four
+   * pieces, which costs a fifth more where events come one by one. It is left what is not a text, and what has no connection of
+   * its own yet because it waits behind an earlier answer.
+   */
+  #write(frame: string | Uint8Array): Writable {
+    const { socket, chunkedEncoding } = this.#response
+    if (typeof frame !== 'string' || frame === '' || !chunkedEncoding || socket === null) {
+      this.#response.write(frame)
+      return this.#response
+    }
+    socket.write(`${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`)
+    return socket
+  }
+
+  #drained(target: Writable): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = () => {
-        this.#response.off('drain', this.#wake ?? resolve)
+        target.off('drain', this.#wake ?? resolve)
         this.#wake = undefined
         resolve()
       }
-      this.#response.on('drain', this.#wake)
+      target.on('drain', this.#wake)
     })
   }
 }

@@ -185,3 +185,27 @@ test('an HTTP/1.0 client gets the stream too', async () => {
   for await (const chunk of client) text += String(chunk)
   expect(text).toMatch(/\r\n\r\ndata: 1\n\ndata: 2\n\n$/)
 })
+
+test('answers to requests sent at once come one after the other', async () => {
+  const go = signal()
+  const { port } = await testServer({
+    routes: [
+      get('/first', async function* () {
+        yield 'one,'
+        await go.fired
+        yield 'zwölf,'
+      }),
+      get('/second', async function* () {
+        yield 'three,'
+        go.fire()
+        yield 'four,'
+      }),
+    ],
+  })
+  const client = netConnect(port, '127.0.0.1')
+  client.write('GET /first HTTP/1.1\r\nhost: localhost\r\n\r\nGET /second HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  let text = ''
+  for await (const chunk of client.setEncoding('utf8')) text += String(chunk)
+  const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\n/).slice(1)
+  expect(bodies).toEqual(['4\r\none,\r\n7\r\nzwölf,\r\n0\r\n\r\n', '6\r\nthree,\r\n5\r\nfour,\r\n0\r\n\r\n'])
+})

@@ -4,23 +4,25 @@ export interface Swept {
   sweep(now: number): void
 }
 
-/** One interval for everything that has to be looked at from time to time. It does not keep the process alive. */
+/**
+ * One interval for everything that has to be looked at from time to time. It does not keep the process alive. Its time is the
+ * number of its ticks: when the process was held up, or the machine asleep, that must not count against the clients.
+ */
 export class Sweeper {
   readonly #everyMs: number
-  readonly #now: () => number
   readonly #members = new Set<Swept>()
   #timer: NodeJS.Timeout | undefined
+  #now = 0
 
-  constructor(everyMs: number, now: () => number) {
+  constructor(everyMs: number) {
     this.#everyMs = everyMs
-    this.#now = now
   }
 
   add(member: Swept): void {
     this.#members.add(member)
     this.#timer ??= setInterval(() => {
-      const now = this.#now()
-      for (const each of this.#members) each.sweep(now)
+      this.#now += this.#everyMs
+      for (const each of this.#members) each.sweep(this.#now)
     }, this.#everyMs).unref()
   }
 
@@ -34,7 +36,7 @@ export class Sweeper {
 
 /** Whether a writer's peer takes anything. */
 export class Progress {
-  #since = 0
+  #since: number | undefined
   #length = 0
   #queued = 0
 
@@ -42,7 +44,7 @@ export class Progress {
   stalledFor(writable: Writable, now: number): number {
     const length = writable.writableLength
     const queued = queueSize(writable)
-    if (length === 0 || length !== this.#length || queued !== this.#queued || this.#since === 0) this.#since = now
+    if (this.#since === undefined || length === 0 || length !== this.#length || queued !== this.#queued) this.#since = now
     this.#length = length
     this.#queued = queued
     return now - this.#since

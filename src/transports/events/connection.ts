@@ -145,9 +145,16 @@ export class Connection {
       if (attached) return attached
       throw new UampError('not_found', `There is no session "${event.session_id}" on this connection`)
     }
-    const [only, another] = this.#sessions.values()
-    if (only && !another) return only
-    throw new UampError('invalid_request', only ? 'Several sessions are open here: say which by session_id' : 'Send session.create first')
+    const only = this.#only()
+    if (only) return only
+    throw new UampError(
+      'invalid_request',
+      this.#sessions.size > 0 ? 'Several sessions are open here: say which by session_id' : 'Send session.create first',
+    )
+  }
+
+  #only(): Attached | undefined {
+    return this.#sessions.size === 1 ? this.#sessions.values().next().value : undefined
   }
 
   #acknowledge({ ack, reader, session }: Attached, { event_id }: ClientEvent): void {
@@ -156,9 +163,10 @@ export class Connection {
 
   #refuse(event: ClientEvent | undefined, thrown: unknown): void {
     const error = UampError.from(thrown)
+    this.#host.meter.countError('events', error.code)
     if (error.code === 'internal') this.#host.log('error', 'An event failed', { type: event?.type, error: error.cause ?? error })
     const details = { ...error.details, ...(event && { event_id: event.event_id }) }
-    const sessionId = event?.session_id ?? error.details?.['session_id']
+    const sessionId = event?.session_id ?? error.details?.['session_id'] ?? this.#only()?.session.id
     this.#tell({
       type: isAboutResponse(event?.type ?? error.details?.['type'], error) ? 'response.error' : 'session.error',
       ...(typeof sessionId === 'string' && { session_id: sessionId }),

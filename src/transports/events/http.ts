@@ -33,11 +33,16 @@ export async function postEvents(host: Host, request: Request, call: Call): Prom
     rest = sent.slice(1)
   } else if (named !== undefined && named !== null) {
     session = await findSession(host, named, principal)
-  } else if (rest.length > 0) {
+  } else if (rest.every(({ type }) => type === 'ping')) {
+    return Response.json({
+      accepted: sent.map(({ event_id }) => event_id),
+      events: rest.map(() => ({ type: 'pong', event_id: host.newId() })),
+    })
+  } else {
     throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header, or begin with session.create')
   }
   const accepted = sent.map(({ event_id }) => event_id)
-  if (session && request.headers.get('accept')?.includes('text/event-stream')) {
+  if (session && wantsStream(request, rest)) {
     const reader = session.read({
       after: created ? 0 : session.head,
       extensions: announced(session.client).extensions,
@@ -54,6 +59,11 @@ export async function postEvents(host: Host, request: Request, call: Call): Prom
     { ...(session && { session_id: session.id }), accepted, ...(ignored.length > 0 && { ignored }) },
     { status: created ? 201 : 202, headers: session ? { [SESSION_HEADER]: session.id } : {} },
   )
+}
+
+/** A client that accepts a stream gets one if there is an answer to come. */
+function wantsStream(request: Request, events: readonly ClientEvent[]): boolean {
+  return (request.headers.get('accept')?.includes('text/event-stream') ?? false) && events.some(({ type }) => type === 'response.create')
 }
 
 /** `GET /events/stream`: the session's log from `Last-Event-ID`, or from its beginning, for as long as the client listens. */
@@ -99,13 +109,19 @@ async function findSession(host: Host, id: string, principal: Principal): Promis
   return session
 }
 
-/** In order; resolves when all are durable. */
+/** In order, up to the first that is refused. Resolves when all are durable. */
 async function sendAll(session: Session, events: readonly ClientEvent[], call: Call): Promise<void> {
   const taken: Promise<void>[] = []
+  let refusal: unknown
   for (const event of events) {
     if (event.type === 'session.create') throw new UampError('invalid_request', 'session.create comes first, and once, in a request')
     if (event.type === 'session.update') await checkToken(call.access, event.token, session.owner)
-    taken.push(session.send(event))
+    const sent = session.send(event)
+    sent.catch((thrown: unknown) => (refusal ??= thrown))
+    taken.push(sent)
+    // A refusal is known by the next microtask; being durable takes longer.
+    await Promise.resolve()
+    if (refusal !== undefined) break
   }
   await Promise.all(taken)
 }

@@ -40,6 +40,7 @@ export async function openSession(
   }
   if (!access.authorize(principal, 'session.create', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
   const session = await host.gateway.open({
+    transport: 'events',
     agent,
     principal,
     config: event.session,

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest'
+import { Cli, finished, project, serving } from './run.ts'
+
+async function demo(): Promise<string> {
+  return (await serving()).url
+}
+
+const ID = '[0-9a-f-]{36}'
+
+test('piped lines are messages; only the answers go to standard output', async () => {
+  const input = 'hello\n\n/think hard\n/tool add {"a":1,"b":2}\n/tool slow {"ms":20}\n/tool none\n/progress 2\nlast, without an end'
+  const { code, stdout, stderr } = await finished(['chat', await demo()], { input })
+  expect(stdout.split('\n')).toEqual([
+    'You said: hello',
+    'I thought about: hard',
+    'add answered: {"sum":3}',
+    'slow answered: {"waited_ms":20}',
+    expect.stringMatching(/^none failed: /),
+    'Done in 2 steps.',
+    'You said: last, without an end',
+    '',
+  ])
+  expect(stderr.split('\n')).toEqual([
+    'Someone wants me to think about "hard". I have thought about it.',
+    '→ add {"a":1,"b":2}',
+    '← {"sum":3}',
+    '→ slow {"ms":20}',
+    ...['25', '50', '75', '100'].map((percent) => `  ${percent} %`),
+    '← {"waited_ms":20}',
+    '→ none {}',
+    expect.stringMatching(/^← .*There is no tool/),
+    '· Step 1 of 2 (50 %)',
+    '· Step 2 of 2 (100 %)',
+    '',
+  ])
+  expect(code).toBe(0)
+})
+
+test('media is named, with its content id', async () => {
+  const { stdout } = await finished(['chat', await demo()], { input: '/image\n/file\n/audio 1\n/video\n' })
+  expect(stdout).toMatch(new RegExp(`^\\[image png One orange pixel ${ID}\\]\nHere is an image\\.\n`))
+  expect(stdout).toMatch(new RegExp(`^\\[file demo.csv text/csv ${ID}\\]\nHere is a file\\.\n`, 'm'))
+  expect(stdout).toMatch(new RegExp(`^A tone of 1 s\\.\n\\[audio pcm16 1 s A tone ${ID}\\]\n`, 'm'))
+  expect(stdout).toMatch(new RegExp(`^\\[video mp4 0 s A video without frames ${ID}\\]\n`, 'm'))
+})
+
+test('approvals are asked: yes, no, and no when nobody is left to answer', async () => {
+  const { stdout, stderr, code } = await finished(['chat', await demo()], { input: '/approve a\ny\n/approve b\nn\n/approve c\n' })
+  expect(stdout).toBe('Approved: a\nDenied: b\nDenied: c\n')
+  expect(stderr).toBe('a [y/n]\nb [y/n]\nc [y/n]\n')
+  expect(code).toBe(0)
+})
+
+test('a response that failed is told, the next one is answered, and the exit code is 1', async () => {
+  const { stdout, stderr, code } = await finished(['chat', await demo()], { input: '/error kaput\nhello\n' })
+  expect(stderr).toContain('kaput: You asked me to fail')
+  expect(stdout).toBe('You said: hello\n')
+  expect(code).toBe(1)
+})
+
+test('/exit leaves', async () => {
+  const cli = new Cli(['chat', await demo()])
+  cli.write('hello\n/exit\nnever\n')
+  expect(await cli.exit()).toBe(0)
+  expect(cli.stdout).toBe('You said: hello\n')
+})
+
+test('Ctrl-C stops the answer, and leaves when nothing runs', async () => {
+  const cli = new Cli(['chat', await demo()])
+  cli.write('/count 1000000 5\n')
+  await cli.prints(/1 2 3/)
+  cli.signal('SIGINT')
+  await cli.prints(/\(cancelled\)/)
+  cli.write('hello\n')
+  await cli.prints(/You said: hello/)
+  expect(await cli.signalUntilExit('SIGINT')).toBe(130)
+})
+
+test('goes on with an earlier session, without saying it all again', async () => {
+  const url = await demo()
+  const { headers } = await fetch(`${url}/events`, {
+    method: 'POST',
+    body: JSON.stringify([{ type: 'session.create' }, { type: 'input.text', text: 'first' }]),
+  })
+  const session = ['--session', headers.get('x-session-id') ?? '']
+  expect((await finished(['chat', url, ...session], { input: 'second\n' })).stdout).toBe('You said: firstsecond\n')
+  const { stdout } = await finished(['chat', url, ...session], { input: '/history\n' })
+  expect(stdout).toMatch(/^user: .*\nassistant: You said: .*\nuser: \/history\n$/)
+})
+
+test('tells of a connection that is lost and found, and nothing of the answer is missing', async () => {
+  const cwd = await project()
+  const before = await serving(['--data', 'd'], { cwd })
+  const { port } = new URL(before.url)
+  const cli = new Cli(['chat', before.url])
+  cli.write('one\n')
+  await cli.prints(/You said: one/)
+  before.cli.signal('SIGKILL')
+  await before.cli.exit()
+  await cli.prints(/\(the connection is lost; trying again\)/)
+  await serving(['--data', 'd', '--port', port], { cwd })
+  await cli.prints(/\(connected again\)/)
+  cli.write('/history\n')
+  await cli.prints(/user: one\nassistant: You said: one\nuser: \/history\n/)
+})
+
+test('lets in by token, and says what is wrong with it', async () => {
+  const { url } = await serving(['--token', 'alice:wonderland'])
+  const attempt = (...args: string[]) => finished(['chat', url, ...args], { input: 'hello\n' })
+  expect(await attempt()).toMatchObject({ code: 1, stderr: expect.stringContaining('wants a token: uamp chat --token') })
+  expect(await attempt('--token', 'alice:wonderland')).toMatchObject({ code: 1, stderr: expect.stringContaining('the secret alone') })
+  expect(await attempt('--token', 'wonderland')).toMatchObject({ code: 0, stdout: 'You said: hello\n' })
+})
+
+test('talks to the agent that is named, by option or by address', async () => {
+  const agent = (name: string) =>
+    `defineAgent('${name}', async function* () { yield { type: 'response.delta', delta: { type: 'text', text: 'I am ${name}' } } })`
+  const cwd = await project({ 'a.js': `import { defineAgent } from 'uamp'\nexport default [${agent('one')}, ${agent('two.b')}]` })
+  const { url } = await serving(['a.js'], { cwd })
+  const attempt = (address: string, ...args: string[]) => finished(['chat', address, ...args], { input: 'hello\n' })
+  expect(await attempt(url)).toMatchObject({ code: 1, stderr: expect.stringContaining('Choose one: --agent one, --agent two.b') })
+  expect(await attempt(url, '--agent', 'three')).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no agent "three"') })
+  expect((await attempt(url, '--agent', 'two.b')).stdout).toBe('I am two.b\n')
+  expect((await attempt(`${url}/agents/one`)).stdout).toBe('I am one\n')
+  expect((await attempt(url.replace('http://', ''), '--agent', 'one')).stdout).toBe('I am one\n')
+})
+
+test('says what to do when there is nobody to talk to', async () => {
+  // Port 1 is for no service that listens here.
+  const nobody = await finished(['chat', 'http://127.0.0.1:1'])
+  expect(nobody).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/There is no server at http:\/\/127\.0\.0\.1:1\. Start one with `npx uamp serve`/),
+  })
+  const unknown = await finished(['chat', await demo(), '--session', 'sess_none'])
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Leave --session out') })
+  const nonsense = await finished(['chat', 'ftp://example.com'])
+  expect(nonsense).toMatchObject({ code: 1, stderr: expect.stringContaining('write it like http://localhost:8787') })
+})

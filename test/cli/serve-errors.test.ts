@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { finished, project, serving } from './run.ts'
+
+const IMPORT = `import { defineAgent } from 'uamp'`
+const agent = (name: string): string => `defineAgent('${name}', async function* () {})`
+
+const BROKEN = `import { defineAgent } from 'uamp'\nconst a: number = 1\nexport default defineAgent('x', async function* () {\n  const b: = 2\n})`
+
+test.each<[string, string[], RegExp, Record<string, string>?]>([
+  ['a file that is not there', ['nowhere.ts'], /There is no file .*nowhere\.ts\. Name an agent module/],
+  ['a folder without an agent', ['.'], /There is no agent in .*: put an agent\.ts/],
+  ['a module without an agent', ['a.js'], /a\.js exports no agent\. End it with one/, { 'a.js': 'export const port = 1' }],
+  ['a bare generator', ['a.js'], /but a function: hand it to defineAgent/, { 'a.js': 'export default async function* () {}' }],
+  ['an agent without capabilities', ['a.js'], /defineAgent adds them/, { 'a.js': `export default { name: 'x', async *run() {} }` }],
+  ['TypeScript that does not parse', ['a.ts'], /a\.ts does not parse: .*a\.ts:4/s, { 'a.ts': BROKEN }],
+  ['a module that fails', ['a.js'], /failed while it was loaded: set KEY/, { 'a.js': `throw new Error('set KEY')` }],
+  ['two agents of one name', ['a.js'], /Two agents are called "x"/, { 'a.js': `${IMPORT}\nexport default [${agent('x')}, ${agent('x')}]` }],
+  ['a name that cannot be one', ['a.js'], /"a b" cannot be an agent's name/, { 'a.js': `${IMPORT}\nexport default ${agent('a b')}` }],
+  ['a config that is not JSON', ['c.json'], /c\.json is not JSON: /, { 'c.json': '{ "agents":\n nonsense }' }],
+  [
+    'a config with mistakes',
+    ['c.json'],
+    /c\.json is not a config:\n {2}port must be a number/,
+    { 'c.json': '{ "agents": ["a"], "port": "x" }' },
+  ],
+  [
+    'a config that names no file',
+    ['c.json'],
+    /c\.json: agents: there is no agent at .*gone\.ts/,
+    { 'c.json': '{ "agents": ["./gone.ts"] }' },
+  ],
+  ['a token without a name', ['--token', 'hushhush'], /--token: a token is written name:secret/],
+  ['two tokens of one name', ['--token', 'a:hushhush', '--token', 'a:hushhush2'], /two tokens are called "a"/],
+  ['a port that is none', ['--port', '70000'], /'70000' is invalid\. Choose a number from 1 to 65535/],
+  ['an option that is none', ['--prot', '1'], /unknown option '--prot'\n\(Did you mean --port\?\)/],
+  ['an open address', ['--host', '0.0.0.0'], /other machines.*\(--token name:secret, or --allow-anonymous\)/],
+  ['an address that is none', ['--host', '203.0.113.7', '--token', 'a:hushhush'], /no address "203\.0\.113\.7"/],
+  ['an origin that is none', ['--origin', 'app'], /"app" is not an origin/],
+])('refuses %s, and says what to do', async (_, args, message, files = {}) => {
+  const { code, stderr } = await finished(['serve', ...args], { cwd: await project(files), env: { UAMP_DATA: 'memory' } })
+  expect(stderr).toMatch(message)
+  expect(stderr).not.toMatch(/^ {4}at /m)
+  expect(stderr).not.toContain('hushhush')
+  expect(code).toBe(1)
+})
+
+test('tells where it failed to those who ask', async () => {
+  const { stderr } = await finished(['serve', 'nowhere.ts'], { env: { UAMP_DEBUG: '1' } })
+  expect(stderr).toMatch(/^ {4}at /m)
+})
+
+test('says what to do about UAMP_TOKENS, a port and a data folder that others have', async () => {
+  const cwd = await project()
+  const { url } = await serving(['--data', 'd'], { cwd })
+  const taken = await finished(['serve', '--port', new URL(url).port, '--data', 'memory'])
+  expect(taken).toMatchObject({ code: 1, stderr: expect.stringMatching(/Port \d+ is in use: .*\(--port 0 takes any that is free\)/) })
+  const locked = await finished(['serve', '--port', '0', '--data', 'd'], { cwd })
+  expect(locked).toMatchObject({ code: 1, stderr: expect.stringMatching(/in use by another server: .*\(--data names it/) })
+  const tokens = await finished(['serve'], { env: { UAMP_TOKENS: 'oops' } })
+  expect(tokens).toMatchObject({ code: 1, stderr: expect.stringMatching(/UAMP_TOKENS: a token is written name:secret/) })
+})

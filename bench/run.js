@@ -26,7 +26,7 @@ const say = (/** @type {string} */ text) => process.stdout.write(`${text}\n`)
 const tell = (/** @type {string} */ text) => process.stderr.write(`${text}\n`)
 const kilobytes = (/** @type {number} */ bytes) => `${(bytes / 1000).toFixed(1)} kB`
 
-if (!built) tell('dist/ is not built: the controls only. Run `npm run build` first.')
+if (!built) tell('dist/ is not built: the controls only. Run `npm run build`.')
 const servers = built ? [naive, best, sqlite, inMemory] : [naive, best]
 const began = performance.now()
 

@@ -46,10 +46,10 @@ export class SseClient {
   /** @param {string} text */
   async respond(text) {
     const { pool } = this.#options
-    await pool.post(message('input.text', { session_id: this.sessionId, text }), this.sessionId)
+    const events = [message('input.text', { session_id: this.sessionId, text }), message('response.create', { session_id: this.sessionId })]
     const done = this.tally.until('response.done')
     this.tally.begin()
-    const [end] = await Promise.all([done, pool.post(message('response.create', { session_id: this.sessionId }), this.sessionId)])
+    const [end] = await Promise.all([done, pool.post(`[${events.join(',')}]`, this.sessionId)])
     return end
   }
 

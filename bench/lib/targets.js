@@ -5,7 +5,7 @@ import { number } from './table.js'
 /** @typedef {{ target: string, got: number, need: number, atMost?: boolean, unit?: string, note?: string }} Target */
 
 /** @param {Target} target */
-export const reached = ({ got, need, atMost }) => (atMost ? got <= need : got >= need)
+const reached = ({ got, need, atMost }) => (atMost ? got <= need : got >= need)
 
 /** @param {Target} target @returns {string[]} */
 export function targetRow(target) {

@@ -24,10 +24,10 @@ const server = createServer((request, response) => {
   request.setEncoding('utf8')
   request.on('data', (chunk) => (body += chunk))
   request.on('end', () => {
-    const event = JSON.parse(body)
+    const events = JSON.parse(body)
     const target = session ?? new BareSession(() => {})
     if (!session) sessions.set(target.id, target)
-    target.receive(event)
+    for (const event of Array.isArray(events) ? events : [events]) target.receive(event)
     const reply = JSON.stringify({ session_id: target.id })
     response.writeHead(session ? 202 : 200, {
       'content-type': 'application/json',

@@ -6,3 +6,8 @@ export type Paint = (format: Parameters<typeof styleText>[0], text: string) => s
 export function painter(stream: NodeJS.WritableStream, color = true): Paint {
   return (format, text) => (color ? styleText(format, text, { stream }) : text)
 }
+
+/** Agents are strangers: an escape sequence of theirs could rewrite the screen, or worse. */
+export function harmless(text: string): string {
+  return text.replaceAll(/(?![\n\t])\p{Cc}/gu, '')
+}

@@ -1,7 +1,7 @@
 import type { Log } from './ports/transport.ts'
 
-/** How long a delta waits for company before it is committed. */
-const ROUND_MS = 10
+/** How long a delta waits for company before it is committed. What a client says is not made to wait. */
+const ROUND_MS = 40
 /** Pause before the store is tried again after it failed. */
 const RETRY_MS = 1000
 

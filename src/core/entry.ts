@@ -24,7 +24,9 @@ export class Stamp {
   deltaText(seq: number, text: string): string {
     const number = String(seq)
     if (number.length !== this.#digits) this.#setHead(number.length)
-    return this.#deltaHead + number + '","seq":' + number + ',"delta":{"type":"text","text":' + quote(text) + '}}'
+    const start = this.#deltaHead + number + '","seq":' + number
+    if (isPlain(text)) return start + ',"delta":{"type":"text","text":"' + text + '"}}'
+    return start + ',"delta":{"type":"text","text":' + JSON.stringify(text) + '}}'
   }
 
   #setHead(digits: number): void {
@@ -86,12 +88,12 @@ export class Aside implements Logged {
   }
 }
 
-/** `JSON.stringify` of a string, several times faster for short ones that need no escape. */
-function quote(text: string): string {
-  if (text.length > 64) return JSON.stringify(text)
+/** A short text that is the same in JSON: looking is several times faster than `JSON.stringify`. */
+function isPlain(text: string): boolean {
+  if (text.length > 64) return false
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
-    if (code < 0x20 || code === 0x22 || code === 0x5c || code >= 0xd800) return JSON.stringify(text)
+    if (code < 0x20 || code === 0x22 || code === 0x5c || code >= 0xd800) return false
   }
-  return '"' + text + '"'
+  return true
 }

@@ -78,6 +78,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
   #draining = false
+  #sweeping = false
 
   constructor({ agents, store, limits, meter, log = () => undefined, now = Date.now, newId = () => crypto.randomUUID() }: GatewayOptions) {
     this.limits = { ...CORE_LIMITS, ...limits }
@@ -295,7 +296,8 @@ class SessionGateway implements AgentGateway, SessionHost {
         instance: this.#instance,
       })
     const session = new AgentSession(this, state, {
-      log: (onReaders) => new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, onReaders }),
+      log: (onReaders) =>
+        new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, keep: state.onDetach === 'continue', onReaders }),
       journal,
     })
     return { session, journal }
@@ -303,22 +305,26 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */
   async #sweep(): Promise<void> {
-    const now = this.now()
-    for (const session of this.#sessions.values()) {
-      if (!session.responding && now - session.idleSince > this.limits.sessionTtlMs) await session.expire()
-      if (session.busy) continue
-      if (now - session.idleSince < (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) continue
-      await session.flush().catch(() => undefined)
-      if (!session.busy) {
-        session.log.end()
-        this.ended(session)
-      }
-    }
+    if (this.#sweeping) return
+    this.#sweeping = true
     try {
-      while ((await this.#records.expire(now)) === 100);
+      for (const session of this.#sessions.values()) await this.#letGo(session)
+      while ((await this.#records.expire(this.now())) === 100);
     } catch (error) {
-      this.log('error', 'Expired sessions could not be removed', { error })
+      this.log('error', 'Idle sessions could not be tidied up', { error })
+    } finally {
+      this.#sweeping = false
     }
+  }
+
+  async #letGo(session: AgentSession): Promise<void> {
+    const idle = this.now() - session.idleSince
+    if (!session.responding && idle > this.limits.sessionTtlMs) return session.expire()
+    if (session.busy || idle < (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) return
+    await session.flush()
+    if (session.busy) return
+    session.log.end()
+    this.ended(session)
   }
 }
 

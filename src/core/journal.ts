@@ -1,4 +1,5 @@
 import type { ClientEvent } from '../protocol/events.ts'
+import { defer } from './defer.ts'
 import type { LogStore } from './log-store.ts'
 import type { Operation } from './ports/store.ts'
 import type { HeadRecord, Records, SessionRecord, TurnRecord } from './records.ts'
@@ -12,6 +13,7 @@ export class Journal {
   readonly #stream: string
   readonly #tenant: string
   #inputs: number
+  #unwritten: Unwritten[] = []
   #turn: string | null
 
   constructor(options: {
@@ -39,10 +41,25 @@ export class Journal {
     return this.#inputs
   }
 
-  /** Resolves once the input would survive anything. */
+  /**
+   * Resolves once the input would survive anything. It is written at the end of this turn of the event loop; a turn that opens
+   * before then has it in its own record.
+   */
   input(event: ClientEvent): Promise<void> {
-    const position = ++this.#inputs
-    return this.#records.store.append(this.#stream, { first: position, last: position, text: JSON.stringify(event) }, { sync: true })
+    this.#inputs++
+    return new Promise((resolve, reject) => {
+      this.#unwritten.push({ event, resolve, reject })
+      if (this.#unwritten.length === 1) defer(() => this.#writeInputs())
+    })
+  }
+
+  #writeInputs(): void {
+    const inputs = this.#unwritten
+    if (inputs.length === 0) return
+    this.#unwritten = []
+    const first = this.#inputs - inputs.length + 1
+    const text = inputs.map(({ event }) => JSON.stringify(event)).join('\n')
+    settle(inputs, this.#records.store.append(this.#stream, { first, last: this.#inputs, text }, { sync: true }))
   }
 
   /** A new session, with the first events of its log. */
@@ -58,8 +75,12 @@ export class Journal {
   async open(session: SessionRecord, record: TurnRecord): Promise<void> {
     const before = this.#turn
     this.#turn = record.id
+    const inputs = this.#unwritten
+    this.#unwritten = []
+    const opened = this.#records.store.batch([this.#records.setTurn(record), this.#head(session)], { sync: true })
+    settle(inputs, opened)
     try {
-      await this.#records.store.batch([this.#records.setTurn(record), this.#head(session)], { sync: true })
+      await opened
     } catch (error) {
       this.#turn = before
       throw error
@@ -100,4 +121,18 @@ export class Journal {
     }
     return this.#records.setHead(this.#tenant, record)
   }
+}
+
+/** An input that is not on its way to the store yet, and who waits for that. */
+interface Unwritten {
+  readonly event: ClientEvent
+  readonly resolve: () => void
+  readonly reject: (reason: unknown) => void
+}
+
+function settle(inputs: readonly Unwritten[], written: Promise<void>): void {
+  written.then(
+    () => inputs.forEach(({ resolve }) => resolve()),
+    (error: unknown) => inputs.forEach(({ reject }) => reject(error)),
+  )
 }

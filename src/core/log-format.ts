@@ -7,7 +7,7 @@ import { Slice, type Item } from './slice.ts'
  * How a slice of the log is kept: one line of JSON an event, but a run of text deltas is one line `[response id, text, text …]`.
  * A delta is then a few bytes instead of two hundred, and its event is rebuilt letter for letter from the template.
  */
-export function encodeGroup({ first, last, items, stamps }: Slice): Group {
+export function encodeSlice({ items, stamps }: Slice): string {
   const lines: string[] = []
   for (let index = 0; index < items.length;) {
     const item = items[index] as Item
@@ -21,7 +21,7 @@ export function encodeGroup({ first, last, items, stamps }: Slice): Group {
     while (index < items.length && typeof items[index] === 'string' && stamps[index] === stamp) index++
     lines.push(JSON.stringify([stamp?.responseId, ...items.slice(from, index)]))
   }
-  return { first, last, text: lines.join('\n') }
+  return lines.join('\n')
 }
 
 /** The events of a stored group after `after`. */
@@ -49,6 +49,5 @@ export function decodeGroup(sessionId: string, group: Group, after: number): Sli
       stamps.push(stamp)
     }
   }
-  const known = Math.max(0, after + 1 - group.first)
-  return new Slice(group.first + known, items.slice(known), stamps.slice(known))
+  return new Slice(group.first, items, stamps).after(after)
 }

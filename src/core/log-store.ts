@@ -1,14 +1,14 @@
 import type { Committer } from './committer.ts'
-import { encodeGroup } from './log-format.ts'
+import { encodeSlice } from './log-format.ts'
 import type { Group, Operation, Store } from './ports/store.ts'
 import type { Slice } from './slice.ts'
 
 /** So many events are committed without waiting for the next round. */
-const GROUP_EVENTS = 256
+const GROUP_EVENTS = 512
 
 /** The log as the store sees it. */
 export interface CommittedLog {
-  /** Everything after `seq`; memory holds it until it is committed. */
+  /** Everything that memory still holds after `seq`. */
   since(seq: number): Slice
   /** The store got further. */
   progress(): void
@@ -25,8 +25,12 @@ export class LogStore {
   /** The stream's last position, which each append expects: two writers of one session cannot both go on. */
   #position: number
   #waiting = 0
+  /** What readers are done with and the log has let go of, as it will be stored. */
+  #encoded: string[] = []
+  #encodedTo: number
   /** Everything up to here is committed. */
   committed: number
+  uncommittedBytes = 0
 
   constructor(options: { store: Store; committer: Committer; sessionId: string; stream: string; position: number; committed: number }) {
     this.#store = options.store
@@ -34,7 +38,7 @@ export class LogStore {
     this.sessionId = options.sessionId
     this.#stream = options.stream
     this.#position = options.position
-    this.committed = options.committed
+    this.committed = this.#encodedTo = options.committed
   }
 
   follow(log: CommittedLog): void {
@@ -42,31 +46,54 @@ export class LogStore {
   }
 
   /** There is one more event; it is committed in the next round, or as soon as there is a group of them. */
-  note(): void {
+  note(size: number): void {
+    this.uncommittedBytes += size
     const waiting = ++this.#waiting
     if (waiting === 1) this.#committer.later(this)
     else if (waiting === GROUP_EVENTS) this.#committer.now(this)
   }
 
+  /**
+   * Takes over events that the log lets go of. They are encoded now: until the next commit one text is a smaller burden to the
+   * collector than hundreds of small ones.
+   */
+  absorb(slice: Slice): void {
+    if (slice.last <= this.#encodedTo) return
+    this.#encoded.push(encodeSlice(slice.after(this.#encodedTo)))
+    this.#encodedTo = slice.last
+  }
+
   /** Commits what is there, and `operations` with it, all or nothing. */
   async commit(operations: readonly Operation[] = [], options?: { readonly sync?: boolean }): Promise<void> {
     while (this.#committing) await this.#committing.catch(() => undefined)
-    const slice = this.#log?.since(this.committed)
-    const group = slice && slice.items.length > 0 ? encodeGroup(slice) : undefined
+    const rest = this.#log?.since(this.#encodedTo)
+    if (rest && rest.items.length > 0) this.absorb(rest)
+    const texts = this.#encoded
+    const last = this.#encodedTo
+    const bytes = this.uncommittedBytes
+    const group = texts.length > 0 ? { first: this.committed + 1, last, text: texts.join('\n') } : undefined
     this.#waiting = 0
     if (!group && operations.length === 0) return
+    this.#encoded = []
     this.#committing = this.#write(group, operations, options)
     try {
       await this.#committing
+    } catch (error) {
+      this.#encoded = [...texts, ...this.#encoded]
+      throw error
     } finally {
       this.#committing = undefined
     }
-    if (group) this.committed = this.#position = group.last
+    this.committed = last
+    this.uncommittedBytes -= bytes
+    if (group) this.#position = last
     this.#log?.progress()
   }
 
-  read(after: number): AsyncIterable<Group> {
-    return this.#store.read(this.#stream, { after })
+  /** What is stored after a number, and what is still on its way there. */
+  async *read(after: number): AsyncGenerator<Group, void> {
+    await this.commit()
+    yield* this.#store.read(this.#stream, { after })
   }
 
   #write(group: Group | undefined, operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void> {

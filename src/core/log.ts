@@ -23,6 +23,8 @@ export class Log implements ReadableLog, CommittedLog {
   readonly #ticker: Ticker
   readonly #store: LogStore | undefined
   readonly #onReaders: () => void
+  /** Whether somebody may come back to what was read. */
+  readonly #keep: boolean
   readonly #readers = new Set<LogReader>()
   /** Contiguous: the event at index i has seq `#base + 1 + i`. */
   #items: Item[] = []
@@ -38,8 +40,9 @@ export class Log implements ReadableLog, CommittedLog {
   #waiting: (() => void) | undefined
   #detachedAt = { seq: 0, written: 0 }
 
-  constructor(options: { ticker: Ticker; store: LogStore | undefined; head: number; onReaders: () => void }) {
+  constructor(options: { ticker: Ticker; store: LogStore | undefined; head: number; keep: boolean; onReaders: () => void }) {
     this.#ticker = options.ticker
+    this.#keep = options.keep
     this.#store = options.store
     options.store?.follow(this)
     this.#base = this.#visible = options.head
@@ -141,7 +144,7 @@ export class Log implements ReadableLog, CommittedLog {
   get full(): boolean {
     if (this.#store) {
       const behind = this.head - this.#store.committed
-      if (behind > STORE_EVENTS || (behind > 0 && this.#bytes > STORE_BYTES)) return true
+      if (behind > STORE_EVENTS || this.#store.uncommittedBytes > STORE_BYTES) return true
     }
     if (this.#readers.size === 0) {
       return this.head - this.#detachedAt.seq > DETACHED_EVENTS || this.#written - this.#detachedAt.written > DETACHED_BYTES
@@ -188,27 +191,27 @@ export class Log implements ReadableLog, CommittedLog {
     this.#stamps.push(stamp)
     this.#bytes += size
     this.#written += size
-    this.#store?.note()
+    this.#store?.note(size)
     if (this.#items.length >= 2 * RING_EVENTS || this.#bytes > RING_BYTES) this.#trim()
   }
 
-  /** Drops what is stored and either read by all or beyond the ring. */
+  /** Lets go of what everybody has read, and of what is beyond the ring; with a store, it goes there. */
   #trim(): void {
     if (this.#items.length === 0) return
-    const stored = this.#store ? this.#store.committed : this.head
-    // With a store what everybody has read need not be kept; without one the ring is all there is to resume from.
     let until = this.#base
-    if (this.#store) {
-      until = stored
+    // Without a store the ring is all there is to resume from.
+    if (this.#store || !this.#keep) {
+      until = this.#visible
       for (const reader of this.#readers) until = Math.min(until, reader.cursor)
     }
-    if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, stored))
+    if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, this.#visible))
     let drop = Math.max(0, until - this.#base)
     let bytes = this.#bytes
     if (drop === this.#items.length) bytes = 0
     else for (let index = 0; index < drop; index++) bytes -= sizeOf(this.#items[index] as Item)
-    while (bytes > RING_BYTES && this.#base + drop < stored && drop < this.#items.length - 1) bytes -= sizeOf(this.#items[drop++] as Item)
+    while (bytes > RING_BYTES && drop < this.#visible - this.#base) bytes -= sizeOf(this.#items[drop++] as Item)
     if (drop === 0) return
+    this.#store?.absorb(this.#slice(this.#base, this.#base + drop))
     this.#items = drop === this.#items.length ? [] : this.#items.slice(drop)
     this.#stamps = drop === this.#stamps.length ? [] : this.#stamps.slice(drop)
     this.#base += drop

@@ -5,7 +5,10 @@ import { textOf } from '../protocol/message.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import { addUsage, type Usage } from '../protocol/usage.ts'
 
-type Piece = { text: string[]; item: { type: 'text' | 'thinking' } & Partial<ContentItem> }
+/** Pieces of a text that are kept apart until there are so many. */
+const PIECES = 32
+
+type Piece = { text: string[]; pieces: string[]; item: { type: 'text' | 'thinking' } & Partial<ContentItem> }
 
 /** Gathers what an agent yields into the output of its response: consecutive pieces merged, each kind in its place. */
 export class Output {
@@ -33,8 +36,8 @@ export class Output {
         const { content, stage, redacted, signature, is_delta } = draft
         const goesOn = is_delta !== false && this.#open?.item.type === 'thinking'
         if (!goesOn) this.#close()
-        this.#open ??= { text: [], item: { type: 'thinking' } }
-        this.#open.text.push(content)
+        this.#open ??= { text: [], pieces: [], item: { type: 'thinking' } }
+        this.#extend(content)
         Object.assign(this.#open.item, stage !== undefined && { stage }, redacted && { redacted }, signature !== undefined && { signature })
         if (is_delta === false) this.#close()
         return
@@ -70,9 +73,9 @@ export class Output {
       case 'text':
         if (this.#open?.item.type !== 'text') {
           this.#close()
-          this.#open = { text: [], item: { type: 'text' } }
+          this.#open = { text: [], pieces: [], item: { type: 'text' } }
         }
-        this.#open?.text.push(delta.text)
+        this.#extend(delta.text)
         return
       case 'tool_call':
         this.#close()
@@ -95,6 +98,14 @@ export class Output {
     }
   }
 
+  #extend(text: string): void {
+    const open = this.#open
+    if (!open || open.pieces.push(text) < PIECES) return
+    // Joined now and then: a thousand small strings that live as long as the response are a burden to the collector.
+    open.text.push(open.pieces.join(''))
+    open.pieces = []
+  }
+
   /** Arguments are streamed in pieces under the id of their call. */
   #addCall(call: ToolCall): void {
     const index = this.#items.findLastIndex((item) => item.type === 'tool_call' && item.tool_call.id === call.id)
@@ -105,8 +116,8 @@ export class Output {
 
   #close(): void {
     if (!this.#open) return
-    const { text, item } = this.#open
-    const joined = text.join('')
+    const { text, pieces, item } = this.#open
+    const joined = [...text, ...pieces].join('')
     this.#open = undefined
     if (joined === '' && item.type === 'text') return
     this.#items.push((item.type === 'text' ? { type: 'text', text: joined } : { ...item, thinking: joined }) as ContentItem)

@@ -1,5 +1,5 @@
 import { Entry, Stamp } from './entry.ts'
-import { decodeGroup, encodeGroup } from './log-format.ts'
+import { decodeGroup, encodeSlice } from './log-format.ts'
 import { Output } from './output.ts'
 import { Slice } from './slice.ts'
 import type { Records, TurnRecord } from './records.ts'
@@ -33,7 +33,12 @@ async function closeTurn(records: Records, turn: TurnRecord, gap: number): Promi
   const entry = new Entry(stamp, last + gap, { type: 'response.error', error })
   await records.store.batch(
     [
-      { op: 'append', stream, group: encodeGroup(new Slice(entry.seq, [entry], [stamp])), expected: last },
+      {
+        op: 'append',
+        stream,
+        group: { first: entry.seq, last: entry.seq, text: encodeSlice(new Slice(entry.seq, [entry], [stamp])) },
+        expected: last,
+      },
       records.setTurn({ ...turn, output: items, status: 'failed', error }),
     ],
     { sync: true },

@@ -23,6 +23,12 @@ export class Slice implements Batch {
     return this.first + this.items.length - 1
   }
 
+  /** The part of it after `seq`. */
+  after(seq: number): Slice {
+    const known = seq + 1 - this.first
+    return known > 0 ? new Slice(seq + 1, this.items.slice(known), this.stamps.slice(known)) : this
+  }
+
   eachText(visit: (text: string, seq: number | undefined) => void): void {
     for (let index = 0; index < this.items.length; index++) {
       const item = this.items[index] as Item

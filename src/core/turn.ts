@@ -18,8 +18,6 @@ import type { Turnstile } from './turnstile.ts'
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
 const SLICE_EVENTS = 256
 const SLICE_MS = 4
-/** The first slice is short: many answers begin in the same turn of the event loop. */
-const FIRST_SLICE = 32
 /** How long a cancelled agent may take to clean up before the response is closed without it. */
 const STOP_MS = 50
 
@@ -166,7 +164,8 @@ export class ActiveTurn implements Turn {
 
   async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
     const { log } = this.#host
-    let left = FIRST_SLICE
+    await this.#host.turnstile.enter()
+    let left = SLICE_EVENTS
     let until = performance.now() + SLICE_MS
     for (;;) {
       const step = await iterator.next()

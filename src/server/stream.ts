@@ -1,6 +1,6 @@
 import type { Streamed } from '../core/ports/transport.ts'
 
-export const SSE_HEADERS = {
+const SSE_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   // nginx would otherwise hold the events back until its buffer is full.

@@ -7,7 +7,7 @@ export const SSE_HEADERS = {
 
 /** One event whose data is a single line, as JSON always is. */
 export function sseLine(data: string, id?: number): string {
-  return id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`
+  return id === undefined ? 'data: ' + data + '\n\n' : 'id: ' + id + '\ndata: ' + data + '\n\n'
 }
 
 /** A comment: it says nothing but that the stream is alive. */

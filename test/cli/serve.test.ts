@@ -129,27 +129,30 @@ test('other machines need a token, or leave to go without', async () => {
 })
 
 /** Asks for an answer and waits for its first piece. */
-async function answering(url: string, text: string): Promise<{ rest: Promise<string> }> {
+async function answering(url: string, text: string): Promise<{ whole: Promise<string> }> {
   const body = JSON.stringify([{ type: 'session.create' }, { type: 'input.text', text }, { type: 'response.create' }])
   const response = await fetch(`${url}/events`, { method: 'POST', headers: { accept: 'text/event-stream' }, body })
-  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+  const decoder = new TextDecoder()
   let heard = ''
-  while (!heard.includes('response.delta')) heard += (await reader.read()).value ?? ''
-  const rest = (async () => {
-    for (;;) {
-      const { value, done } = await reader.read()
-      if (done) return heard
-      heard += value
+  let begun!: () => void
+  const first = new Promise<void>((resolve) => (begun = resolve))
+  const read = async (): Promise<string> => {
+    for await (const chunk of response.body ?? []) {
+      heard += decoder.decode(chunk, { stream: true })
+      if (heard.includes('response.delta')) begun()
     }
-  })()
-  return { rest }
+    return heard
+  }
+  const whole = read()
+  await Promise.race([first, whole])
+  return { whole }
 }
 
 test.each(['SIGINT', 'SIGTERM'] as const)('%s: a running answer is finished, then it leaves with 0', async (signal) => {
   const { cli, url } = await serving()
-  const { rest } = await answering(url, '/count 20 20')
+  const { whole } = await answering(url, '/count 20 20')
   cli.signal(signal)
-  const text = await rest
+  const text = await whole
   expect(text).toContain('"text":" 20"')
   expect(text).toContain('response.done')
   expect(await cli.exit()).toBe(0)
@@ -159,8 +162,8 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s: a running answer is finished, the
 
 test('a second signal stops at once', async () => {
   const { cli, url } = await serving()
-  const { rest } = await answering(url, '/count 1000000 20')
-  rest.catch(() => undefined)
+  const { whole } = await answering(url, '/count 1000000 20')
+  whole.catch(() => undefined)
   cli.signal('SIGINT')
   await cli.prints(/Stopping/)
   expect(await cli.signalUntilExit('SIGINT')).toBe(0)

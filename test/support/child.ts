@@ -13,8 +13,9 @@ export interface ChildServer {
 
 /** The built server in a process of its own, so that it can be killed. */
 export async function startChild(data: string, { prefix = [] as readonly string[] } = {}): Promise<ChildServer> {
-  const [command = process.execPath, ...args] = [...prefix, process.execPath, MAIN, 'serve', '--port', '0', '--data', data]
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [command, ...args] = [...prefix, process.execPath, MAIN, 'serve', '--port', '0', '--data', data]
+  // A group of its own: what runs under strace must end with it.
+  const child = spawn(command as string, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   let output = ''
   const url = await new Promise<string>((resolve, reject) => {
@@ -28,7 +29,7 @@ export async function startChild(data: string, { prefix = [] as readonly string[
     void gone.then(() => reject(new Error(`the server ended: ${output}`)))
   })
   const kill = async (): Promise<void> => {
-    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), 'SIGKILL')
     await gone
   }
   onTestFinished(kill)

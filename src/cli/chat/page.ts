@@ -1,7 +1,4 @@
-import type { Paint } from '../print.ts'
-
-/** Agents are strangers: an escape sequence of theirs could rewrite the screen, or worse. */
-const CONTROLS = /(?![\n\t])\p{Cc}/gu
+import { harmless, type Paint } from '../print.ts'
 
 /** One stream of text, and whether its last line has an end. */
 class Column {
@@ -14,7 +11,7 @@ class Column {
 
   write(text: string, style: (text: string) => string = String): void {
     if (text === '') return
-    this.#stream.write(style(this.#stream.isTTY ? text.replaceAll(CONTROLS, '') : text))
+    this.#stream.write(style(this.#stream.isTTY ? harmless(text) : text))
     this.#open = !text.endsWith('\n')
   }
 

@@ -1,6 +1,6 @@
 import { clearScreenDown, createInterface, cursorTo, moveCursor } from 'node:readline'
 import { Writable } from 'node:stream'
-import type { Paint } from '../print.ts'
+import { harmless, type Paint } from '../print.ts'
 import { onSignal } from '../signals.ts'
 import { isYes, type Console } from './console.ts'
 
@@ -98,7 +98,7 @@ export function terminal({ stdin, stdout, paint }: TerminalOptions): Console {
         }
         signal.addEventListener('abort', no)
         lines.once('close', no)
-        lines.question(paint('yellow', `${question} [y/n] `), { signal }, (answer) => decide(isYes(answer)))
+        lines.question(paint('yellow', `${harmless(question)} [y/n] `), { signal }, (answer) => decide(isYes(answer)))
       })
     },
     busy() {

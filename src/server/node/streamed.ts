@@ -28,6 +28,7 @@ export class StreamWriter implements Swept {
   #quiet = true
   #quietSince = 0
   #gone = false
+  #writes = 0
   #wake: (() => void) | undefined
 
   constructor(response: ServerResponse, streamed: Streamed, options: StreamWriterOptions) {
@@ -43,18 +44,11 @@ export class StreamWriter implements Swept {
 
   /** Never rejects. */
   async run(): Promise<void> {
-    const { sweeper, log, limits } = this.#options
+    const { sweeper, log } = this.#options
     sweeper.add(this)
     try {
       if (this.#response.destroyed) this.#leave()
-      for (let writes = 1; !this.#gone; writes++) {
-        const step = await this.#iterator.next()
-        if (step.done || this.#gone) break
-        const target = this.#write(step.value)
-        this.#quiet = false
-        if (target.writableLength > limits.outboundBytes) await this.#drained(target)
-        else if (writes % WRITES_PER_TURN === 0) await nextTurn()
-      }
+      while (await this.#writeNext());
       this.#response.end()
     } catch (error) {
       log('error', 'A stream failed', { error })
@@ -64,6 +58,18 @@ export class StreamWriter implements Swept {
       this.#gone = true
       sweeper.delete(this)
     }
+  }
+
+  /** A call of its own for each frame: a loop that waits for the next one would keep the last one alive. */
+  async #writeNext(): Promise<boolean> {
+    if (this.#gone) return false
+    const step = await this.#iterator.next()
+    if (step.done || this.#gone) return false
+    const target = this.#write(step.value)
+    this.#quiet = false
+    if (target.writableLength > this.#options.limits.outboundBytes) await this.#drained(target)
+    else if (++this.#writes % WRITES_PER_TURN === 0) await nextTurn()
+    return true
   }
 
   /** Ends the answer after what has been written. */
@@ -106,7 +112,7 @@ export class StreamWriter implements Swept {
       this.#response.write(frame)
       return this.#response
     }
-    socket.write(`${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`)
+    socket.write(chunk(frame))
     return socket
   }
 
@@ -120,4 +126,18 @@ export class StreamWriter implements Swept {
       target.on('drain', this.#wake)
     })
   }
+}
+
+/** Bytes and not a string: what waits for the socket then lies outside the heap, where the collector need not copy it. */
+function chunk(frame: string): Buffer {
+  const size = Buffer.byteLength(frame)
+  const head = size.toString(16) + '\r\n'
+  const bytes = Buffer.allocUnsafe(head.length + size + 2)
+  bytes.write(head, 0, 'latin1')
+  // Where every character is a byte, nothing has to be encoded.
+  if (size === frame.length) bytes.write(frame, head.length, 'latin1')
+  else bytes.write(frame, head.length)
+  bytes[bytes.length - 2] = 0x0d
+  bytes[bytes.length - 1] = 0x0a
+  return bytes
 }

@@ -1,5 +1,5 @@
 import type { Principal } from '../../core/ports/access.ts'
-import type { Reader, Session } from '../../core/ports/session.ts'
+import type { Batch, Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Socket } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
@@ -113,17 +113,24 @@ export class Connection {
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
   async #follow({ session, reader, leave }: Attached): Promise<void> {
     try {
-      for await (const batch of reader) {
-        const frames: string[] = []
-        batch.eachText((text) => frames.push(text))
-        if (frames.length > 0) await this.#socket.send(frames)
-      }
+      const batches = reader[Symbol.asyncIterator]()
+      while (await this.#write(batches));
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
       this.#socket.close(1011, 'internal error')
     } finally {
       if (this.#sessions.get(session.id)?.leave === leave) this.#sessions.delete(session.id)
     }
+  }
+
+  /** A call of its own for each batch: a loop that waits for the next one would keep the last one alive. */
+  async #write(batches: AsyncIterator<Batch>): Promise<boolean> {
+    const { value, done } = await batches.next()
+    if (done) return false
+    const frames: string[] = []
+    value.eachText((text) => frames.push(text))
+    if (frames.length > 0) await this.#socket.send(frames)
+    return true
   }
 
   /** UAMP events §5.2: without a session it is the connection that is updated. */

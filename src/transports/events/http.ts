@@ -1,3 +1,4 @@
+import { mapAsync } from '../../core/map-async.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Streamed } from '../../core/ports/transport.ts'
@@ -78,11 +79,7 @@ export async function streamEvents(host: Host, request: Request, call: Call): Pr
   const extensions = asked === null ? announced(session.client).extensions : asked === 'all' ? asked : asked.split(',')
   const reader = session.read({ after, extensions, signal: call.signal })
   if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after } }))
-  return streamed(session, follow(reader))
-}
-
-async function* follow(reader: Reader): AsyncGenerator<string, void> {
-  for await (const batch of reader) yield toSse(batch)
+  return streamed(session, mapAsync(reader, toSse))
 }
 
 /** The log up to the end of one response. */
@@ -98,9 +95,9 @@ function streamed(session: Session, frames: AsyncIterable<string>): Streamed {
 }
 
 function toSse(batch: Batch): string {
-  let text = ''
-  batch.eachText((line, seq) => (text += sseLine(line, seq)))
-  return text
+  const lines: string[] = []
+  batch.eachText((text, seq) => lines.push(sseLine(text, seq)))
+  return lines.join('')
 }
 
 async function findSession(host: Host, id: string, principal: Principal): Promise<Session> {

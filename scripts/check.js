@@ -59,9 +59,10 @@ function tests() {
 const checks = {
   format: tool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.'),
   lint: tool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format=unix'),
+  // Before the types: the examples take theirs from what is built.
+  build: run(process.execPath, ['scripts/build.js']),
   types: tool('typescript/bin/tsc', '-p', 'tsconfig.json'),
   'types, neutral': tool('typescript/bin/tsc', '-p', 'tsconfig.neutral.json'),
-  build: run(process.execPath, ['scripts/build.js']),
   imports,
   unused: tool('knip/bin/knip.js'),
   package: tool('publint/src/cli.js', '--strict'),

@@ -25,7 +25,20 @@ export type {
   ToolOutput,
 } from './core/ports/skill.ts'
 export type { Group, Operation, Page, PageRequest, SetOptions, Store, Stored } from './core/ports/store.ts'
-export type { Agents, Call, Codec, Host, HttpRoute, Log, Route, Socket, SocketRoute, Streamed, Transport } from './core/ports/transport.ts'
+export type {
+  Agents,
+  Call,
+  Codec,
+  Host,
+  HttpRoute,
+  Log,
+  Route,
+  Socket,
+  SocketRoute,
+  Streamed,
+  Texts,
+  Transport,
+} from './core/ports/transport.ts'
 export type { Capabilities } from './protocol/capabilities.ts'
 export type { ContentItem, MediaItem, ToolCall, ToolResult } from './protocol/content.ts'
 export { UampError, type ErrorCode } from './protocol/errors.ts'

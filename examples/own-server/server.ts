@@ -1,16 +1,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener } from '@hono/node-server'
 import { demo } from 'uamp/agents/demo'
 import { createAgentApp } from 'uamp/server/node'
 
-const { app, handleUpgrade, close } = createAgentApp(demo())
+const { app, handleRequest, handleUpgrade, close } = createAgentApp(demo())
 app.get('/mine/:name', (c) => c.text(`a route on the app, for ${c.req.param('name')}`))
-const agents = getRequestListener(app.fetch)
 
 const server = createServer((request, response) => {
   if (request.url === '/shop') response.end('a page of the server that was here before')
-  else void agents(request, response)
+  else void handleRequest(request, response)
 })
 server.on('upgrade', handleUpgrade)
 server.listen(Number(process.env['PORT'] ?? 8787), '127.0.0.1', () => {

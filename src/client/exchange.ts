@@ -13,13 +13,18 @@ export class Exchange {
   #begin: () => void = () => undefined
   #finish: () => void = () => undefined
 
-  constructor() {
+  readonly #after: number
+
+  /** `after`: the newest event that was there before the request; a replay has other responses in it. */
+  constructor(after: number) {
+    this.#after = after
     this.begun = new Promise((resolve) => (this.#begin = resolve))
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
 
   /** To be shown every event of the session, from before the request is sent. */
   see(event: ServerEvent): void {
+    if (event.seq !== undefined && event.seq <= this.#after) return
     if (event.type === 'response.created' && this.id === undefined) {
       this.id = event.response_id
       this.#begin()

@@ -21,7 +21,7 @@ export interface LineOptions {
 /** What the server adds to `session.created` under `extensions.uamp`. */
 interface CreatedExtension {
   readonly request?: string
-  readonly resume?: { readonly recovered: boolean }
+  readonly resume?: { readonly recovered: boolean; readonly head?: number }
 }
 
 export function createdExtension(event: EventOf<'session.created'>): CreatedExtension | undefined {
@@ -33,6 +33,8 @@ export class Line {
   /** Known once the server has answered the first `session.create`. */
   id: string | undefined
   seq: number
+  /** The newest event when the connection was made: what comes up to it is a replay. */
+  head = 0
   readonly outbox = new Outbox()
   /** Resolves when the session is there, rejects when it cannot be had. */
   readonly ready: Promise<void>
@@ -75,8 +77,8 @@ export class Line {
 
   /** The extension events it wants to hear of: a stream says so itself, because it may follow a session that another opened. */
   get extensions(): string {
-    const { events } = this.#options.create.client_capabilities?.extensions?.['uamp'] as { events: readonly string[] | true }
-    return events === true ? 'all' : events.join(',')
+    const uamp = this.#options.create.client_capabilities?.extensions?.['uamp'] as { events?: readonly string[] | true } | undefined
+    return uamp?.events === true ? 'all' : (uamp?.events ?? []).join(',')
   }
 
   /** The event that opens the session, or takes it up again where it was. */
@@ -103,6 +105,7 @@ export class Line {
     }
     if (event.type === 'x.ack') return this.outbox.acknowledge(event.event_ids)
     const resume = event.type === 'session.created' ? createdExtension(event)?.resume : undefined
+    if (resume?.head !== undefined) this.head = resume.head
     if (resume?.recovered === false) this.#gap()
     if (event.type === 'session.error' || event.type === 'response.error') this.#refused(event)
     for (const listener of this.#listeners) listener(event)

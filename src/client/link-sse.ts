@@ -80,11 +80,12 @@ export class SseLink implements Link {
     try {
       const id = line.id ?? (await this.#create(line, lost.signal))
       const headers = { accept: 'text/event-stream', 'x-session-id': id, 'last-event-id': String(line.seq) }
-      const { body } = await request(this.#options, `/events/stream?extensions=${line.extensions}`, {
+      const { body, headers: answered } = await request(this.#options, `/events/stream?extensions=${line.extensions}`, {
         headers,
         signal: lost.signal,
         cache: 'no-store',
       })
+      line.head = Number(answered.get('x-session-head') ?? 0)
       line.open(id)
       proved()
       this.#up(line)

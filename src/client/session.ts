@@ -48,7 +48,7 @@ export class Session implements AsyncIterable<ServerEvent> {
       await settled(this.#exchange.over, signal)
       signal?.throwIfAborted()
     }
-    const exchange = (this.#exchange = new Exchange())
+    const exchange = (this.#exchange = new Exchange(Math.max(this.#line.seq, this.#line.head)))
     this.#abandoned = false
     const queue = this.#line.subscribe((event) => exchange.owns(event))
     const aborted = (): void => void queue.return()

@@ -1,7 +1,8 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { staticTokens } from '../auth/static-tokens.ts'
 import { AgentRegistry } from '../core/agent-registry.ts'
@@ -59,6 +60,8 @@ export interface CloseOptions {
 export interface AgentApp {
   /** Routes that are added to it win over the mounted ones. */
   readonly app: Hono
+  /** For the requests of a `node:http` server. */
+  handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Add and remove agents at any time. */
@@ -121,7 +124,7 @@ async function shutDown({ node, gateway, store }: Parts, { graceMs = 5_000 }: Cl
 }
 
 function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
-  return { app: node.app, handleUpgrade: node.handleUpgrade, agents, gateway }
+  return { app: node.app, handleRequest: getRequestListener(node.app.fetch), handleUpgrade: node.handleUpgrade, agents, gateway }
 }
 
 function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOptions): Parts {

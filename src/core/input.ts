@@ -83,7 +83,7 @@ function joinAudio(item: Extract<ContentItem, { type: 'audio' }>, { audio }: Eve
 }
 
 /** Where both are there, the items are the whole and `content` is their text. */
-export function textOfMessage(message: Message): string {
+function textOfMessage(message: Message): string {
   return message.content_items ? textOf(message.content_items) : (message.content ?? '')
 }
 

@@ -94,7 +94,7 @@ export type ContentItem = z.infer<typeof ContentItem>
 
 export type MediaItem = Extract<ContentItem, { type: 'image' | 'audio' | 'video' | 'file' }>
 
-export function isMedia(item: ContentItem): item is MediaItem {
+function isMedia(item: ContentItem): item is MediaItem {
   return item.type === 'image' || item.type === 'audio' || item.type === 'video' || item.type === 'file'
 }
 

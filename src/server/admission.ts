@@ -23,6 +23,8 @@ export class Admission {
   }
 
   /** Who it is. Rejects when that is nobody who may call; `optional`: nobody yet, if there are no credentials. */
+  admit(credentials: Credentials, agent: string | undefined): Promise<Principal>
+  admit(credentials: Credentials, agent: string | undefined, optional: boolean): Promise<Principal | undefined>
   async admit(credentials: Credentials, agent: string | undefined, optional = false): Promise<Principal | undefined> {
     const starting = this.#starting()
     if (starting) await starting

@@ -28,7 +28,7 @@ test('elsewhere a stream is a web stream', async () => {
     yield 'data: zwölf\n\n'
   })
   const response = await app.request('/stream', { headers: { origin: 'http://localhost' } })
-  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   expect(response.headers.get('access-control-allow-origin')).toBe('http://localhost')
   expect(await response.text()).toBe('data: 1\n\ndata: zwölf\n\n')
 })

@@ -39,8 +39,11 @@ export function httpDispatcher({ routes, admission, metrics, log, deliver }: Htt
     const { route } = mounted
     let response: Response
     try {
-      const principal = route.access === 'public' ? undefined : await admission.admit({ headers: request.headers }, agent)
-      const result = route.handle(request, new HttpCall({ agent, request, params, principal, access }))
+      const known = { agent, request, params, access }
+      const result =
+        route.access === 'public'
+          ? route.handle(request, new HttpCall({ ...known, principal: undefined }))
+          : route.handle(request, new HttpCall({ ...known, principal: await admission.admit({ headers: request.headers }, agent) }))
       const answer = Symbol.asyncIterator in result ? await sseStream(result, method === 'HEAD') : await result
       response = 'frames' in answer ? deliver(answer, request, env) : answer
     } catch (thrown) {
@@ -59,14 +62,14 @@ export function httpDispatcher({ routes, admission, metrics, log, deliver }: Htt
 }
 
 /** `signal` is made when it is first read: most routes are done before they could need one. */
-class HttpCall implements Call {
+class HttpCall<P extends Principal | undefined> implements Call {
   readonly agent: string | undefined
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
-  readonly principal: Principal | undefined
+  readonly principal: P
   readonly access: Access
 
-  constructor({ agent, request, params, principal, access }: Omit<Call, 'signal'>) {
+  constructor({ agent, request, params, principal, access }: Omit<Call, 'signal' | 'principal'> & { readonly principal: P }) {
     this.agent = agent
     this.request = request
     this.params = params

@@ -29,7 +29,7 @@ function normalize(origin: string): string {
 export function corsHeaders(origin: string): Record<string, string> {
   return {
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'X-Session-ID, Retry-After',
+    'access-control-expose-headers': 'X-Session-ID, X-Session-Head, Retry-After',
     vary: 'Origin',
   }
 }

@@ -1,11 +1,5 @@
-import type { Streamed } from '../core/ports/transport.ts'
-
-const SSE_HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  // nginx would otherwise hold the events back until its buffer is full.
-  'x-accel-buffering': 'no',
-} as const
+import type { Streamed, Texts } from '../core/ports/transport.ts'
+import { SSE_HEADERS } from '../wire/sse.ts'
 
 /** How long a generator may take to its first text before the headers go out without it. */
 const PREFLIGHT_MS = 2_000
@@ -54,7 +48,7 @@ export function readableResponse({ status, headers, frames }: Streamed): Respons
       async pull(controller) {
         const { done, value } = await iterator.next()
         if (done) controller.close()
-        else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
+        else controller.enqueue(value instanceof Uint8Array ? value : encoder.encode(typeof value === 'string' ? value : joined(value)))
       },
       async cancel() {
         await iterator.return?.()
@@ -63,4 +57,10 @@ export function readableResponse({ status, headers, frames }: Streamed): Respons
     { highWaterMark: 0 },
   )
   return new Response(body, { status, headers })
+}
+
+function joined(texts: Texts): string {
+  const all: string[] = []
+  texts.eachText((text) => all.push(text))
+  return all.join('')
 }

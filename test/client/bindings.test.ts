@@ -170,6 +170,15 @@ for (const transport of ['websocket', 'sse'] as const) {
       await expect(resumed).rejects.toMatchObject({ code: 'not_found' })
     })
 
+    test('who resumes and asks at once gets the answer to that, not one of the replay', async () => {
+      const session = await client.session()
+      for (let n = 1; n <= 3; n++) await session.say(`old ${n}`)
+      const other = connect(server.url, { transport })
+      const again = await other.session({ resume: { session_id: session.id, after: 0 } })
+      expect(await again.say('new')).toBe('You said: new')
+      other.close()
+    })
+
     test('a session can be resumed by another client, from any place', async () => {
       const session = await client.session()
       const asked = await session.say('/count 20')

@@ -5,7 +5,7 @@ import { sseParser } from '../../src/wire/sse-parse.ts'
 export type Heard = { readonly type: string; readonly [field: string]: any } // eslint-disable-line
 
 /** How an event was refused: an error event over a socket, an error body over HTTP. */
-export interface Refusal {
+interface Refusal {
   readonly code: string
   readonly message: string
   readonly details: Record<string, unknown> | undefined
@@ -13,7 +13,7 @@ export interface Refusal {
   readonly as: string | number
 }
 
-export interface WireOptions {
+interface WireOptions {
   readonly token?: string
   readonly path?: string
 }
@@ -35,6 +35,12 @@ export interface Wire {
 }
 
 export type Connect = (url: string, options?: WireOptions) => Promise<Wire>
+
+/** What a POST is answered with. */
+interface Body {
+  readonly session_id: string
+  readonly error: Omit<Refusal, 'as'>
+}
 
 let events = 0
 const withId = (event: object): { event_id: string; type?: string } => ({ event_id: `e${++events}`, ...event })
@@ -135,7 +141,7 @@ export const overSse: Connect = async (url, { token } = {}) => {
   const headers = { 'content-type': 'application/json', ...(token !== undefined && { authorization: `Bearer ${token}` }) }
   let session: string | undefined
 
-  const post = async (event: object, to?: string): Promise<{ response: Response; body: any }> => {
+  const post = async (event: object, to?: string): Promise<{ response: Response; body: Body }> => {
     const response = await fetch(`${url}/events`, {
       method: 'POST',
       headers: { ...headers, ...(to !== undefined && { 'x-session-id': to }) },

@@ -39,20 +39,28 @@ export interface Agents {
 
 export type Route = HttpRoute | SocketRoute
 
-export interface HttpRoute {
+/** An async generator of texts is streamed as server-sent events. */
+type Answer = Promise<Response | Streamed> | AsyncGenerator<string, void>
+
+/** `public`: health, cards, keys, manifests. `request`: the request carries credentials, and so it is known who asks. */
+export type HttpRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
-  /** `public`: health, cards, keys, manifests. `request`: the request carries credentials. */
-  readonly access: 'public' | 'request'
-  /** An async generator of texts is streamed as server-sent events. */
-  handle(request: Request, call: Call): Promise<Response | Streamed> | AsyncGenerator<string, void>
+} & (
+  | { readonly access: 'public'; handle(request: Request, call: Call): Answer }
+  | { readonly access: 'request'; handle(request: Request, call: KnownCall): Answer }
+)
+
+/** Texts that are made while they are written, so that none is kept. A batch of events is such a one. */
+export interface Texts {
+  eachText(visit: (text: string) => void): void
 }
 
 /** A streamed answer as texts ready for the wire. The Node server writes them as they come; other runtimes wrap them. */
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly frames: AsyncIterable<string | Uint8Array>
+  readonly frames: AsyncIterable<string | Uint8Array | Texts>
   /** Written when there was nothing to say for a while, so that proxies and clients know that it is alive. */
   readonly heartbeat?: string
 }
@@ -72,17 +80,22 @@ export interface Call {
   readonly agent: string | undefined
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
-  /** Undefined only on a `first-message` route whose upgrade carried no credentials. */
+  /** Undefined on a public route, and on a `first-message` one whose upgrade carried no credentials. */
   readonly principal: Principal | undefined
   /** For credentials that arrive later: first message, `session.create.token`, `session.update`. */
   readonly access: Access
   readonly signal: AbortSignal
 }
 
+/** A call of somebody who is known. */
+export interface KnownCall extends Call {
+  readonly principal: Principal
+}
+
 /** A WebSocket reduced to what protocols need. Iteration ends when the peer closes; `send` resolves when more may be sent, also if the peer vanishes. */
 export interface Socket extends AsyncIterable<string | Uint8Array> {
   /** Writes all frames in one piece. */
-  send(frames: readonly string[]): Promise<void>
+  send(frames: readonly string[] | Texts): Promise<void>
   close(code?: number, reason?: string): void
 }
 

@@ -28,7 +28,7 @@ const text = fc.oneof(
 test('frames read back as they were given', () => {
   fc.assert(
     fc.property(fc.array(text, { maxLength: 20 }), (texts) => {
-      expect(read(textFrames(texts))).toEqual(texts)
+      expect(read(textFrames({ eachText: (visit) => texts.forEach((each) => visit(each)) }))).toEqual(texts)
     }),
     { numRuns: 200 },
   )

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
+import type { Texts } from '../../core/ports/transport.ts'
 import type { Limits } from '../limits.ts'
 import type { Connection } from '../upgrade.ts'
 import { textFrames } from './frames.ts'
@@ -77,10 +78,12 @@ export class NodeSocket implements Connection, Swept {
     return { next: () => this.#next() }
   }
 
-  send(frames: readonly string[]): Promise<void> {
-    if (frames.length === 0 || this.#ws.readyState !== OPEN) return SENT
+  send(frames: readonly string[] | Texts): Promise<void> {
+    if (this.#ws.readyState !== OPEN) return SENT
+    const bytes = textFrames('eachText' in frames ? frames : { eachText: (visit) => frames.forEach((text) => visit(text)) })
+    if (bytes.length === 0) return SENT
     // Not `ws.send`: a call, a header buffer and a write for each. Nothing can come between, because frames are never fragmented.
-    this.#socket.write(textFrames(frames))
+    this.#socket.write(bytes)
     if (this.#socket.writableLength > this.#options.limits.outboundBytes) return this.#untilDrained()
     return ++this.#sends % SENDS_PER_TURN === 0 ? nextTurn() : SENT
   }

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Log, Streamed } from '../../core/ports/transport.ts'
+import type { Log, Streamed, Texts } from '../../core/ports/transport.ts'
 import type { Limits } from '../limits.ts'
 import { Progress } from './sweeper.ts'
+import { TextBuffer } from './text-buffer.ts'
 import type { Sweeper, Swept } from './sweeper.ts'
 
 /** Writes after which the event loop gets its turn, so that a generator that never waits cannot starve the process. */
@@ -21,7 +22,7 @@ export interface StreamWriterOptions {
  */
 export class StreamWriter implements Swept {
   readonly #response: ServerResponse
-  readonly #iterator: AsyncIterator<string | Uint8Array>
+  readonly #iterator: AsyncIterator<string | Uint8Array | Texts>
   readonly #options: StreamWriterOptions
   readonly #progress = new Progress()
   readonly #heartbeat: string | undefined
@@ -106,14 +107,14 @@ export class StreamWriter implements Swept {
    * pieces, which costs a fifth more where events come one by one. It is left what is not a text, and what has no connection of
    * its own yet because it waits behind an earlier answer.
    */
-  #write(frame: string | Uint8Array): Writable {
+  #write(frame: string | Uint8Array | Texts): Writable {
     const { socket, chunkedEncoding } = this.#response
-    if (typeof frame !== 'string' || frame === '' || !chunkedEncoding || socket === null) {
-      this.#response.write(frame)
-      return this.#response
-    }
-    socket.write(chunk(frame))
-    return socket
+    const framed = !(frame instanceof Uint8Array) && chunkedEncoding && socket !== null
+    const bytes = frame instanceof Uint8Array ? frame : framed ? chunk(frame) : allOf(frame)
+    if (bytes.length === 0) return this.#response
+    const target = framed ? socket : this.#response
+    target.write(bytes)
+    return target
   }
 
   #drained(target: Writable): Promise<void> {
@@ -128,16 +129,30 @@ export class StreamWriter implements Swept {
   }
 }
 
-/** Bytes and not a string: what waits for the socket then lies outside the heap, where the collector need not copy it. */
-function chunk(frame: string): Buffer {
-  const size = Buffer.byteLength(frame)
-  const head = size.toString(16) + '\r\n'
-  const bytes = Buffer.allocUnsafe(head.length + size + 2)
+/** Room for a chunk's size and the end of its line. The size is known only when the texts are written. */
+const HEAD = 10
+
+function chunk(frame: string | Texts): Buffer {
+  const buffer = new TextBuffer()
+  buffer.reserve(HEAD)
+  const size = addAll(buffer, frame)
+  if (size === 0) return buffer.bytes.subarray(0, 0)
+  buffer.add('\r\n')
+  const head = `${size.toString(16)}\r\n`
+  const bytes = buffer.bytes.subarray(HEAD - head.length)
   bytes.write(head, 0, 'latin1')
-  // Where every character is a byte, nothing has to be encoded.
-  if (size === frame.length) bytes.write(frame, head.length, 'latin1')
-  else bytes.write(frame, head.length)
-  bytes[bytes.length - 2] = 0x0d
-  bytes[bytes.length - 1] = 0x0a
   return bytes
+}
+
+function allOf(frame: string | Texts): Buffer {
+  const buffer = new TextBuffer()
+  addAll(buffer, frame)
+  return buffer.bytes
+}
+
+function addAll(buffer: TextBuffer, frame: string | Texts): number {
+  const before = buffer.length
+  if (typeof frame === 'string') buffer.add(frame)
+  else frame.eachText((text) => buffer.add(text))
+  return buffer.length - before
 }

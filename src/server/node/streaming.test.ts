@@ -5,7 +5,12 @@ import { testServer } from '../../../test/support/test-server.ts'
 import type { HttpRoute } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 
-const get = (path: string, handle: HttpRoute['handle']): HttpRoute => ({ method: 'GET', path, access: 'request', handle })
+const get = (path: string, handle: Extract<HttpRoute, { access: 'request' }>['handle']): HttpRoute => ({
+  method: 'GET',
+  path,
+  access: 'request',
+  handle,
+})
 
 /** A promise and the function that fulfils it. */
 function signal<T = void>() {
@@ -34,7 +39,7 @@ test('a generator is streamed as server-sent events, each text as it comes', asy
     ],
   })
   const response = await fetch(`${url}/stream?name=one`)
-  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   expect(response.headers.get('cache-control')).toContain('no-cache')
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   expect((await reader?.read())?.value).toBe('data: one\n\n')
@@ -127,7 +132,7 @@ test('HEAD does not begin the stream', async () => {
     routes: [get('/generator', frames), get('/frames', async () => ({ status: 200, headers: { 'x-a': 'b' }, frames: frames() }))],
   })
   const head = await fetch(`${url}/generator`, { method: 'HEAD' })
-  expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+  expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
   expect((await fetch(`${url}/frames`, { method: 'HEAD' })).headers.get('x-a')).toBe('b')
   expect(began).toBe(false)
 })

@@ -101,7 +101,7 @@ export class Connection {
     const leave = new AbortController()
     const reader = session.read({ after, extensions, signal: leave.signal })
     if (resumed) {
-      const resume = { recovered: reader.recovered, after }
+      const resume = { recovered: reader.recovered, after, head: session.head }
       reader.tell(resumedEvent(session, this.#host.newId(), { request: event.event_id, resume }))
     }
     const attached = { session, reader, leave, ack }
@@ -127,9 +127,7 @@ export class Connection {
   async #write(batches: AsyncIterator<Batch>): Promise<boolean> {
     const { value, done } = await batches.next()
     if (done) return false
-    const frames: string[] = []
-    value.eachText((text) => frames.push(text))
-    if (frames.length > 0) await this.#socket.send(frames)
+    await this.#socket.send(value)
     return true
   }
 

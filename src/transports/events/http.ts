@@ -1,7 +1,7 @@
 import { mapAsync } from '../../core/map-async.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../core/ports/session.ts'
-import type { Call, Host, Streamed } from '../../core/ports/transport.ts'
+import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
@@ -10,14 +10,16 @@ import { announced, position } from './client-options.ts'
 import { checkToken, identify, openSession, resumedEvent } from './open.ts'
 
 const SESSION_HEADER = 'x-session-id'
+/** The newest event when the stream begins: what comes up to it is a replay. */
+const HEAD_HEADER = 'x-session-head'
 const TERMINAL: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 /** Events in one POST. */
 const BATCH = 64
 
 /** `POST /events`: one event or an array of them. With `Accept: text/event-stream` the answer is the stream of the response. */
-export async function postEvents(host: Host, request: Request, call: Call): Promise<Response | Streamed> {
+export async function postEvents(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
   const parsed = parseBatch(await request.text(), host.newId)
-  const principal = call.principal as Principal
+  const principal = call.principal
   const sent = parsed.flatMap((item) => (item.kind === 'event' ? [item.event] : []))
   const ignored = parsed.flatMap((item) => (item.kind === 'unknown' ? [item.type] : []))
   for (const type of ignored) host.log('info', 'Ignored an event of unknown type', { type })
@@ -68,36 +70,39 @@ function wantsStream(request: Request, events: readonly ClientEvent[]): boolean 
 }
 
 /** `GET /events/stream`: the session's log from `Last-Event-ID`, or from its beginning, for as long as the client listens. */
-export async function streamEvents(host: Host, request: Request, call: Call): Promise<Streamed> {
+export async function streamEvents(host: Host, request: Request, call: KnownCall): Promise<Streamed> {
   const query = new URL(request.url).searchParams
   const id = request.headers.get(SESSION_HEADER) ?? query.get('session_id')
   if (id === null) throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header or ?session_id=')
-  const session = await findSession(host, id, call.principal as Principal)
+  const session = await findSession(host, id, call.principal)
   const from = request.headers.get('last-event-id') ?? query.get('after')
   const after = from === 'head' ? session.head : position(from)
   const asked = query.get('extensions')
   const extensions = asked === null ? announced(session.client).extensions : asked === 'all' ? asked : asked.split(',')
   const reader = session.read({ after, extensions, signal: call.signal })
-  if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after } }))
+  if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after, head: session.head } }))
   return streamed(session, mapAsync(reader, toSse))
 }
 
 /** The log up to the end of one response. */
-async function* oneResponse(reader: Reader): AsyncGenerator<string, void> {
+async function* oneResponse(reader: Reader): AsyncGenerator<Texts, void> {
   for await (const batch of reader) {
     yield toSse(batch)
     if (batch.has(TERMINAL)) return
   }
 }
 
-function streamed(session: Session, frames: AsyncIterable<string>): Streamed {
-  return { status: 200, headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id }, frames, heartbeat: SSE_HEARTBEAT }
+function streamed(session: Session, frames: AsyncIterable<Texts>): Streamed {
+  return {
+    status: 200,
+    headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.head) },
+    frames,
+    heartbeat: SSE_HEARTBEAT,
+  }
 }
 
-function toSse(batch: Batch): string {
-  const lines: string[] = []
-  batch.eachText((text, seq) => lines.push(sseLine(text, seq)))
-  return lines.join('')
+function toSse(batch: Batch): Texts {
+  return { eachText: (visit) => batch.eachText((text, seq) => visit(sseLine(text, seq))) }
 }
 
 async function findSession(host: Host, id: string, principal: Principal): Promise<Session> {

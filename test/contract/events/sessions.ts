@@ -8,7 +8,7 @@ import { isEnd, mirrored, say, textOf } from '../../support/talk.ts'
 import { verifies } from '../../support/verifies.ts'
 import type { Connect, Heard } from '../../support/wire.ts'
 
-const refused = async (opening: Promise<unknown>): Promise<{ code: string; details?: any }> =>
+const refused = async (opening: Promise<unknown>): Promise<{ code: string; details?: Record<string, unknown> }> =>
   opening.then(
     () => Promise.reject(new Error('it was accepted')),
     ({ refusal }: { refusal: Heard }) => refusal['error'],

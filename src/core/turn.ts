@@ -18,6 +18,8 @@ import type { Turnstile } from './turnstile.ts'
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
 const SLICE_EVENTS = 256
 const SLICE_MS = 4
+/** So many slices it gets one after the other before it queues again. */
+const SLICES = 4
 /** How long a cancelled agent may take to clean up before the response is closed without it. */
 const STOP_MS = 50
 
@@ -165,6 +167,7 @@ export class ActiveTurn implements Turn {
   async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
     const { log } = this.#host
     await this.#host.turnstile.enter()
+    let slices = 0
     let left = SLICE_EVENTS
     let until = performance.now() + SLICE_MS
     for (;;) {
@@ -182,7 +185,7 @@ export class ActiveTurn implements Turn {
       left--
       if ((left & 15) !== 0 && step.value.type === 'response.delta' && step.value.delta.type === 'text') continue
       if (log.full) await log.room(this.signal)
-      else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass()
+      else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
       else continue
       left = SLICE_EVENTS
       until = performance.now() + SLICE_MS

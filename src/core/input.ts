@@ -51,7 +51,7 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   /** The last item is an audio stream that `is_final` has not ended yet. */
   let streaming = false
   const flush = (): void => {
-    if (items.length > 0) messages.push({ role, content: textOf(items), content_items: items })
+    if (items.length > 0) messages.push({ role, content: textOf(items), content_items: [...items] })
     items = []
   }
   for (const event of events) {

@@ -131,7 +131,7 @@ export function outputMessages(output: readonly ContentItem[]): Message[] {
   const flush = (): void => {
     if (said.length === 0) return
     const calls = said.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
-    messages.push({ role: 'assistant', content: textOf(said), content_items: said, ...(calls.length > 0 && { tool_calls: calls }) })
+    messages.push({ role: 'assistant', content: textOf(said), content_items: [...said], ...(calls.length > 0 && { tool_calls: calls }) })
     said = []
   }
   for (const item of output) {

@@ -3,6 +3,8 @@ import type { ClientEvent } from '../protocol/events.ts'
 /** Client events remembered, so that one that is sent again is without effect. */
 const REMEMBERED = 256
 
+const DONE = Promise.resolve()
+
 /** The idempotency of a session: an event that was taken before is taken again without effect. */
 export class Seen {
   readonly #events = new Map<string, Promise<void>>()
@@ -15,14 +17,17 @@ export class Seen {
     if (before) return before
     const accepted = accept()
     this.#events.set(key, accepted)
-    accepted.catch(() => this.#events.delete(key))
+    accepted.then(
+      () => this.#events.has(key) && this.#events.set(key, DONE),
+      () => this.#events.delete(key),
+    )
     this.#trim()
     return accepted
   }
 
   /** An event of before a restart, of which only the id is known. */
   addAny(eventId: string): void {
-    this.#events.set(eventId, Promise.resolve())
+    this.#events.set(eventId, DONE)
     this.#trim()
   }
 

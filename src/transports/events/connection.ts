@@ -15,7 +15,6 @@ const UNDER_WAY = 64
 interface Attached {
   readonly session: Session
   readonly reader: Reader
-  readonly leave: AbortController
   ack: boolean
 }
 
@@ -25,7 +24,8 @@ export class Connection {
   readonly #socket: Socket
   readonly #call: Call
   readonly #sessions = new Map<string, Attached>()
-  readonly #underWay = new Set<Promise<void>>()
+  #underWay = 0
+  #arrived: (() => void) | undefined
   #principal: Principal | undefined
 
   constructor(host: Host, socket: Socket, call: Call) {
@@ -39,7 +39,7 @@ export class Connection {
     try {
       for await (const frame of this.#socket) await this.#receive(frame)
     } finally {
-      for (const { leave } of this.#sessions.values()) leave.abort()
+      for (const { reader } of this.#sessions.values()) reader.close()
     }
   }
 
@@ -73,13 +73,18 @@ export class Connection {
       attached.reader.understand(extensions)
     }
     // Not awaited: it takes effect now, in order; being durable is what the acknowledgement says.
-    const taken = attached.session.send(event).then(
-      () => this.#acknowledge(attached, event),
-      (thrown: unknown) => this.#refuse(event, thrown),
-    )
-    this.#underWay.add(taken)
-    void taken.finally(() => this.#underWay.delete(taken))
-    while (this.#underWay.size >= UNDER_WAY) await Promise.race(this.#underWay)
+    this.#underWay++
+    void attached.session
+      .send(event)
+      .then(
+        () => this.#acknowledge(attached, event),
+        (thrown: unknown) => this.#refuse(event, thrown),
+      )
+      .finally(() => {
+        this.#underWay--
+        this.#arrived?.()
+      })
+    while (this.#underWay >= UNDER_WAY) await new Promise<void>((resolve) => (this.#arrived = resolve))
   }
 
   async #create(event: EventOf<'session.create'>): Promise<void> {
@@ -97,21 +102,20 @@ export class Connection {
       agent: this.#call.agent,
     })
     const { ack, extensions } = announced(event.client_capabilities)
-    this.#sessions.get(session.id)?.leave.abort()
-    const leave = new AbortController()
-    const reader = session.read({ after, extensions, signal: leave.signal })
+    this.#sessions.get(session.id)?.reader.close()
+    const reader = session.read({ after, extensions })
     if (resumed) {
       const resume = { recovered: reader.recovered, after, head: session.head }
       reader.tell(resumedEvent(session, this.#host.newId(), { request: event.event_id, resume }))
     }
-    const attached = { session, reader, leave, ack }
+    const attached = { session, reader, ack }
     this.#sessions.set(session.id, attached)
     void this.#follow(attached)
     this.#acknowledge(attached, event)
   }
 
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
-  async #follow({ session, reader, leave }: Attached): Promise<void> {
+  async #follow({ session, reader }: Attached): Promise<void> {
     try {
       const batches = reader[Symbol.asyncIterator]()
       while (await this.#write(batches));
@@ -119,7 +123,7 @@ export class Connection {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
       this.#socket.close(1011, 'internal error')
     } finally {
-      if (this.#sessions.get(session.id)?.leave === leave) this.#sessions.delete(session.id)
+      if (this.#sessions.get(session.id)?.reader === reader) this.#sessions.delete(session.id)
     }
   }
 

@@ -94,7 +94,8 @@ test('tells of a connection that is lost and found, and nothing of the answer is
   const { port } = new URL(before.url)
   const cli = new Cli(['chat', before.url])
   cli.write('one\n')
-  await cli.prints(/You said: one/)
+  // With the end of the line comes the end of the response: only then is it surely stored.
+  await cli.prints(/You said: one\n/)
   before.cli.signal('SIGKILL')
   await before.cli.exit()
   await cli.prints(/\(the connection is lost; trying again\)/)

@@ -3,7 +3,10 @@ import { Aside } from './entry.ts'
 import { decodeGroup } from './log-format.ts'
 import type { LogStore } from './log-store.ts'
 import type { Batch, Reader, ReadOptions } from './ports/session.ts'
+import type { Group } from './ports/store.ts'
 import { Picked, type Slice } from './slice.ts'
+
+const DONE = { done: true, value: undefined } as const
 
 /** Events for this reader alone that it has not taken yet. Beyond it the oldest go: they are pongs and acknowledgements. */
 const ASIDES = 1024
@@ -32,7 +35,12 @@ export class LogReader implements Reader {
   #extensions: readonly string[] | 'all'
   readonly #signal: AbortSignal | undefined
   #asides: Aside[] = []
-  #wake: (() => void) | undefined
+  /** Who waits for the next batch. */
+  #waiting: ((step: IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>>) => void) | undefined
+  /** Where the cursor goes once the batch that was handed out is dealt with. */
+  #taken: { readonly seq: number; readonly bytes: number } | undefined
+  /** What is read from the store while the cursor is behind what memory holds. */
+  #stored: { readonly groups: AsyncGenerator<Group, void>; readonly base: number; found: boolean } | undefined
   closed: boolean
   readonly #aborted = (): void => this.close()
   /** Everything up to here was taken, and whatever was made of it written. */
@@ -71,52 +79,85 @@ export class LogReader implements Reader {
   }
 
   wake(): void {
-    this.#wake?.()
-    this.#wake = undefined
+    const resolve = this.#waiting
+    if (!resolve) return
+    // Taken away first: the step may close this reader, and that wakes it again.
+    this.#waiting = undefined
+    const step = this.#step()
+    if (step === undefined) this.#waiting = resolve
+    else resolve(step)
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Batch, void> {
-    try {
-      while (!this.closed) {
-        if (this.#asides.length > 0) {
-          const asides = this.#asides
-          this.#asides = []
-          yield new Picked(asides)
-        } else if (this.cursor < this.#log.visible) {
-          yield* this.#behind()
-        } else if (this.#log.ended) {
-          return
-        } else {
-          await new Promise<void>((resolve) => (this.#wake = resolve))
-        }
-      }
-    } finally {
-      this.close()
+  /** Not a generator: a thousand idle readers are then a thousand promises, and a batch takes fewer steps to its socket. */
+  [Symbol.asyncIterator](): AsyncIterator<Batch, undefined> {
+    return {
+      next: () => {
+        this.#settle()
+        const step = this.#step()
+        return step === undefined ? new Promise((resolve) => (this.#waiting = resolve)) : Promise.resolve(step)
+      },
+      return: () => {
+        this.close()
+        return Promise.resolve(DONE)
+      },
     }
   }
 
-  async *#behind(): AsyncGenerator<Batch, void> {
+  /** What was taken is written now, or whatever became of it. */
+  #settle(): void {
+    if (!this.#taken) return
+    const { seq, bytes } = this.#taken
+    this.#taken = undefined
+    this.#reached(seq, bytes)
+  }
+
+  /** What there is to take; undefined while there is nothing. */
+  #step(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
+    if (this.closed) return DONE
+    if (this.#asides.length > 0) {
+      const asides = this.#asides
+      this.#asides = []
+      return { done: false, value: new Picked(asides) }
+    }
+    if (this.cursor < this.#log.visible) return this.#behind()
+    if (!this.#log.ended) return undefined
+    this.close()
+    return DONE
+  }
+
+  #behind(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
     const held = this.#log.after(this.cursor)
-    if (held === undefined && this.#store) return yield* this.#fromStore()
+    if (held === undefined && this.#store) return this.#fromStore(this.#store)
+    this.#leaveStore()
     // Without a store, what left the ring is gone. It can only be so for a reader that was slower than the fastest one.
     const slice = held ?? this.#log.after(this.#log.base)
-    if (!slice) return
-    const bytes = this.#log.written
-    yield this.#wanted(slice)
-    this.#reached(slice.last, bytes)
+    return slice && this.#take(slice, { seq: slice.last, bytes: this.#log.written })
   }
 
-  async *#fromStore(): AsyncGenerator<Batch, void> {
-    const store = this.#store as LogStore
-    let found = false
-    for await (const group of store.read(this.cursor)) {
-      found = true
-      yield this.#wanted(decodeGroup(store.sessionId, group, this.cursor))
-      this.#reached(group.last, this.readBytes)
-      if (this.closed || this.cursor >= this.#log.base) return
+  async #fromStore(store: LogStore): Promise<IteratorResult<Batch, undefined>> {
+    this.#stored ??= { groups: store.read(this.cursor), base: this.#log.base, found: false }
+    const { groups, base, found } = this.#stored
+    const step = await groups.next()
+    if (this.closed) return DONE
+    if (!step.done) {
+      if (this.#stored) this.#stored.found = true
+      const slice = decodeGroup(store.sessionId, step.value, this.cursor)
+      return this.#take(slice, { seq: step.value.last, bytes: this.readBytes })
     }
-    // Numbers jump after a restart: nothing is stored between here and what memory holds.
-    if (!found) this.#reached(Math.max(this.cursor, this.#log.base), this.readBytes)
+    this.#leaveStore()
+    // Numbers jump after a restart: nothing is stored between here and what memory held then. More may have come since.
+    if (!found) this.#reached(Math.max(this.cursor, base), this.readBytes)
+    return (await this.#step()) ?? new Promise((resolve) => (this.#waiting = resolve))
+  }
+
+  #leaveStore(): void {
+    void this.#stored?.groups.return()
+    this.#stored = undefined
+  }
+
+  #take(slice: Slice, taken: { readonly seq: number; readonly bytes: number }): IteratorResult<Batch, undefined> {
+    this.#taken = taken
+    return { done: false, value: this.#wanted(slice) }
   }
 
   #wanted(slice: Slice): Batch {
@@ -137,6 +178,7 @@ export class LogReader implements Reader {
     if (this.closed) return
     this.closed = true
     this.#signal?.removeEventListener('abort', this.#aborted)
+    this.#leaveStore()
     this.#log.leave(this)
     this.wake()
   }

@@ -1,26 +1,15 @@
-import type { Capabilities } from '../protocol/capabilities.ts'
 import type { Message } from '../protocol/message.ts'
-import type { SessionConfig } from '../protocol/session-config.ts'
 import type { InputEvent } from './input.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
-import type { Session, SessionInit } from './ports/session.ts'
+import type { Session } from './ports/session.ts'
 import type { Log, Meter } from './ports/transport.ts'
-import type { TurnRecord } from './records.ts'
+import type { SessionRecord, TurnRecord } from './records.ts'
 import type { Turnstile } from './turnstile.ts'
 
 /** What a session is made of, new or found again in the store. */
-export interface SessionState {
-  readonly id: string
-  readonly transport: string
-  readonly agent: string
-  readonly owner: Principal
-  readonly config: SessionConfig
-  readonly duplex: boolean
-  readonly onDetach: SessionInit['onDetach']
-  readonly createdAt: number
-  readonly client: Capabilities | undefined
+export interface SessionState extends SessionRecord {
   readonly head: string | null
   readonly messages: readonly Message[]
   readonly pending: readonly InputEvent[]

@@ -16,8 +16,8 @@ export function throughput({ quick }) {
           { name: `${transport} paced 20`, transport, clients: 20, responses: 1, ms: 1, rounds: 1, warm: 1 },
         ]
       : [
-          { name: `${transport} burst 10`, transport, clients: 10, responses: 40, ms: 0, rounds: 5, naiveRounds: 2, warm: 20 },
-          { name: `${transport} burst 50`, transport, clients: 50, responses: 8, ms: 0, rounds: 5, naiveRounds: 2, warm: 4 },
+          { name: `${transport} burst 10`, transport, clients: 10, responses: 40, ms: 0, rounds: 5, naiveRounds: 2, warm: 40 },
+          { name: `${transport} burst 50`, transport, clients: 50, responses: 8, ms: 0, rounds: 7, naiveRounds: 2, warm: 12 },
           { name: `${transport} burst 2000`, transport, clients: 2000, responses: 1, ms: 0, rounds: 3, naiveRounds: 1, warm: 1 },
           { name: `${transport} paced 20`, transport, clients: 20, responses: 2, ms: 1, rounds: 3, warm: 1 },
           { name: `${transport} paced 200`, transport, clients: 200, responses: 1, ms: 1, rounds: 3, warm: 1 },

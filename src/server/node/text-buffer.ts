@@ -1,5 +1,10 @@
 /** What a single event fits into; Node keeps a pool for pieces of this size. */
 const SIZE = 2048
+/** `write` without its look at the arguments, which takes longer than a short text; older and newer versions of Node have it. */
+const { utf8Write: write = Buffer.prototype.write } = Buffer.prototype as unknown as {
+  readonly utf8Write?: (this: Buffer, text: string, offset: number) => number
+}
+
 /** Bytes that a UTF-16 code unit may take in UTF-8. */
 const WIDEST = 3
 
@@ -26,7 +31,7 @@ export class TextBuffer {
   /** Returns how many bytes the text takes. */
   add(text: string): number {
     this.#ensure(text.length * WIDEST)
-    const size = this.#bytes.write(text, this.#length)
+    const size = write.call(this.#bytes, text, this.#length)
     this.#length += size
     return size
   }

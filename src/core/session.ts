@@ -306,7 +306,7 @@ export class AgentSession implements Session, TurnHost {
     this.#messages = messages
     this.#head = record.id
     this.#watch()
-    void turn.run(agent)
+    turn.run(agent).catch((error: unknown) => this.#host.log('error', 'A turn was not brought to its end', { session: this.id, error }))
   }
 
   /** The questions of a parked turn have their answers: the same generator goes on, or the turn is run again with them. */

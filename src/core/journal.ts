@@ -59,7 +59,10 @@ export class Journal {
     this.#unwritten = []
     const first = this.#inputs - inputs.length + 1
     const text = inputs.map(({ event }) => JSON.stringify(event)).join('\n')
-    settle(inputs, this.#records.store.append(this.#stream, { first, last: this.#inputs, text }, { sync: true }))
+    this.#records.store.append(this.#stream, { first, last: this.#inputs, text }, { sync: true }).then(
+      () => inputs.forEach(({ resolve }) => resolve()),
+      (error: unknown) => inputs.forEach(({ reject }) => reject(error)),
+    )
   }
 
   /** A new session, with the first events of its log. */
@@ -77,12 +80,14 @@ export class Journal {
     this.#turn = record.id
     const inputs = this.#unwritten
     this.#unwritten = []
-    const opened = this.#records.store.batch([this.#records.setTurn(record), this.#head(session)], { sync: true })
-    settle(inputs, opened)
     try {
-      await opened
+      await this.#records.store.batch([this.#records.setTurn(record), this.#head(session)], { sync: true })
+      for (const { resolve } of inputs) resolve()
     } catch (error) {
       this.#turn = before
+      // The turn is refused, but what was said before it may still be kept.
+      this.#unwritten.unshift(...inputs)
+      this.#writeInputs()
       throw error
     }
   }
@@ -128,11 +133,4 @@ interface Unwritten {
   readonly event: ClientEvent
   readonly resolve: () => void
   readonly reject: (reason: unknown) => void
-}
-
-function settle(inputs: readonly Unwritten[], written: Promise<void>): void {
-  written.then(
-    () => inputs.forEach(({ resolve }) => resolve()),
-    (error: unknown) => inputs.forEach(({ reject }) => reject(error)),
-  )
 }

@@ -73,25 +73,20 @@ export class Log implements ReadableLog, CommittedLog {
 
   append(stamp: Stamp, draft: Draft): void {
     this.#push(stamp, draft)
-    if (this.#sealing > 0) return
-    this.#visible = this.head
-    this.#news()
+    if (this.#sealing === 0) this.#show()
   }
 
   /** The end of a response: readers see it once it is committed, so that a crash cannot take back what a client was told. */
   async seal(stamp: Stamp, draft: Draft, commit: (log: LogStore) => Promise<void>): Promise<void> {
     this.#push(stamp, draft)
-    if (this.#store) {
-      this.#sealing++
-      try {
-        await commit(this.#store)
-      } finally {
-        this.#sealing--
-      }
+    this.#sealing++
+    try {
+      if (this.#store) await commit(this.#store)
+    } finally {
+      // Also when the store fails: nobody shall wait for an end that never comes.
+      this.#sealing--
+      if (this.#sealing === 0) this.#show()
     }
-    if (this.#sealing > 0) return
-    this.#visible = this.head
-    this.#news()
   }
 
   read(options: ReadOptions = {}): LogReader {
@@ -216,6 +211,11 @@ export class Log implements ReadableLog, CommittedLog {
     this.#stamps = drop === this.#stamps.length ? [] : this.#stamps.slice(drop)
     this.#base += drop
     this.#bytes = bytes
+  }
+
+  #show(): void {
+    this.#visible = this.head
+    this.#news()
   }
 
   #news(): void {

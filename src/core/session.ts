@@ -1,9 +1,8 @@
 import type { Capabilities } from '../protocol/capabilities.ts'
 import { UampError } from '../protocol/errors.ts'
-import type { ClientEvent, Draft, EventOf } from '../protocol/events.ts'
+import type { ClientEvent, EventOf } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
-import { UAMP_VERSION } from '../protocol/version.ts'
 import { Stamp } from './entry.ts'
 import { gatherInput, isInput, sizeOf, type InputEvent } from './input.ts'
 import type { Journal } from './journal.ts'
@@ -17,6 +16,7 @@ import type { Reader, ReadOptions, Session, SessionInit } from './ports/session.
 import { answered } from './questions.ts'
 import type { TurnRecord } from './records.ts'
 import { Seen } from './seen.ts'
+import { sessionCreated } from './session-created.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
 import { terminalEvent, type End } from './turn-end.ts'
@@ -35,8 +35,6 @@ export class AgentSession implements Session, TurnHost {
   readonly seen = new Seen()
   config: SessionConfig
   client: Capabilities | undefined
-  /** Payment tokens that were sent ahead. */
-  paymentToken: string | undefined
   /** When the last response ended or the last reader left. */
   idleSince: number
   readonly #host: SessionHost
@@ -108,18 +106,13 @@ export class AgentSession implements Session, TurnHost {
 
   /** The first two events of every session. */
   announce(extra: { readonly chat?: string; readonly extensions?: Record<string, unknown> } = {}): void {
-    this.log.append(this.#stamp, this.created(extra))
+    this.log.append(this.#stamp, sessionCreated(this, extra))
     this.announceCapabilities()
   }
 
   announceCapabilities(): void {
     const capabilities = this.#host.findAgent(this.agent)?.capabilities
     if (capabilities) this.log.append(this.#stamp, { type: 'capabilities', capabilities })
-  }
-
-  created(extra: object = {}): Draft<EventOf<'session.created'>> {
-    const session = { id: this.id, created_at: Math.floor(this.createdAt / 1000), config: this.config, status: 'active' as const }
-    return { type: 'session.created', uamp_version: UAMP_VERSION, session, agent: this.agent, ...extra }
   }
 
   read(options?: ReadOptions): Reader {
@@ -184,7 +177,6 @@ export class AgentSession implements Session, TurnHost {
         return this.#answer(event)
       case 'session.update':
         if (event.session) this.config = withOverrides(this.config, event.session)
-        this.paymentToken = event.payment_token ?? this.paymentToken
         this.log.append(this.#stamp, { type: 'session.updated' })
         return this.#journal?.describe(this) ?? Promise.resolve()
       case 'session.end':
@@ -221,8 +213,13 @@ export class AgentSession implements Session, TurnHost {
     }
     this.#pending.push(event)
     this.#pendingBytes += bytes
-    if (event.type === 'input.text' && event.payment_token !== undefined) this.paymentToken = event.payment_token
-    return this.#journal?.input(event) ?? Promise.resolve()
+    return this.#journal?.input(event).catch((error: unknown) => this.#forget(event, error)) ?? Promise.resolve()
+  }
+
+  /** What could not be kept was not said: the client is told so, and may say it again. */
+  #forget(event: InputEvent, error: unknown): never {
+    this.#pending = this.#pending.filter((each) => each !== event)
+    throw error
   }
 
   #answer(event: EventOf<'tool.result' | 'x.approval.response' | 'payment.submit'>): Promise<void> {
@@ -236,10 +233,7 @@ export class AgentSession implements Session, TurnHost {
       this.#parked = { record }
       return this.#journal?.save(record) ?? Promise.resolve()
     }
-    if (event.type === 'payment.submit') {
-      this.paymentToken = event.payment.token
-      return Promise.resolve()
-    }
+    if (event.type === 'payment.submit') throw new UampError('not_found', 'Nothing waits for a payment')
     const id = event.type === 'tool.result' ? event.call_id : event.approval_id
     throw new UampError('not_found', `Nothing waits for an answer to "${id}"`, { details: { id } })
   }
@@ -283,7 +277,7 @@ export class AgentSession implements Session, TurnHost {
   }
 
   async #start(agent: AgentPort, record: TurnRecord): Promise<void> {
-    const used = this.#pending
+    const before = { pending: this.#pending, messages: this.#messages, head: this.#head }
     const messages = record.stateless ? record.input : [...this.#messages, ...record.input]
     const turn = new ActiveTurn(this, {
       id: record.id,
@@ -296,15 +290,17 @@ export class AgentSession implements Session, TurnHost {
     this.#record = record
     this.#pending = []
     this.#pendingBytes = 0
+    this.#messages = messages
+    this.#head = record.id
     try {
       await this.#journal?.open(this, record)
     } catch (error) {
       this.#turn = this.#record = undefined
-      this.#pending = [...used, ...this.#pending]
+      this.#pending = [...before.pending, ...this.#pending]
+      this.#messages = before.messages
+      this.#head = before.head
       throw error
     }
-    this.#messages = messages
-    this.#head = record.id
     this.#watch()
     turn.run(agent).catch((error: unknown) => this.#host.log('error', 'A turn was not brought to its end', { session: this.id, error }))
   }

@@ -63,7 +63,8 @@ export class ActiveTurn implements Turn {
   readonly #host: TurnHost
   readonly #controller = new AbortController()
   readonly #begun = performance.now()
-  readonly #timer: ReturnType<typeof setTimeout>
+  readonly #timeoutMs: number
+  #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
   #iterator: AsyncIterator<Draft> | undefined
   #finish: () => void = () => undefined
@@ -86,10 +87,7 @@ export class ActiveTurn implements Turn {
     this.#host = host
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.sessionId, start.id)
-    this.#timer = setTimeout(
-      () => this.cancel(new UampError('timeout', `The response took longer than ${start.timeoutMs} ms`)),
-      start.timeoutMs,
-    )
+    this.#timeoutMs = start.timeoutMs
     this.questions = new QuestionBook(
       {
         id: start.id,
@@ -126,6 +124,8 @@ export class ActiveTurn implements Turn {
 
   async run(agent: AgentPort): Promise<void> {
     if (this.#cancelled) return
+    const late = new UampError('timeout', `The response took longer than ${this.#timeoutMs} ms`)
+    this.#timer = setTimeout(() => this.cancel(late), this.#timeoutMs)
     this.#announce()
     let end: End
     try {

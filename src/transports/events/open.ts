@@ -1,9 +1,10 @@
 import type { Access, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
+import { sessionCreated } from '../../core/session-created.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { negotiateVersion, UAMP_VERSION } from '../../protocol/version.ts'
+import { negotiateVersion } from '../../protocol/version.ts'
 import { wanted } from './client-options.ts'
 
 /** Who sends this event: the token it carries, else whoever opened the connection. A token must not change who that is. */
@@ -55,16 +56,7 @@ export async function openSession(
 
 /** Tells a reader that comes back where it stands; not an event of the log. */
 export function resumedEvent(session: Session, eventId: string, uamp: Readonly<Record<string, unknown>>): ServerEvent {
-  const { id, config, createdAt, agent } = session
-  return {
-    type: 'session.created',
-    event_id: eventId,
-    session_id: id,
-    uamp_version: UAMP_VERSION,
-    session: { id, created_at: Math.floor(createdAt / 1000), config, status: 'active' },
-    agent,
-    extensions: { uamp },
-  }
+  return { ...sessionCreated(session, { extensions: { uamp } }), event_id: eventId, session_id: session.id }
 }
 
 /** A new token may come with an update, but not a new owner. */

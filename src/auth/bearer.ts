@@ -6,6 +6,9 @@ import type { Credentials } from '../core/ports/access.ts'
  */
 const TOKEN_PROTOCOL = 'uamp.token.'
 
+/** The same of OpenAI Realtime, where the key stands as it is: `new WebSocket(url, ['realtime', 'openai-insecure-api-key.' + key])`. */
+const KEY_PROTOCOL = 'openai-insecure-api-key.'
+
 /**
  * The token that the credentials carry; undefined when they carry none. Credentials that are there but that nobody can read
  * (another scheme, broken base64) give an empty token: they must be refused, and not be taken for "no credentials".
@@ -15,7 +18,8 @@ export function bearerToken({ token, headers, subprotocols }: Credentials): stri
   const authorization = headers?.get('authorization')
   if (authorization != null) return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
   const offered = subprotocols?.find((name) => name.startsWith(TOKEN_PROTOCOL))
-  return offered === undefined ? undefined : fromBase64Url(offered.slice(TOKEN_PROTOCOL.length))
+  if (offered !== undefined) return fromBase64Url(offered.slice(TOKEN_PROTOCOL.length))
+  return subprotocols?.find((name) => name.startsWith(KEY_PROTOCOL))?.slice(KEY_PROTOCOL.length)
 }
 
 function fromBase64Url(text: string): string {

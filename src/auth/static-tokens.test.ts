@@ -11,6 +11,7 @@ test.each([
   ['the header', bearer('wonderland')],
   ['the header, whatever the case of its scheme', { headers: new Headers({ authorization: 'bearer wonderland' }) }],
   ['a subprotocol', { subprotocols: ['uamp', `uamp.token.${base64url('wonderland')}`] }],
+  ['a subprotocol of OpenAI Realtime', { subprotocols: ['realtime', 'openai-insecure-api-key.wonderland'] }],
   ['a message', { token: 'wonderland' }],
 ])('a token by %s', async (_, credentials) => {
   expect(await staticTokens({ tokens, anonymous: false }).authenticate(credentials)).toEqual(alice)
@@ -30,12 +31,12 @@ test.each([
   ['of another scheme', { headers: new Headers({ authorization: 'Basic YWxpY2U6d29uZGVybGFuZA==' }) }],
   ['a header without a token', { headers: new Headers({ authorization: 'Bearer' }) }],
   ['broken base64', { subprotocols: ['uamp.token.***'] }],
+  ['an empty key of OpenAI Realtime', { subprotocols: ['realtime', 'openai-insecure-api-key.'] }],
   ['base64 of broken UTF-8', { subprotocols: [`uamp.token.${Buffer.from([0xff]).toString('base64url')}`] }],
 ])('a token that is %s is refused, also where anonymous is allowed', async (_, credentials) => {
   for (const options of [
     { tokens, anonymous: false },
     { tokens, anonymous: true },
-    { tokens: {}, anonymous: true },
   ]) {
     expect(await staticTokens(options).authenticate(credentials)).toBeUndefined()
   }
@@ -46,6 +47,11 @@ test('no token is anonymous only where that is allowed', async () => {
   expect(await staticTokens({ tokens: {}, anonymous: true }).authenticate({})).toEqual(anonymous)
   expect(await staticTokens({ tokens, anonymous: false }).authenticate({ headers: new Headers() })).toBeUndefined()
   expect(await staticTokens({ tokens: {}, anonymous: false }).authenticate({ subprotocols: ['uamp'] })).toBeUndefined()
+})
+
+test('where there are no tokens none can be wrong: clients that must have a key send any', async () => {
+  expect(await staticTokens({ tokens: {}, anonymous: true }).authenticate(bearer('sk-any'))).toEqual(anonymous)
+  expect(await staticTokens({ tokens: {}, anonymous: false }).authenticate(bearer('sk-any'))).toBeUndefined()
 })
 
 test('refuses names and secrets that would open a door', () => {

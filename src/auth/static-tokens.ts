@@ -5,7 +5,10 @@ import { bearerToken } from './bearer.ts'
 export interface StaticTokensOptions {
   /** Name to secret. Each name is a principal of its own. */
   readonly tokens: Readonly<Record<string, string>>
-  /** Whether a caller without a token is let in, as the principal `anonymous`. A wrong token never is. */
+  /**
+   * Whether a caller without a token is let in, as the principal `anonymous`. A wrong token never is; but where there is none to be
+   * right, there is none to be wrong: clients that cannot do without a key send any.
+   */
   readonly anonymous: boolean
 }
 
@@ -21,6 +24,7 @@ export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access
 
   return {
     async authenticate(credentials) {
+      if (known.length === 0) return anonymous ? ANONYMOUS : undefined
       const token = bearerToken(credentials)
       if (token === undefined) return anonymous ? ANONYMOUS : undefined
       let found: Principal | undefined

@@ -1,4 +1,5 @@
 import type { Draft, ServerEvent } from '../protocol/events.ts'
+import { jsonText } from '../protocol/json.ts'
 import type { Logged } from './ports/session.ts'
 
 /** What all events of one response, or of the session outside one, have in common. */
@@ -25,8 +26,7 @@ export class Stamp {
     const number = String(seq)
     if (number.length !== this.#digits) this.#setHead(number.length)
     const start = this.#deltaHead + number + '","seq":' + number
-    if (isPlain(text)) return start + ',"delta":{"type":"text","text":"' + text + '"}}'
-    return start + ',"delta":{"type":"text","text":' + JSON.stringify(text) + '}}'
+    return start + ',"delta":{"type":"text","text":' + jsonText(text) + '}}'
   }
 
   #setHead(digits: number): void {
@@ -43,6 +43,7 @@ export class Entry implements Logged {
   readonly draft: Draft
   #event: ServerEvent | undefined
   #text: string | undefined
+  #size: number | undefined
 
   constructor(stamp: Stamp, seq: number, draft: Draft) {
     this.stamp = stamp
@@ -68,6 +69,19 @@ export class Entry implements Logged {
   get text(): string {
     return (this.#text ??= JSON.stringify(this.event))
   }
+
+  /** Roughly how long its text is. Not the text itself: of an answer that nobody keeps, none may ever be needed. */
+  get size(): number {
+    return (this.#size ??= 200 + weigh(this.draft))
+  }
+}
+
+function weigh(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 8
+  let sum = 0
+  for (const key in value) sum += 8 + weigh((value as Record<string, unknown>)[key])
+  return sum
 }
 
 /** An event for those who listen now, outside the log. */
@@ -86,14 +100,4 @@ export class Aside implements Logged {
   get text(): string {
     return JSON.stringify(this.event)
   }
-}
-
-/** A short text that is the same in JSON: looking is several times faster than `JSON.stringify`. */
-function isPlain(text: string): boolean {
-  if (text.length > 64) return false
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code < 0x20 || code === 0x22 || code === 0x5c || code >= 0xd800) return false
-  }
-  return true
 }

@@ -2,21 +2,22 @@ import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
-import { isInput } from './input.ts'
+import { isInput, withContentIds } from './input.ts'
 import { Journal } from './journal.ts'
 import { CORE_LIMITS, type CoreLimits } from './limits.ts'
 import { Log } from './log.ts'
 import { LogStore } from './log-store.ts'
-import { outputMessages } from './output.ts'
 import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
-import type { Gateway, Session, SessionInit, SessionSummary } from './ports/session.ts'
+import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
 import { closeInterrupted } from './recovery.ts'
+import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
+import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 
 /**
@@ -67,6 +68,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly turnstile = new Turnstile()
   readonly #agents: AgentRegistry
   readonly #records: Records
+  readonly #turns: StoredTurns
   readonly #store: Store
   readonly #instance: string
   readonly #ticker = new Ticker()
@@ -90,6 +92,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#agents = agents
     this.#store = store
     this.#records = new Records(store, this.limits.sessionTtlMs)
+    this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
     this.#unsubscribe = agents.onChange((name) => {
@@ -128,7 +131,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#checkRoom(init.principal)
     const { principal, parent } = init
     const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
-    const history = [...(init.history ?? []), ...turns.flatMap((turn) => [...turn.input, ...outputMessages(turn.output)])]
+    const history = [...withContentIds(init.history ?? [], this.newId), ...turns.flatMap(messagesOf)]
     const state: SessionState = {
       id: `sess_${this.newId()}`,
       transport: init.transport,
@@ -143,10 +146,17 @@ class SessionGateway implements AgentGateway, SessionHost {
       messages: history,
       pending: [],
       waiting: undefined,
+      payment: init.payment,
+      input: init.input,
     }
     const { session, journal } = this.#build(state, init.persist ? { position: 0, head: 0, inputs: 0, turn: parent ?? null } : undefined)
-    session.announce(init.announce)
+    // Of one request and its reply, nobody sees how the session began.
+    if (init.duplex || init.persist) session.announce(init.announce)
     this.#keep(session)
+    if (init.input && !init.alias) {
+      journal?.beginLater(session)
+      return session
+    }
     try {
       await journal?.begin(session, init.alias ? [this.#records.setAlias(principal, init.alias, session.id)] : [])
     } catch (error) {
@@ -176,6 +186,23 @@ class SessionGateway implements AgentGateway, SessionHost {
       next = page.next
     } while (items.length < limit && next !== undefined)
     return { items, next }
+  }
+
+  turn(id: string, principal: Principal): Promise<StoredTurn | undefined> {
+    return this.#turns.find(id, principal)
+  }
+
+  async forget(id: string, principal: Principal): Promise<boolean> {
+    const turn = await this.#turns.find(id, principal)
+    if (!turn) return false
+    const session = this.#sessions.get(sessionKey(principal.tenant, turn.session))
+    await session?.forget(id)
+    const removed = await this.#turns.remove(id, principal)
+    if (session && removed === 'session') {
+      session.log.end()
+      this.ended(session)
+    }
+    return removed !== undefined
   }
 
   async start(): Promise<void> {
@@ -210,6 +237,15 @@ class SessionGateway implements AgentGateway, SessionHost {
     else this.#perPrincipal.delete(owner)
   }
 
+  async letGo({ owner, id }: Session): Promise<void> {
+    const session = this.#sessions.get(sessionKey(owner.tenant, id))
+    if (!session || session.busy) return
+    await session.flush()
+    if (session.busy) return
+    session.log.end()
+    this.ended(session)
+  }
+
   parked(owner: Principal, abandon: () => void): () => void {
     return this.#parking.enter(owner, abandon)
   }
@@ -232,7 +268,8 @@ class SessionGateway implements AgentGateway, SessionHost {
   /** The conversation up to a turn, if it is the principal's own. */
   async #ownTurns(principal: Principal, turn: string) {
     const turns = await this.#records.turns(principal.tenant, turn)
-    if (turns.at(-1)?.owner !== principal.id) throw new UampError('not_found', `There is no turn "${turn}"`)
+    const last = turns.at(-1)
+    if (last?.owner !== principal.id || last.deleted) throw new UampError('not_found', `There is no turn "${turn}"`)
     return turns
   }
 
@@ -254,14 +291,14 @@ class SessionGateway implements AgentGateway, SessionHost {
       this.#store.last(this.#records.logStream(tenant, id)),
     ])
     const last = turns.at(-1)
-    const waiting = last?.status === 'waiting' ? last : undefined
+    const start = last?.status === 'waiting' ? startOf(turns) : undefined
     const head = found.head.instance === this.#instance ? position : position + RESTART_GAP
     const state: SessionState = {
       ...found.session,
-      head: waiting ? waiting.parent : found.head.turn,
-      messages: turns.filter((turn) => turn !== waiting).flatMap((turn) => [...turn.input, ...outputMessages(turn.output)]),
+      head: found.head.turn,
+      messages: turns.flatMap(messagesOf),
       pending: inputs.events.filter(isInput),
-      waiting,
+      waiting: last && start && { record: withAnswers(last, inputs.events), start },
     }
     const { session } = this.#build(state, { position, head, inputs: inputs.last, turn: found.head.turn })
     for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)
@@ -308,7 +345,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (this.#sweeping) return
     this.#sweeping = true
     try {
-      for (const session of this.#sessions.values()) await this.#letGo(session)
+      for (const session of this.#sessions.values()) await this.#sweepOne(session)
       while ((await this.#records.expire(this.now())) === 100);
     } catch (error) {
       this.log('error', 'Idle sessions could not be tidied up', { error })
@@ -317,14 +354,10 @@ class SessionGateway implements AgentGateway, SessionHost {
     }
   }
 
-  async #letGo(session: AgentSession): Promise<void> {
+  async #sweepOne(session: AgentSession): Promise<void> {
     const idle = this.now() - session.idleSince
     if (!session.responding && idle > this.limits.sessionTtlMs) return session.expire()
-    if (session.busy || idle < (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) return
-    await session.flush()
-    if (session.busy) return
-    session.log.end()
-    this.ended(session)
+    if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)
   }
 }
 

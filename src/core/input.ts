@@ -60,7 +60,7 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
     role = next
     if (event.type === 'input.text' && event.messages) {
       flush()
-      messages = [...event.messages]
+      messages = withContentIds(event.messages, newId)
       stateless = true
       // Clients that send the whole conversation mostly have the new text in it already.
       const last = messages.at(-1)
@@ -73,6 +73,13 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   }
   flush()
   return { messages, stateless }
+}
+
+/** UAMP events §8.5.4: also media that a client sends along with the whole conversation has a content id. */
+export function withContentIds(messages: readonly Message[], newId: () => string): Message[] {
+  return messages.map((message) =>
+    message.content_items ? { ...message, content_items: message.content_items.map((item) => withContentId(item, newId)) } : message,
+  )
 }
 
 /** UAMP events §5.7: chunks up to `is_final` are one recording. */

@@ -11,9 +11,11 @@ export class Journal {
   readonly #now: () => number
   readonly #instance: string
   readonly #stream: string
+  readonly #log: string
   readonly #tenant: string
   #inputs: number
   #unwritten: Unwritten[] = []
+  #unwrittenSession: Operation | undefined
   #turn: string | null
 
   constructor(options: {
@@ -31,6 +33,7 @@ export class Journal {
     this.#now = options.now
     this.#instance = options.instance
     this.#tenant = options.tenant
+    this.#log = options.records.logStream(options.tenant, options.session)
     this.#stream = options.records.inputStream(options.tenant, options.session)
     this.#inputs = options.inputs
     this.#turn = options.turn
@@ -65,6 +68,11 @@ export class Journal {
     )
   }
 
+  /** A new session that is written with its first turn: nobody knows of it before. */
+  beginLater(session: SessionRecord): void {
+    this.#unwrittenSession = this.#session(session)
+  }
+
   /** A new session, with the first events of its log. */
   begin(session: SessionRecord, alias: Operation[]): Promise<void> {
     return this.#logStore.commit([this.#session(session), this.#head(session), ...alias])
@@ -80,8 +88,10 @@ export class Journal {
     this.#turn = record.id
     const inputs = this.#unwritten
     this.#unwritten = []
+    const first = this.#unwrittenSession ? [this.#unwrittenSession] : []
     try {
-      await this.#records.store.batch([this.#records.setTurn(record), this.#head(session)], { sync: true })
+      await this.#records.store.batch([...first, this.#records.setTurn(record), this.#head(session)], { sync: true })
+      this.#unwrittenSession = undefined
       for (const { resolve } of inputs) resolve()
     } catch (error) {
       this.#turn = before
@@ -105,8 +115,10 @@ export class Journal {
     return this.#logStore.commit([this.#head(session, true)])
   }
 
-  flush(): Promise<void> {
-    return this.#logStore.commit()
+  async flush(): Promise<void> {
+    await this.#logStore.commit()
+    // It never came to a turn: what its log holds belongs to nothing.
+    if (this.#unwrittenSession) await this.#records.store.drop(this.#log)
   }
 
   #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): Operation {

@@ -1,6 +1,8 @@
 /** Numbers that bound a session and a gateway. */
 export interface CoreLimits {
   readonly turnTimeoutMs: number
+  /** What one response may hold: it is gathered whole, for its end and for the conversation. */
+  readonly outputBytes: number
   /** How long an answer goes on while nobody reads it, and a session that is not stored can be found again. */
   readonly resumeWindowMs: number
   /** How long a turn waits for the request that answers its questions. */
@@ -21,6 +23,7 @@ export interface CoreLimits {
 
 export const CORE_LIMITS: CoreLimits = {
   turnTimeoutMs: 30 * 60_000,
+  outputBytes: 64 * 1024 * 1024,
   resumeWindowMs: 120_000,
   parkMs: 10 * 60_000,
   parkedPerPrincipal: 100,

@@ -4,7 +4,7 @@ import type { Ticker } from './defer.ts'
 import { LogReader, type ReadableLog } from './log-reader.ts'
 import type { CommittedLog, LogStore } from './log-store.ts'
 import type { ReadOptions } from './ports/session.ts'
-import { Slice, type Item } from './slice.ts'
+import { isPlainText, Slice, type Item } from './slice.ts'
 
 /** Events kept in memory, beyond those that are not in the store yet. */
 const RING_EVENTS = 1024
@@ -178,7 +178,7 @@ export class Log implements ReadableLog, CommittedLog {
 
   #push(stamp: Stamp, draft: Draft): void {
     const item: Item =
-      draft.type === 'response.delta' && draft.delta.type === 'text' && stamp.responseId !== undefined
+      draft.type === 'response.delta' && isPlainText(draft.delta) && stamp.responseId !== undefined
         ? draft.delta.text
         : new Entry(stamp, this.head + 1, draft)
     const size = sizeOf(item)
@@ -235,5 +235,5 @@ export class Log implements ReadableLog, CommittedLog {
 
 /** Roughly what an event takes on the wire. */
 function sizeOf(item: Item): number {
-  return typeof item === 'string' ? item.length + 200 : item.text.length
+  return typeof item === 'string' ? item.length + 200 : item.size
 }

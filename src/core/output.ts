@@ -8,7 +8,7 @@ import { addUsage, type Usage } from '../protocol/usage.ts'
 /** Pieces of a text that are kept apart until there are so many. */
 const PIECES = 32
 
-type Piece = { text: string[]; pieces: string[]; item: { type: 'text' | 'thinking' } & Partial<ContentItem> }
+type Piece = { text: string[]; pieces: string[]; item: { type: 'text' | 'thinking'; refusal?: boolean } & Partial<ContentItem> }
 
 /** Gathers what an agent yields into the output of its response: consecutive pieces merged, each kind in its place. */
 export class Output {
@@ -16,6 +16,14 @@ export class Output {
   /** The text or thought that is being streamed; joined once, not per delta. */
   #open: Piece | undefined
   #usage: Usage | undefined
+  #size = 0
+  /** Calls that were put to the client: they are whole. */
+  readonly #asked = new Set<string>()
+
+  /** Roughly what it holds. */
+  get size(): number {
+    return this.#size
+  }
 
   get usage(): Usage | undefined {
     const { input_tokens: input, output_tokens: output } = this.#usage ?? {}
@@ -46,6 +54,7 @@ export class Output {
         const { call_id: id, name, arguments: args } = draft
         this.#close()
         if (!this.#items.some((item) => item.type === 'tool_call' && item.tool_call.id === id)) this.#addCall({ id, name, arguments: args })
+        this.#asked.add(id)
         return
       }
       case 'usage.delta':
@@ -71,9 +80,9 @@ export class Output {
   #addDelta(delta: Delta): void {
     switch (delta.type) {
       case 'text':
-        if (this.#open?.item.type !== 'text') {
+        if (this.#open?.item.type !== 'text' || this.#open.item.refusal !== delta.refusal) {
           this.#close()
-          this.#open = { text: [], pieces: [], item: { type: 'text' } }
+          this.#open = { text: [], pieces: [], item: { type: 'text', ...(delta.refusal && { refusal: true }) } }
         }
         this.#extend(delta.text)
         return
@@ -89,16 +98,15 @@ export class Output {
       case 'audio':
         // A chunk of a stream has no handle; the agent yields the whole item, with its content id, when it is complete.
         if (delta.content_id === undefined) return
-        this.#close()
-        this.#items.push(delta)
+        this.#addItem(delta)
         return
       default:
-        this.#close()
-        this.#items.push(delta)
+        this.#addItem(delta)
     }
   }
 
   #extend(text: string): void {
+    this.#size += text.length
     const open = this.#open
     if (!open || open.pieces.push(text) < PIECES) return
     // Joined now and then: a thousand small strings that live as long as the response are a burden to the collector.
@@ -106,8 +114,16 @@ export class Output {
     open.pieces = []
   }
 
+  #addItem(item: ContentItem): void {
+    this.#close()
+    this.#items.push(item)
+    for (const part of Object.values(item)) if (typeof part === 'string') this.#size += part.length
+  }
+
   /** Arguments are streamed in pieces under the id of their call. */
   #addCall(call: ToolCall): void {
+    if (this.#asked.has(call.id)) return
+    this.#size += call.arguments.length
     const index = this.#items.findLastIndex((item) => item.type === 'tool_call' && item.tool_call.id === call.id)
     const known = this.#items[index]
     if (known?.type !== 'tool_call') this.#items.push({ type: 'tool_call', tool_call: call })
@@ -120,7 +136,7 @@ export class Output {
     const joined = [...text, ...pieces].join('')
     this.#open = undefined
     if (joined === '' && item.type === 'text') return
-    this.#items.push((item.type === 'text' ? { type: 'text', text: joined } : { ...item, thinking: joined }) as ContentItem)
+    this.#items.push((item.type === 'text' ? { ...item, text: joined } : { ...item, thinking: joined }) as ContentItem)
   }
 }
 

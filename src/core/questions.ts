@@ -1,7 +1,8 @@
-import type { ToolCall } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
+import type { Payment } from '../protocol/payment.ts'
 import type { Message } from '../protocol/message.ts'
+import { AnsweredCalls } from './answered-calls.ts'
 import type { AskOptions, QuestionDraft, Questions } from './ports/agent.ts'
 
 /** How long a question waits for its answer. */
@@ -53,14 +54,20 @@ export class QuestionBook {
   readonly #asker: Asker
   readonly #open = new Map<string, Open>()
   readonly #asked = new Map<string, number>()
-  /** Calls of the history whose results were handed out. */
-  readonly #used = new Set<string>()
+  #history: AnsweredCalls | undefined
   /** Answers by key; on a one-way transport they are handed over when the next response begins. */
   readonly #answers: Map<string, Answer>
 
-  constructor(asker: Asker, answers: Readonly<Record<string, Answer>> = {}) {
+  /** What the client brought before anybody asked. */
+  #payment: Payment | undefined
+
+  constructor(
+    asker: Asker,
+    { answers, payment }: { readonly answers?: Readonly<Record<string, Answer>>; readonly payment?: Payment } = {},
+  ) {
     this.#asker = asker
-    this.#answers = new Map(Object.entries(answers))
+    this.#answers = new Map(answers && Object.entries(answers))
+    this.#payment = payment
   }
 
   /** The questions without an answer. */
@@ -76,12 +83,12 @@ export class QuestionBook {
     const number = (this.#asked.get(type) ?? 0) + 1
     this.#asked.set(type, number)
     const name = key ?? `${type}#${number}`
-    const known = this.#answers.get(name) ?? (type === 'tool.call' ? this.#inHistory(question as QuestionDraft<'tool.call'>) : undefined)
+    const known = this.#answers.get(name) ?? this.#brought(type, question)
     if (known) return known as Questions[Q]
     this.#asker.signal.throwIfAborted()
     const given = question as { call_id?: string; approval_id?: string }
     const id = given.call_id ?? given.approval_id ?? `${type === 'tool.call' ? 'call' : 'ask'}_${this.#asker.id}_${number}`
-    if (type === 'x.approval.request' && this.#asker.duplex && !this.#asker.understood(type)) {
+    if (type === 'x.approval.request' && !this.#asker.understood(type)) {
       return { type: 'x.approval.response', event_id: id, approval_id: id, approved: false, reason: 'approval_unavailable' } as Questions[Q]
     }
     const answer = this.#wait<Q>({ id, key: name, type }, timeoutMs ?? TIMEOUT_MS[type])
@@ -141,24 +148,25 @@ export class QuestionBook {
     })
   }
 
-  /**
-   * A stateless client sends the conversation again with the tool's answer in it. The turn is then run anew, and the same
-   * call, by name and arguments, after the last user message finds its result there.
-   */
-  #inHistory({ name, arguments: args }: QuestionDraft<'tool.call'>): Questions['tool.call'] | undefined {
-    const { messages } = this.#asker
-    const recent = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
-    const same = (call: ToolCall): boolean => call.name === name && call.arguments === args && !this.#used.has(call.id)
-    const call = recent.flatMap(({ tool_calls }) => tool_calls ?? []).find(same)
-    const result = call && recent.find(({ tool_call_id }) => tool_call_id === call.id)
-    if (!call || !result) return undefined
-    this.#used.add(call.id)
-    return {
-      type: 'tool.result',
-      event_id: call.id,
-      call_id: call.id,
-      result: result.content ?? '',
-      ...(result.content_items && { content_items: result.content_items }),
-    }
+  #brought(type: keyof Questions, question: unknown): Answer | undefined {
+    if (type === 'tool.call') return this.#inHistory(question as QuestionDraft<'tool.call'>)
+    if (type !== 'payment.required' || !this.#payment) return undefined
+    const payment = this.#payment
+    this.#payment = undefined
+    return { type: 'payment.submit', event_id: `pay_${this.#asker.id}`, payment }
+  }
+
+  #inHistory(question: QuestionDraft<'tool.call'>): Questions['tool.call'] | undefined {
+    this.#history ??= new AnsweredCalls(this.#asker.messages)
+    const found = this.#history.take(question)
+    return (
+      found && {
+        type: 'tool.result',
+        event_id: found.id,
+        call_id: found.id,
+        result: found.result.content ?? '',
+        ...(found.result.content_items && { content_items: found.result.content_items }),
+      }
+    )
   }
 }

@@ -38,10 +38,13 @@ export interface HeadRecord {
   readonly instance: string
 }
 
-/** One turn of a conversation. Once closed it does not change. */
+/** One response of a conversation. Once closed it does not change. */
 export interface TurnRecord {
   readonly id: string
+  /** The run of the agent it belongs to: the id of the first response of that run. */
+  readonly run: string
   readonly session: string
+  readonly agent: string
   readonly tenant: string
   readonly owner: string
   readonly parent: string | null
@@ -54,11 +57,18 @@ export interface TurnRecord {
   readonly usage?: Usage
   /** The configuration it runs with, if the request changed the session's. */
   readonly config?: SessionConfig
+  /** Every answer of its run so far. */
   readonly answers?: Readonly<Record<string, Answer>>
+  /** Those that it goes on with: what its parent waited for. */
+  readonly given?: readonly Answer[]
   /** What it waits for. */
   readonly questions?: readonly Question[]
   /** The client events it was made of: a repeat of one is without effect, also after a restart. */
   readonly eventIds: readonly string[]
+  readonly createdAt: number
+  readonly endedAt?: number
+  /** Its owner had it deleted: it is not found any more, but what goes on from it stays whole. */
+  readonly deleted?: true
   /** The position in the session's inputs at which it began. */
   readonly from: number
   /** The session's newest event when it began. */
@@ -112,7 +122,11 @@ export class Records {
       key: key(record.tenant, 'turn', record.id),
       value: record as unknown as Json,
       options: {
-        index: { [this.#turnsOf(record.tenant, record.session)]: record.id, ...(record.status === 'open' && { [OPEN]: record.id }) },
+        index: {
+          [this.#turnsOf(record.tenant, record.session)]: record.id,
+          ...(record.parent !== null && { [this.#childrenOf(record.tenant, record.parent)]: record.id }),
+          ...(record.status === 'open' && { [OPEN]: record.id }),
+        },
       },
     }
   }
@@ -178,24 +192,43 @@ export class Records {
   async expire(now: number): Promise<number> {
     const { items } = await this.store.list(EXPIRY, { limit: 100 })
     let expired = 0
-    for (const { key: headKey, value } of items) {
+    for (const { value } of items) {
       const { id, tenant, updatedAt } = value as unknown as HeadRecord & { tenant: string }
       if (updatedAt + this.#ttlMs > now) break
-      const turns = await this.store.list(this.#turnsOf(tenant, id), { limit: 1000 })
-      await this.store.batch([
-        { op: 'delete', key: headKey },
-        { op: 'delete', key: key(tenant, 'session', id) },
-        ...turns.items.map((turn): Operation => ({ op: 'delete', key: turn.key })),
-        { op: 'drop', stream: this.logStream(tenant, id) },
-        { op: 'drop', stream: this.inputStream(tenant, id) },
-      ])
+      await this.removeSession(tenant, id)
       expired++
     }
     return expired
   }
 
+  /** A session with everything that is in it. */
+  async removeSession(tenant: string, id: string): Promise<void> {
+    const turns = await this.store.list(this.#turnsOf(tenant, id), { limit: 1000 })
+    await this.store.batch([
+      { op: 'delete', key: key(tenant, 'head', id) },
+      { op: 'delete', key: key(tenant, 'session', id) },
+      ...turns.items.map((turn): Operation => ({ op: 'delete', key: turn.key })),
+      { op: 'drop', stream: this.logStream(tenant, id) },
+      { op: 'drop', stream: this.inputStream(tenant, id) },
+    ])
+  }
+
+  /** Whether a turn goes on from this one. */
+  async hasChildren(tenant: string, turn: string): Promise<boolean> {
+    return (await this.store.list(this.#childrenOf(tenant, turn), { limit: 1 })).items.length > 0
+  }
+
+  /** How many turns a session has, up to `limit`. */
+  async turnsIn(tenant: string, session: string, limit: number): Promise<number> {
+    return (await this.store.list(this.#turnsOf(tenant, session), { limit })).items.length
+  }
+
   #aliasKey(owner: Principal, alias: { readonly protocol: string; readonly id: string }): string {
     return key(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
+  }
+
+  #childrenOf(tenant: string, turn: string): string {
+    return key(tenant, 'children', turn)
   }
 
   #turnsOf(tenant: string, session: string): string {

@@ -19,17 +19,16 @@ async function closeTurn(records: Records, turn: TurnRecord, gap: number): Promi
   const { tenant, session } = turn
   const stream = records.logStream(tenant, session)
   const output = new Output()
+  for (const item of turn.output) if (item.type === 'tool_result') output.addResult(item.tool_result)
   const last = await records.store.last(stream)
-  let responseId = turn.id
   for await (const group of records.store.read(stream, { after: turn.after })) {
     for (const { stamp, draft } of decodeGroup(session, group, turn.after)) {
-      if (draft.type === 'response.created' && stamp.responseId !== undefined) responseId = stamp.responseId
-      if (stamp.responseId === turn.id || stamp.responseId === responseId) output.add(draft)
+      if (stamp.responseId === turn.id) output.add(draft)
     }
   }
   const error = { code: 'interrupted', message: 'The server was stopped while it answered' }
   const items = [...output.items(), ...(await unusedAnswers(records, turn, output.items()))]
-  const stamp = new Stamp(session, responseId)
+  const stamp = new Stamp(session, turn.id)
   const entry = new Entry(stamp, last + gap, { type: 'response.error', error })
   await records.store.batch(
     [

@@ -1,4 +1,5 @@
 import type { Message } from '../protocol/message.ts'
+import type { Payment } from '../protocol/payment.ts'
 import type { InputEvent } from './input.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
@@ -6,6 +7,7 @@ import type { AgentPort } from './ports/agent.ts'
 import type { Session } from './ports/session.ts'
 import type { Log, Meter } from './ports/transport.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
+import type { RunStart } from './run.ts'
 import type { Turnstile } from './turnstile.ts'
 
 /** What a session is made of, new or found again in the store. */
@@ -13,7 +15,10 @@ export interface SessionState extends SessionRecord {
   readonly head: string | null
   readonly messages: readonly Message[]
   readonly pending: readonly InputEvent[]
-  readonly waiting: TurnRecord | undefined
+  /** What a request said that opened it. */
+  readonly input?: readonly Message[] | undefined
+  readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
+  readonly payment?: Payment | undefined
 }
 
 /** What the gateway lends its sessions. */
@@ -28,6 +33,8 @@ export interface SessionHost {
   /** Throws when no new response may begin. */
   admit(session: Session): void
   ended(session: Session): void
+  /** Nobody needs it in memory any more. */
+  letGo(session: Session): Promise<void>
   /** One more turn of this principal waits; `abandon` gives it up. Returns what is called when it waits no longer. */
   parked(owner: Principal, abandon: () => void): () => void
 }

@@ -2,19 +2,22 @@ import type { Capabilities } from '../protocol/capabilities.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
+import type { Payment } from '../protocol/payment.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { Stamp } from './entry.ts'
-import { gatherInput, isInput, sizeOf, type InputEvent } from './input.ts'
+import { isInput, type InputEvent } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { Log } from './log.ts'
 import { outputMessages } from './output.ts'
-import type { Parked } from './parking.ts'
+import { Parked } from './parking.ts'
+import { PendingInputs } from './pending-inputs.ts'
 import { responseConfig, withOverrides } from './overrides.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
-import type { Reader, ReadOptions, Session, SessionInit } from './ports/session.ts'
-import { answered } from './questions.ts'
+import type { Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
+import type { Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
+import { answersTo, closedRecord, openedRecord, resultsIn, runAgain, type RunStart } from './run.ts'
 import { Seen } from './seen.ts'
 import { sessionCreated } from './session-created.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
@@ -42,13 +45,15 @@ export class AgentSession implements Session, TurnHost {
   readonly #stamp: Stamp
   #messages: readonly Message[]
   #head: string | null
-  #pending: InputEvent[]
-  #pendingBytes = 0
+  readonly #payment: Payment | undefined
+  readonly #pending: PendingInputs
   #turn: ActiveTurn | undefined
   #record: TurnRecord | undefined
   #parked: Parked | undefined
   #away: ReturnType<typeof setTimeout> | undefined
   #ended = false
+  /** Whoever needed it has left: it goes when its response has ended. */
+  #released = false
 
   constructor(host: SessionHost, state: SessionState, parts: { log: (onReaders: () => void) => Log; journal: Journal | undefined }) {
     this.id = state.id
@@ -65,9 +70,10 @@ export class AgentSession implements Session, TurnHost {
     this.onDetach = state.onDetach
     this.#messages = state.messages
     this.#head = state.head
-    this.#pending = [...state.pending]
+    this.#payment = state.payment
+    this.#pending = new PendingInputs(host.limits, { messages: state.input ?? [], events: state.pending })
     this.#stamp = new Stamp(state.id)
-    this.#parked = state.waiting && { record: state.waiting }
+    this.#parked = state.waiting && new Parked(state.waiting)
     this.log = parts.log(() => this.#readersChanged())
   }
 
@@ -104,6 +110,12 @@ export class AgentSession implements Session, TurnHost {
     return this.#journal !== undefined
   }
 
+  get waiting(): Waiting | undefined {
+    const { record, answers } = this.#parked ?? {}
+    const questions = record?.questions?.filter(({ key }) => !answers?.[key]) ?? []
+    return record && { response: record.id, questions: questions.map(({ id, type }) => ({ id, type })) }
+  }
+
   /** The first two events of every session. */
   announce(extra: { readonly chat?: string; readonly extensions?: Record<string, unknown> } = {}): void {
     this.log.append(this.#stamp, sessionCreated(this, extra))
@@ -135,7 +147,7 @@ export class AgentSession implements Session, TurnHost {
   async end(reason?: string): Promise<void> {
     if (this.#ended) return
     this.#ended = true
-    this.#abandon()
+    this.#abandon('The session has ended')
     const turn = this.#turn
     turn?.cancel(new UampError('cancelled', 'The session has ended'))
     await turn?.finished
@@ -146,11 +158,25 @@ export class AgentSession implements Session, TurnHost {
     await this.#journal?.close(this)
   }
 
+  async release(): Promise<void> {
+    this.#released = true
+    await (this.stored ? this.#host.letGo(this) : this.end())
+  }
+
   /** Nobody said anything for too long. */
   async expire(): Promise<void> {
     const error = { code: 'timeout', message: 'The session was idle for too long' }
     this.log.append(this.#stamp, { type: 'session.error', error })
     await this.end('timeout')
+  }
+
+  /** One of its responses is deleted: it runs and waits no longer. */
+  async forget(responseId: string): Promise<void> {
+    if (this.#parked?.record.id === responseId) this.#abandon('The response was deleted')
+    const turn = this.#turn
+    if (turn?.responseId !== responseId) return
+    turn.cancel(new UampError('cancelled', 'The response was deleted'))
+    await turn.finished
   }
 
   /** Stops the running response for a reason of the server's. */
@@ -204,35 +230,17 @@ export class AgentSession implements Session, TurnHost {
   }
 
   #input(event: InputEvent): Promise<void> {
-    const { pendingInputs, pendingBytes } = this.#host.limits
-    const bytes = sizeOf(event)
-    if (this.#pending.length >= pendingInputs || this.#pendingBytes + bytes > pendingBytes) {
-      throw new UampError('too_large', 'Too much input without a response: send response.create, then go on', {
-        details: { max_inputs: pendingInputs, max_bytes: pendingBytes },
-      })
-    }
-    this.#pending.push(event)
-    this.#pendingBytes += bytes
-    return this.#journal?.input(event).catch((error: unknown) => this.#forget(event, error)) ?? Promise.resolve()
+    this.#pending.add(event)
+    if (!this.#journal) return Promise.resolve()
+    // What could not be kept was not said: the client is told so, and may say it again.
+    return this.#journal.input(event).catch((error: unknown) => {
+      this.#pending.remove(event)
+      throw error
+    })
   }
 
-  /** What could not be kept was not said: the client is told so, and may say it again. */
-  #forget(event: InputEvent, error: unknown): never {
-    this.#pending = this.#pending.filter((each) => each !== event)
-    throw error
-  }
-
-  #answer(event: EventOf<'tool.result' | 'x.approval.response' | 'payment.submit'>): Promise<void> {
-    const turn = this.#turn ?? this.#parked?.turn
-    if (turn?.answer(event)) return this.#journal?.input(event) ?? Promise.resolve()
-    // A turn that waits in the store takes its answers when it is run again.
-    const waiting = turn ? undefined : this.#parked?.record
-    const question = waiting && answered(waiting.questions ?? [], event)
-    if (waiting && question && !waiting.answers?.[question.key]) {
-      const record = { ...waiting, answers: { ...waiting.answers, [question.key]: event } }
-      this.#parked = { record }
-      return this.#journal?.save(record) ?? Promise.resolve()
-    }
+  #answer(event: Answer): Promise<void> {
+    if ((this.#turn ?? this.#parked)?.answer(event)) return this.#journal?.input(event) ?? Promise.resolve()
     if (event.type === 'payment.submit') throw new UampError('not_found', 'Nothing waits for a payment')
     const id = event.type === 'tool.result' ? event.call_id : event.approval_id
     throw new UampError('not_found', `Nothing waits for an answer to "${id}"`, { details: { id } })
@@ -255,48 +263,42 @@ export class AgentSession implements Session, TurnHost {
     this.#host.admit(this)
     const agent = this.#host.findAgent(this.agent)
     if (!agent) throw new UampError('agent_offline', `The agent "${this.agent}" is not here`, { details: { agent: this.agent } })
-    if (this.#parked && this.#pending.length === 0) return this.#goOn(agent, this.#parked)
-    this.#abandon()
-    const gathered = gatherInput(this.#pending, this.newId)
-    const config = responseConfig(this.config, event)
-    return this.#start(agent, {
-      id: `resp_${this.newId()}`,
-      session: this.id,
-      tenant: this.owner.tenant,
-      owner: this.owner.id,
-      parent: this.#head,
-      input: gathered.messages,
-      stateless: gathered.stateless,
-      output: [],
-      status: 'open',
-      ...(config && { config }),
-      eventIds: [...this.#pending, event].map(({ event_id }) => event_id),
-      from: this.#journal?.inputs ?? 0,
-      after: this.log.head,
-    })
+    if (this.#parked && this.#pending.empty) return this.#goOn(agent, this.#parked, event)
+    this.#abandon('Something else was said instead of an answer')
+    const { messages: input, stateless } = this.#pending.gather(this.newId)
+    const record = { ...this.#blank(event), input, stateless, eventIds: [...this.#pending.eventIds, event.event_id] }
+    const messages = stateless ? input : [...this.#messages, ...input]
+    return this.#start(agent, record, { id: record.id, messages, config: record.config })
   }
 
-  async #start(agent: AgentPort, record: TurnRecord): Promise<void> {
-    const before = { pending: this.#pending, messages: this.#messages, head: this.#head }
-    const messages = record.stateless ? record.input : [...this.#messages, ...record.input]
+  #blank(event: EventOf<'response.create'>): TurnRecord {
+    const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
+    const config = responseConfig(this.config, event)
+    return openedRecord(this, event.event_id, { id, parent: this.#head, from, after, createdAt: this.#host.now(), config })
+  }
+
+  async #start(agent: AgentPort, record: TurnRecord, run: RunStart): Promise<void> {
+    const before = { messages: this.#messages, head: this.#head }
     const turn = new ActiveTurn(this, {
-      id: record.id,
-      messages,
-      config: record.config ?? this.config,
-      timeoutMs: this.#host.limits.turnTimeoutMs,
+      id: run.id,
+      responseId: record.id,
+      messages: run.messages,
+      config: run.config ?? this.config,
+      limits: this.#host.limits,
       ...(record.answers && { answers: record.answers }),
+      ...(this.#payment && { payment: this.#payment }),
     })
+    for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
     this.#record = record
-    this.#pending = []
-    this.#pendingBytes = 0
-    this.#messages = messages
+    const putBack = this.#pending.take()
+    this.#messages = record.run === record.id ? run.messages : this.#messages
     this.#head = record.id
     try {
       await this.#journal?.open(this, record)
     } catch (error) {
       this.#turn = this.#record = undefined
-      this.#pending = [...before.pending, ...this.#pending]
+      putBack()
       this.#messages = before.messages
       this.#head = before.head
       throw error
@@ -305,34 +307,45 @@ export class AgentSession implements Session, TurnHost {
     turn.run(agent).catch((error: unknown) => this.#host.log('error', 'A turn was not brought to its end', { session: this.id, error }))
   }
 
-  /** The questions of a parked turn have their answers: the same generator goes on, or the turn is run again with them. */
-  #goOn(agent: AgentPort, { record, turn, timer, leave }: Parked): Promise<void> {
-    if (!turn) {
-      this.#parked = undefined
-      return this.#start(agent, { ...record, status: 'open' })
-    }
-    const waiting = turn.questions.unanswered.map(({ id }) => id)
+  /** The questions of a parked run have their answers: the same generator goes on, or the agent is run again with them. */
+  async #goOn(agent: AgentPort, parked: Parked, event: EventOf<'response.create'>): Promise<void> {
+    const { record: before, start, answers, turn } = parked
+    const waiting = turn?.questions.unanswered.map(({ id }) => id) ?? []
     if (waiting.length > 0) throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting } })
-    clearTimeout(timer)
-    leave?.()
+    const given = answersTo(before, answers)
+    const record: TurnRecord = {
+      ...this.#blank(event),
+      run: before.run,
+      given,
+      answers,
+      output: resultsIn(given),
+      eventIds: [...given.map(({ event_id }) => event_id), event.event_id],
+    }
     this.#parked = undefined
+    parked.release()
+    if (!turn) {
+      return this.#start(runAgain(agent, answers), record, start).catch((error: unknown) => {
+        this.#parked = parked
+        throw error
+      })
+    }
     this.#turn = turn
-    this.#record = { ...record, status: 'open' }
-    turn.resume(`resp_${this.newId()}`)
-    return this.#journal?.save(this.#record) ?? Promise.resolve()
+    this.#record = record
+    this.#head = record.id
+    turn.resume(record.id)
+    this.#watch()
+    try {
+      await this.#journal?.open(this, record)
+    } catch (error) {
+      turn.cancel(UampError.from(error))
+      throw error
+    }
   }
 
-  /** New input instead of an answer: the parked turn ends where it was. */
-  #abandon(): void {
-    if (!this.#parked) return
-    const { record, turn, timer, leave } = this.#parked
+  /** New input instead of an answer, or the end: the parked run ends where it was. */
+  #abandon(reason: string): void {
+    this.#parked?.giveUp(reason)
     this.#parked = undefined
-    this.#head = record.id
-    clearTimeout(timer)
-    leave?.()
-    if (turn) turn.cancel(new UampError('cancelled', 'The question was not answered'))
-    else this.#messages = [...this.#messages, ...record.input, ...outputMessages(record.output)]
-    void this.#journal?.save({ ...record, status: 'cancelled' }).catch(() => undefined)
   }
 
   /** Called by the turn when its response is over. */
@@ -341,17 +354,9 @@ export class AgentSession implements Session, TurnHost {
       this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
     }
     this.#measure(turn, end)
-    const waiting = end.kind === 'done' ? end.waiting : undefined
-    const usage = turn.output.usage
     const before = this.#record as TurnRecord
-    const record: TurnRecord = {
-      ...before,
-      output: [...before.output, ...end.output],
-      status: waiting ? 'waiting' : end.kind === 'done' ? 'completed' : end.kind,
-      ...(usage && { usage }),
-      ...(end.kind === 'failed' && { error: end.error }),
-      ...(waiting && { answers: turn.questions.answers, questions: waiting }),
-    }
+    const usage = turn.output.usage
+    const record = closedRecord(before, end, { endedAt: this.#host.now(), usage, answers: turn.questions.answers })
     try {
       await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, usage), (store) =>
         store.commit(this.#journal?.turn(record) ?? []),
@@ -363,10 +368,9 @@ export class AgentSession implements Session, TurnHost {
     this.#turn = this.#record = undefined
     this.idleSince = this.#host.now()
     clearTimeout(this.#away)
-    if (waiting) {
-      const timer = setTimeout(() => this.#abandon(), this.#host.limits.parkMs)
-      this.#parked = { record, turn, timer, leave: this.#host.parked(this.owner, () => this.#abandon()) }
-    }
+    if (record.status !== 'waiting') return this.#released ? this.release() : undefined
+    this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config }, turn })
+    this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
   }
 
   #measure({ firstDeltaMs }: ActiveTurn, end: End): void {

@@ -1,5 +1,6 @@
 import { Entry, type Stamp } from './entry.ts'
-import type { Batch, Logged } from './ports/session.ts'
+import type { Delta } from '../protocol/server-events.ts'
+import type { Batch, Logged, Visitor } from './ports/session.ts'
 
 /**
  * An event in the log. A text delta, by far the most frequent, is its text alone: its object dies young, which a collector
@@ -42,6 +43,14 @@ export class Slice implements Batch {
     return false
   }
 
+  visit(visitor: Visitor): void {
+    for (let index = 0; index < this.items.length; index++) {
+      const item = this.items[index] as Item
+      if (typeof item === 'string') visitor.text(item, this.first + index)
+      else visitor.event(item.event, this.first + index)
+    }
+  }
+
   *[Symbol.iterator](): Generator<Entry, void> {
     for (let index = 0; index < this.items.length; index++) {
       const item = this.items[index] as Item
@@ -66,9 +75,21 @@ export class Picked implements Batch {
     return this.#logged.some(({ type, seq }) => seq !== undefined && types.has(type))
   }
 
+  visit(visitor: Visitor): void {
+    for (const { event, seq } of this.#logged) {
+      if (event.type === 'response.delta' && isPlainText(event.delta)) visitor.text(event.delta.text, seq)
+      else visitor.event(event, seq)
+    }
+  }
+
   [Symbol.iterator](): Iterator<Logged> {
     return this.#logged[Symbol.iterator]()
   }
+}
+
+/** Text and nothing else: what the log keeps as a bare string. */
+export function isPlainText(delta: Delta): delta is Extract<Delta, { type: 'text' }> {
+  return delta.type === 'text' && delta.refusal === undefined
 }
 
 function textDelta(stamp: Stamp, seq: number, text: string): Entry {

@@ -2,6 +2,8 @@ import type { ContentItem, ToolCall, ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Draft } from '../protocol/events.ts'
 import { isRecord } from '../protocol/json.ts'
+import type { Message } from '../protocol/message.ts'
+import { AnsweredCalls } from './answered-calls.ts'
 import { Channel } from './channel.ts'
 import type { Turn } from './ports/agent.ts'
 import type { Tool } from './ports/skill.ts'
@@ -19,6 +21,9 @@ export interface ToolRunnerOptions {
   readonly timeoutMs?: number
 }
 
+/** Queues what clients see; `seen` is called once it is on its way to them. */
+type Emit = (draft: Draft, seen?: () => void) => Promise<boolean>
+
 /** Runs tools for one turn: yields what clients see of it, and returns each call's result, in the order of the calls. */
 export type ToolRunner = (calls: readonly ToolCall[]) => AsyncGenerator<Draft, ToolResult[], void>
 
@@ -29,11 +34,13 @@ export type ToolRunner = (calls: readonly ToolCall[]) => AsyncGenerator<Draft, T
 export function toolRunner(turn: Turn, { tools, budget = BUDGET, timeoutMs = TIMEOUT_MS }: ToolRunnerOptions): ToolRunner {
   const own = new Map(tools.map((tool) => [tool.name, tool]))
   const offered = new Set(turn.config.tools?.map((tool) => tool.function.name))
+  const earlier = new AnsweredCalls(turn.messages)
   let left = budget
 
-  async function call(toolCall: ToolCall, emit: (draft: Draft) => Promise<boolean>): Promise<ToolResult> {
+  async function call(toolCall: ToolCall, emit: Emit): Promise<ToolResult> {
     if (left-- <= 0) return failed(toolCall, new UampError('tool_budget_exceeded', `This turn may make ${budget} tool calls`))
-    await emit({ type: 'response.delta', delta: { type: 'tool_call', tool_call: toolCall } })
+    // The question must not overtake it.
+    await new Promise<void>((resolve) => void emit({ type: 'response.delta', delta: { type: 'tool_call', tool_call: toolCall } }, resolve))
     const tool = own.get(toolCall.name)
     const byClient = offered.has(toolCall.name)
     try {
@@ -49,13 +56,20 @@ export function toolRunner(turn: Turn, { tools, budget = BUDGET, timeoutMs = TIM
   }
 
   return async function* run(calls) {
-    const drafts = new Channel<Draft>(UNREAD)
-    const emit = (draft: Draft): Promise<boolean> => drafts.put(draft)
+    const drafts = new Channel<{ draft: Draft; seen: (() => void) | undefined }>(UNREAD)
+    const emit: Emit = (draft, seen) => drafts.put({ draft, seen })
     const results: ToolResult[] = []
     let next = 0
     const worker = async (): Promise<void> => {
       for (let index = next++; index < calls.length; index = next++) {
-        const result = await call(calls[index] as ToolCall, emit)
+        const toolCall = calls[index] as ToolCall
+        const known = offered.has(toolCall.name) ? earlier.take(toolCall) : undefined
+        // The client has both already.
+        if (known) {
+          results[index] = answeredBefore(toolCall, known.result)
+          continue
+        }
+        const result = await call(toolCall, emit)
         results[index] = result
         await emit({ type: 'response.delta', delta: { type: 'tool_result', tool_result: result } })
       }
@@ -63,7 +77,10 @@ export function toolRunner(turn: Turn, { tools, budget = BUDGET, timeoutMs = TIM
     const working = Promise.all(Array.from({ length: Math.min(PARALLEL, calls.length) }, worker)).finally(() => drafts.close())
     // Awaited below; an abort in between must not count as unhandled.
     working.catch(() => undefined)
-    yield* drafts
+    for await (const { draft, seen } of drafts) {
+      yield draft
+      seen?.()
+    }
     await working
     return results
   }
@@ -84,9 +101,13 @@ async function askClient(turn: Turn, { id, name, arguments: args }: ToolCall, ti
   }
 }
 
+function answeredBefore({ id }: ToolCall, { content = '', content_items }: Message): ToolResult {
+  return { call_id: id, result: content, status: 'completed', is_error: false, ...(content_items && { content_items }) }
+}
+
 async function runHere(
   turn: Turn,
-  { tool, call, timeoutMs, emit }: { tool: Tool; call: ToolCall; timeoutMs: number; emit: (draft: Draft) => Promise<boolean> },
+  { tool, call, timeoutMs, emit }: { tool: Tool; call: ToolCall; timeoutMs: number; emit: Emit },
 ): Promise<ToolResult> {
   const signal = AbortSignal.any([turn.signal, AbortSignal.timeout(timeoutMs)])
   const progress = (text: string): void =>

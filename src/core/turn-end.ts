@@ -5,7 +5,14 @@ import type { Usage } from '../protocol/usage.ts'
 
 /** How a response came to its end. `waiting`: it ended with questions, and the next request answers them. */
 export type End =
-  | { readonly kind: 'done'; readonly output: readonly ContentItem[]; readonly waiting?: readonly Question[] }
+  | {
+      readonly kind: 'done'
+      readonly output: readonly ContentItem[]
+      readonly waiting?: readonly Question[]
+      /** What the agent itself said about the end: why it stopped, a signature. */
+      readonly extensions?: Readonly<Record<string, unknown>>
+      readonly signature?: string
+    }
   | { readonly kind: 'cancelled'; readonly output: readonly ContentItem[] }
   | {
       readonly kind: 'failed'
@@ -26,7 +33,9 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
           output: [...end.output],
           ...(usage && { usage }),
           ...(end.waiting && { extensions: { uamp: { waiting: end.waiting.map(({ id }) => id) } } }),
+          ...(end.extensions && { extensions: end.extensions }),
         },
+        ...(end.signature !== undefined && { signature: end.signature }),
       }
     case 'cancelled':
       return { type: 'response.cancelled', partial_output: [...end.output] }

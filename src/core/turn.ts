@@ -3,15 +3,17 @@ import { withContentId, type ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
+import type { Payment } from '../protocol/payment.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
+import type { CoreLimits } from './limits.ts'
 import type { Log } from './log.ts'
 import { Output } from './output.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
-import { QuestionBook, type Answer } from './questions.ts'
+import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 
@@ -37,22 +39,25 @@ export interface TurnHost {
 }
 
 export interface TurnStart {
+  /** The run. */
   readonly id: string
+  /** Its response, where that is not the first of the run. */
+  readonly responseId?: string
   readonly messages: readonly Message[]
   readonly config: SessionConfig
   readonly answers?: Readonly<Record<string, Answer>>
-  readonly timeoutMs: number
+  readonly payment?: Payment
+  readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
 }
 
 /** One run of an agent: the pump that pulls its generator into the log, its questions, its one way to stop. */
-export class ActiveTurn implements Turn {
+export class ActiveTurn implements Turn, Asker {
   readonly id: string
   readonly sessionId: string
   readonly messages: readonly Message[]
   readonly config: SessionConfig
   readonly principal: Principal
   readonly client: Capabilities | undefined
-  readonly signal: AbortSignal
   readonly questions: QuestionBook
   /** Resolves when its last response has ended. */
   readonly finished: Promise<void>
@@ -61,15 +66,16 @@ export class ActiveTurn implements Turn {
   firstDeltaMs: number | undefined
   output = new Output()
   readonly #host: TurnHost
-  readonly #controller = new AbortController()
+  /** Made when somebody wants its signal: most short answers are over before. */
+  #controller: AbortController | undefined
   readonly #begun = performance.now()
-  readonly #timeoutMs: number
+  readonly #limits: TurnStart['limits']
   #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
   #iterator: AsyncIterator<Draft> | undefined
   #finish: () => void = () => undefined
-  /** `signal.aborted`, without a getter of the platform's for every delta. */
-  #cancelled = false
+  /** Why it was cancelled. */
+  #stopped: UampError | undefined
   /** Answers that came between two responses: they belong to the second. */
   #parkedResults: ToolResult[] = []
   #announced = false
@@ -77,29 +83,34 @@ export class ActiveTurn implements Turn {
   #parking = false
 
   constructor(host: TurnHost, start: TurnStart) {
-    this.id = this.responseId = start.id
+    this.id = start.id
+    this.responseId = start.responseId ?? start.id
     this.sessionId = host.sessionId
     this.messages = start.messages
     this.config = start.config
     this.principal = host.principal
     this.client = host.client
-    this.signal = this.#controller.signal
     this.#host = host
     this.finished = new Promise((resolve) => (this.#finish = resolve))
-    this.#stamp = new Stamp(host.sessionId, start.id)
-    this.#timeoutMs = start.timeoutMs
-    this.questions = new QuestionBook(
-      {
-        id: start.id,
-        signal: this.signal,
-        messages: start.messages,
-        duplex: host.duplex,
-        emit: (draft) => this.#emit(draft),
-        understood: (type) => host.log.understood(type),
-        park: () => this.#park(),
-      },
-      start.answers,
-    )
+    this.#stamp = new Stamp(host.sessionId, this.responseId)
+    this.#limits = start.limits
+    this.questions = new QuestionBook(this, start)
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#stopped) this.#controller.abort(this.#stopped)
+    }
+    return this.#controller.signal
+  }
+
+  get duplex(): boolean {
+    return this.#host.duplex
+  }
+
+  understood(type: string): boolean {
+    return this.#host.log.understood(type)
   }
 
   get stamp(): Stamp {
@@ -123,9 +134,10 @@ export class ActiveTurn implements Turn {
   }
 
   async run(agent: AgentPort): Promise<void> {
-    if (this.#cancelled) return
-    const late = new UampError('timeout', `The response took longer than ${this.#timeoutMs} ms`)
-    this.#timer = setTimeout(() => this.cancel(late), this.#timeoutMs)
+    if (this.#stopped) return
+    const { turnTimeoutMs } = this.#limits
+    const late = (): void => this.cancel(new UampError('timeout', `The response took longer than ${turnTimeoutMs} ms`))
+    this.#timer = setTimeout(late, turnTimeoutMs)
     this.#announce()
     let end: End
     try {
@@ -135,7 +147,7 @@ export class ActiveTurn implements Turn {
       end = this.#failure(thrown)
     }
     // Once it is cancelled, `#stop` closes it.
-    if (!this.#cancelled) await this.#close(end)
+    if (!this.#stopped) await this.#close(end)
   }
 
   /** A parked turn goes on: what follows is a new response. */
@@ -151,9 +163,9 @@ export class ActiveTurn implements Turn {
 
   /** The one way to stop: aborts the signal, runs the generator's `finally`, and closes the response as the reason says. */
   cancel(reason: UampError): void {
-    if (this.#cancelled) return
-    this.#cancelled = true
-    this.#controller.abort(reason)
+    if (this.#stopped) return
+    this.#stopped = reason
+    this.#controller?.abort(reason)
     void this.#stop(reason)
   }
 
@@ -172,9 +184,9 @@ export class ActiveTurn implements Turn {
     let until = performance.now() + SLICE_MS
     for (;;) {
       const step = await iterator.next()
-      if (this.#cancelled) {
+      if (this.#stopped) {
         if (!step.done) void Promise.resolve(iterator.return?.()).catch(() => undefined)
-        throw this.signal.reason as Error
+        throw this.#stopped
       }
       if (step.done) return { kind: 'done', output: this.output.items() }
       const end = this.#take(step.value)
@@ -184,6 +196,7 @@ export class ActiveTurn implements Turn {
       }
       left--
       if ((left & 15) !== 0 && step.value.type === 'response.delta' && step.value.delta.type === 'text') continue
+      if (this.output.size > this.#limits.outputBytes) throw this.#tooLarge()
       if (log.full) await log.room(this.signal)
       else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
       else continue
@@ -192,11 +205,17 @@ export class ActiveTurn implements Turn {
     }
   }
 
+  #tooLarge(): UampError {
+    const { outputBytes } = this.#limits
+    void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
+    return new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
+  }
+
   /** Emits what the agent yielded, or gives the end of the response that it stands for. */
   #take(draft: Draft): End | undefined {
     switch (draft.type) {
       case 'response.delta':
-        this.#emit(draft)
+        this.emit(draft)
         return undefined
       // The session's own to say; a remote agent repeats them.
       case 'response.created':
@@ -207,12 +226,14 @@ export class ActiveTurn implements Turn {
       case 'x.ack':
         return undefined
       case 'response.done': {
-        const { status, output: given, usage } = draft.response
+        const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
         const gathered = this.output.items()
         const output = gathered.length > 0 ? gathered : given
         if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
-        return { kind: status === 'cancelled' ? 'cancelled' : 'done', output }
+        if (status === 'cancelled') return { kind: 'cancelled', output }
+        const { signature } = draft
+        return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
       }
       case 'response.error':
         return { kind: 'failed', output: this.output.items(), error: draft.error }
@@ -220,7 +241,7 @@ export class ActiveTurn implements Turn {
         return { kind: 'cancelled', output: this.output.items() }
       default:
         // UAMP events §11: what the parts of an agent tell each other stays inside.
-        if (!draft.type.startsWith('system.')) this.#emit(draft)
+        if (!draft.type.startsWith('system.')) this.emit(draft)
         return undefined
     }
   }
@@ -231,8 +252,8 @@ export class ActiveTurn implements Turn {
     this.#host.log.append(this.#stamp, { type: 'response.created' })
   }
 
-  #emit(given: Draft): void {
-    if (this.#closed || this.#cancelled) return
+  emit(given: Draft): void {
+    if (this.#closed || this.#stopped) return
     this.firstDeltaMs ??= performance.now() - this.#begun
     let draft = given
     if (given.type === 'response.delta' && given.delta.type !== 'text') {
@@ -244,18 +265,18 @@ export class ActiveTurn implements Turn {
   }
 
   /** The response ends with the questions that were put in this turn of the event loop; the generator goes on waiting. */
-  #park(): void {
+  park(): void {
     if (this.#parking) return
     this.#parking = true
     defer(() => {
       this.#parking = false
-      if (!this.#cancelled) void this.#close({ kind: 'done', output: this.output.items(), waiting: this.questions.unanswered })
+      if (!this.#stopped) void this.#close({ kind: 'done', output: this.output.items(), waiting: this.questions.unanswered })
     })
   }
 
   async #close(end: End): Promise<void> {
     if (this.#closed) {
-      if (this.#cancelled) this.#finish()
+      if (this.#stopped) this.#finish()
       return
     }
     this.#announce()

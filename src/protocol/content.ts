@@ -18,7 +18,8 @@ export const ImageDetail = z.string()
 /** Text that holds JSON. */
 export const JsonText = z.string('must be a string of JSON text')
 
-export const TextContent = z.object({ type: z.literal('text'), text: z.string() })
+/** `refusal` is ours: the agent declines. Clients that do not know it show the text. */
+export const TextContent = z.object({ type: z.literal('text'), text: z.string(), refusal: z.optional(z.boolean()) })
 export const ImageContent = z.object({
   type: z.literal('image'),
   image: Media,

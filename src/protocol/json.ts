@@ -63,3 +63,17 @@ function endOfString(text: string, open: number): number {
 export function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length
 }
+
+/** `JSON.stringify` of a text. For a short one that is the same in JSON, looking is several times faster. */
+export function jsonText(text: string): string {
+  return isPlain(text) ? '"' + text + '"' : JSON.stringify(text)
+}
+
+function isPlain(text: string): boolean {
+  if (text.length > 64) return false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 0x20 || code === 0x22 || code === 0x5c || code >= 0xd800) return false
+  }
+  return true
+}

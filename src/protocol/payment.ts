@@ -34,3 +34,4 @@ export const Payment = z.object({
   amount: z.optional(z.string()),
   ap2_credential: z.optional(Slot),
 })
+export type Payment = z.infer<typeof Payment>

@@ -1,5 +1,6 @@
 import { bearerToken } from '../auth/bearer.ts'
 import type { Access, Credentials, Principal } from '../core/ports/access.ts'
+import type { Quota } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { RateLimiter } from './rate.ts'
 
@@ -20,6 +21,11 @@ export class Admission {
     this.access = access
     this.#rate = rate
     this.#starting = starting
+  }
+
+  /** What is left of a principal's requests. Of nobody's there is nothing to say, and nobody asks. */
+  quota(principal: Principal | undefined): Quota {
+    return this.#rate.left(principal ? principalKey(principal) : '')
   }
 
   /** Who it is. Rejects when that is nobody who may call; `optional`: nobody yet, if there are no credentials. */

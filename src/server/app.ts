@@ -15,7 +15,7 @@ import { operation } from './operation.ts'
 import { corsHeaders, originPolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
 import { RateLimiter } from './rate.ts'
-import { Routes } from './routes.ts'
+import { Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
@@ -48,6 +48,8 @@ export interface ServerApp {
   readonly metrics: Metrics
   readonly log: Log
   upgrade(request: UpgradeRequest): Promise<Accepted | Response>
+  /** How the protocol at a path says no, for what is refused before it gets there. */
+  refusalAt(path: string): Refusal
   /** From now on `/ready` says no. */
   drain(): void
 }
@@ -85,7 +87,7 @@ export function createApp(options: AppOptions): ServerApp {
   }
 
   const app = new Hono()
-  app.use(guard({ limits, allowsOrigin }))
+  app.use(guard({ limits, allowsOrigin, refusalAt: (path) => routes.refusalAt(path) }))
   // Not a route, so that those which a user adds later still come first.
   app.notFound((c) => dispatch(c.req.raw, c.env))
   app.onError((thrown) => {
@@ -101,6 +103,7 @@ export function createApp(options: AppOptions): ServerApp {
     metrics,
     log,
     upgrade: (request) => upgrades.decide(request),
+    refusalAt: (path) => routes.refusalAt(path),
     drain() {
       draining = true
     },

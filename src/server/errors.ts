@@ -1,3 +1,4 @@
+import type { RefusalOptions } from '../core/ports/transport.ts'
 import type { ErrorCode, UampError } from '../protocol/errors.ts'
 
 const STATUS = {
@@ -23,14 +24,8 @@ const STATUS = {
   internal: 500,
 } satisfies Record<ErrorCode, number>
 
-export interface ErrorResponseOptions {
-  /** Where HTTP has a finer status than the code has: 405, 408, 414, 426, 431. */
-  readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 /** Every error of this server looks like this: `{ "error": { "code", "message", "details"? } }`. */
-export function errorResponse(error: UampError, { status = STATUS[error.code], headers }: ErrorResponseOptions = {}): Response {
+export function errorResponse(error: UampError, { status = STATUS[error.code], headers }: RefusalOptions = {}): Response {
   const wait = error.details?.['retry_after']
   return new Response(JSON.stringify({ error: error.toBody() }), {
     status,

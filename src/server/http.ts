@@ -1,8 +1,7 @@
 import type { Access, Principal } from '../core/ports/access.ts'
-import type { Call, HttpRoute, Log, Streamed } from '../core/ports/transport.ts'
+import type { Call, HttpRoute, Log, Quota, Streamed } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
-import { errorResponse } from './errors.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf } from './path.ts'
 import type { Mounted, Routes } from './routes.ts'
@@ -21,8 +20,6 @@ export interface HttpOptions {
  * it stands in the path of every request and each `async` layer is felt there.
  */
 export function httpDispatcher({ routes, admission, metrics, log, deliver }: HttpOptions) {
-  const { access } = admission
-
   return async (request: Request, env: unknown): Promise<Response> => {
     const { method, url } = request
     const path = pathOf(url)
@@ -35,15 +32,15 @@ export function httpDispatcher({ routes, admission, metrics, log, deliver }: Htt
       metrics.countRequest(undefined, method, found.status)
       return found
     }
-    const { mounted, agent, params } = found
+    const { mounted, agent, root, params } = found
     const { route } = mounted
     let response: Response
     try {
-      const known = { agent, request, params, access }
+      const known = { agent, root, request, params, admission }
       const result =
         route.access === 'public'
-          ? route.handle(request, new HttpCall({ ...known, principal: undefined }))
-          : route.handle(request, new HttpCall({ ...known, principal: await admission.admit({ headers: request.headers }, agent) }))
+          ? route.handle(request, new HttpCall(known, undefined))
+          : route.handle(request, new HttpCall(known, await admission.admit({ headers: request.headers }, agent)))
       const answer = Symbol.asyncIterator in result ? await sseStream(result, method === 'HEAD') : await result
       response = 'frames' in answer ? deliver(answer, request, env) : answer
     } catch (thrown) {
@@ -53,31 +50,49 @@ export function httpDispatcher({ routes, admission, metrics, log, deliver }: Htt
     return response
   }
 
-  function failed(thrown: unknown, { transport, route }: Mounted<HttpRoute>): Response {
+  function failed(thrown: unknown, { transport, route, refuse }: Mounted<HttpRoute>): Response {
     const error = UampError.from(thrown)
     metrics.countError(transport, error.code)
     if (error.code === 'internal') log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error })
-    return errorResponse(error)
+    return refuse(error)
   }
 }
 
-/** `signal` is made when it is first read: most routes are done before they could need one. */
+interface KnownParts {
+  readonly agent: string | undefined
+  readonly root: boolean
+  readonly request: Request
+  readonly params: Readonly<Record<string, string>>
+  readonly admission: Admission
+}
+
+/** `signal` and `quota` are made when they are read: most routes are done before they could need them. */
 class HttpCall<P extends Principal | undefined> implements Call {
   readonly agent: string | undefined
+  readonly root: boolean
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
   readonly principal: P
-  readonly access: Access
+  readonly #admission: Admission
 
-  constructor({ agent, request, params, principal, access }: Omit<Call, 'signal' | 'principal'> & { readonly principal: P }) {
+  constructor({ agent, root, request, params, admission }: KnownParts, principal: P) {
     this.agent = agent
+    this.root = root
     this.request = request
     this.params = params
     this.principal = principal
-    this.access = access
+    this.#admission = admission
+  }
+
+  get access(): Access {
+    return this.#admission.access
   }
 
   get signal(): AbortSignal {
     return this.request.signal
+  }
+
+  get quota(): Quota {
+    return this.#admission.quota(this.principal)
   }
 }

@@ -1,3 +1,5 @@
+import type { Quota } from '../core/ports/transport.ts'
+
 export interface RateOptions {
   readonly perSecond: number
   readonly burst: number
@@ -29,6 +31,13 @@ export class RateLimiter {
       return 0
     }
     return (1 - bucket.tokens) / this.#options.perSecond
+  }
+
+  left(key: string): Quota {
+    const { perSecond, burst } = this.#options
+    const bucket = this.#buckets.get(key)
+    const tokens = bucket ? this.#refill(bucket) : burst
+    return { limit: burst, remaining: Math.floor(tokens), resetMs: Math.ceil(((burst - tokens) / perSecond) * 1000) }
   }
 
   #add(key: string): Bucket {

@@ -3,19 +3,25 @@ import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { SmartRouter } from 'hono/router/smart-router'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { AgentPort } from '../core/ports/agent.ts'
-import type { Agents, Host, HttpRoute, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
+import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { errorResponse } from './errors.ts'
+
+export type Refusal = (error: UampError, options?: RefusalOptions) => Response
 
 /** A route and the transport that brought it. One object for its life: metrics are counted by it. */
 export interface Mounted<R extends Route = Route> {
   readonly transport: string
   readonly route: R
+  /** How its protocol says no. */
+  readonly refuse: Refusal
 }
 
 export interface Found<R extends Route> {
   readonly mounted: Mounted<R>
   readonly agent: string | undefined
+  /** The path names no agent. */
+  readonly root: boolean
   readonly params: Readonly<Record<string, string>>
 }
 
@@ -28,7 +34,10 @@ class Table {
   readonly #router = new SmartRouter<Mounted>({ routers: [new RegExpRouter(), new TrieRouter()] })
 
   constructor(transports: readonly Transport[], host: Host) {
-    this.mounted = transports.flatMap((transport) => transport.routes(host).map((route) => ({ transport: transport.name, route })))
+    this.mounted = transports.flatMap((transport) => {
+      const refuse: Refusal = (error, options) => transport.refusal?.(error, options) ?? errorResponse(error, options)
+      return transport.routes(host).map((route) => ({ transport: transport.name, route, refuse }))
+    })
     for (const mounted of this.mounted) this.#router.add(mounted.route.method, mounted.route.path, mounted)
   }
 
@@ -92,16 +101,26 @@ export class Routes {
   /** The route, or why there is none: 404, 405, 426. */
   find<M extends Route['method']>(method: M, path: string): Found<RouteOf<M>> | Response {
     const place = this.#locate(path)
-    if (place === undefined) return errorResponse(new UampError('agent_offline', 'There is no agent of that name here'))
+    if (place === undefined) return this.refusalAt(path)(new UampError('agent_offline', 'There is no agent of that name here'))
     for (const table of place.tables) {
       const match = table.match(method, place.path)
       // The router gives back what was added under `method`, so the route has that method.
-      if (match) return { mounted: match.mounted as Mounted<RouteOf<M>>, agent: place.agent, params: match.params }
+      if (match) return { mounted: match.mounted as Mounted<RouteOf<M>>, agent: place.agent, root: place.root, params: match.params }
     }
-    return unmatched(
-      method,
-      METHODS.filter((other) => place.tables.some((table) => table.match(other, place.path) !== undefined)),
-    )
+    const others = METHODS.filter((other) => place.tables.some((table) => table.match(other, place.path) !== undefined))
+    return unmatched(method, others, this.refusalAt(path))
+  }
+
+  /** How whatever is refused at this path is said: by the protocol that has a route there, whatever its method. */
+  refusalAt(path: string): Refusal {
+    const place = this.#locate(path) ?? { path: split(path).rest, tables: [this.#shared] }
+    for (const method of METHODS) {
+      for (const table of place.tables) {
+        const match = table.match(method, place.path)
+        if (match) return match.mounted.refuse
+      }
+    }
+    return errorResponse
   }
 
   /** The methods that a path answers to, for OPTIONS. */
@@ -111,16 +130,14 @@ export class Routes {
     return methods.length === 0 ? undefined : allow(methods)
   }
 
-  #locate(path: string): { agent: string | undefined; path: string; tables: readonly Table[] } | undefined {
-    const { agents } = this.#options
+  #locate(path: string): { agent: string | undefined; root: boolean; path: string; tables: readonly Table[] } | undefined {
     if (!path.startsWith(AGENTS)) {
       const name = this.#rootAgent()
-      return { agent: name, path, tables: [...this.#ownTable(name), this.#shared, this.#root] }
+      return { agent: name, root: true, path, tables: [...this.#ownTable(name), this.#shared, this.#root] }
     }
-    const end = path.indexOf('/', AGENTS.length)
-    const name = path.slice(AGENTS.length, end < 0 ? undefined : end)
-    if (agents.get(name) === undefined) return undefined
-    return { agent: name, path: end < 0 ? '/' : path.slice(end), tables: [...this.#ownTable(name), this.#shared] }
+    const { name, rest } = split(path)
+    if (this.#options.agents.get(name) === undefined) return undefined
+    return { agent: name, root: false, path: rest, tables: [...this.#ownTable(name), this.#shared] }
   }
 
   #rootAgent(): string | undefined {
@@ -142,14 +159,20 @@ export class Routes {
   }
 }
 
-function unmatched(method: string, others: readonly Route['method'][]): Response {
-  if (others.length === 0) return errorResponse(new UampError('not_found', 'There is nothing at this path'))
+/** `/agents/{name}/rest`. */
+function split(path: string): { name: string; rest: string } {
+  const end = path.indexOf('/', AGENTS.length)
+  return end < 0 ? { name: path.slice(AGENTS.length), rest: '/' } : { name: path.slice(AGENTS.length, end), rest: path.slice(end) }
+}
+
+function unmatched(method: string, others: readonly Route['method'][], refuse: Refusal): Response {
+  if (others.length === 0) return refuse(new UampError('not_found', 'There is nothing at this path'))
   if (others.every((other) => other === 'WS')) {
     const error = new UampError('invalid_request', 'This path speaks WebSocket: ask for an upgrade')
-    return errorResponse(error, { status: 426, headers: { upgrade: 'websocket', connection: 'upgrade' } })
+    return refuse(error, { status: 426, headers: { upgrade: 'websocket', connection: 'upgrade' } })
   }
   const error = new UampError('invalid_request', method === 'WS' ? 'This path does not speak WebSocket' : `${method} is not possible here`)
-  return errorResponse(error, { status: 405, headers: { allow: allow(others) } })
+  return refuse(error, { status: 405, headers: { allow: allow(others) } })
 }
 
 function allow(methods: readonly Route['method'][]): string {

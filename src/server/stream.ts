@@ -47,8 +47,9 @@ export function readableResponse({ status, headers, frames }: Streamed): Respons
     {
       async pull(controller) {
         const { done, value } = await iterator.next()
+        if (value)
+          controller.enqueue(value instanceof Uint8Array ? value : encoder.encode(typeof value === 'string' ? value : joined(value)))
         if (done) controller.close()
-        else controller.enqueue(value instanceof Uint8Array ? value : encoder.encode(typeof value === 'string' ? value : joined(value)))
       },
       async cancel() {
         await iterator.return?.()

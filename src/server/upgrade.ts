@@ -1,8 +1,7 @@
 import type { Access, Principal } from '../core/ports/access.ts'
-import type { Call, Log, Socket, SocketRoute } from '../core/ports/transport.ts'
+import type { Call, KnownCall, Log, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
-import { errorResponse } from './errors.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf } from './path.ts'
@@ -56,7 +55,7 @@ export class Upgrades {
     try {
       return await this.#accept(request)
     } catch (thrown) {
-      return errorResponse(UampError.from(thrown))
+      return this.#options.routes.refusalAt(pathOf(request.url))(UampError.from(thrown))
     }
   }
 
@@ -81,7 +80,7 @@ export class Upgrades {
     const supported = found.mounted.route.subprotocols ?? DEFAULT_SUBPROTOCOLS
     return {
       protocol: subprotocols.find((name) => supported.includes(name)),
-      run: (connection) => this.#run(found.mounted, new SocketCall({ found, request, connection, principal, access: admission.access })),
+      run: (connection) => this.#run(found.mounted, new SocketCall({ found, request, connection, principal, admission })),
     }
   }
 
@@ -92,7 +91,8 @@ export class Upgrades {
     const share = call.principal && this.#shares.hold(call.principal)
     metrics.openSockets++
     try {
-      await route.handle(connection, call)
+      if (route.access !== 'request') await route.handle(connection, call)
+      else if (isKnown(call)) await route.handle(connection, call)
       connection.close(1000)
     } catch (thrown) {
       const error = UampError.from(thrown)
@@ -139,25 +139,34 @@ interface SocketCallInit {
   readonly request: UpgradeRequest
   readonly connection: Connection
   readonly principal: Principal | undefined
-  readonly access: Access
+  readonly admission: Admission
+}
+
+/** Always so where the upgrade had to bring credentials. */
+function isKnown(call: SocketCall): call is SocketCall & KnownCall {
+  return call.principal !== undefined
 }
 
 /** `request` and `signal` are made when they are first read: ten thousand idle sockets need neither. */
 class SocketCall implements Call {
   readonly agent: string | undefined
+  readonly root: boolean
   readonly params: Readonly<Record<string, string>>
   readonly principal: Principal | undefined
   readonly connection: Connection
   access: Access
   readonly #upgrade: UpgradeRequest
+  readonly #admission: Admission
   #request: Request | undefined
 
-  constructor({ found, request, connection, principal, access }: SocketCallInit) {
+  constructor({ found, request, connection, principal, admission }: SocketCallInit) {
     this.agent = found.agent
+    this.root = found.root
     this.params = found.params
     this.principal = principal
     this.connection = connection
-    this.access = access
+    this.access = admission.access
+    this.#admission = admission
     this.#upgrade = request
   }
 
@@ -167,5 +176,9 @@ class SocketCall implements Call {
 
   get signal(): AbortSignal {
     return this.connection.signal
+  }
+
+  get quota(): Quota {
+    return this.#admission.quota(this.principal)
   }
 }

@@ -1,8 +1,12 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import type { ClientEvent, ServerEvent } from '../../protocol/events.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
+import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { Usage } from '../../protocol/usage.ts'
 import type { Principal } from './access.ts'
+import type { Questions } from './agent.ts'
 import type { Page, PageRequest } from './store.ts'
 
 /** An event of the log. Both forms are made when first asked for, and once. */
@@ -21,6 +25,13 @@ export interface Batch extends Iterable<Logged> {
   eachText(visit: (text: string, seq: number | undefined) => void): void
   /** Whether an event of the log among them is of one of these types. */
   has(types: ReadonlySet<string>): boolean
+  /** Each event in order, text deltas as their bare text: for codecs, which make a text of their own from it. */
+  visit(visitor: Visitor): void
+}
+
+export interface Visitor {
+  text(text: string, seq: number | undefined): void
+  event(event: ServerEvent, seq: number | undefined): void
 }
 
 /** A cursor on the log. Each step yields everything between the cursor and the head, so its transport can write it in one piece. */
@@ -54,6 +65,8 @@ export interface Session {
   readonly client: Capabilities | undefined
   /** The `seq` of the newest event. */
   readonly head: number
+  /** One-way only: the response that ended with questions, and those that have no answer yet. */
+  readonly waiting: Waiting | undefined
   /**
    * Takes effect at once, in the order of the calls; resolves when it is durable, if the session is stored. An `event_id`
    * seen before is accepted again without effect. Rejects with the reason when the event is refused.
@@ -61,6 +74,13 @@ export interface Session {
   send(event: ClientEvent): Promise<void>
   read(options?: ReadOptions): Reader
   end(reason?: string): Promise<void>
+  /** Its request is over: nothing of it is kept in memory but what waits for an answer. One that is not stored ends. */
+  release(): Promise<void>
+}
+
+export interface Waiting {
+  readonly response: string
+  readonly questions: readonly { readonly id: string; readonly type: keyof Questions }[]
 }
 
 export interface SessionInit {
@@ -79,9 +99,13 @@ export interface SessionInit {
   readonly alias?: { readonly protocol: string; readonly id: string }
   /** The turn to continue from: `previous_response_id`, `parentRunId`. Turns are immutable, so continuing from an old one forks. */
   readonly parent?: string
+  /** What the first response is asked, where that is more than input events can say: calls, results, thoughts. */
+  readonly input?: readonly Message[]
   /** Earlier messages that a stateless protocol sends again each time. */
   readonly history?: readonly Message[]
   readonly client?: Capabilities | undefined
+  /** What the client pays with from the start: the answer to the first `payment.required`. */
+  readonly payment?: Payment
   /** What `session.created` says beside the session itself. */
   readonly announce?: { readonly chat?: string; readonly extensions?: Readonly<Record<string, unknown>> }
 }
@@ -92,9 +116,42 @@ export interface SessionSummary {
   readonly updatedAt: number
 }
 
+/** One response as it is stored. */
+export interface StoredTurn {
+  readonly id: string
+  /** The first response of the run it belongs to: questions and answers divide a run into several. */
+  readonly run: string
+  readonly session: string
+  readonly agent: string
+  /** The response it goes on from. */
+  readonly parent: string | null
+  readonly input: readonly Message[]
+  /** What it ended with for the client to answer. */
+  readonly questions: Waiting['questions']
+  /** The answers it goes on with. */
+  readonly given: readonly Questions[keyof Questions][]
+  /** Empty while it is open. */
+  readonly output: readonly ContentItem[]
+  readonly status: 'open' | 'waiting' | 'completed' | 'cancelled' | 'failed'
+  readonly error: EventOf<'response.error'>['error'] | undefined
+  readonly usage: Usage | undefined
+  readonly config: SessionConfig
+  readonly createdAt: number
+  readonly endedAt: number | undefined
+  /** Its events are those of the session's log after this number, up to its end. */
+  readonly after: number
+}
+
 /** Every call takes the principal; what belongs to someone else is not found. */
 export interface Gateway {
   open(init: SessionInit): Promise<Session>
   attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>
+  /** A response of a stored session, also while it runs. */
+  turn(id: string, principal: Principal): Promise<StoredTurn | undefined>
+  /**
+   * Deletes a response; one that runs is cancelled. What other responses go on from stays in their conversation, but is not found
+   * any more. False when there is none.
+   */
+  forget(id: string, principal: Principal): Promise<boolean>
 }

@@ -1,3 +1,4 @@
+import type { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
@@ -8,6 +9,14 @@ import type { Store } from './store.ts'
 export interface Transport {
   readonly name: string
   routes(host: Host): readonly Route[]
+  /** How this protocol says no over HTTP, to whatever is refused at its paths. Default: the server's own form. */
+  refusal?(error: UampError, options?: RefusalOptions): Response
+}
+
+export interface RefusalOptions {
+  /** Where HTTP has a finer status than the code has: 405, 408, 414, 426, 431. */
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** What a transport may use. */
@@ -56,28 +65,34 @@ export interface Texts {
   eachText(visit: (text: string) => void): void
 }
 
+export type Frame = string | Uint8Array | Texts
+
 /** A streamed answer as texts ready for the wire. The Node server writes them as they come; other runtimes wrap them. */
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly frames: AsyncIterable<string | Uint8Array | Texts>
+  /** What the iterator returns is written in one piece with the end, so that a client which stops there finds the end at once. */
+  readonly frames: AsyncIterable<Frame, Frame | void>
   /** Written when there was nothing to say for a while, so that proxies and clients know that it is alive. */
   readonly heartbeat?: string
 }
 
-export interface SocketRoute {
+/** `first-message`: credentials may also come with the first message, within 10 s. */
+export type SocketRoute = {
   readonly method: 'WS'
   readonly path: string
-  /** `first-message`: credentials may also come with the first message, within 10 s. */
-  readonly access: 'public' | 'request' | 'first-message'
   readonly subprotocols?: readonly string[]
-  handle(socket: Socket, call: Call): Promise<void>
-}
+} & (
+  | { readonly access: 'public' | 'first-message'; handle(socket: Socket, call: Call): Promise<void> }
+  | { readonly access: 'request'; handle(socket: Socket, call: KnownCall): Promise<void> }
+)
 
 /** What the server worked out about a request or an upgrade before the transport sees it. */
 export interface Call {
   /** The agent that the path names, or the one that owns `/`. */
   readonly agent: string | undefined
+  /** The path names no agent: what is said in the request may. */
+  readonly root: boolean
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
   /** Undefined on a public route, and on a `first-message` one whose upgrade carried no credentials. */
@@ -90,6 +105,15 @@ export interface Call {
 /** A call of somebody who is known. */
 export interface KnownCall extends Call {
   readonly principal: Principal
+  /** What is left of the principal's requests. */
+  readonly quota: Quota
+}
+
+export interface Quota {
+  readonly limit: number
+  readonly remaining: number
+  /** Until it is whole again. */
+  readonly resetMs: number
 }
 
 /** A WebSocket reduced to what protocols need. Iteration ends when the peer closes; `send` resolves when more may be sent, also if the peer vanishes. */

@@ -30,7 +30,7 @@ export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition'>
   }
   const server = createApp({ ...options, stream, exposition: prometheus })
   const { limits } = server
-  const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs)
+  const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
   const sockets = new Sockets({ server, sweeper, now })
 

@@ -1,10 +1,12 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerOptions } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { UampError } from '../../protocol/errors.ts'
 import { errorResponse } from '../errors.ts'
 import type { NodeApp } from './app.ts'
+import { pathOf } from '../path.ts'
 import { refuse } from './refuse.ts'
 
 /** Connections beyond the limit that are still answered, with 503; more are dropped. */
@@ -33,15 +35,18 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   const { limits } = app
   const beyond = new WeakSet<Duplex>()
   let connections = 0
+  /** Connections that never said anything: Node does not count them as idle, and would wait for them. */
+  const silent = new Set<Socket>()
   const disconnected = () => connections--
   /** What the app itself cannot see: the connection and the raw headers. */
-  const refused = ({ socket, rawHeaders }: IncomingMessage): Response | undefined => {
+  const refused = ({ socket, rawHeaders, url = '/' }: IncomingMessage): Response | undefined => {
     if (beyond.has(socket)) {
       const error = new UampError('overloaded', 'Too many connections', { details: { retry_after: 1 } })
-      return errorResponse(error, { headers: { connection: 'close' } })
+      return app.refusalAt(pathOf(`http://x${url}`))(error, { headers: { connection: 'close' } })
     }
     if (rawHeaders.length <= limits.headerCount * 2) return undefined
-    return errorResponse(new UampError('too_large', `A request may have ${limits.headerCount} headers`), { status: 431 })
+    const error = new UampError('too_large', `A request may have ${limits.headerCount} headers`)
+    return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
   }
   const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.app.fetch(request, env), {
     errorHandler: (error) => {
@@ -59,13 +64,19 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_MS,
   }
-  const server = createServer(options, (request, response) => void listener(request, response))
+  const server = createServer(options, (request, response) => {
+    silent.delete(request.socket)
+    void listener(request, response)
+  })
   server.maxConnections = limits.connections + ANSWERED_BEYOND
   server.on('connection', (socket) => {
     if (++connections > limits.connections) beyond.add(socket)
+    silent.add(socket)
     socket.on('close', disconnected)
+    socket.on('close', () => silent.delete(socket))
   })
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
+    silent.delete(request.socket)
     const refusal = refused(request)
     if (refusal) void refuse(socket, refusal)
     else app.handleUpgrade(request, socket, head)
@@ -98,6 +109,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     async close(timeoutMs) {
       // Connections become idle one by one, and nothing tells when.
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
+      for (const socket of silent) socket.destroy()
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)))
       await Promise.race([stop(), late])

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Log, Streamed, Texts } from '../../core/ports/transport.ts'
+import type { Frame, Log, Streamed, Texts } from '../../core/ports/transport.ts'
 import type { Limits } from '../limits.ts'
 import { Progress } from './sweeper.ts'
 import { TextBuffer } from './text-buffer.ts'
@@ -22,7 +22,7 @@ export interface StreamWriterOptions {
  */
 export class StreamWriter implements Swept {
   readonly #response: ServerResponse
-  readonly #iterator: AsyncIterator<string | Uint8Array | Texts>
+  readonly #iterator: AsyncIterator<Frame, Frame | void>
   readonly #options: StreamWriterOptions
   readonly #progress = new Progress()
   readonly #heartbeat: string | undefined
@@ -31,6 +31,8 @@ export class StreamWriter implements Swept {
   #gone = false
   #writes = 0
   #wake: (() => void) | undefined
+  /** What goes out in one piece with the end. */
+  #last: Frame | undefined
 
   constructor(response: ServerResponse, streamed: Streamed, options: StreamWriterOptions) {
     this.#response = response
@@ -39,8 +41,12 @@ export class StreamWriter implements Swept {
     this.#heartbeat = streamed.heartbeat
     response.once('close', () => this.#leave())
     response.writeHead(streamed.status, streamed.headers)
-    // A reader of events must see at once that it is connected, even if nothing happens for an hour.
+    // A reader of events must see at once that it is connected, even if nothing happens for an hour. What is there already goes with
+    // the headers.
+    const { socket } = response
+    socket?.cork()
     response.flushHeaders()
+    process.nextTick(() => socket?.uncork())
   }
 
   /** Never rejects. */
@@ -50,10 +56,12 @@ export class StreamWriter implements Swept {
     try {
       if (this.#response.destroyed) this.#leave()
       while (await this.#writeNext());
-      this.#response.end()
+      if (this.#last === undefined) this.#response.end()
+      else this.#endWith(this.#last)
     } catch (error) {
       log('error', 'A stream failed', { error })
-      // An end would look like a complete answer.
+      // What was said is still sent, but an end would look like a complete answer.
+      this.#response.socket?.uncork()
       this.#response.destroy()
     } finally {
       this.#gone = true
@@ -65,7 +73,11 @@ export class StreamWriter implements Swept {
   async #writeNext(): Promise<boolean> {
     if (this.#gone) return false
     const step = await this.#iterator.next()
-    if (step.done || this.#gone) return false
+    if (this.#gone) return false
+    if (step.done) {
+      if (step.value) this.#last = step.value
+      return false
+    }
     const target = this.#write(step.value)
     this.#quiet = false
     if (target.writableLength > this.#options.limits.outboundBytes) await this.#drained(target)
@@ -77,6 +89,15 @@ export class StreamWriter implements Swept {
   end(): void {
     this.#leave()
     this.#response.end()
+  }
+
+  /** One write: a client that stops reading at the last event has the end of the answer with it, and can use the connection again. */
+  #endWith(frame: Frame): void {
+    const { socket } = this.#response
+    socket?.cork()
+    this.#write(frame)
+    this.#response.end()
+    socket?.uncork()
   }
 
   sweep(now: number): void {
@@ -107,7 +128,7 @@ export class StreamWriter implements Swept {
    * pieces, which costs a fifth more where events come one by one. It is left what is not a text, and what has no connection of
    * its own yet because it waits behind an earlier answer.
    */
-  #write(frame: string | Uint8Array | Texts): Writable {
+  #write(frame: Frame): Writable {
     const { socket, chunkedEncoding } = this.#response
     const framed = !(frame instanceof Uint8Array) && chunkedEncoding && socket !== null
     const bytes = frame instanceof Uint8Array ? frame : framed ? chunk(frame) : allOf(frame)

@@ -1,0 +1,61 @@
+import { UampError } from '../protocol/errors.ts'
+import type { Message } from '../protocol/message.ts'
+import { gatherInput, sizeOf, withContentIds, type Gathered, type InputEvent } from './input.ts'
+import type { CoreLimits } from './limits.ts'
+
+/** What was said and is part of no response yet. Bounded: beyond it an input is refused. */
+export class PendingInputs {
+  readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes'>
+  /** What a request that opened its session said with it. */
+  #messages: readonly Message[]
+  #events: InputEvent[]
+  #bytes = 0
+
+  constructor(limits: CoreLimits, { messages, events }: { messages: readonly Message[]; events: readonly InputEvent[] }) {
+    this.#limits = limits
+    this.#messages = messages
+    this.#events = [...events]
+  }
+
+  get empty(): boolean {
+    return this.#events.length === 0 && this.#messages.length === 0
+  }
+
+  get eventIds(): string[] {
+    return this.#events.map(({ event_id }) => event_id)
+  }
+
+  add(event: InputEvent): void {
+    const { pendingInputs, pendingBytes } = this.#limits
+    const bytes = sizeOf(event)
+    if (this.#events.length >= pendingInputs || this.#bytes + bytes > pendingBytes) {
+      throw new UampError('too_large', 'Too much input without a response: send response.create, then go on', {
+        details: { max_inputs: pendingInputs, max_bytes: pendingBytes },
+      })
+    }
+    this.#events.push(event)
+    this.#bytes += bytes
+  }
+
+  remove(event: InputEvent): void {
+    this.#events = this.#events.filter((each) => each !== event)
+  }
+
+  /** As the messages of a response. */
+  gather(newId: () => string): Gathered {
+    const { messages, stateless } = gatherInput(this.#events, newId)
+    return { messages: stateless ? messages : [...withContentIds(this.#messages, newId), ...messages], stateless }
+  }
+
+  /** They belong to a response now. Returns what puts them back, before what came since. */
+  take(): () => void {
+    const { messages, events } = { messages: this.#messages, events: this.#events }
+    this.#messages = []
+    this.#events = []
+    this.#bytes = 0
+    return () => {
+      this.#messages = messages
+      this.#events = [...events, ...this.#events]
+    }
+  }
+}

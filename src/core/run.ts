@@ -1,0 +1,128 @@
+import type { ContentItem } from '../protocol/content.ts'
+import type { ClientEvent, Draft } from '../protocol/events.ts'
+import type { Message } from '../protocol/message.ts'
+import type { SessionConfig } from '../protocol/session-config.ts'
+import type { Usage } from '../protocol/usage.ts'
+import { outputMessages } from './output.ts'
+import type { AgentPort } from './ports/agent.ts'
+import type { Session } from './ports/session.ts'
+import { answered, type Answer } from './questions.ts'
+import type { TurnRecord } from './records.ts'
+import type { End } from './turn-end.ts'
+
+/**
+ * A run of an agent is one response, or several: on a one-way transport each question ends one, and its answer opens the next.
+ * Each has a record of its own; they are chained by `parent`, and `run` names the first.
+ */
+export interface RunStart {
+  /** The run, which is the first of its responses. */
+  readonly id: string
+  readonly messages: readonly Message[]
+  readonly config: SessionConfig | undefined
+}
+
+/** The record of a response that begins now, with nothing said yet. */
+export function openedRecord(
+  session: Pick<Session, 'id' | 'agent' | 'owner'>,
+  eventId: string,
+  {
+    id,
+    parent,
+    from,
+    after,
+    createdAt,
+    config,
+  }: Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt'> & { config: SessionConfig | undefined },
+): TurnRecord {
+  return {
+    id,
+    parent,
+    from,
+    after,
+    createdAt,
+    run: id,
+    session: session.id,
+    agent: session.agent,
+    tenant: session.owner.tenant,
+    owner: session.owner.id,
+    input: [],
+    stateless: false,
+    output: [],
+    status: 'open',
+    ...(config && { config }),
+    eventIds: [eventId],
+  }
+}
+
+/** The record of a response that has ended. */
+export function closedRecord(
+  record: TurnRecord,
+  end: End,
+  { endedAt, usage, answers }: { endedAt: number; usage: Usage | undefined; answers: Readonly<Record<string, Answer>> },
+): TurnRecord {
+  const waiting = end.kind === 'done' ? end.waiting : undefined
+  return {
+    ...record,
+    output: end.output,
+    status: waiting ? 'waiting' : end.kind === 'done' ? 'completed' : end.kind,
+    endedAt,
+    ...(usage && { usage }),
+    ...(end.kind === 'failed' && { error: end.error }),
+    ...(waiting && { answers, questions: waiting }),
+  }
+}
+
+/** How the run of the last of these turns began. */
+export function startOf(turns: readonly TurnRecord[]): RunStart | undefined {
+  const last = turns.at(-1)
+  const index = turns.findIndex(({ id }) => id === last?.run)
+  const first = turns[index] ?? last
+  if (!first) return undefined
+  const before = first.stateless ? [] : turns.slice(0, Math.max(0, index)).flatMap(messagesOf)
+  return { id: first.id, messages: [...before, ...first.input], config: first.config }
+}
+
+/** What a turn adds to the conversation. */
+export function messagesOf({ input, output }: TurnRecord): Message[] {
+  return [...input, ...outputMessages(output)]
+}
+
+/** Those of the answers that the questions of a response were given. */
+export function answersTo({ questions }: TurnRecord, answers: Readonly<Record<string, Answer>>): Answer[] {
+  return (questions ?? []).flatMap(({ key }) => answers[key] ?? [])
+}
+
+/** Tool results among answers, as they stand in the conversation. */
+export function resultsIn(answers: readonly Answer[]): Extract<ContentItem, { type: 'tool_result' }>[] {
+  return answers.flatMap((answer) => {
+    if (answer.type !== 'tool.result') return []
+    const { call_id, result, is_error = false, content_items } = answer
+    const status = is_error ? ('failed' as const) : ('completed' as const)
+    return [{ type: 'tool_result', tool_result: { call_id, result, status, is_error, ...(content_items && { content_items }) } }]
+  })
+}
+
+/** The agent, run again: calls that were answered before are in the conversation, and it does not say them twice. */
+export function runAgain(agent: AgentPort, answers: Readonly<Record<string, Answer>>): AgentPort {
+  const known = new Set(Object.values(answers).flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : [])))
+  return { name: agent.name, capabilities: agent.capabilities, run: (turn) => withoutCalls(agent.run(turn), known) }
+}
+
+async function* withoutCalls(drafts: AsyncIterable<Draft>, known: ReadonlySet<string>): AsyncGenerator<Draft, void> {
+  for await (const draft of drafts) {
+    const delta = draft.type === 'response.delta' ? draft.delta : undefined
+    if (delta?.type === 'tool_call' && known.has(delta.tool_call.id)) continue
+    if (delta?.type === 'tool_result' && known.has(delta.tool_result.call_id)) continue
+    yield draft
+  }
+}
+
+/** The turn that waits, with the answers that came since. */
+export function withAnswers(record: TurnRecord, events: readonly ClientEvent[]): TurnRecord {
+  const answers: Record<string, Answer> = { ...record.answers }
+  for (const event of events) {
+    const question = answered(record.questions ?? [], event)
+    if (question) answers[question.key] ??= event as Answer
+  }
+  return { ...record, answers }
+}

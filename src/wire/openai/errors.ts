@@ -1,0 +1,95 @@
+import { UampError, type ErrorCode } from '../../protocol/errors.ts'
+import type { EventOf } from '../../protocol/events.ts'
+
+/** Status, `type` and `code` as OpenAI's clients know them. The clients choose their error class by the status. */
+const ERRORS = {
+  invalid_request: [400, 'invalid_request_error', 'invalid_value'],
+  unauthorized: [401, 'invalid_request_error', 'invalid_api_key'],
+  payment_required: [402, 'payment_required', 'payment_required'],
+  forbidden: [403, 'invalid_request_error', 'permission_denied'],
+  not_found: [404, 'invalid_request_error', 'not_found'],
+  agent_offline: [404, 'invalid_request_error', 'model_not_found'],
+  conflict: [409, 'invalid_request_error', 'conflict'],
+  response_in_progress: [409, 'invalid_request_error', 'conversation_already_has_active_response'],
+  version_mismatch: [400, 'invalid_request_error', 'version_mismatch'],
+  too_large: [413, 'invalid_request_error', 'request_too_large'],
+  rate_limited: [429, 'rate_limit_error', 'rate_limit_exceeded'],
+  timeout: [504, 'server_error', 'timeout'],
+  cancelled: [499, 'server_error', 'cancelled'],
+  interrupted: [503, 'server_error', 'interrupted'],
+  approval_unavailable: [409, 'invalid_request_error', 'approval_unavailable'],
+  tool_budget_exceeded: [500, 'server_error', 'tool_budget_exceeded'],
+  not_supported: [501, 'server_error', 'not_supported'],
+  provider_error: [502, 'server_error', 'provider_error'],
+  overloaded: [503, 'server_error', 'overloaded'],
+  internal: [500, 'server_error', 'server_error'],
+} satisfies Record<ErrorCode, readonly [number, string, string]>
+
+export interface OpenAiError {
+  readonly message: string
+  readonly type: string
+  readonly code: string
+  readonly param: string | null
+  readonly accepts?: unknown
+}
+
+/** `details.param` names the field that is wrong, `details.code` replaces our code by a finer one of theirs. */
+export function openAiErrorBody(error: UampError): OpenAiError {
+  const [, type, usual] = ERRORS[error.code]
+  const { param, code, accepts } = error.details ?? {}
+  return {
+    message: error.message,
+    type,
+    code: typeof code === 'string' ? code : usual,
+    param: typeof param === 'string' ? param : null,
+    ...(accepts !== undefined && { accepts }),
+  }
+}
+
+/** The status that an error has over HTTP: told in events too, as clients choose their error class by it. */
+export function openAiStatus({ code }: UampError): number {
+  return ERRORS[code][0]
+}
+
+interface Options {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An error as the answer to a request. */
+export function openAiRefusal(error: UampError, { status = openAiStatus(error), headers }: Options = {}): Response {
+  const body = openAiErrorBody(error)
+  const wait = error.details?.['retry_after']
+  return new Response(
+    JSON.stringify({
+      error: body,
+      // Where the first clients of UAMP look; OpenAI's keep nothing but `error`.
+      ...(body.accepts !== undefined && { status_code: 402, context: { accepts: body.accepts } }),
+    }),
+    {
+      status,
+      headers: {
+        'content-type': 'application/json',
+        'x-request-id': `req_${crypto.randomUUID()}`,
+        ...(error.code === 'unauthorized' && { 'www-authenticate': 'Bearer' }),
+        ...(typeof wait === 'number' && { 'retry-after': String(Math.ceil(wait)), 'retry-after-ms': String(Math.ceil(wait * 1000)) }),
+        ...headers,
+      },
+    },
+  )
+}
+
+/**
+ * The agent had begun when it failed. The clients would send the same again after 408, 409 and every 5xx, and the same work
+ * would be paid for again, so they are told not to.
+ */
+export function openAiFailure(error: UampError, headers: Readonly<Record<string, string>> = {}): Response {
+  const costly = error.code !== 'rate_limited'
+  return openAiRefusal(error, { headers: { ...headers, ...(costly && { 'x-should-retry': 'false' }) } })
+}
+
+/** The error that a `response.error` tells. A code of the agent's own goes on as it is. */
+export function toldError({ code, message, details }: EventOf<'response.error'>['error']): UampError {
+  const known = Object.hasOwn(ERRORS, code)
+  return new UampError(known ? (code as ErrorCode) : 'internal', message, { details: known ? { ...details } : { ...details, code } })
+}

@@ -1,0 +1,27 @@
+import { UampError } from '../protocol/errors.ts'
+import type { EventOf } from '../protocol/events.ts'
+import type { Payment } from '../protocol/payment.ts'
+
+/** The newest name first; the older ones are still sent. */
+const HEADERS = ['payment-signature', 'x-payment', 'x-payment-token']
+
+/** What a request pays with. Two headers that differ are a mistake, and whose money it would cost is not for us to guess. */
+export function paymentFrom(headers: Headers): Payment | undefined {
+  let token: string | undefined
+  for (const name of HEADERS) {
+    const value = headers.get(name)
+    if (value === null) continue
+    if (token !== undefined && token !== value) throw new UampError('invalid_request', 'Two payment headers differ: send one')
+    token = value
+  }
+  return token === undefined ? undefined : { scheme: 'token', token }
+}
+
+/** The refusal that a question for payment is over HTTP: 402, with every way to pay. */
+export function paymentRefusal({ requirements, extra }: EventOf<'payment.required'>): UampError {
+  const { amount, currency, schemes = [{ scheme: 'token' }], reason, expires_at, ap2 } = requirements
+  const common = { amount, currency, ...(expires_at !== undefined && { expires_at }), ...(ap2 && { ap2 }), ...(extra && { extra }) }
+  return new UampError('payment_required', reason ?? `Payment required: ${amount} ${currency}`, {
+    details: { accepts: schemes.map((scheme) => ({ ...common, ...scheme })) },
+  })
+}

@@ -4,9 +4,11 @@ import { toolRunner } from '../../core/tool-loop.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
-import { base64, CHUNK_BYTES, emptyMp4, PNG, tone } from './media.ts'
+import { emptyMp4, PNG, tone } from './media.ts'
+import { base64 } from '../../protocol/base64.ts'
 import { sample } from './sample.ts'
-import { pacer, say, type Drafts } from './say.ts'
+import { pacer, say, spent, type Drafts } from './say.ts'
+import { handle, speak } from './speak.ts'
 import { tools } from './tools.ts'
 
 type Command = (rest: string, turn: Turn) => Drafts
@@ -17,37 +19,38 @@ const MAX_BYTES = 16 * 1024 * 1024
 const MAX_SECONDS = 30
 const PIECE = 64 * 1024
 
-async function* count(rest: string, { signal }: Turn): Drafts {
+async function* count(rest: string, turn: Turn): Drafts {
   const [number = '10', ms = '0'] = rest.split(/\s+/)
   const last = numberIn(number, Number.MAX_SAFE_INTEGER, 10)
   const pause = numberIn(ms, 60_000, 0)
-  const wait = pause > 0 ? pacer(pause, signal) : undefined
+  const wait = pause > 0 ? pacer(pause, turn.signal) : undefined
   for (let n = 1; n <= last; n++) {
     if (wait && n > 1) await wait()
     yield text(n === 1 ? '1' : ` ${n}`)
   }
+  yield spent(turn, last)
 }
 
-async function* think(rest: string): Drafts {
+async function* think(rest: string, turn: Turn): Drafts {
   for (const piece of ['Someone wants me to think about', ` "${rest}".`, ' I have thought about it.']) {
     yield { type: 'thinking', content: piece, stage: 'analyzing', is_delta: true }
   }
-  yield* say(`I thought about: ${rest}`)
+  yield* say(`I thought about: ${rest}`, turn)
 }
 
 async function* tool(rest: string, turn: Turn): Drafts {
   const [, name = 'clock', args = '{}'] = /^(\S+)\s*([^]*)$/.exec(rest) ?? []
   const run = toolRunner(turn, { tools })([{ id: `call_${turn.id}_1`, name, arguments: args === '' ? '{}' : args }])
   const [result] = yield* run
-  yield* say(`${name} ${result?.is_error ? 'failed' : 'answered'}: ${result?.result}`)
+  yield* say(`${name} ${result?.is_error ? 'failed' : 'answered'}: ${result?.result}`, turn)
 }
 
 async function* approve(rest: string, turn: Turn): Drafts {
   const { approved, reason } = await turn.ask('x.approval.request', { message: rest === '' ? 'May I?' : rest })
-  yield* say(`${approved ? 'Approved' : 'Denied'}: ${rest}${reason === undefined ? '' : ` (${reason})`}`)
+  yield* say(`${approved ? 'Approved' : 'Denied'}: ${rest}${reason === undefined ? '' : ` (${reason})`}`, turn)
 }
 
-async function* progress(rest: string): Drafts {
+async function* progress(rest: string, turn: Turn): Drafts {
   const total = numberIn(rest, MAX_STEPS, 3)
   for (let step = 1; step <= total; step++) {
     yield {
@@ -60,46 +63,35 @@ async function* progress(rest: string): Drafts {
       total_steps: total,
     }
   }
-  yield* say(`Done in ${total} steps.`)
+  yield* say(`Done in ${total} steps.`, turn)
 }
 
-async function* image(): Drafts {
+async function* image(_rest: string, turn: Turn): Drafts {
   yield {
     type: 'response.delta',
     delta: { type: 'image', image: PNG, format: 'png', alt_text: 'One orange pixel', ...handle('One orange pixel') },
   }
-  yield* say('Here is an image.')
+  yield* say('Here is an image.', turn)
 }
 
-async function* file(): Drafts {
+async function* file(_rest: string, turn: Turn): Drafts {
   const contents = 'name,value\ndemo,1\n'
   const item = { filename: 'demo.csv', mime_type: 'text/csv', size_bytes: contents.length, ...handle('A table of one row') }
   yield { type: 'response.delta', delta: { type: 'file', file: btoa(contents), ...item } }
-  yield* say('Here is a file.')
+  yield* say('Here is a file.', turn)
 }
 
-async function* video(): Drafts {
+async function* video(_rest: string, turn: Turn): Drafts {
   yield {
     type: 'response.delta',
     delta: { type: 'video', video: base64(emptyMp4()), format: 'mp4', duration_ms: 0, ...handle('A video without frames') },
   }
-  yield* say('Here is a video.')
+  yield* say('Here is a video.', turn)
 }
 
-async function* audio(rest: string): Drafts {
+async function* audio(rest: string, turn: Turn): Drafts {
   const seconds = Math.min(Number(rest) > 0 ? Number(rest) : 1, MAX_SECONDS)
-  const bytes = tone(seconds)
-  const transcript = `A tone of ${seconds} s.`
-  const words = transcript.match(/\s*\S+/g) ?? []
-  for (let at = 0, chunk = 0; at < bytes.length; at += CHUNK_BYTES, chunk++) {
-    yield { type: 'audio.delta', audio: base64(bytes.subarray(at, at + CHUNK_BYTES)), format: 'pcm16' }
-    const word = words[chunk]
-    if (word !== undefined) yield { type: 'transcript.delta', transcript: word }
-  }
-  yield { type: 'audio.done', duration_ms: seconds * 1000 }
-  yield { type: 'transcript.done', transcript }
-  const item = { format: 'pcm16', duration_ms: seconds * 1000, transcript, ...handle('A tone') }
-  yield { type: 'response.delta', delta: { type: 'audio', audio: base64(bytes), ...item } }
+  yield* speak({ bytes: tone(seconds), transcript: `A tone of ${seconds} s.`, description: 'A tone' }, turn)
 }
 
 async function* json(_rest: string, { config }: Turn): Drafts {
@@ -108,7 +100,7 @@ async function* json(_rest: string, { config }: Turn): Drafts {
   for (const piece of JSON.stringify(value).match(/[^]{1,16}/g) ?? []) yield text(piece)
 }
 
-async function* state(): Drafts {
+async function* state(_rest: string, turn: Turn): Drafts {
   yield { type: 'x.state.snapshot', snapshot: { count: 0, items: [] } }
   for (let n = 1; n <= 3; n++) {
     yield {
@@ -119,7 +111,7 @@ async function* state(): Drafts {
       ],
     }
   }
-  yield* say('The state went from 0 to 3.')
+  yield* say('The state went from 0 to 3.', turn)
 }
 
 async function* error(rest: string): Drafts {
@@ -143,8 +135,8 @@ function notSupported(what: string): Command {
   }
 }
 
-async function* help(): Drafts {
-  yield* say(`I echo what you say, or do one thing: ${[...COMMANDS.keys()].map((name) => `/${name}`).join(' ')}`)
+async function* help(_rest: string, turn: Turn): Drafts {
+  yield* say(`I echo what you say, or do one thing: ${[...COMMANDS.keys()].map((name) => `/${name}`).join(' ')}`, turn)
 }
 
 export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
@@ -167,10 +159,6 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['big', big],
   ['help', help],
 ])
-
-function handle(description: string): { content_id: string; description: string } {
-  return { content_id: crypto.randomUUID(), description }
-}
 
 function numberIn(given: string, max: number, usual: number): number {
   const number = Math.floor(Number(given))

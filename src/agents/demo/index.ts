@@ -1,8 +1,10 @@
 import { defineAgent } from '../../core/define-agent.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Draft } from '../../protocol/events.ts'
+import { textOf, type Message } from '../../protocol/message.ts'
 import { COMMANDS } from './commands.ts'
 import { say } from './say.ts'
+import { answerAudio } from './speak.ts'
 import { tools } from './tools.ts'
 
 /** An agent that shows every event without a key: deterministic and free. Text is echoed; a slash command does one thing. */
@@ -19,11 +21,19 @@ export function demo(): AgentPort {
 }
 
 function answer(turn: Turn): AsyncGenerator<Draft, void> {
-  const last = turn.messages.at(-1)
+  // Tools may have answered since.
+  const last = turn.messages.findLast(({ role }) => role === 'user')
   // Of several inputs in one message the last one is the command.
   const texts = last?.content_items?.flatMap((item) => (item.type === 'text' ? [item.text] : []))
   const [, name, rest = ''] = /^\/(\w+)\s*([^]*)$/.exec(texts?.at(-1) ?? last?.content ?? '') ?? []
-  if (name === undefined) return say(`You said: ${last?.content ?? texts?.join('') ?? ''}`)
+  if (name === undefined) return reply(last, turn)
   const command = COMMANDS.get(name)
-  return command ? command(rest.trim(), turn) : say(`There is no command /${name}. Try /help.`)
+  return command ? command(rest.trim(), turn) : say(`There is no command /${name}. Try /help.`, turn)
+}
+
+function reply(last: Message | undefined, turn: Turn): AsyncGenerator<Draft, void> {
+  const items = last?.content_items ?? []
+  const heard = items.find((item) => item.type === 'audio')
+  if (heard && !items.some((item) => item.type === 'text')) return answerAudio(heard, turn)
+  return say(`You said: ${last?.content ?? textOf(items)}`, turn)
 }

@@ -3,7 +3,7 @@
 /** A PNG of one orange pixel. */
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8Dwn4EBAAcCAgEA0Tz1AAAAAElFTkSuQmCC'
 
-const SAMPLE_RATE = 24_000
+export const SAMPLE_RATE = 24_000
 
 /** A tone of 440 Hz as 16-bit PCM, mono, 24 kHz. */
 export function tone(seconds: number): Uint8Array {
@@ -17,12 +17,6 @@ export function tone(seconds: number): Uint8Array {
 
 /** A hundred milliseconds of it. A multiple of three, so that the chunks' base64 can be put together. */
 export const CHUNK_BYTES = (SAMPLE_RATE / 10) * 2
-
-export function base64(bytes: Uint8Array): string {
-  let binary = ''
-  for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000))
-  return btoa(binary)
-}
 
 /** An MP4 file with a header and no frames. */
 export function emptyMp4(): Uint8Array {

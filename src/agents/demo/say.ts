@@ -1,11 +1,21 @@
 import { text } from '../../core/drafts.ts'
+import type { Turn } from '../../core/ports/agent.ts'
 import type { Draft } from '../../protocol/events.ts'
 
 export type Drafts = AsyncGenerator<Draft, void>
 
 /** Word by word. */
-export async function* say(sentence: string): Drafts {
-  for (const word of sentence.match(/\s*\S+\s*$|\s*\S+/g) ?? []) yield text(word)
+export async function* say(sentence: string, turn: Turn): Drafts {
+  const words = sentence.match(/\s*\S+\s*$|\s*\S+/g) ?? []
+  for (const word of words) yield text(word)
+  yield spent(turn, words.length)
+}
+
+/** What an answer costs, in words: the demo has no other tokens. */
+export function spent({ messages }: Turn, words: number): Draft {
+  let heard = 0
+  for (const { content = '' } of messages) heard += content.split(/\s+/).filter(Boolean).length
+  return { type: 'usage.delta', delta: { input_tokens: heard, output_tokens: words } }
 }
 
 /** Waits `ms` between steps until the signal aborts. One listener for all of them: it is called for every delta. */

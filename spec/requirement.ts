@@ -13,6 +13,7 @@ export type Area =
   | 'content'
   | 'capabilities'
   | 'version'
+  | 'openai'
 
 /** One thing that a specification demands, in our words. Tests cite it by `id`. */
 export interface Requirement {
@@ -33,6 +34,15 @@ export function uampEvents<R extends Rows>(area: Area, rows: R, gap?: string): {
   const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
     id,
     { id, source: `UAMP events §${section}`, behaviour, area, ...(gap !== undefined && { gap }) },
+  ])
+  return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
+}
+
+/** The requirements of one of OpenAI's protocols. */
+export function openAi<R extends Rows>(protocol: string, rows: R): { readonly [Id in keyof R]: Requirement } {
+  const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
+    id,
+    { id, source: section.startsWith('UAMP') ? section : `OpenAI ${protocol}, ${section}`, behaviour, area: 'openai' },
   ])
   return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
 }

@@ -1,0 +1,108 @@
+import type { ContentItem } from '../../protocol/content.ts'
+import type { EventOf } from '../../protocol/events.ts'
+import { AUDIO_EXPIRES_S, type ChunkHead } from './chunks.ts'
+import { finishReason, toUsage } from './finish.ts'
+import type { Shape } from './request.ts'
+import { wav } from './wav.ts'
+
+/** A whole answer, from how each of its choices ended. */
+export function toCompletion(head: ChunkHead, shape: Shape, ends: readonly EventOf<'response.done'>[]): object {
+  const signature = ends.length === 1 ? ends[0]?.signature : undefined
+  return {
+    id: head.id,
+    object: 'chat.completion',
+    created: head.created,
+    model: head.model,
+    choices: ends.map((end, index) => toChoice(head, shape, { end, index })),
+    usage: toUsage(ends.map(({ response }) => response.usage)),
+    ...(signature !== undefined && { signature }),
+  }
+}
+
+function toChoice(head: ChunkHead, shape: Shape, { end, index }: { end: EventOf<'response.done'>; index: number }): object {
+  const said = new Said(shape)
+  for (const item of end.response.output) said.add(item)
+  const finish_reason = finishReason(end, { pending: said.pending, legacy: shape.legacy })
+  return { index, message: said.message(head), logprobs: null, finish_reason }
+}
+
+/** The items of an output, sorted into the fields of a message. */
+class Said {
+  readonly #shape: Shape
+  #content = ''
+  #refusal = ''
+  #reasoning = ''
+  #audio: Extract<ContentItem, { type: 'audio' }> | undefined
+  readonly #calls = new Map<string, { readonly name: string; readonly arguments: string }>()
+  /** What OpenAI has no field for. */
+  readonly #items: ContentItem[] = []
+
+  constructor(shape: Shape) {
+    this.#shape = shape
+  }
+
+  get pending(): boolean {
+    return this.#calls.size > 0
+  }
+
+  add(item: ContentItem): void {
+    switch (item.type) {
+      case 'text':
+        if (item.refusal) this.#refusal += item.text
+        else this.#content += item.text
+        return
+      case 'thinking':
+        this.#reasoning += item.thinking
+        return
+      case 'tool_call': {
+        const { id, name, arguments: args } = item.tool_call
+        if (this.#shape.functions.has(name)) this.#calls.set(id, { name, arguments: args })
+        else this.#items.push(item)
+        return
+      }
+      case 'tool_result':
+        // A call that has its result is done with.
+        if (!this.#calls.delete(item.tool_result.call_id)) this.#items.push(item)
+        return
+      case 'audio':
+        if (this.#shape.audio !== undefined && typeof item.audio === 'string') this.#audio = item
+        else {
+          this.#content += item.transcript ?? ''
+          this.#items.push(item)
+        }
+        return
+      default:
+        this.#items.push(item)
+    }
+  }
+
+  message({ id, created }: ChunkHead): object {
+    const calls = [...this.#calls]
+    const [first] = calls
+    const silent = this.#content === '' && (calls.length > 0 || this.#refusal !== '' || this.#audio !== undefined)
+    return {
+      role: 'assistant',
+      content: silent ? null : this.#content,
+      refusal: this.#refusal === '' ? null : this.#refusal,
+      ...(this.#reasoning !== '' && { reasoning_content: this.#reasoning }),
+      ...(first && this.#shape.legacy && { function_call: first[1] }),
+      ...(first &&
+        !this.#shape.legacy && { tool_calls: calls.map(([callId, call]) => ({ id: callId, type: 'function', function: call })) }),
+      ...(this.#audio && {
+        audio: {
+          id: `audio_${id}`,
+          data: this.#data(this.#audio),
+          transcript: this.#audio.transcript ?? '',
+          expires_at: created + AUDIO_EXPIRES_S,
+        },
+      }),
+      ...(this.#items.length > 0 && { content_items: this.#items }),
+    }
+  }
+
+  /** Agents speak raw samples; most clients ask for a file that says what it is. */
+  #data({ audio, format }: Extract<ContentItem, { type: 'audio' }>): string {
+    const data = audio as string
+    return this.#shape.audio === 'wav' && format === 'pcm16' ? wav(data) : data
+  }
+}

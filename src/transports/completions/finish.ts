@@ -1,0 +1,32 @@
+import type { EventOf } from '../../protocol/events.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { Usage } from '../../protocol/usage.ts'
+
+/** Why an answer ended. `pending`: calls that the client has to make. */
+export function finishReason(
+  { response }: EventOf<'response.done'>,
+  { pending, legacy }: { readonly pending: boolean; readonly legacy: boolean },
+): string {
+  const uamp = response.extensions?.['uamp']
+  const reason = isRecord(uamp) ? uamp['stop_reason'] : undefined
+  if (reason === 'length' || reason === 'content_filter') return reason
+  if (pending) return legacy ? 'function_call' : 'tool_calls'
+  return 'stop'
+}
+
+/** Clients add these up, so an agent that tells nothing has used nothing. */
+export function toUsage(usages: readonly (Usage | undefined)[]): object {
+  const sum = (pick: (usage: Usage) => number | undefined): number =>
+    usages.reduce((total, usage) => total + ((usage && pick(usage)) ?? 0), 0)
+  const prompt = sum((usage) => usage.input_tokens)
+  const completion = sum((usage) => usage.output_tokens)
+  const cost = usages.find((usage) => usage?.cost)?.cost
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: sum((usage) => usage.cached_tokens ?? usage.cache_read), audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: sum((usage) => usage.reasoning), audio_tokens: 0 },
+    ...(cost && { cost }),
+  }
+}

@@ -1,0 +1,39 @@
+import type { Call, Host, KnownCall } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+
+/** Agents are what clients of OpenAI's call models. */
+export class Models {
+  readonly #host: Host
+  readonly #created: number
+
+  constructor(host: Host) {
+    this.#host = host
+    this.#created = Math.floor(host.now() / 1000)
+  }
+
+  /** `GET /v1/models`: at the root all that the caller may use, under `/agents/{name}` that one. */
+  list(call: KnownCall): Response {
+    const names = call.root ? this.#host.agents.names() : call.agent === undefined ? [] : [call.agent]
+    const data = names.filter((name) => call.access.authorize(call.principal, 'call', name)).map((name) => this.#model(name))
+    return Response.json({ object: 'list', data })
+  }
+
+  /** `GET /v1/models/{id}`. */
+  get(call: KnownCall): Response {
+    const id = call.params['id'] ?? ''
+    const visible = this.#host.agents.get(id) && (call.root || call.agent === id) && call.access.authorize(call.principal, 'call', id)
+    if (!visible) throw new UampError('agent_offline', `There is no agent "${id}" here`, { details: { param: 'model' } })
+    return Response.json(this.#model(id))
+  }
+
+  /** `GET /capabilities`: UAMP events §9. */
+  capabilities(call: Call): Response {
+    const agent = call.agent === undefined ? undefined : this.#host.agents.get(call.agent)
+    if (!agent) throw new UampError('agent_offline', 'Say which agent: /agents/{name}/capabilities')
+    return Response.json(agent.capabilities)
+  }
+
+  #model(id: string): object {
+    return { id, object: 'model', created: this.#created, owned_by: this.#host.agents.get(id)?.capabilities.provider ?? 'uamp' }
+  }
+}

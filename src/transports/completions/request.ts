@@ -1,0 +1,64 @@
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { invalid } from '../../wire/openai/parse.ts'
+import { toMessages } from './messages.ts'
+import type { CompletionRequest } from './schema.ts'
+
+/** A request in our own terms. */
+export interface Asked {
+  readonly messages: readonly Message[]
+  readonly config: SessionConfig
+  readonly shape: Shape
+  readonly stream: boolean
+  readonly choices: number
+  readonly store: boolean
+}
+
+/** What the answer must look like. */
+export interface Shape {
+  /** The functions that the client runs. Calls of others are the agent's own affair. */
+  readonly functions: ReadonlySet<string>
+  /** It speaks the older dialect, in which there is one `function_call` and no ids. */
+  readonly legacy: boolean
+  /** The format in which it wants to hear the answer. */
+  readonly audio: string | undefined
+  /** Streams only: a last chunk tells the usage. */
+  readonly usage: boolean
+}
+
+export function toAsked(body: CompletionRequest): Asked {
+  const { messages, stream, stream_options, n, tools, functions, response_format, modalities, audio, ...rest } = body
+  const legacy = tools == null && functions != null
+  const offered = tools ?? functions?.map((definition) => ({ type: 'function' as const, function: definition })) ?? []
+  const usable = body.tool_choice === 'none' || rest['function_call'] === 'none' ? [] : offered
+  const names = new Set(usable.map((tool) => tool.function.name))
+  const forced = typeof body.tool_choice === 'object' ? body.tool_choice?.function?.name : undefined
+  if (forced !== undefined && !names.has(forced))
+    throw invalid(`"tool_choice" names "${forced}", which is not among "tools"`, 'tool_choice')
+  const speaks = audio != null && (modalities?.includes('audio') ?? false)
+  if (modalities?.includes('audio') && audio == null) {
+    throw invalid('"audio" must say the voice and the format', 'audio', 'missing_required_parameter')
+  }
+  return {
+    messages: toMessages(messages),
+    config: {
+      modalities: modalities == null ? ['text'] : [...modalities],
+      ...(usable.length > 0 && { tools: usable }),
+      ...(response_format != null && { response_format }),
+      ...(speaks && {
+        voice: { name: typeof audio.voice === 'string' ? audio.voice : audio.voice.id },
+        output_audio_format: audio.format === 'wav' ? 'pcm16' : audio.format,
+      }),
+      extensions: { openai: rest },
+    },
+    shape: {
+      functions: names,
+      legacy,
+      audio: speaks ? audio.format : undefined,
+      usage: stream_options?.include_usage ?? false,
+    },
+    stream: stream ?? false,
+    choices: n ?? 1,
+    store: body.store ?? false,
+  }
+}

@@ -1,0 +1,235 @@
+import type { ContentItem, MediaItem, ToolCall, ToolResult } from '../../protocol/content.ts'
+import type { EventOf } from '../../protocol/events.ts'
+import { itemId, type ItemPrefix } from './ids.ts'
+import {
+  FunctionCallItem,
+  GrowingText,
+  imageCall,
+  MessageItem,
+  partOf,
+  ReasoningItem,
+  ServerCallItem,
+  WholeItem,
+  type OutputItem,
+} from './items.ts'
+import type { Wire } from './wire.ts'
+
+/**
+ * The output of a response as it grows, told event by event in the order that OpenAI's clients demand: an item is added before
+ * anything is said of it, its parts likewise, and each is done before the response is.
+ */
+export class Items {
+  readonly all: OutputItem[] = []
+  readonly #response: string
+  readonly #agent: string
+  readonly #wire: Wire | undefined
+  /** What is being said. Something else ends it. */
+  #open: MessageItem | ReasoningItem | undefined
+  /** The text that is being said: looked at for every delta. */
+  #text: GrowingText | undefined
+  /** Calls whose arguments may still come, several at once. */
+  readonly #calls = new Map<string, FunctionCallItem | ServerCallItem>()
+
+  constructor({ response, agent }: { response: string; agent: string }, wire: Wire | undefined) {
+    this.#response = response
+    this.#agent = agent
+    this.#wire = wire
+  }
+
+  rendered(): object[] {
+    return this.all.map((item) => item.render())
+  }
+
+  text(text: string): void {
+    if (this.#text === undefined) {
+      // Nothing is no item.
+      if (text === '') return
+      this.#text = this.#part('output_text')
+    }
+    this.#text.add(text)
+    this.#wire?.text(text)
+  }
+
+  refuse(text: string): void {
+    if (text === '') return
+    const open = this.#open instanceof MessageItem ? this.#open.parts.at(-1) : undefined
+    const part = open?.type === 'refusal' ? open.text : this.#part('refusal')
+    part.add(text)
+    this.#wire?.send('response.refusal.delta', { ...this.#place(), delta: text })
+  }
+
+  think(text: string, signature?: string): void {
+    if (!(this.#open instanceof ReasoningItem)) {
+      this.settle()
+      this.#open = this.#add(new ReasoningItem(...this.#next('rs')))
+    }
+    const item = this.#open
+    if (signature !== undefined) item.signature = signature
+    if (text === '') return
+    const place = { item_id: item.id, output_index: item.index, summary_index: 0 }
+    if (!item.told) this.#wire?.send('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } })
+    item.told = true
+    item.text.add(text)
+    this.#wire?.send('response.reasoning_summary_text.delta', { ...place, delta: text })
+  }
+
+  /** A call of the client's, or a piece of its arguments. */
+  call(call: ToolCall): void {
+    let item = this.#calls.get(call.id)
+    if (!item) {
+      this.settle()
+      this.#calls.set(call.id, (item = this.#add(new FunctionCallItem(...this.#next('fc'), call))))
+    }
+    this.#arguments(item, call.arguments)
+  }
+
+  /** A call that is put to the client is whole. Most often it was streamed before. */
+  ask(call: ToolCall): void {
+    const known = this.all.find((item) => item instanceof FunctionCallItem && item.call.id === call.id)
+    if (!known) {
+      this.#calls.delete(call.id)
+      this.call(call)
+    }
+    this.finishCall(call.id)
+  }
+
+  serverCall(call: ToolCall): void {
+    let item = this.#calls.get(call.id)
+    if (!item) {
+      this.settle()
+      const [id, index] = this.#next('mcp')
+      this.#calls.set(call.id, (item = this.#add(new ServerCallItem({ id, index }, call, this.#agent))))
+      this.#wire?.send('response.mcp_call.in_progress', { item_id: id, output_index: index })
+    }
+    this.#arguments(item, call.arguments)
+  }
+
+  result(result: ToolResult): void {
+    const item = this.#calls.get(result.call_id)
+    if (!(item instanceof ServerCallItem)) return
+    item.result = result
+    this.#finish(item, 'completed')
+  }
+
+  /** The client's calls alone: those of the agent's own are done with their result, which comes after. */
+  finishCall(callId: string): void {
+    const item = this.#calls.get(callId)
+    if (item instanceof FunctionCallItem) this.#finish(item, 'completed')
+  }
+
+  approval({ approval_id, message, tool_call, options }: EventOf<'x.approval.request'>): void {
+    this.settle()
+    const id = itemId('mcpr', this.#response, approval_id)
+    const { name = 'approval', arguments: args = JSON.stringify({ message }) } = tool_call ?? {}
+    const request = { type: 'mcp_approval_request', id, server_label: this.#agent, name, arguments: args }
+    this.#whole(new WholeItem({ id, index: this.all.length }, { ...request, uamp: { message, ...(options && { options }) } }))
+  }
+
+  image(item: Extract<ContentItem, { type: 'image' }>): void {
+    this.settle()
+    const [id, index] = this.#next('ig')
+    const { whole, begun } = imageCall(id, item)
+    const added = this.#add(new WholeItem({ id, index }, whole, begun))
+    this.#wire?.send('response.image_generation_call.in_progress', { item_id: id, output_index: index })
+    this.#wire?.send('response.image_generation_call.completed', { item_id: id, output_index: index })
+    this.#finish(added, 'completed')
+  }
+
+  /** OpenAI has no output for it: it stands beside a message, whose text is what can be read of it. */
+  media(item: MediaItem): void {
+    this.settle()
+    this.#open = this.#add(new MessageItem(...this.#next('msg'), item))
+    if (item.type === 'audio' && item.transcript !== undefined) this.text(item.transcript)
+    this.settle()
+  }
+
+  /** What is being said is over. */
+  settle(status: 'completed' | 'incomplete' = 'completed'): void {
+    const open = this.#open
+    if (!open) return
+    this.#open = this.#text = undefined
+    if (open instanceof MessageItem) this.#closePart(open)
+    else if (open.told) this.#closeSummary(open)
+    this.#finish(open, status)
+  }
+
+  close(status: 'completed' | 'incomplete'): void {
+    this.settle(status)
+    for (const item of this.#calls.values()) this.#finish(item, item instanceof ServerCallItem ? 'incomplete' : status)
+  }
+
+  #arguments(item: FunctionCallItem | ServerCallItem, text: string): void {
+    if (text === '') return
+    item.args += text
+    const type = item instanceof FunctionCallItem ? 'function_call' : 'mcp_call'
+    this.#wire?.send(`response.${type}_arguments.delta`, { item_id: item.id, output_index: item.index, delta: text })
+  }
+
+  #part(type: 'output_text' | 'refusal'): GrowingText {
+    if (!(this.#open instanceof MessageItem)) {
+      this.settle()
+      this.#open = this.#add(new MessageItem(...this.#next('msg')))
+    }
+    const item = this.#open
+    this.#text = undefined
+    this.#closePart(item)
+    const part = { type, text: new GrowingText() }
+    item.parts.push(part)
+    const place = this.#place()
+    this.#wire?.send('response.content_part.added', { ...place, part: partOf(part) })
+    if (type === 'output_text') this.#wire?.place(place)
+    return part.text
+  }
+
+  #place(): { item_id: string; output_index: number; content_index: number } {
+    const item = this.#open as MessageItem
+    return { item_id: item.id, output_index: item.index, content_index: item.parts.length - 1 }
+  }
+
+  #closePart(item: MessageItem): void {
+    const part = item.parts.at(-1)
+    if (!part || !this.#wire) return
+    const place = { item_id: item.id, output_index: item.index, content_index: item.parts.length - 1 }
+    if (part.type === 'refusal') this.#wire.send('response.refusal.done', { ...place, refusal: String(part.text) })
+    else this.#wire.send('response.output_text.done', { ...place, text: String(part.text), logprobs: [] })
+    this.#wire.send('response.content_part.done', { ...place, part: partOf(part) })
+  }
+
+  #closeSummary({ id, index, text }: ReasoningItem): void {
+    const place = { item_id: id, output_index: index, summary_index: 0 }
+    this.#wire?.send('response.reasoning_summary_text.done', { ...place, text: String(text) })
+    this.#wire?.send('response.reasoning_summary_part.done', { ...place, part: { type: 'summary_text', text: String(text) } })
+  }
+
+  #whole(item: WholeItem): void {
+    this.#finish(this.#add(item), 'completed')
+  }
+
+  #next(prefix: ItemPrefix): [id: string, index: number] {
+    return [itemId(prefix, this.#response, this.all.length), this.all.length]
+  }
+
+  #add<I extends OutputItem>(item: I): I {
+    this.all.push(item)
+    this.#wire?.send('response.output_item.added', { output_index: item.index, item: item.render() })
+    return item
+  }
+
+  #finish(item: OutputItem, status: 'completed' | 'incomplete'): void {
+    if (item.status !== 'in_progress') return
+    item.status = status
+    if (item instanceof FunctionCallItem || item instanceof ServerCallItem) this.#finishArguments(item)
+    this.#wire?.send('response.output_item.done', { output_index: item.index, item: item.render() })
+  }
+
+  #finishArguments(item: FunctionCallItem | ServerCallItem): void {
+    const place = { item_id: item.id, output_index: item.index }
+    const type = item instanceof FunctionCallItem ? 'function_call' : 'mcp_call'
+    this.#wire?.send(`response.${type}_arguments.done`, {
+      ...place,
+      arguments: item.args,
+      ...(item instanceof FunctionCallItem && { name: item.call.name }),
+    })
+    if (item instanceof ServerCallItem && item.result) this.#wire?.send(`response.mcp_call.${item.failed ? 'failed' : 'completed'}`, place)
+  }
+}

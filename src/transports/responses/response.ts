@@ -1,0 +1,103 @@
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { Usage } from '../../protocol/usage.ts'
+
+/** A response before anything was said: what it was asked for, as it is told back. */
+export interface ResponseHead {
+  readonly id: string
+  readonly agent: string
+  readonly createdAt: number
+  /** What the client asked for, as it asked. */
+  readonly settings: Readonly<Record<string, unknown>>
+}
+
+export interface ResponseState {
+  readonly status: 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled'
+  readonly output: readonly object[]
+  readonly completedAt: number | null
+  readonly error: object | null
+  readonly reason: 'max_output_tokens' | 'content_filter' | undefined
+  readonly usage: object | null
+  readonly signature: string | undefined
+}
+
+/** The settings that a stored response was asked with. */
+export function settingsOf({ extensions }: SessionConfig): Readonly<Record<string, unknown>> {
+  const openai = extensions?.['openai']
+  return isRecord(openai) ? openai : {}
+}
+
+/** When a response was begun is kept with its settings, so that it is the same to the second whenever it is told. */
+const BEGUN = 'responses'
+
+export function withBegun(config: SessionConfig, now: number): SessionConfig {
+  return { ...config, extensions: { ...config.extensions, [BEGUN]: { created_at: Math.floor(now / 1000) } } }
+}
+
+export function headOf(id: string, agent: string, config: SessionConfig): ResponseHead {
+  const begun = config.extensions?.[BEGUN]
+  const createdAt = isRecord(begun) ? Number(begun['created_at']) : 0
+  return { id, agent, createdAt, settings: settingsOf(config) }
+}
+
+/**
+ * The response object: every field that OpenAI's type and Open Responses demand. What was not asked for has the value that
+ * OpenAI says it has by default, as Open Responses allows null for few of them.
+ */
+export function responseObject({ id, agent, createdAt, settings }: ResponseHead, state: ResponseState): object {
+  const { text, tools, reasoning } = settings
+  const given = (name: string, usual: unknown): unknown => settings[name] ?? usual
+  return {
+    id,
+    object: 'response',
+    created_at: createdAt,
+    status: state.status,
+    background: given('background', false),
+    completed_at: state.completedAt,
+    error: state.error,
+    incomplete_details: state.reason === undefined ? null : { reason: state.reason },
+    instructions: given('instructions', null),
+    max_output_tokens: given('max_output_tokens', null),
+    max_tool_calls: given('max_tool_calls', null),
+    model: agent,
+    output: state.output,
+    parallel_tool_calls: given('parallel_tool_calls', true),
+    previous_response_id: given('previous_response_id', null),
+    prompt_cache_key: given('prompt_cache_key', null),
+    reasoning: { effort: null, summary: null, ...(isRecord(reasoning) && reasoning) },
+    safety_identifier: given('safety_identifier', null),
+    service_tier: 'default',
+    store: given('store', true),
+    temperature: given('temperature', 1),
+    text: { ...(isRecord(text) && text), format: (isRecord(text) && text['format']) || { type: 'text' } },
+    tool_choice: given('tool_choice', 'auto'),
+    tools: Array.isArray(tools) ? tools.map(shownTool) : [],
+    top_logprobs: given('top_logprobs', 0),
+    top_p: given('top_p', 1),
+    presence_penalty: given('presence_penalty', 0),
+    frequency_penalty: given('frequency_penalty', 0),
+    truncation: given('truncation', 'disabled'),
+    usage: state.usage,
+    user: given('user', null),
+    metadata: given('metadata', {}),
+    ...(state.signature !== undefined && { signature: state.signature }),
+  }
+}
+
+function shownTool(tool: unknown): unknown {
+  if (!isRecord(tool) || tool['type'] !== 'function') return tool
+  return { description: null, parameters: null, strict: null, ...tool }
+}
+
+/** Clients add these up, so an agent that tells nothing has used nothing. */
+export function shownUsage(usage: Usage = {}): object {
+  const { input_tokens = 0, output_tokens = 0, cached_tokens, cache_read = 0, cache_write = 0, reasoning = 0, cost } = usage
+  return {
+    input_tokens,
+    input_tokens_details: { cached_tokens: cached_tokens ?? cache_read, cache_write_tokens: cache_write },
+    output_tokens,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input_tokens + output_tokens,
+    ...(cost && { cost }),
+  }
+}

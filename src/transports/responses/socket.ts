@@ -1,0 +1,97 @@
+import type { Call, Host, Socket, Texts } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { openAiErrorBody, openAiStatus } from '../../wire/openai/errors.ts'
+import { invalid, parseBody, parseValue } from '../../wire/openai/parse.ts'
+import { toAsked, type Asked } from './request.ts'
+import { Run } from './run.ts'
+import { CreateEvent, CreateRequest } from './schema.ts'
+import { start, type Caller } from './start.ts'
+import { messages, Wire } from './wire.ts'
+
+/** Answers that one connection may have under way at once, told apart by `stream_id`. */
+const LANES = 16
+
+/** One WebSocket: each `response.create` is answered with the events of its stream, one after the other or in lanes. */
+export class ResponsesSocket {
+  readonly #host: Host
+  readonly #socket: Socket
+  readonly #caller: Caller
+  readonly #lanes = new Set<string>()
+
+  constructor(host: Host, socket: Socket, call: Call) {
+    if (!call.principal) throw new UampError('unauthorized', 'This needs a valid token')
+    this.#host = host
+    this.#socket = socket
+    // The call itself: its request and its signal are made only when they are read.
+    this.#caller = call as Call & Pick<Caller, 'principal'>
+  }
+
+  async run(): Promise<void> {
+    for await (const frame of this.#socket) {
+      // What was still to be read when the client left is answered to nobody.
+      if (this.#caller.signal.aborted) return
+      await this.#receive(frame)
+    }
+  }
+
+  async #receive(frame: string | Uint8Array): Promise<void> {
+    let lane: string | undefined
+    try {
+      if (typeof frame !== 'string') throw invalid('Events are JSON in text frames, not binary frames')
+      const event = parseBody(CreateEvent, frame)
+      lane = event.stream_id ?? undefined
+      if (event.type !== 'response.create') throw invalid(`There is no event "${event.type}": send "response.create"`, 'type')
+      // Nothing is made ready beforehand; an answer that nobody asked for would cost as much as one that was.
+      if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
+      const { type: _, stream_id: __, generate: ___, stream: ____, background: _____, ...body } = event
+      const asked = toAsked(parseValue(CreateRequest, body))
+      if (lane === undefined) return await this.#answer(asked, undefined)
+      this.#enter(lane)
+      void this.#answer(asked, lane).finally(() => this.#lanes.delete(lane ?? ''))
+    } catch (thrown) {
+      await this.#refuse(thrown, lane)
+    }
+  }
+
+  #enter(lane: string): void {
+    if (this.#lanes.has(lane)) {
+      throw new UampError('response_in_progress', `The stream "${lane}" has an answer under way`, { details: { param: 'stream_id' } })
+    }
+    if (this.#lanes.size >= LANES) {
+      throw new UampError('rate_limited', `One connection carries at most ${LANES} answers at once`, { details: { retry_after: 1 } })
+    }
+    this.#lanes.add(lane)
+  }
+
+  /** Never rejects: what is refused is told as an event, and the socket lives. */
+  async #answer(asked: Asked, lane: string | undefined): Promise<void> {
+    try {
+      const run = new Run(this.#host, await start(this.#host, this.#caller, asked))
+      await run.begin().catch((thrown: unknown) => {
+        run.close()
+        throw thrown
+      })
+      const frames = run.frames(new Wire(messages(lane)))
+      for (;;) {
+        const { value, done } = await frames.next()
+        if (value !== undefined) await this.#socket.send(value as Texts)
+        if (done) return
+      }
+    } catch (thrown) {
+      await this.#refuse(thrown, lane)
+    }
+  }
+
+  async #refuse(thrown: unknown, lane: string | undefined): Promise<void> {
+    const error = UampError.from(thrown)
+    this.#host.meter.countError('responses', error.code)
+    if (error.code === 'internal' && error.cause !== undefined) this.#host.log('error', 'A response failed', { error: error.cause })
+    const event = {
+      type: 'error',
+      status: openAiStatus(error),
+      error: openAiErrorBody(error),
+      ...(lane !== undefined && { stream_id: lane }),
+    }
+    await this.#socket.send([JSON.stringify(event)])
+  }
+}

@@ -1,0 +1,198 @@
+import { chooseAgent } from '../../core/choose-agent.ts'
+import { responseConfig } from '../../core/overrides.ts'
+import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Host, KnownCall } from '../../core/ports/transport.ts'
+import type { ClientEvent, EventOf } from '../../protocol/events.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { invalid } from '../../wire/openai/parse.ts'
+import { paymentFrom } from '../../wire/payment.ts'
+import { placeOf } from './ids.ts'
+import { toAnswer, toMessages, type Given } from './input.ts'
+import type { Asked } from './request.ts'
+import { withBegun } from './response.ts'
+import type { InputItem } from './schema.ts'
+import { withReferences } from './stored-items.ts'
+
+/** Who asks, over HTTP or a socket. */
+export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal'>
+
+/** A response that has begun, and a reader of it that stands before its first event. */
+export interface Started {
+  readonly session: Session
+  readonly reader: Reader
+  readonly agent: string
+  readonly config: SessionConfig
+  readonly background: boolean
+  /** Its session was opened for it: nothing else is there. */
+  readonly fresh: boolean
+}
+
+/** What a response ends with. */
+export const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
+
+/** What a reader understands of what nobody could answer later: everything but questions for approval. */
+const UNSTORED = [
+  'x.state.snapshot',
+  'x.state.delta',
+  'x.messages.snapshot',
+  'x.activity.snapshot',
+  'x.activity.delta',
+  'x.step.started',
+  'x.step.finished',
+  'x.plan',
+  'x.subagent.started',
+  'x.subagent.finished',
+  'x.reasoning.encrypted',
+  'x.custom',
+  'x.raw',
+]
+
+/** Begins a response: in a session of its own, or as the next one of a run that waits for what this request brings. */
+export async function start(host: Host, caller: Caller, asked: Asked): Promise<Started> {
+  const { gateway } = host
+  const { principal } = caller
+  const agent = chooseAgent(host, caller, asked.model)
+  const config = withBegun(asked.config, host.now())
+  const previous = asked.previous === undefined ? undefined : await gateway.turn(asked.previous, principal)
+  if (asked.previous !== undefined && !previous) throw noPrevious(asked.previous)
+  if (previous?.status === 'open') {
+    throw invalid(`Response '${previous.id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
+  }
+  const input = await withReferences(gateway, asked.input, principal)
+  const items = typeof input === 'string' ? [] : input
+  const waiting = asked.store ? await findWaiting(host, caller, { previous, items, agent }) : undefined
+  const answers = waiting && answersIn(waiting, items, host.newId)
+  if (waiting && answers) return goOn(host, caller, { session: waiting.session, answers, config, asked })
+  checkCalls(items, previous)
+  const session = await gateway.open({
+    transport: 'responses',
+    agent,
+    principal,
+    config,
+    duplex: false,
+    persist: asked.store,
+    onDetach: asked.background ? 'continue' : 'cancel',
+    input: toMessages(input),
+    ...(previous && { parent: previous.id }),
+    ...paying(caller),
+  })
+  return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+}
+
+interface Beginning {
+  readonly session: Session
+  readonly asked: Asked
+  readonly config: SessionConfig
+  readonly sent: readonly ClientEvent[]
+  readonly fresh: boolean
+}
+
+async function begin(host: Host, { signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Started> {
+  const { store, background } = asked
+  const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
+  if (background) {
+    void drain(session).catch((error: unknown) => host.log('error', 'A reader failed', { session: session.id, error }))
+  }
+  try {
+    await Promise.all(sent.map((event) => session.send(event)))
+  } catch (thrown) {
+    reader.close()
+    void session.release().catch(() => undefined)
+    throw thrown
+  }
+  return { session, reader, agent: session.agent, config, background, fresh }
+}
+
+/** The same run goes on. It was begun with the settings of its first request; those of this one are told back. */
+function goOn(
+  host: Host,
+  caller: Caller,
+  { session, answers, config, asked }: Pick<Beginning, 'session' | 'config' | 'asked'> & { answers: readonly Given[] },
+): Promise<Started> {
+  const { instructions, tools, extensions, response_format } = config
+  const create: EventOf<'response.create'> = {
+    type: 'response.create',
+    event_id: host.newId(),
+    response: { instructions, tools, extensions },
+    response_format,
+  }
+  const merged = responseConfig(session.config, create) ?? session.config
+  return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
+}
+
+/** Reads to the end what nobody else may be reading, so that it is not stopped for want of a reader. */
+async function drain(session: Session): Promise<void> {
+  for await (const batch of session.read({ extensions: 'all' })) if (batch.has(ENDS)) break
+  await session.release()
+}
+
+function noPrevious(id: string): Error {
+  return invalid(`Previous response with id '${id}' not found.`, 'previous_response_id', 'previous_response_not_found')
+}
+
+function paying({ request }: Caller) {
+  const payment = paymentFrom(request.headers)
+  return payment && { payment }
+}
+
+interface Waits {
+  readonly session: Session
+  readonly turn: StoredTurn
+  /** The client named it; else it sends the whole conversation, and an approval in it tells which one it is. */
+  readonly named: boolean
+}
+
+/** The run that this request may answer: the previous response's, or that of an approval it brings. */
+async function findWaiting(
+  { gateway }: Host,
+  { principal }: Caller,
+  { previous, items, agent }: { previous: StoredTurn | undefined; items: readonly InputItem[]; agent: string },
+): Promise<Waits | undefined> {
+  const last = items.findLast((item) => item.type === 'mcp_approval_response')
+  const approved = last?.type === 'mcp_approval_response' ? placeOf(last.approval_request_id) : undefined
+  const turn = previous ?? (approved && (await gateway.turn(approved.responseId, principal)))
+  if (turn?.status !== 'waiting' || turn.agent !== agent) return undefined
+  const session = await gateway.attach(turn.session, principal)
+  return session?.waiting?.response === turn.id ? { session, turn, named: previous !== undefined } : undefined
+}
+
+/** What the input answers, if it does nothing else. Throws when it answers only a part: the run could not go on. */
+function answersIn({ session, turn, named }: Waits, items: readonly InputItem[], newId: () => string): Given[] | undefined {
+  const given = items.map((item, index) => toAnswer(item, newId(), `input[${index}]`))
+  const questions = new Set(turn.questions.map(({ id }) => id))
+  const answers = given.filter((answer) => answer !== undefined && questions.has(idOf(answer)))
+  if (answers.length === 0) return undefined
+  const alone = named ? answers.length === items.length : answers.includes(given.at(-1))
+  if (!alone) {
+    if (answers.every((answer) => answer?.type === 'tool.result')) return undefined
+    throw invalid('Answer an approval request in a request of its own', 'input', 'invalid_value')
+  }
+  const answered = new Set(answers.map((answer) => answer && idOf(answer)))
+  const missing = session.waiting?.questions.find(({ id }) => !answered.has(id))
+  if (missing) {
+    const what = missing.type === 'tool.call' ? 'tool output found for function call' : 'answer found for approval request'
+    throw invalid(`No ${what} ${missing.id}.`, 'input', 'invalid_value')
+  }
+  return answers.filter((answer) => answer !== undefined)
+}
+
+function idOf(answer: Given): string {
+  return answer.type === 'tool.result' ? answer.call_id : answer.type === 'x.approval.response' ? answer.approval_id : ''
+}
+
+/** Every output has its call, and every call of the previous response its output: without them no model could go on. */
+function checkCalls(items: readonly InputItem[], previous: StoredTurn | undefined): void {
+  const before = previous?.output.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call.id] : [])) ?? []
+  const known = new Set(before)
+  const outputs = new Set<string>()
+  for (const [index, item] of items.entries()) {
+    if (item.type === 'function_call') known.add(item.call_id)
+    if (item.type !== 'function_call_output') continue
+    if (!known.has(item.call_id)) {
+      throw invalid(`No tool call found for function call output with call_id ${item.call_id}.`, `input[${index}].call_id`, 'invalid_value')
+    }
+    outputs.add(item.call_id)
+  }
+  const open = previous?.questions.find(({ id, type }) => type === 'tool.call' && !outputs.has(id))
+  if (open) throw invalid(`No tool output found for function call ${open.id}.`, 'input', 'invalid_value')
+}

@@ -1,0 +1,163 @@
+import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Frame, Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { openAiHeaders } from '../../wire/openai/headers.ts'
+import { invalid } from '../../wire/openai/parse.ts'
+import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
+import { Answer } from './answer.ts'
+import { settingsOf } from './response.ts'
+import { ENDS } from './start.ts'
+import { contextOf } from './stored-items.ts'
+import { SSE, Wire } from './wire.ts'
+
+/** Items of one page, unless the client says otherwise; and at most. */
+const PAGE = 20
+const MAX_PAGE = 100
+
+/** The responses that are kept, for those whose they are. What is told of one is made anew from its session's log. */
+export class StoredResponses {
+  readonly #host: Host
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  /** `GET /responses/{id}`, also as a stream that goes on where the client lost it. */
+  async get(call: KnownCall): Promise<Response | Streamed> {
+    const found = await this.#find(call)
+    const query = new URL(call.request.url).searchParams
+    if (query.get('stream') !== 'true') return this.#json((await this.#gather(found, false)).response(), call)
+    const known = wholeNumber(query, 'starting_after', { usual: -1, min: 0, max: Number.MAX_SAFE_INTEGER })
+    const reader = found.session.read({ after: found.turn.after, extensions: 'all', signal: call.signal })
+    const headers = { ...SSE_HEADERS, ...this.#headers(call) }
+    return { status: 200, headers, frames: this.#replay(found, reader, new Wire(SSE, known)), heartbeat: SSE_HEARTBEAT }
+  }
+
+  /** `POST /responses/{id}/cancel`: for those that run in the background, again and again with the same result. */
+  async cancel(call: KnownCall): Promise<Response> {
+    const found = await this.#find(call)
+    const { turn, session } = found
+    if (settingsOf(turn.config)['background'] !== true) {
+      throw invalid('Cannot cancel a synchronous response.', 'response_id', 'invalid_value')
+    }
+    if (turn.status === 'open') {
+      // It may have ended in between.
+      await session.send({ type: 'response.cancel', event_id: this.#host.newId(), response_id: turn.id }).catch(() => undefined)
+    }
+    return this.#json((await this.#gather(found, true)).response(), call)
+  }
+
+  /** `DELETE /responses/{id}`. */
+  async delete(call: KnownCall): Promise<Response> {
+    const id = call.params['id'] ?? ''
+    if (!(await this.#host.gateway.forget(id, call.principal))) throw notFound(id)
+    return this.#json({ id, object: 'response', deleted: true }, call)
+  }
+
+  /** `GET /responses/{id}/input_items`. */
+  async inputItems(call: KnownCall): Promise<Response> {
+    const turn = await this.#turn(call)
+    const query = new URL(call.request.url).searchParams
+    const limit = wholeNumber(query, 'limit', { usual: PAGE, min: 1, max: MAX_PAGE })
+    const order = query.get('order') ?? 'desc'
+    if (order !== 'asc' && order !== 'desc') throw invalid('"order" must be "asc" or "desc"', 'order', 'invalid_value')
+    const all = await contextOf(this.#host.gateway, turn, call.principal)
+    if (order === 'desc') all.reverse()
+    const after = query.get('after')
+    const from = after === null ? 0 : all.findIndex(({ id }) => id === after) + 1
+    if (after !== null && from === 0) throw invalid(`There is no item "${after}" in this list`, 'after', 'invalid_value')
+    const data = all.slice(from, from + limit)
+    const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
+    return this.#json({ object: 'list', data, ...ends, has_more: from + limit < all.length }, call)
+  }
+
+  async #find(call: KnownCall): Promise<Found> {
+    const turn = await this.#turn(call)
+    const session = await this.#host.gateway.attach(turn.session, call.principal)
+    if (!session) throw notFound(turn.id)
+    return { turn, session }
+  }
+
+  async #turn({ params, principal }: KnownCall): Promise<StoredTurn> {
+    const id = params['id'] ?? ''
+    const turn = await this.#host.gateway.turn(id, principal)
+    if (!turn) throw notFound(id)
+    return turn
+  }
+
+  /** What it is now, or, `toEnd`, when it has ended. */
+  async #gather({ turn, session }: Found, toEnd: boolean): Promise<Answer> {
+    const answer = this.#answer(turn)
+    const running = turn.status === 'open' && !toEnd
+    const until = running ? session.head : Infinity
+    const reader = session.read({ after: turn.after, extensions: 'all' })
+    try {
+      if (until > turn.after) {
+        for await (const batch of reader) {
+          answer.read(batch)
+          if (answer.ended || answer.seq >= until) break
+        }
+      }
+    } finally {
+      this.#leave(session, reader)
+    }
+    return answer
+  }
+
+  async *#replay({ turn, session }: Found, reader: Reader, wire: Wire): AsyncGenerator<Frame, Frame | undefined> {
+    try {
+      const answer = this.#answer(turn, wire)
+      for await (const batch of reader) {
+        const texts: Frame = {
+          eachText: (visit) => {
+            wire.to(visit)
+            answer.read(batch)
+          },
+        }
+        // The first end after its beginning is its own.
+        if (batch.has(ENDS)) return texts
+        yield texts
+      }
+      return undefined
+    } finally {
+      this.#leave(session, reader)
+    }
+  }
+
+  #answer({ id, agent, config, endedAt }: StoredTurn, wire?: Wire): Answer {
+    return new Answer({ id, agent, config, endedAt: () => endedAt ?? this.#host.now() }, wire)
+  }
+
+  #leave(session: Session, reader: Reader): void {
+    reader.close()
+    const failed = (error: unknown): void => this.#host.log('error', 'A session could not be let go', { session: session.id, error })
+    session.release().catch(failed)
+  }
+
+  #json(body: object, call: KnownCall): Response {
+    return Response.json(body, { headers: this.#headers(call) })
+  }
+
+  #headers({ quota }: KnownCall): Record<string, string> {
+    return openAiHeaders(quota, this.#host.newId())
+  }
+}
+
+interface Found {
+  readonly turn: StoredTurn
+  readonly session: Session
+}
+
+function notFound(id: string): UampError {
+  return new UampError('not_found', `Response with id '${id}' not found.`, { details: { param: 'response_id' } })
+}
+
+function wholeNumber(query: URLSearchParams, name: string, { usual, min, max }: { usual: number; min: number; max: number }): number {
+  const given = query.get(name)
+  if (given === null) return usual
+  const number = Number(given)
+  if (given === '' || !Number.isInteger(number) || number < min || number > max) {
+    throw invalid(`"${name}" must be a whole number from ${min} to ${max}`, name, 'invalid_value')
+  }
+  return number
+}

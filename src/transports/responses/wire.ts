@@ -1,0 +1,69 @@
+import { jsonText } from '../../protocol/json.ts'
+
+/** How events are framed: as server-sent events, or each a message of a socket. */
+export interface Framing {
+  before(type: string): string
+  /** Fields that every event has beside its own. */
+  readonly extra: string
+  readonly after: string
+}
+
+export const SSE: Framing = { before: (type) => `event: ${type}\ndata: `, extra: '', after: '\n\n' }
+
+export function messages(streamId: string | undefined): Framing {
+  return { before: () => '', extra: streamId === undefined ? '' : `,"stream_id":${JSON.stringify(streamId)}`, after: '' }
+}
+
+type Visit = (text: string) => void
+
+/** The place of a text in an answer. */
+export interface TextPlace {
+  readonly item_id: string
+  readonly output_index: number
+  readonly content_index: number
+}
+
+/** Numbers the events of one answer and makes texts of them. The first ones may be left out: a client that comes back has them. */
+export class Wire {
+  readonly #framing: Framing
+  readonly #known: number
+  #visit: Visit = () => undefined
+  #next = 0
+  /** A text delta up to its number, and after its text: made once for each place. */
+  #deltaHead = ''
+  readonly #deltaTail: string
+
+  constructor(framing: Framing, known = -1) {
+    this.#framing = framing
+    this.#known = known
+    this.#deltaTail = '}' + framing.after
+  }
+
+  /** Where the texts go from now on. */
+  to(visit: Visit): void {
+    this.#visit = visit
+  }
+
+  send(type: string, fields: object): void {
+    const number = this.#next++
+    if (number <= this.#known) return
+    const { before, extra, after } = this.#framing
+    const rest = JSON.stringify(fields)
+    const more = rest === '{}' ? '' : `,${rest.slice(1, -1)}`
+    this.#visit(`${before(type)}{"type":"${type}","sequence_number":${number}${extra}${more}}${after}`)
+  }
+
+  /** From now on text deltas are of this place. */
+  place(place: TextPlace): void {
+    const type = 'response.output_text.delta'
+    const { before, extra } = this.#framing
+    const fields = JSON.stringify({ type, ...place, logprobs: [] }).slice(0, -1)
+    this.#deltaHead = `${before(type)}${fields}${extra},"sequence_number":`
+  }
+
+  /** The hot path: only the text itself is quoted. */
+  text(text: string): void {
+    const number = this.#next++
+    if (number > this.#known) this.#visit(this.#deltaHead + number + ',"delta":' + jsonText(text) + this.#deltaTail)
+  }
+}

@@ -1,0 +1,199 @@
+import type { ContentItem } from '../../protocol/content.ts'
+import { textOf, type Message } from '../../protocol/message.ts'
+import { imageItem } from '../../wire/openai/media.ts'
+import { invalid } from '../../wire/openai/parse.ts'
+import { cutAt, durationMs, pcm16, type Decode } from './audio/formats.ts'
+import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
+
+/** Items that a conversation keeps; beyond them the oldest are forgotten, as with OpenAI's automatic truncation. */
+const MAX_ITEMS = 512
+/**
+ * Characters that they hold, recordings in base64 among them. Beyond it the oldest recordings are forgotten, of which the
+ * transcript stays, then the oldest items.
+ */
+const MAX_SIZE = 12 * 1024 * 1024
+
+/** The item before it stands first: OpenAI's word for "at the beginning". */
+const ROOT = 'root'
+
+/** The items of one connection, in order. */
+export class Conversation {
+  readonly id: string
+  #items: Item[] = []
+  #size = 0
+
+  constructor(id: string) {
+    this.id = id
+  }
+
+  get last(): string | null {
+    return this.#items.at(-1)?.id ?? null
+  }
+
+  find(id: string): Item | undefined {
+    return this.#items.find((item) => item.id === id)
+  }
+
+  /** Puts an item where `after` says, by default at the end. Returns the id of the one before it. */
+  add(item: Item, after?: string): string | null {
+    if (this.find(item.id)) throw invalid(`There is an item "${item.id}" already`, 'item.id', 'item_create_duplicate_item_id')
+    const at = after === undefined ? this.#items.length : after === ROOT ? 0 : this.#items.findIndex(({ id }) => id === after) + 1
+    if (at === 0 && after !== ROOT && after !== undefined) {
+      throw invalid(`There is no item "${after}" to put it after`, 'previous_item_id', 'item_create_invalid_previous_item_id')
+    }
+    this.#items.splice(at, 0, item)
+    this.#size += sizeOf(item)
+    this.#trim(item)
+    const index = this.#items.indexOf(item)
+    return this.#items[index - 1]?.id ?? null
+  }
+
+  /** An item has grown. One that was deleted meanwhile stays so. */
+  replace(item: Item): void {
+    const index = this.#items.findIndex(({ id }) => id === item.id)
+    const before = this.#items[index]
+    if (!before) return
+    this.#items[index] = item
+    this.#size += sizeOf(item) - sizeOf(before)
+    this.#trim(item)
+  }
+
+  retrieve(id: string): Item {
+    return this.#need(id, 'retrieve')
+  }
+
+  delete(id: string): void {
+    const item = this.#need(id, 'delete')
+    this.#items = this.#items.filter((each) => each !== item)
+    this.#size -= sizeOf(item)
+  }
+
+  /** The client heard only so much of an answer. Its transcript goes, as nobody knows which words were heard. */
+  truncate(id: string, index: number, ms: number): void {
+    const item = this.#need(id, 'truncate')
+    const part = item.type === 'message' && item.role === 'assistant' ? item.content[index] : undefined
+    if (item.type !== 'message' || part?.type !== 'audio') {
+      throw invalid('Only the audio of an assistant message can be truncated', 'content_index', 'item_truncate_invalid_content')
+    }
+    const audio = part.audio ?? ''
+    if (ms > durationMs(audio)) {
+      throw invalid(`The audio is ${durationMs(audio)} ms long, which is less than ${ms}`, 'audio_end_ms', 'invalid_value')
+    }
+    const cut: Part = { ...part, audio: cutAt(audio, ms), transcript: null }
+    this.replace({ ...item, content: item.content.map((each) => (each === part ? cut : each)) })
+  }
+
+  messages(): Message[] {
+    return toMessages(this.#items)
+  }
+
+  #need(id: string, what: string): Item {
+    const item = this.find(id)
+    if (!item) throw invalid(`There is no item "${id}"`, 'item_id', `item_${what}_invalid_item_id`)
+    return item
+  }
+
+  /** `kept` is the newest and stays whatever it holds. */
+  #trim(kept: Item): void {
+    for (let index = 0; this.#size > MAX_SIZE && index < this.#items.length; index++) {
+      const item = this.#items[index] as Item
+      if (item === kept || item.type !== 'message' || !item.content.some(hasRecording)) continue
+      const content = item.content.map((part) => (part.type === 'audio' ? { ...part, audio: undefined } : part))
+      this.#items[index] = { ...item, content }
+      this.#size += sizeOf(this.#items[index] as Item) - sizeOf(item)
+    }
+    while (this.#items.length > MAX_ITEMS || (this.#size > MAX_SIZE && this.#items.length > 1)) {
+      const oldest = this.#items[0] === kept ? 1 : 0
+      this.#size -= sizeOf(this.#items[oldest] as Item)
+      this.#items.splice(oldest, 1)
+    }
+  }
+}
+
+/** An item that a client gives, with ids, and its audio as samples. */
+export function newItem(given: GivenItem, newId: () => string, decode: Decode): Item {
+  const id = given.id ?? `item_${newId()}`
+  if (given.type !== 'message') return { ...given, id, status: 'completed' }
+  const content = given.content.map((part, index) => newPart(part, { newId, decode, param: `item.content[${index}]` }))
+  return { type: 'message', id, role: given.role, status: 'completed', content }
+}
+
+interface PartOptions {
+  readonly newId: () => string
+  readonly decode: Decode
+  readonly param: string
+}
+
+function newPart(part: GivenPart, { newId, decode, param }: PartOptions): Part {
+  switch (part.type) {
+    case 'text':
+      return part
+    case 'audio': {
+      const { audio, transcript } = part
+      if (audio === undefined) return { type: 'audio', audio, transcript, contentId: newId() }
+      return { type: 'audio', audio: pcm16(decode(audio, `${param}.audio`)), transcript, contentId: newId() }
+    }
+    case 'image':
+      // Looked at now, so that whoever sent it is told.
+      imageItem(part.url, { detail: part.detail, param: `${param}.image_url` })
+      return { ...part, contentId: newId() }
+  }
+}
+
+/** Items as the agent gets them: what the assistant said and called in a row is one message. */
+export function toMessages(items: readonly Item[]): Message[] {
+  const messages: Message[] = []
+  let said: ContentItem[] = []
+  const flush = (): void => {
+    if (said.length === 0) return
+    const calls = said.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
+    messages.push({ role: 'assistant', content: textOf(said), content_items: said, ...(calls.length > 0 && { tool_calls: calls }) })
+    said = []
+  }
+  for (const item of items) {
+    if (item.type === 'function_call') {
+      const { call_id: id, name, arguments: args } = item
+      if (item.status === 'completed') said.push({ type: 'tool_call', tool_call: { id, name, arguments: args } })
+    } else if (item.type === 'function_call_output') {
+      flush()
+      messages.push({ role: 'tool', tool_call_id: item.call_id, content: item.output })
+    } else if (item.role === 'assistant') {
+      said.push(...contentOf(item))
+    } else {
+      flush()
+      const content = contentOf(item)
+      if (content.length > 0) messages.push({ role: item.role, content: textOf(content), content_items: content })
+    }
+  }
+  flush()
+  return messages
+}
+
+function contentOf({ content }: MessageItem): ContentItem[] {
+  return content.flatMap((part): ContentItem[] => {
+    switch (part.type) {
+      case 'text':
+        return part.text === '' ? [] : [part]
+      case 'image':
+        return [{ ...imageItem(part.url, { detail: part.detail, param: 'image_url' }), content_id: part.contentId }]
+      case 'audio': {
+        const { audio, transcript, contentId } = part
+        if (audio === undefined || audio === '') return transcript === null || transcript === '' ? [] : [{ type: 'text', text: transcript }]
+        return [{ type: 'audio', audio, format: 'pcm16', content_id: contentId, ...(transcript !== null && { transcript }) }]
+      }
+    }
+  })
+}
+
+const hasRecording = (part: Part): boolean => part.type === 'audio' && part.audio !== undefined
+
+function sizeOf(item: Item): number {
+  if (item.type === 'function_call') return item.arguments.length
+  if (item.type === 'function_call_output') return item.output.length
+  return item.content.reduce((sum, part) => sum + sizeOfPart(part), 0)
+}
+
+function sizeOfPart(part: Part): number {
+  if (part.type === 'text') return part.text.length
+  return part.type === 'image' ? part.url.length : (part.audio?.length ?? 0) + (part.transcript?.length ?? 0)
+}

@@ -1,0 +1,66 @@
+import { chooseAgent } from '../../core/choose-agent.ts'
+import type { Session } from '../../core/ports/session.ts'
+import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { openAiErrorBody, openAiRefusal } from '../../wire/openai/errors.ts'
+import { beta } from './beta.ts'
+import { asksForBeta, settleDialect } from './choose-dialect.ts'
+import { named, RealtimeConnection, type ConnectionOptions } from './connection.ts'
+import { ga } from './ga.ts'
+import { configOf, DEFAULTS } from './settings.ts'
+
+type Spoken = Pick<ConnectionOptions, 'dialect' | 'settle'>
+
+const GA: Spoken = { dialect: ga, settle: () => ga }
+const BETA: Spoken = { dialect: beta, settle: () => beta }
+/** The path of UAMP transports, whose examples are the beta's. */
+const UNSETTLED: Spoken = { dialect: beta, settle: settleDialect }
+
+/** OpenAI Realtime: a WebSocket at `/v1/realtime` and at `/realtime`. */
+export function realtime(): Transport {
+  return {
+    name: 'realtime',
+    refusal: openAiRefusal,
+    routes: (host) => [route(host, '/v1/realtime', GA), route(host, '/realtime', UNSETTLED)],
+  }
+}
+
+function route(host: Host, path: string, usual: Spoken): SocketRoute {
+  return {
+    method: 'WS',
+    path,
+    access: 'request',
+    subprotocols: ['realtime'],
+    handle: (socket, call) => handle(host, socket, { call, spoken: asksForBeta(call.request.headers) ? BETA : usual }),
+  }
+}
+
+async function handle(host: Host, socket: Socket, { call, spoken }: { readonly call: KnownCall; readonly spoken: Spoken }): Promise<void> {
+  const model = new URL(call.request.url).searchParams.get('model') ?? undefined
+  let agent: string
+  let session: Session
+  try {
+    agent = chooseAgent(host, call, model)
+    session = await host.gateway.open({
+      transport: 'realtime',
+      agent,
+      principal: call.principal,
+      config: configOf(DEFAULTS, named(model)),
+      duplex: true,
+      persist: false,
+      // There is no way back to it: nobody would hear what the agent still says.
+      onDetach: 'cancel',
+    })
+  } catch (thrown) {
+    return refuse(socket, UampError.from(thrown))
+  }
+  const capabilities = host.agents.get(agent)?.capabilities
+  await new RealtimeConnection({ ...spoken, host, socket, session, capabilities, model, quota: () => call.quota }).run()
+}
+
+/** Browsers cannot read why an upgrade was refused, so what fails after it is told as an event. */
+async function refuse(socket: Socket, error: UampError): Promise<void> {
+  const told = { type: 'error', event_id: `event_${crypto.randomUUID()}`, error: { ...openAiErrorBody(error), event_id: null } }
+  await socket.send([JSON.stringify(told)])
+  socket.close(1008, error.message)
+}

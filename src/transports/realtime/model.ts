@@ -1,0 +1,156 @@
+/** What both dialects of Realtime speak of, in neither's words. */
+import type { Slot } from '../../protocol/json.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
+import type { Usage } from '../../protocol/usage.ts'
+import type { Payment } from '../../protocol/payment.ts'
+import type { AudioFormat } from './audio/formats.ts'
+
+export type Status = 'in_progress' | 'completed' | 'incomplete'
+
+interface TextPart {
+  readonly type: 'text'
+  readonly text: string
+}
+/** A recording: pcm16 in base64, undefined when it was forgotten. */
+interface AudioPart {
+  readonly type: 'audio'
+  readonly audio: string | undefined
+  readonly transcript: string | null
+  readonly contentId: string
+}
+interface ImagePart {
+  readonly type: 'image'
+  readonly url: string
+  readonly detail: string | undefined
+  readonly contentId: string
+}
+export type Part = TextPart | AudioPart | ImagePart
+
+export interface MessageItem {
+  readonly type: 'message'
+  readonly id: string
+  readonly role: 'user' | 'assistant' | 'system'
+  readonly status: Status
+  readonly content: readonly Part[]
+}
+export interface CallItem {
+  readonly type: 'function_call'
+  readonly id: string
+  readonly status: Status
+  readonly call_id: string
+  readonly name: string
+  readonly arguments: string
+}
+interface CallOutputItem {
+  readonly type: 'function_call_output'
+  readonly id: string
+  readonly status: Status
+  readonly call_id: string
+  readonly output: string
+}
+export type Item = MessageItem | CallItem | CallOutputItem
+
+export interface TurnDetection {
+  readonly type: 'server_vad' | 'semantic_vad'
+  readonly threshold?: number
+  readonly prefix_padding_ms?: number
+  readonly silence_duration_ms?: number
+  readonly create_response?: boolean
+  readonly interrupt_response?: boolean
+  readonly idle_timeout_ms?: number | null
+  readonly eagerness?: string
+}
+
+/** What a session is set to. `speaks`: the client wants to hear answers, not only read them. */
+export interface Settings {
+  readonly speaks: boolean
+  readonly instructions: string
+  readonly voice: unknown
+  readonly speed: number
+  readonly inputFormat: AudioFormat
+  readonly outputFormat: AudioFormat
+  readonly turnDetection: TurnDetection | null
+  readonly transcription: Slot | null
+  readonly noiseReduction: Slot | null
+  readonly tools: readonly ToolDefinition[]
+  readonly toolChoice: unknown
+  readonly maxOutputTokens: number | 'inf'
+  /** What is only repeated and handed to the agent: `tracing`, `truncation`, `prompt`, `temperature` … */
+  readonly other: Slot
+}
+
+/** What one response does differently. */
+export interface ResponseRequest {
+  readonly changes: Partial<Settings>
+  readonly metadata: Slot | null
+  /** `none`: neither does it see the conversation's end, nor is it part of it, unless `input` says so. */
+  readonly conversation: 'auto' | 'none'
+  /** Instead of the conversation. A string is the id of an item of it. */
+  readonly input: readonly (GivenItem | string)[] | undefined
+}
+
+/** An item as a client gives it: its audio in the session's format. */
+export type GivenItem =
+  | {
+      readonly type: 'message'
+      readonly id: string | undefined
+      readonly role: MessageItem['role']
+      readonly content: readonly GivenPart[]
+    }
+  | (Omit<CallItem, 'id' | 'status'> & { readonly id: string | undefined })
+  | (Omit<CallOutputItem, 'id' | 'status'> & { readonly id: string | undefined })
+export type GivenPart =
+  | TextPart
+  | { readonly type: 'audio'; readonly audio: string | undefined; readonly transcript: string | null }
+  | { readonly type: 'image'; readonly url: string; readonly detail: string | undefined }
+
+/** What a client asks for. */
+export type Command =
+  | { readonly type: 'session.update'; readonly changes: Partial<Settings> }
+  | { readonly type: 'input_audio_buffer.append'; readonly audio: string }
+  | { readonly type: 'input_audio_buffer.commit' | 'input_audio_buffer.clear' | 'output_audio_buffer.clear' }
+  | { readonly type: 'conversation.item.create'; readonly item: GivenItem; readonly previous: string | undefined }
+  | { readonly type: 'conversation.item.retrieve' | 'conversation.item.delete'; readonly item_id: string }
+  | { readonly type: 'conversation.item.truncate'; readonly item_id: string; readonly content_index: number; readonly audio_end_ms: number }
+  | { readonly type: 'response.create'; readonly request: ResponseRequest }
+  | { readonly type: 'response.cancel'; readonly response_id: string | undefined }
+  | { readonly type: 'payment.submit'; readonly payment: Payment }
+
+/** How a response stands. */
+export interface ResponseState {
+  readonly id: string
+  readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed' | 'incomplete'
+  readonly details: Slot | null
+  readonly output: readonly Item[]
+  readonly usage: Usage | undefined
+  readonly conversationId: string | null
+  readonly metadata: Slot | null
+  readonly settings: Settings
+}
+
+/** An event for the client; its id is added when it is sent. */
+export interface Told {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+/** The words of one version of the protocol. A version is a value of this and nothing else knows which it is. */
+export interface Dialect {
+  /** Reads an event of the client, or throws what is wrong with it. */
+  read(event: Slot): Command
+  /** The session as it is shown. */
+  session(settings: Settings): Slot
+  response(state: ResponseState): Slot
+  /** `withAudio`: only who asks for one item is shown its recording. */
+  item(item: Item, withAudio?: (audio: string, role: MessageItem['role']) => string): Slot
+  /** An item is in the conversation from now on, and may still grow. */
+  added(item: Slot, previous: string | null): readonly Told[]
+  /** It will not change any more. */
+  finished(item: Slot, previous: string | null): readonly Told[]
+  /** Names of what is said of the parts of an answer. */
+  readonly names: {
+    readonly text: string
+    readonly audio: string
+    readonly transcript: string
+  }
+}

@@ -1,0 +1,238 @@
+import type { Quota } from '../../core/ports/transport.ts'
+import type { ToolCall } from '../../protocol/content.ts'
+import type { ServerEvent } from '../../protocol/events.ts'
+import type { Slot } from '../../protocol/json.ts'
+import { addUsage, type Usage } from '../../protocol/usage.ts'
+import { encoder, type Encode } from './audio/formats.ts'
+import type { Conversation } from './conversation.ts'
+import type { CallItem, Dialect, Item, ResponseState, Settings } from './model.ts'
+import type { Outbox } from './outbox.ts'
+import { ResponseMessage } from './response-message.ts'
+
+export interface ResponseOptions {
+  readonly dialect: Dialect
+  readonly out: Outbox
+  readonly settings: Settings
+  readonly metadata: Slot | null
+  /** Undefined: the response stands outside of it. */
+  readonly conversation: Conversation | undefined
+  readonly newId: () => string
+  /** What is left of the client's requests. */
+  readonly quota: () => Quota
+  /** Audio in a format that nobody here can convert. */
+  readonly onUnplayable: (format: string) => void
+}
+
+/** How a response ends. */
+export interface Ending {
+  readonly status: Exclude<ResponseState['status'], 'in_progress'>
+  readonly details?: Slot
+  readonly usage?: Usage | undefined
+  readonly signature?: string | undefined
+}
+
+interface OpenCall {
+  item: CallItem
+  readonly previous: string | null
+  readonly send: (delta: string) => void
+}
+
+/** One Realtime response: turns what an agent says into its events. Synchronous; what it says is in the outbox. */
+export class RealtimeResponse {
+  readonly id: string
+  readonly #options: ResponseOptions
+  readonly #encode: Encode
+  readonly #offered: ReadonlySet<string>
+  readonly #output: Item[] = []
+  readonly #open = new Map<string, OpenCall>()
+  #announced = false
+  #message: { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } | undefined
+  #streamed = false
+  #usage: Usage | undefined
+
+  constructor(options: ResponseOptions) {
+    this.id = `resp_${options.newId()}`
+    this.#options = options
+    this.#encode = encoder(options.settings.outputFormat)
+    this.#offered = new Set(options.settings.tools.map((tool) => tool.function.name))
+  }
+
+  announce(): void {
+    if (this.#announced) return
+    this.#announced = true
+    const { out, quota } = this.#options
+    out.tell({ type: 'response.created', response: this.#show('in_progress') })
+    const { limit, remaining, resetMs } = quota()
+    out.tell({ type: 'rate_limits.updated', rate_limits: [{ name: 'requests', limit, remaining, reset_seconds: resetMs / 1000 }] })
+  }
+
+  text(piece: string): void {
+    ;(this.#message ?? this.#openMessage()).parts.addText(piece)
+  }
+
+  /** What the agent says beside plain text. What Realtime has no event for comes as the UAMP event that it is. */
+  take(event: ServerEvent): void {
+    switch (event.type) {
+      case 'response.delta':
+        return this.#delta(event.delta, event)
+      case 'audio.delta':
+        this.#streamed = true
+        return this.#audio(event.audio, event.format)
+      case 'transcript.delta':
+        return this.#transcript(event.transcript)
+      case 'tool.call':
+        return this.call({ id: event.call_id, name: event.name, arguments: event.arguments })
+      case 'usage.delta':
+        this.#usage = addUsage(this.#usage, event.delta)
+        return
+      case 'thinking':
+      case 'progress':
+      case 'payment.required':
+      case 'payment.accepted':
+      case 'payment.balance':
+      case 'payment.error':
+        return this.#pass(event)
+      default:
+    }
+  }
+
+  /** A question to the client: its call is whole. */
+  call({ id, name, arguments: args }: ToolCall): void {
+    const { item } = this.#open.get(id) ?? this.#openCall(id, name)
+    if (item.arguments === '' && args !== '') this.#extend(id, args)
+    this.#closeCall(id, 'completed')
+  }
+
+  close({ status, details, usage, signature }: Ending): void {
+    this.announce()
+    const whole = status === 'completed' ? 'completed' : 'incomplete'
+    this.#closeMessage(whole)
+    for (const id of this.#open.keys()) this.#closeCall(id, whole)
+    const counted = this.#usage ?? usage
+    const response = this.#show(status, { details: status === 'completed' ? null : { type: status, ...details }, usage: counted })
+    this.#options.out.tell({ type: 'response.done', response, ...(signature !== undefined && { signature }) })
+  }
+
+  #delta(delta: Extract<ServerEvent, { type: 'response.delta' }>['delta'], event: ServerEvent): void {
+    switch (delta.type) {
+      case 'text':
+        return this.text(delta.text)
+      case 'audio':
+        // The whole of what was streamed before.
+        if (delta.content_id !== undefined && this.#streamed) return
+        if (typeof delta.audio !== 'string') return this.#pass(event)
+        this.#audio(delta.audio, delta.format)
+        if (delta.transcript !== undefined) this.#transcript(delta.transcript)
+        return
+      case 'tool_call':
+        return this.#callDelta(delta.tool_call)
+      // The agent's own tools are its own business.
+      case 'tool_result':
+      case 'tool_progress':
+        return
+      case 'image':
+      case 'video':
+      case 'file':
+      case 'thinking':
+        return this.#pass(event)
+    }
+  }
+
+  #audio(base64: string, format = 'pcm16'): void {
+    if (!this.#options.settings.speaks) return
+    if (format === 'pcm16') (this.#message ?? this.#openMessage()).parts.addAudio(base64)
+    else this.#options.onUnplayable(format)
+  }
+
+  /** A client that only reads is given the words. */
+  #transcript(text: string): void {
+    if (!this.#options.settings.speaks) return this.text(text)
+    ;(this.#message ?? this.#openMessage()).parts.addTranscript(text)
+  }
+
+  #callDelta({ id, name, arguments: args }: ToolCall): void {
+    if (!this.#open.has(id)) {
+      if (!this.#offered.has(name)) return
+      this.#openCall(id, name)
+    }
+    this.#extend(id, args)
+  }
+
+  #extend(id: string, args: string): void {
+    const open = this.#open.get(id)
+    if (!open || args === '') return
+    open.item = { ...open.item, arguments: open.item.arguments + args }
+    open.send(args)
+  }
+
+  #openCall(callId: string, name: string): OpenCall {
+    this.#closeMessage('completed')
+    const { out, newId } = this.#options
+    const item: CallItem = { type: 'function_call', id: `item_${newId()}`, status: 'in_progress', call_id: callId, name, arguments: '' }
+    const index = this.#output.length
+    const place = { response_id: this.id, item_id: item.id, output_index: index, call_id: callId }
+    const open = { item, previous: this.#begin(item), send: out.deltas({ type: 'response.function_call_arguments.delta', ...place }) }
+    this.#open.set(callId, open)
+    return open
+  }
+
+  #closeCall(callId: string, status: 'completed' | 'incomplete'): void {
+    const open = this.#open.get(callId)
+    if (!open) return
+    this.#open.delete(callId)
+    const item = { ...open.item, status }
+    const { id, name, arguments: args } = item
+    const index = this.#output.findIndex((each) => each.id === id)
+    const place = { response_id: this.id, item_id: id, output_index: index, call_id: callId }
+    this.#options.out.tell({ type: 'response.function_call_arguments.done', ...place, name, arguments: args })
+    this.#end(item, index, open.previous)
+  }
+
+  #openMessage(): { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } {
+    const { dialect, out, newId } = this.#options
+    const index = this.#output.length
+    const id = `item_${newId()}`
+    const parts = new ResponseMessage({ id, responseId: this.id, outputIndex: index, dialect, out, encode: this.#encode, newId })
+    this.#message = { parts, index, previous: this.#begin(parts.item('in_progress')) }
+    return this.#message
+  }
+
+  #closeMessage(status: 'completed' | 'incomplete'): void {
+    if (!this.#message) return
+    const { parts, index, previous } = this.#message
+    this.#message = undefined
+    parts.close()
+    this.#end(parts.item(status), index, previous)
+  }
+
+  /** An item of the answer begins. Returns the id of the item before it. */
+  #begin(item: Item): string | null {
+    this.announce()
+    const { dialect, out, conversation } = this.#options
+    const shown = dialect.item(item)
+    out.tell({ type: 'response.output_item.added', response_id: this.id, output_index: this.#output.length, item: shown })
+    this.#output.push(item)
+    const previous = conversation?.add(item) ?? null
+    if (conversation) for (const event of dialect.added(shown, previous)) out.tell(event)
+    return previous
+  }
+
+  #end(item: Item, index: number, previous: string | null): void {
+    const { dialect, out, conversation } = this.#options
+    this.#output[index] = item
+    conversation?.replace(item)
+    const shown = dialect.item(item)
+    out.tell({ type: 'response.output_item.done', response_id: this.id, output_index: index, item: shown })
+    if (conversation) for (const event of dialect.finished(shown, previous)) out.tell(event)
+  }
+
+  #pass({ session_id: _session, seq: _seq, event_id: _event, ...event }: ServerEvent): void {
+    this.#options.out.tell({ ...event, response_id: this.id })
+  }
+
+  #show(status: ResponseState['status'], { details = null, usage }: { details?: Slot | null; usage?: Usage | undefined } = {}): Slot {
+    const { dialect, settings, metadata, conversation } = this.#options
+    const output = status === 'in_progress' ? [] : this.#output
+    return dialect.response({ id: this.id, status, details, output, usage, conversationId: conversation?.id ?? null, metadata, settings })
+  }
+}

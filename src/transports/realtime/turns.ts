@@ -1,0 +1,251 @@
+import { defer } from '../../core/defer.ts'
+import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+import { invalid } from '../../wire/openai/parse.ts'
+import { endingOf } from './endings.ts'
+import type { Outbox } from './outbox.ts'
+import type { Ending, RealtimeResponse } from './response.ts'
+
+export interface TurnsOptions {
+  readonly session: Session
+  readonly reader: Reader
+  readonly out: Outbox
+  readonly newId: () => string
+  /** A turn has ended and none is there to take its place. */
+  readonly onIdle: () => void
+}
+
+/** What a response needs to begin. */
+export interface Start {
+  readonly response: RealtimeResponse
+  readonly messages: readonly Message[]
+  readonly overrides: EventOf<'response.create'>['response']
+  /** Whether it may be the going on of a turn that waits for the client's tools. */
+  readonly mayGoOn: boolean
+}
+
+type Sent = ClientEvent extends infer E ? (E extends ClientEvent ? Omit<E, 'event_id'> : never) : never
+
+/**
+ * The turns of the session behind a connection, as Realtime responses. A turn that calls the client's tools ends its response
+ * there and waits; the response that brings the results goes on with the same turn. While it waits its log is not read, so what
+ * the agent says meanwhile belongs to that next response.
+ */
+export class Turns implements Visitor {
+  readonly #options: TurnsOptions
+  #state: 'idle' | 'running' | 'waiting' | 'stopping' = 'idle'
+  #active: RealtimeResponse | undefined
+  /** Calls that wait for the client, with their outputs as far as they came. */
+  readonly #calls = new Map<string, string | undefined>()
+  /** Every call that the turn has put to the client. */
+  readonly #asked = new Set<string>()
+  /** The client said something else than the outputs. */
+  #distracted = false
+  /** Calls were made: what is said until this resolves is in the same response. */
+  #called: Promise<undefined> | undefined
+  /** A step that was asked for. */
+  #next: Promise<IteratorResult<Batch, unknown>> | undefined
+  #release: (() => void) | undefined
+  #settled: (() => void) | undefined
+  #over = false
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+  }
+
+  get active(): RealtimeResponse | undefined {
+    return this.#active
+  }
+
+  /** No turn runs, waits or is being stopped. */
+  get idle(): boolean {
+    return this.#state === 'idle'
+  }
+
+  /** The outbound loop: everything between the cursor and the head in one write. Ends with the session. */
+  async follow(): Promise<void> {
+    const batches = this.#options.reader[Symbol.asyncIterator]()
+    try {
+      while (await this.#step(batches));
+    } finally {
+      this.leave()
+    }
+  }
+
+  /** Nobody is there to be answered any more. */
+  leave(): void {
+    this.#over = true
+    this.#options.reader.close()
+    this.#release?.()
+    this.#settled?.()
+  }
+
+  /** Begins a response, or refuses to. */
+  async respond({ response, messages, overrides, mayGoOn }: Start): Promise<void> {
+    this.checkIdle()
+    this.#active = response
+    try {
+      if (mayGoOn && (await this.#goOn(response))) return
+      await this.#settle()
+      // Cancelled while it waited for the turn before.
+      if (this.#active !== response || this.#over) return
+      await this.#send({ type: 'input.text', text: '', messages: [...messages] })
+      this.#state = 'running'
+      await this.#send({ type: 'response.create', ...(overrides && { response: overrides }) })
+    } catch (thrown) {
+      if (this.#active === response) this.#active = undefined
+      this.#state = 'idle'
+      throw thrown
+    }
+  }
+
+  checkIdle(): void {
+    if (!this.#active) return
+    throw invalid(
+      `The response ${this.#active.id} is in progress: wait for its end, or cancel it`,
+      undefined,
+      'conversation_already_has_active_response',
+    )
+  }
+
+  /** Ends the active response at once; the turn behind it is stopped. */
+  cancel(reason: 'client_cancelled' | 'turn_detected'): void {
+    const response = this.#active
+    if (!response) return
+    this.#active = undefined
+    response.close({ status: 'cancelled', details: { reason } })
+    if (this.#state === 'running') this.#stop()
+  }
+
+  /** The client gave the output of a call. False when nobody waits for it: then it is only history. */
+  answer(callId: string, output: string): boolean {
+    if (!this.#calls.has(callId)) return false
+    if (this.#state === 'waiting' || this.#called) {
+      this.#calls.set(callId, output)
+    } else {
+      this.#calls.delete(callId)
+      this.#send({ type: 'tool.result', call_id: callId, result: output }).catch(() => undefined)
+    }
+    return true
+  }
+
+  /** The client went on with something else than what a turn waits for. */
+  distract(): void {
+    this.#distracted = true
+  }
+
+  text(text: string): void {
+    if (this.#state === 'running') this.#active?.text(text)
+  }
+
+  event(event: ServerEvent): void {
+    switch (event.type) {
+      case 'response.created':
+        if (this.#state === 'running') this.#active?.announce()
+        return
+      case 'response.done':
+      case 'response.cancelled':
+      case 'response.error':
+        return this.#ended(endingOf(event))
+      case 'tool.call':
+        if (this.#state === 'running' && this.#active) {
+          this.#calls.set(event.call_id, undefined)
+          this.#asked.add(event.call_id)
+          this.#called ??= nextTurn()
+        }
+        break
+      case 'response.delta':
+        // The question may overtake the delta that shows the call, which is then no call of the next response.
+        if (event.delta.type === 'tool_call' && this.#asked.has(event.delta.tool_call.id)) return
+        break
+      default:
+    }
+    if (this.#state === 'running') this.#active?.take(event)
+  }
+
+  /** A call of its own for each batch: a loop that waits for the next one would keep the last one alive. */
+  async #step(batches: AsyncIterator<Batch>): Promise<boolean> {
+    const next = (this.#next ??= batches.next())
+    const step = await (this.#called ? Promise.race([this.#called, next]) : next)
+    if (step) {
+      this.#next = undefined
+      if (step.done) return false
+      step.value.visit(this)
+    } else {
+      this.#wait()
+    }
+    // The calls and the end of their response in one write: a client may answer as soon as it sees the first.
+    if (!this.#called) await this.#options.out.flush()
+    if (this.#state === 'waiting' && !this.#over) await new Promise<void>((resolve) => (this.#release = resolve))
+    return true
+  }
+
+  /** Calls that were made in one turn of the event loop end the response together, however the log was read meanwhile. */
+  #wait(): void {
+    this.#called = undefined
+    const response = this.#active
+    if (this.#state !== 'running' || !response) return
+    this.#active = undefined
+    this.#state = 'waiting'
+    this.#distracted = false
+    response.close({ status: 'completed' })
+  }
+
+  async #goOn(response: RealtimeResponse): Promise<boolean> {
+    const given = [...this.#calls].filter((call): call is [string, string] => call[1] !== undefined)
+    if (this.#state !== 'waiting' || this.#distracted || given.length === 0) return false
+    try {
+      for (const [callId, output] of given) await this.#send({ type: 'tool.result', call_id: callId, result: output })
+    } catch (thrown) {
+      // It did not wait so long. The next turn finds the outputs in the conversation.
+      if (UampError.from(thrown).code === 'not_found') return false
+      throw thrown
+    }
+    for (const [callId] of given) this.#calls.delete(callId)
+    this.#state = 'running'
+    response.announce()
+    this.#release?.()
+    return true
+  }
+
+  /** Resolves when the turn before is over; one that waits for the client is given up. */
+  async #settle(): Promise<void> {
+    if (this.#state === 'waiting') this.#stop()
+    if (this.#state === 'stopping' && !this.#over) await new Promise<void>((resolve) => (this.#settled = resolve))
+  }
+
+  #stop(): void {
+    this.#state = 'stopping'
+    this.#calls.clear()
+    // Refused when it has just ended by itself: its end is in the log.
+    this.#send({ type: 'response.cancel' }).catch(() => undefined)
+    this.#release?.()
+  }
+
+  #ended(ending: Ending): void {
+    const response = this.#state === 'running' ? this.#active : undefined
+    const settled = this.#settled
+    this.#state = 'idle'
+    this.#called = undefined
+    this.#calls.clear()
+    this.#asked.clear()
+    if (response) {
+      this.#active = undefined
+      response.close(ending)
+    }
+    this.#settled = undefined
+    if (settled) settled()
+    else this.#options.onIdle()
+  }
+
+  #send(event: Sent): Promise<void> {
+    return this.#options.session.send({ ...event, event_id: this.#options.newId() } as ClientEvent)
+  }
+}
+
+/** Resolves when whoever reads what was said in this turn of the event loop has been woken. */
+function nextTurn(): Promise<undefined> {
+  return new Promise((resolve) => defer(() => defer(() => resolve(undefined))))
+}

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { root } from './build.js'
 import { longFiles, machinePaths, productionBytes } from './file-rules.js'
 import { cruise } from './import-rules.js'
+import { installInterop } from './interop.js'
 import { bundleClient } from './neutral-bundle.js'
 
 const MAX_DEPENDENCIES_MB = 60
@@ -57,6 +58,8 @@ function tests() {
 
 /** @type {Record<string, () => Outcome | Promise<Outcome>>} */
 const checks = {
+  // First: lint and types look at what the clients export.
+  'interop clients': () => ({ problems: installInterop() ? [] : ['test/interop could not be installed'] }),
   format: tool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.'),
   lint: tool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format=unix'),
   // Before the types: the examples take theirs from what is built.

@@ -1,33 +1,12 @@
 // @ts-check
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build, isStale, root } from './build.js'
+import { installInterop } from './interop.js'
 
 /** @typedef {import('./tally-reporter.js').Tally} Tally */
-
-/** Official clients have a package.json of their own, so that users need not install them. */
-function installInterop() {
-  const folder = join(root, 'test/interop')
-  const installed = join(folder, 'node_modules/.installed')
-  const fingerprint = () => {
-    const hash = createHash('sha256')
-    for (const path of ['package.json', 'package-lock.json'].map((name) => join(folder, name)))
-      if (existsSync(path)) hash.update(readFileSync(path))
-    return hash.digest('hex')
-  }
-  if (existsSync(installed) && readFileSync(installed, 'utf8') === fingerprint()) return true
-  console.log('Installing the clients of test/interop …')
-  const { status } = spawnSync('npm', ['install', '--prefix', folder], {
-    cwd: folder,
-    stdio: 'inherit',
-    shell: process.platform === 'win32',
-  })
-  if (status === 0) writeFileSync(installed, fingerprint())
-  return status === 0
-}
 
 /** @returns {Tally} */
 function runVitest() {

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Child, ROOT } from './child.ts'
 import type { Snippet } from './snippets.ts'
@@ -11,16 +11,29 @@ const DEMO = `import { demo } from 'uamp/agents/demo'
 import { serve } from 'uamp/server/node'
 await serve(demo(), { port: 8787 })`
 
-/** A folder as a reader has it: this package installed, with what comes with it. */
+const INTEROP = join(ROOT, 'test/interop')
+/** What a guide may tell its reader to install besides. */
+const CLIENTS = [
+  'openai',
+  'ai',
+  'zod',
+  '@ai-sdk/openai',
+  '@ai-sdk/openai-compatible',
+  '@langchain/openai',
+  '@openai/agents',
+  '@openai/agents-realtime',
+]
+
+/** A folder as a reader has it: this package installed, with what comes with it, and other clients. */
 export class Workspace {
   readonly folder = mkdtempSync(join(tmpdir(), 'uamp-docs-'))
   #port = 0
   #server: Child | undefined
 
   constructor() {
-    mkdirSync(join(this.folder, 'node_modules'))
-    symlinkSync(ROOT, join(this.folder, 'node_modules/uamp'), 'junction')
-    symlinkSync(join(ROOT, 'node_modules/ws'), join(this.folder, 'node_modules/ws'), 'junction')
+    this.#install('uamp', ROOT)
+    this.#install('ws', join(ROOT, 'node_modules/ws'))
+    for (const name of CLIENTS) this.#install(name, join(INTEROP, 'node_modules', name))
     writeFileSync(join(this.folder, 'package.json'), '{ "type": "module" }')
   }
 
@@ -61,6 +74,12 @@ export class Workspace {
   async close(): Promise<void> {
     await this.#server?.stop()
     rmSync(this.folder, { recursive: true })
+  }
+
+  #install(name: string, from: string): void {
+    const to = join(this.folder, 'node_modules', name)
+    mkdirSync(dirname(to), { recursive: true })
+    symlinkSync(from, to, 'junction')
   }
 
   /** What one block sets, the next ones know. */

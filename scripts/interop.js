@@ -1,0 +1,27 @@
+// @ts-check
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './build.js'
+
+/** Official clients have a package.json of their own, so that users need not install them. @returns {boolean} */
+export function installInterop() {
+  const folder = join(root, 'test/interop')
+  const installed = join(folder, 'node_modules/.installed')
+  const fingerprint = () => {
+    const hash = createHash('sha256')
+    for (const path of ['package.json', 'package-lock.json'].map((name) => join(folder, name)))
+      if (existsSync(path)) hash.update(readFileSync(path))
+    return hash.digest('hex')
+  }
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === fingerprint()) return true
+  console.log('Installing the clients of test/interop …')
+  const { status } = spawnSync('npm', ['install', '--prefix', folder], {
+    cwd: folder,
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+  })
+  if (status === 0) writeFileSync(installed, fingerprint())
+  return status === 0
+}

@@ -1,6 +1,7 @@
 // @ts-check
 import { HttpPool } from './lib/http-pool.js'
 import { answer } from './lib/process.js'
+import { isOpenAi, OpenAiClient } from './lib/openai-client.js'
 import { SseClient } from './lib/sse-client.js'
 import { message } from './lib/tally.js'
 import { WsClient } from './lib/ws-client.js'
@@ -8,7 +9,7 @@ import { WsClient } from './lib/ws-client.js'
 /** How many connections are being opened at a time: a listen queue is finite. */
 const STEP = 100
 
-/** @type {(WsClient | SseClient)[]} */
+/** @type {(WsClient | SseClient | OpenAiClient)[]} */
 let clients = []
 /** @type {HttpPool | undefined} */
 let pool
@@ -16,11 +17,14 @@ const buffer = Buffer.alloc(256 * 1024)
 
 answer({ open, check, run, cancel, close })
 
-/** @param {{ port: number, transport: 'ws' | 'sse', count: number, session?: boolean }} options */
+/** @param {{ port: number, transport: import('./lib/measure.js').Load['transport'], count: number, session?: boolean }} options */
 async function open({ port, transport, count, session = true }) {
   pool ??= new HttpPool({ port, size: Math.min(count, 64) })
   const posts = pool
-  const make = () => (transport === 'ws' ? new WsClient({ port, buffer }) : new SseClient({ port, buffer, pool: posts }))
+  const make = () => {
+    if (isOpenAi(transport)) return new OpenAiClient({ port, transport, buffer })
+    return transport === 'ws' ? new WsClient({ port, buffer }) : new SseClient({ port, buffer, pool: posts })
+  }
   while (clients.length < count) {
     const step = Array.from({ length: Math.min(STEP, count - clients.length) }, make)
     await Promise.all(step.map((client) => client.open({ session })))
@@ -30,12 +34,18 @@ async function open({ port, transport, count, session = true }) {
 
 /** Parses every event of one response: the numbers are 1 … n and `seq` has no hole. @param {{ text: string, deltas: number }} options */
 async function check({ text, deltas }) {
-  const [{ tally } = missing(), client = missing()] = [clients[0], clients[0]]
+  const client = clients[0] ?? missing()
+  const expected = Array.from({ length: deltas }, (_, i) => i + 1).join(' ')
+  if (client instanceof OpenAiClient) {
+    const { overhead, bytes } = await client.verify(text, expected, deltas)
+    for (const other of clients) if (other instanceof OpenAiClient) other.expect(overhead)
+    return { bytes }
+  }
+  const { tally } = client
   tally.check = true
   const { event } = await client.respond(text)
   tally.check = false
   const numbers = tally.seen.map(({ delta }) => delta.text).join('')
-  const expected = Array.from({ length: deltas }, (_, i) => i + 1).join(' ')
   if (numbers.trim() !== expected) throw new Error(`wrong answer: ${numbers.slice(0, 200)}`)
   if (tally.seen.some(({ seq }, i) => seq !== tally.seen[0].seq + i)) throw new Error('seq has a hole')
   if (event.response.output[0].text.trim() !== expected) throw new Error('the output is not what was streamed')

@@ -1,5 +1,8 @@
 import type { Requirement } from './requirement.ts'
 import { capabilities, session, version } from './uamp-events/session.ts'
+import { completions } from './openai/completions.ts'
+import { realtime } from './openai/realtime.ts'
+import { responses } from './openai/responses.ts'
 import { content } from './uamp-events/content.ts'
 import { delegation, payment, presence, signing, voice } from './uamp-events/gaps.ts'
 import { response, tools } from './uamp-events/response.ts'
@@ -28,6 +31,9 @@ const byId = {
   ...presence,
   ...delegation,
   ...signing,
+  ...completions,
+  ...responses,
+  ...realtime,
 }
 
 export type RequirementId = keyof typeof byId

@@ -4,7 +4,8 @@ import { median, percentile, sleep } from './stats.js'
 import { best, naive } from '../servers/index.js'
 
 /** @typedef {import('../servers/index.js').Server} Server */
-/** @typedef {{ transport: 'ws' | 'sse', clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number }} Load */
+/** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'responses'} Transport */
+/** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number }} Load */
 /** @typedef {{ rate: number, cpu: number, clientCpu: number, firsts: number[] }} Sample */
 /** @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number }} Row */
 
@@ -47,10 +48,11 @@ export async function measure(servers, load, execArgv = []) {
 async function pair(server, load, execArgv) {
   const remote = await start(server.file, { args: server.args, execArgv: [...execArgv] })
   const client = await start('load.js')
-  const text = load.ms ? `/count ${DELTAS} ${load.ms}` : `/count ${DELTAS}`
+  const deltas = load.deltas ?? DELTAS
+  const text = load.ms ? `/count ${deltas} ${load.ms}` : `/count ${deltas}`
   const sample = async (responses = load.responses) => {
     const before = await remote.call('cpu')
-    const { ms, cpu, events, firsts } = await client.call('run', { text, deltas: DELTAS, responses })
+    const { ms, cpu, events, firsts } = await client.call('run', { text, deltas, responses })
     // What a server does after its last event (a commit) belongs to the events before.
     await sleep(50)
     const used = (await remote.call('cpu')) - before
@@ -63,7 +65,7 @@ async function pair(server, load, execArgv) {
   try {
     const { port } = remote.ready
     await client.call('open', { port, transport: load.transport, count: load.clients })
-    await client.call('check', { text, deltas: DELTAS })
+    await client.call('check', { text, deltas })
     await sample(load.warm)
     return { server, sample, stop }
   } catch (error) {

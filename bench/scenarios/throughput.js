@@ -9,6 +9,11 @@
  * @returns {Scenario[]}
  */
 export function throughput({ quick }) {
+  return [...events({ quick }), ...openAi({ quick })]
+}
+
+/** @param {{ quick: boolean }} options @returns {Scenario[]} */
+function events({ quick }) {
   return /** @type {const} */ (['ws', 'sse']).flatMap((transport) =>
     quick
       ? [
@@ -23,4 +28,24 @@ export function throughput({ quick }) {
           { name: `${transport} paced 200`, transport, clients: 200, responses: 1, ms: 1, rounds: 3, warm: 1 },
         ],
   )
+}
+
+/** `once`: not streamed, one word; what is counted as an event there is a request. @param {{ quick: boolean }} options @returns {Scenario[]} */
+function openAi({ quick }) {
+  const load = quick ? { responses: 2, rounds: 1, warm: 2 } : { responses: 25, rounds: 7, naiveRounds: 2, warm: 40 }
+  const requests = quick ? { responses: 20, rounds: 1, warm: 20 } : { responses: 150, rounds: 7, naiveRounds: 2, warm: 300 }
+  return [
+    { name: 'completions burst 16', transport: 'completions', clients: 16, ms: 0, ...load },
+    { name: 'completions once 16', transport: 'completions-once', clients: 16, ms: 0, deltas: 1, ...requests },
+    {
+      name: 'completions paced 20',
+      transport: 'completions',
+      clients: 20,
+      ms: 1,
+      responses: quick ? 1 : 2,
+      rounds: quick ? 1 : 3,
+      warm: 1,
+    },
+    { name: 'responses burst 16', transport: 'responses', clients: 16, ms: 0, ...load },
+  ]
 }

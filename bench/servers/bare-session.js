@@ -67,7 +67,7 @@ export class BareSession {
 }
 
 /** The agent: what the demo does for `/count n ms`. @param {number} n @param {number} ms */
-async function* count(n, ms) {
+export async function* count(n, ms) {
   for (let i = 1; i <= n; i++) {
     if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
     yield i === 1 ? '1' : ` ${i}`

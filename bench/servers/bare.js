@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { WebSocketServer } from 'ws'
 import { answer } from '../lib/process.js'
+import { complete } from './bare-completions.js'
 import { BareSession } from './bare-session.js'
 import { best, naive } from './bare-writers.js'
 
@@ -25,6 +26,7 @@ const server = createServer((request, response) => {
   request.on('data', (chunk) => (body += chunk))
   request.on('end', () => {
     const events = JSON.parse(body)
+    if (request.url === '/v1/chat/completions') return void complete(events, response, writers === best)
     const target = session ?? new BareSession(() => {})
     if (!session) sessions.set(target.id, target)
     for (const event of Array.isArray(events) ? events : [events]) target.receive(event)

@@ -25,6 +25,7 @@ export function banner(served: Served, paint: Paint): string {
     ...(agents.length > 1 ? [['Agents', listed(served)]] : []),
     ['WebSocket', `${url.replace('http', 'ws')}/uamp`],
     ['HTTP + SSE', 'POST /events, GET /events/stream'],
+    ['OpenAI', `${url}/v1 is the base URL, the agent's name the model`],
     ['Operation', '/health  /metrics  /schemas/events.json'],
     ['Sessions', data === 'memory' ? 'in memory: gone when it stops' : `in ${relative('', data) || '.'}`],
     ['Callers', callers(served)],

@@ -22,7 +22,10 @@ import type { Listening } from '../server/node/listen.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
+import { completions } from '../transports/completions/index.ts'
 import { events } from '../transports/events/index.ts'
+import { realtime } from '../transports/realtime/index.ts'
+import { responses } from '../transports/responses/index.ts'
 
 export type { CoreLimits } from '../core/limits.ts'
 export type { Limits } from '../server/limits.ts'
@@ -149,7 +152,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     metrics,
     store,
     agents,
-    transports: [...transports, events()],
+    transports: [...transports, events(), completions(), responses(), realtime()],
     access,
     log,
     loopback,

@@ -66,18 +66,32 @@ test('the agent and the client of the README talk to each other', async () => {
   expect(await text(run(cwd, 'client.js').stdout)).toBe('polly wants a cracker ')
 })
 
-test('the curl line of the README streams an answer of the demo', async () => {
-  const [, path, header, body] = /curl -N localhost:8787(\S+) -H 'accept: (\S+)' -d '(.*)'/.exec(README) ?? []
+const TEN = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10']
+
+/** What a curl line of the README gets, event by event. */
+async function streamed(line: RegExp, headers: Record<string, string>): Promise<string[]> {
+  const [, path = '', body = ''] = line.exec(README) ?? []
   const { url } = await startChild(folder())
-  const response = await fetch(`${url}${path}`, {
+  const response = await fetch(url + path, {
     method: 'POST',
-    headers: { accept: header ?? '', 'content-type': 'application/x-www-form-urlencoded' },
-    ...(body !== undefined && { body }),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    body,
   })
   expect(response.headers.get('content-type')).toContain('text/event-stream')
-  const events = (await response.text())
-    .split('\n')
-    .flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6)) as { type: string; delta?: { text: string } }] : []))
+  return (await response.text()).split('\n').flatMap((text) => (text.startsWith('data: ') ? [text.slice(6)] : []))
+}
+
+test('the curl line of the README streams an answer of the demo', async () => {
+  const data = await streamed(/curl -N localhost:8787(\/events) -H 'accept: text\/event-stream' -d '(.*)'/, { accept: 'text/event-stream' })
+  const events = data.map((text) => JSON.parse(text) as { type: string; delta?: { text: string } })
   expect(events.at(-1)?.type).toBe('response.done')
-  expect(events.flatMap(({ delta }) => delta?.text.trim() ?? [])).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10'])
+  const deltas = events.filter(({ type }) => type === 'response.delta')
+  expect(deltas.map(({ delta }) => delta?.text.trim())).toEqual(TEN)
+})
+
+test('so does the one for OpenAI', async () => {
+  const data = await streamed(/curl -N localhost:8787(\/v1\/chat\/completions) -d '(.*)'/, {})
+  expect(data.pop()).toBe('[DONE]')
+  const chunks = data.map((text) => JSON.parse(text) as { choices: { delta: { content?: string } }[] })
+  expect(chunks.flatMap(({ choices }) => choices[0]?.delta.content?.trim() || [])).toEqual(TEN)
 })

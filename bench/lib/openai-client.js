@@ -1,0 +1,185 @@
+// @ts-check
+import { connect } from 'node:net'
+import { Tally } from './tally.js'
+
+const END = Buffer.from('\r\n0\r\n\r\n')
+
+/** @typedef {{ path: string, body: (text: string) => object, stream: boolean, parse: (text: string) => { deltas: string[], whole: string } }} Surface */
+
+/** What a client of each surface sends, and how its answer is checked. @type {Record<string, Surface>} */
+const SURFACES = {
+  completions: {
+    path: '/v1/chat/completions',
+    stream: true,
+    body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }], stream: true }),
+    parse: (text) => {
+      const lines = dataLines(text)
+      if (lines.pop() !== '[DONE]') throw new Error('the answer does not end with [DONE]')
+      const choices = lines.map((line) => JSON.parse(line).choices[0])
+      if (choices[0].delta.role !== 'assistant') throw new Error('the first chunk has no role')
+      if (choices.at(-1).finish_reason !== 'stop') throw new Error('the last chunk has no finish_reason')
+      const deltas = choices.map(({ delta }) => delta.content ?? '').filter((content) => content !== '')
+      return { deltas, whole: deltas.join('') }
+    },
+  },
+  'completions-once': {
+    path: '/v1/chat/completions',
+    stream: false,
+    body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }] }),
+    parse: (text) => {
+      const { choices } = JSON.parse(text)
+      if (choices[0].finish_reason !== 'stop') throw new Error('the choice has no finish_reason')
+      return { deltas: [choices[0].message.content], whole: choices[0].message.content }
+    },
+  },
+  responses: {
+    path: '/v1/responses',
+    stream: true,
+    body: (text) => ({ model: 'demo', input: text, stream: true }),
+    parse: (text) => {
+      const events = dataLines(text).map((line) => JSON.parse(line))
+      if (events.some(({ sequence_number: number }, i) => number !== i)) throw new Error('sequence_number has a hole')
+      const last = events.at(-1)
+      if (last.type !== 'response.completed') throw new Error(`the answer ends with ${last.type}`)
+      const deltas = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta)
+      return { deltas, whole: last.response.output[0].content[0].text }
+    },
+  },
+}
+
+export const isOpenAi = (/** @type {string} */ transport) => transport in SURFACES
+
+/** One kept-alive connection that asks again and again. Counts the ends of events and looks at nothing else, unless it checks. */
+export class OpenAiClient {
+  tally = new Tally()
+  sessionId = ''
+  #options
+  #surface
+  /** @type {import('node:net').Socket | undefined} */
+  #socket
+  /** Events of an answer that are not deltas, counted while checking. */
+  #overhead = 0
+  #answered = false
+  #events = 0
+  #tail = Buffer.alloc(0)
+  #text = ''
+  #left = -1
+  /** @type {(() => void) | undefined} */
+  #done
+  /** @type {((reason: Error) => void) | undefined} */
+  #failed
+
+  /** @param {{ port: number, transport: string, buffer: Uint8Array }} options */
+  constructor(options) {
+    this.#options = options
+    this.#surface = /** @type {Surface} */ (SURFACES[options.transport])
+  }
+
+  async open() {
+    const { port, buffer } = this.#options
+    const callback = (/** @type {number} */ size, /** @type {Uint8Array} */ bytes) => {
+      this.#read(/** @type {Buffer} */ (bytes).subarray(0, size))
+      return true
+    }
+    await new Promise((resolve, reject) => {
+      this.#socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer, callback } }, () => resolve(undefined))
+      this.#socket.on('error', (error) => (reject(error), this.#failed?.(error)))
+      this.#socket.on('close', () => this.#failed?.(new Error('the server closed the connection')))
+    })
+  }
+
+  /** @param {string} text */
+  async respond(text) {
+    const { path, body } = this.#surface
+    const json = JSON.stringify(body(text))
+    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#options.port}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\n`
+    this.#answered = false
+    this.#events = 0
+    this.#text = ''
+    this.#left = -1
+    this.#tail = Buffer.alloc(0)
+    this.tally.begin()
+    this.tally.firstAt = 0
+    const done = new Promise((resolve, reject) => {
+      this.#done = () => resolve(undefined)
+      this.#failed = reject
+    })
+    this.#socket?.write(`${head}Content-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`)
+    await done
+    this.tally.deltas = this.#surface.stream ? this.#events - this.#overhead : 1
+    return { event: undefined }
+  }
+
+  /** Reads one whole answer. @param {string} text @param {string} expected @param {number} deltas */
+  async verify(text, expected, deltas) {
+    this.tally.check = true
+    await this.respond(text)
+    this.tally.check = false
+    const body = this.#surface.stream ? unchunked(this.#text) : this.#text.slice(this.#text.indexOf('\r\n\r\n') + 4)
+    const answer = this.#surface.parse(body)
+    if (answer.whole.trim() !== expected) throw new Error(`wrong answer: ${answer.whole.slice(0, 200)}`)
+    if (answer.deltas.length !== deltas) throw new Error(`${answer.deltas.length} deltas instead of ${deltas}`)
+    this.#overhead = this.#events - deltas
+    return { overhead: this.#overhead, bytes: body.length }
+  }
+
+  /** @param {number} events */
+  expect(events) {
+    this.#overhead = events
+  }
+
+  close() {
+    this.#socket?.removeAllListeners('close').destroy()
+  }
+
+  /** @param {Buffer} bytes */
+  #read(bytes) {
+    if (!this.#answered) {
+      this.#answered = true
+      const status = bytes.subarray(0, 12).toString('latin1')
+      if (status !== 'HTTP/1.1 200') return this.#failed?.(new Error(`refused: ${bytes.toString()}`))
+    }
+    if (this.tally.check) this.#text += bytes.toString('utf8')
+    if (this.#surface.stream) this.#stream(bytes)
+    else this.#once(bytes)
+  }
+
+  /** Events end with two line feeds; the lines of the chunked coding have carriage returns. @param {Buffer} bytes */
+  #stream(bytes) {
+    let at = bytes.indexOf('\n\n')
+    if (at >= 0 && this.tally.firstAt === 0) this.tally.firstAt = performance.now()
+    for (; at >= 0; at = bytes.indexOf('\n\n', at + 2)) this.#events++
+    this.#tail =
+      bytes.length >= END.length ? Buffer.from(bytes.subarray(-END.length)) : Buffer.concat([this.#tail, bytes]).subarray(-END.length)
+    if (this.#tail.equals(END)) this.#done?.()
+  }
+
+  /** @param {Buffer} bytes */
+  #once(bytes) {
+    if (this.tally.firstAt === 0) {
+      this.tally.firstAt = performance.now()
+      const head = bytes.toString('latin1', 0, bytes.indexOf('\r\n\r\n') + 4)
+      this.#left = head.length + Number(/content-length: (\d+)/i.exec(head)?.[1])
+    }
+    this.#left -= bytes.length
+    if (this.#left === 0) this.#done?.()
+  }
+}
+
+/** @param {string} text */
+function dataLines(text) {
+  return text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
+}
+
+/** @param {string} answer with its head, in the chunked coding; ASCII only */
+function unchunked(answer) {
+  let rest = answer.slice(answer.indexOf('\r\n\r\n') + 4)
+  let body = ''
+  for (;;) {
+    const end = rest.indexOf('\r\n')
+    const size = parseInt(rest.slice(0, end), 16)
+    if (!(size > 0)) return body
+    body += rest.slice(end + 2, end + 2 + size)
+    rest = rest.slice(end + 4 + size)
+  }
+}

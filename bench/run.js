@@ -10,7 +10,7 @@ import { memory } from './scenarios/memory.js'
 import { installedSize } from './scenarios/size.js'
 import { startUp } from './scenarios/start.js'
 import { throughput } from './scenarios/throughput.js'
-import { best, inMemory, naive, sqlite } from './servers/index.js'
+import { best, inMemory, naive, responses, sqlite } from './servers/index.js'
 
 const { values } = parseArgs({
   options: {
@@ -39,9 +39,10 @@ const targets = []
 
 for (const scenario of throughput({ quick })) {
   await attempt(scenario.name, async () => {
-    // A bare server of it would be the same bytes a third time: it is held against our completions.
-    const measured = scenario.transport === 'responses' ? servers.filter(({ name }) => name === 'uamp') : servers
-    if (measured.length > 0) results.set(scenario.name, await measure(measured, scenario, execArgv))
+    const ofResponses = scenario.transport === 'responses'
+    if (ofResponses && !built) return
+    const [measured, control] = ofResponses ? [[responses.control, ...responses.held], responses.control] : [servers, best]
+    results.set(scenario.name, await measure(measured, scenario, { control, execArgv }))
   })
 }
 targets.push(...throughputTargets(results))

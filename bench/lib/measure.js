@@ -1,10 +1,10 @@
 // @ts-check
 import { start } from './process.js'
 import { median, percentile, sleep } from './stats.js'
-import { best, naive } from '../servers/index.js'
+import { naive } from '../servers/index.js'
 
 /** @typedef {import('../servers/index.js').Server} Server */
-/** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'responses'} Transport */
+/** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'responses' | 'responses-unstored'} Transport */
 /** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number }} Load */
 /** @typedef {{ rate: number, cpu: number, clientCpu: number, firsts: number[] }} Sample */
 /** @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number }} Row */
@@ -15,12 +15,12 @@ export const DELTAS = 500
  * Puts the same load on each server in turn, round after round, so that a noisy minute hits all of them. Ratios are taken within a
  * round and their median reported.
  *
- * @param {readonly Server[]} servers
+ * @param {readonly Server[]} servers the control among them, which the others are held against
  * @param {Load} load
- * @param {readonly string[]} [execArgv]
+ * @param {{ control: Server, execArgv?: readonly string[] }} options
  * @returns {Promise<Row[]>}
  */
-export async function measure(servers, load, execArgv = []) {
+export async function measure(servers, load, { control, execArgv = [] }) {
   const pairs = []
   try {
     for (const server of servers) pairs.push(await pair(server, load, execArgv))
@@ -32,7 +32,7 @@ export async function measure(servers, load, execArgv = []) {
         samples.get(server)?.push(await sample())
       }
     }
-    return servers.map((server) => row(server, samples.get(server) ?? [], samples.get(best) ?? []))
+    return servers.map((server) => row(server, samples.get(server) ?? [], samples.get(control) ?? []))
   } finally {
     await Promise.all(pairs.map(({ stop }) => stop()))
   }
@@ -64,7 +64,7 @@ async function pair(server, load, execArgv) {
   }
   try {
     const { port } = remote.ready
-    await client.call('open', { port, transport: load.transport, count: load.clients })
+    await client.call('open', { port, transport: server.transport ?? load.transport, count: load.clients })
     await client.call('check', { text, deltas })
     await sample(load.warm)
     return { server, sample, stop }

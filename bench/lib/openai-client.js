@@ -6,6 +6,21 @@ const END = Buffer.from('\r\n0\r\n\r\n')
 
 /** @typedef {{ path: string, body: (text: string) => object, stream: boolean, parse: (text: string) => { deltas: string[], whole: string } }} Surface */
 
+/** @type {Surface} */
+const RESPONSES = {
+  path: '/v1/responses',
+  stream: true,
+  body: (text) => ({ model: 'demo', input: text, stream: true }),
+  parse: (text) => {
+    const events = dataLines(text).map((line) => JSON.parse(line))
+    if (events.some(({ sequence_number: number }, i) => number !== i)) throw new Error('sequence_number has a hole')
+    const last = events.at(-1)
+    if (last.type !== 'response.completed') throw new Error(`the answer ends with ${last.type}`)
+    const deltas = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta)
+    return { deltas, whole: last.response.output[0].content[0].text }
+  },
+}
+
 /** What a client of each surface sends, and how its answer is checked. @type {Record<string, Surface>} */
 const SURFACES = {
   completions: {
@@ -32,19 +47,8 @@ const SURFACES = {
       return { deltas: [choices[0].message.content], whole: choices[0].message.content }
     },
   },
-  responses: {
-    path: '/v1/responses',
-    stream: true,
-    body: (text) => ({ model: 'demo', input: text, stream: true }),
-    parse: (text) => {
-      const events = dataLines(text).map((line) => JSON.parse(line))
-      if (events.some(({ sequence_number: number }, i) => number !== i)) throw new Error('sequence_number has a hole')
-      const last = events.at(-1)
-      if (last.type !== 'response.completed') throw new Error(`the answer ends with ${last.type}`)
-      const deltas = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta)
-      return { deltas, whole: last.response.output[0].content[0].text }
-    },
-  },
+  responses: RESPONSES,
+  'responses-unstored': { ...RESPONSES, body: (text) => ({ ...RESPONSES.body(text), store: false }) },
 }
 
 export const isOpenAi = (/** @type {string} */ transport) => transport in SURFACES

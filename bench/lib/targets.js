@@ -41,6 +41,31 @@ export function throughputTargets(results) {
       targets.push({ target: `${name}: CPU ratio to that at 10`, got: row.cpuRatio / reference.cpuRatio, need: 0.8 })
     }
   }
+  return [...targets, ...openAiTargets(results)]
+}
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
+function openAiTargets(results) {
+  /** @type {Target[]} */
+  const targets = []
+  for (const { name, row } of ours(results, 'completions burst 16')) {
+    const note = row.rateRatio >= 1.1 ? 'and the aim of 1.1' : 'aim 1.1'
+    targets.push({ target: `${name}: events/s to best bare`, got: row.rateRatio, need: 0.7, note })
+    const control = results.get('completions burst 16')?.find(({ server }) => server.name === 'bare, best')
+    targets.push({
+      target: `${name}: first chunk, p50 beyond best bare`,
+      got: row.p50 - (control?.p50 ?? NaN),
+      need: 1,
+      atMost: true,
+      unit: 'ms',
+    })
+  }
+  for (const { name, row } of ours(results, 'completions once 16')) {
+    targets.push({ target: `${name}: requests/s to best bare`, got: row.rateRatio, need: 0.5 })
+  }
+  for (const { name, row } of ours(results, 'responses burst 16')) {
+    targets.push({ target: `${name}: events/s to our completions`, got: row.rateRatio, need: 0.8 })
+  }
   return targets
 }
 

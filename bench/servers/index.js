@@ -1,6 +1,6 @@
 // @ts-check
 
-/** @typedef {{ name: string, store: string, file: string, args: string[] }} Server */
+/** @typedef {{ name: string, store: string, file: string, args: string[], transport?: import('../lib/measure.js').Transport }} Server */
 
 /** @type {Server} */
 export const naive = { name: 'bare, naive', store: '–', file: 'servers/bare.js', args: ['naive'] }
@@ -10,3 +10,17 @@ export const best = { name: 'bare, best', store: '–', file: 'servers/bare.js',
 export const sqlite = { name: 'uamp', store: 'sqlite', file: 'servers/ours.js', args: ['sqlite'] }
 /** @type {Server} */
 export const inMemory = { name: 'uamp', store: 'memory', file: 'servers/ours.js', args: ['memory'] }
+
+/**
+ * Our own completions, which keep nothing, as the control of Responses, which keep everything unless told otherwise.
+ *
+ * @type {{ control: Server, held: Server[] }}
+ */
+export const responses = {
+  control: { ...inMemory, name: 'uamp, completions', store: '–', transport: 'completions' },
+  held: [
+    { ...inMemory, name: 'uamp', store: 'none', transport: 'responses-unstored' },
+    { ...inMemory, transport: 'responses' },
+    { ...sqlite, transport: 'responses' },
+  ],
+}

@@ -68,7 +68,7 @@ export class Agent implements AgentPort {
     const instructions = [this.#instructions, ...texts, turn.config.instructions]
       .filter((text) => text !== undefined && text !== '')
       .join('\n\n')
-    const { id, sessionId, messages, principal, client, signal } = turn
+    const { id, sessionId, messages, principal, client, signal, http } = turn
     return {
       id,
       sessionId,
@@ -76,6 +76,7 @@ export class Agent implements AgentPort {
       principal,
       client,
       signal,
+      http,
       config: { ...turn.config, ...(instructions !== '' && { instructions }) },
       ask: (type, question, options) => turn.ask(type, question, options),
       tools: this.#tools,

@@ -2,6 +2,7 @@ import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
+import { fetchHttp } from './fetch-http.ts'
 import { isInput, withContentIds } from './input.ts'
 import { Journal } from './journal.ts'
 import { CORE_LIMITS, type CoreLimits } from './limits.ts'
@@ -9,6 +10,7 @@ import { Log } from './log.ts'
 import { LogStore } from './log-store.ts'
 import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
+import type { HttpClient } from './ports/http.ts'
 import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
@@ -32,6 +34,8 @@ export interface GatewayOptions {
   readonly limits?: Partial<CoreLimits>
   readonly log?: LogLine
   readonly meter?: Meter
+  /** How agents call the outside. Default: `fetch`. */
+  readonly http?: HttpClient
   readonly now?: () => number
   readonly newId?: () => string
 }
@@ -63,6 +67,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly limits: CoreLimits
   readonly log: LogLine
   readonly meter: Meter | undefined
+  readonly http: HttpClient
   readonly now: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
@@ -82,10 +87,20 @@ class SessionGateway implements AgentGateway, SessionHost {
   #draining = false
   #sweeping = false
 
-  constructor({ agents, store, limits, meter, log = () => undefined, now = Date.now, newId = () => crypto.randomUUID() }: GatewayOptions) {
+  constructor({
+    agents,
+    store,
+    limits,
+    meter,
+    http = fetchHttp(),
+    log = () => undefined,
+    now = Date.now,
+    newId = () => crypto.randomUUID(),
+  }: GatewayOptions) {
     this.limits = { ...CORE_LIMITS, ...limits }
     this.log = log
     this.meter = meter
+    this.http = http
     this.now = now
     this.newId = newId
     this.#instance = newId()

@@ -1,7 +1,7 @@
 import type { ClientEvent } from '../protocol/events.ts'
 import { defer } from './defer.ts'
 import type { LogStore } from './log-store.ts'
-import type { Operation } from './ports/store.ts'
+import type { Operation, SetOperation } from './ports/store.ts'
 import type { HeadRecord, Records, SessionRecord, TurnRecord } from './records.ts'
 
 /** What a stored session writes down: its inputs as they come, its turns as they open and close. */
@@ -15,7 +15,7 @@ export class Journal {
   readonly #tenant: string
   #inputs: number
   #unwritten: Unwritten[] = []
-  #unwrittenSession: Operation | undefined
+  #unwrittenSession: SetOperation | undefined
   #turn: string | null
 
   constructor(options: {
@@ -75,7 +75,7 @@ export class Journal {
 
   /** A new session, with the first events of its log. */
   begin(session: SessionRecord, alias: Operation[]): Promise<void> {
-    return this.#logStore.commit([this.#session(session), this.#head(session), ...alias])
+    return this.#logStore.commit([fresh(this.#session(session)), fresh(this.#head(session)), ...alias])
   }
 
   describe(session: SessionRecord): Promise<void> {
@@ -88,9 +88,11 @@ export class Journal {
     this.#turn = record.id
     const inputs = this.#unwritten
     this.#unwritten = []
-    const first = this.#unwrittenSession ? [this.#unwrittenSession] : []
+    const turn = fresh(this.#records.setTurn(record))
+    const head = this.#head(session)
+    const written = this.#unwrittenSession ? [fresh(this.#unwrittenSession), turn, fresh(head)] : [turn, head]
     try {
-      await this.#records.store.batch([...first, this.#records.setTurn(record), this.#head(session)], { sync: true })
+      await this.#records.store.batch(written, { sync: true })
       this.#unwrittenSession = undefined
       for (const { resolve } of inputs) resolve()
     } catch (error) {
@@ -121,11 +123,11 @@ export class Journal {
     if (this.#unwrittenSession) await this.#records.store.drop(this.#log)
   }
 
-  #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): Operation {
+  #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): SetOperation {
     return this.#records.setSession({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client })
   }
 
-  #head({ id, agent, owner }: SessionRecord, closed = false): Operation {
+  #head({ id, agent, owner }: SessionRecord, closed = false): SetOperation {
     const record: HeadRecord = {
       id,
       agent,
@@ -138,6 +140,11 @@ export class Journal {
     }
     return this.#records.setHead(this.#tenant, record)
   }
+}
+
+/** Of a record that is not there yet: it is not looked for. */
+function fresh(operation: SetOperation): SetOperation {
+  return { ...operation, options: { ...operation.options, ifVersion: 0 } }
 }
 
 /** An input that is not on its way to the store yet, and who waits for that. */

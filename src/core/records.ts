@@ -7,7 +7,7 @@ import type { SessionConfig } from '../protocol/session-config.ts'
 import type { Usage } from '../protocol/usage.ts'
 import type { Principal } from './ports/access.ts'
 import type { SessionInit } from './ports/session.ts'
-import type { Operation, Page, PageRequest, Store } from './ports/store.ts'
+import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/store.ts'
 import type { Answer, Question } from './questions.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
@@ -102,11 +102,11 @@ export class Records {
     return key(tenant, 'in', session)
   }
 
-  setSession(record: SessionRecord): Operation {
+  setSession(record: SessionRecord): SetOperation {
     return { op: 'set', key: key(record.owner.tenant, 'session', record.id), value: record as unknown as Json }
   }
 
-  setHead(tenant: string, record: HeadRecord): Operation {
+  setHead(tenant: string, record: HeadRecord): SetOperation {
     const listed = { [key(tenant, 'sessions', record.owner)]: sortable(record.updatedAt) }
     return {
       op: 'set',
@@ -116,7 +116,7 @@ export class Records {
     }
   }
 
-  setTurn(record: TurnRecord): Operation {
+  setTurn(record: TurnRecord): SetOperation {
     return {
       op: 'set',
       key: key(record.tenant, 'turn', record.id),

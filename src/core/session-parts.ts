@@ -4,6 +4,7 @@ import type { InputEvent } from './input.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
+import type { HttpClient } from './ports/http.ts'
 import type { Session } from './ports/session.ts'
 import type { Log, Meter } from './ports/transport.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
@@ -27,6 +28,7 @@ export interface SessionHost {
   readonly now: () => number
   readonly newId: () => string
   readonly turnstile: Turnstile
+  readonly http: HttpClient
   readonly log: Log
   readonly meter: Meter | undefined
   findAgent(name: string): AgentPort | undefined

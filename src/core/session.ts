@@ -14,6 +14,7 @@ import { PendingInputs } from './pending-inputs.ts'
 import { responseConfig, withOverrides } from './overrides.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
+import type { HttpClient } from './ports/http.ts'
 import type { Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
@@ -87,6 +88,10 @@ export class AgentSession implements Session, TurnHost {
 
   get turnstile(): Turnstile {
     return this.#host.turnstile
+  }
+
+  get http(): HttpClient {
+    return this.#host.http
   }
 
   get newId(): () => string {

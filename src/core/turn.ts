@@ -12,6 +12,7 @@ import type { CoreLimits } from './limits.ts'
 import type { Log } from './log.ts'
 import { Output } from './output.ts'
 import type { Principal } from './ports/access.ts'
+import type { HttpClient } from './ports/http.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { End } from './turn-end.ts'
@@ -33,6 +34,7 @@ export interface TurnHost {
   readonly duplex: boolean
   readonly log: Log
   readonly turnstile: Turnstile
+  readonly http: HttpClient
   readonly newId: () => string
   /** Closes the response; resolves once readers were told. */
   ended(turn: ActiveTurn, end: End): Promise<void>
@@ -103,6 +105,10 @@ export class ActiveTurn implements Turn, Asker {
       if (this.#stopped) this.#controller.abort(this.#stopped)
     }
     return this.#controller.signal
+  }
+
+  get http(): HttpClient {
+    return this.#host.http
   }
 
   get duplex(): boolean {

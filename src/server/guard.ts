@@ -1,4 +1,3 @@
-import type { Context, MiddlewareHandler, Next } from 'hono'
 import { UampError } from '../protocol/errors.ts'
 import type { Limits } from './limits.ts'
 import { corsHeaders, preflightHeaders } from './origin.ts'
@@ -12,40 +11,46 @@ export interface GuardOptions {
   readonly refusalAt: (path: string) => Refusal
 }
 
-/** What every request passes before it is routed, also to routes that a user added: origin and size. */
-export function guard({ limits, allowsOrigin, refusalAt }: GuardOptions): MiddlewareHandler {
-  const refusal = (c: Context, error: UampError, status?: number) =>
-    refusalAt(pathOf(c.req.url))(error, status === undefined ? {} : { status })
+type Next = (request: Request) => Response | Promise<Response>
 
-  return (c, next) => {
-    const { headers } = c.req.raw
+/** What every request passes before it is routed, also to routes that a user added: origin and size. */
+export type Guard = (request: Request, next: Next) => Response | Promise<Response>
+
+export function guard({ limits, allowsOrigin, refusalAt }: GuardOptions): Guard {
+  const refuse = ({ url }: Request, error: UampError, status?: number): Response =>
+    refusalAt(pathOf(url))(error, status === undefined ? {} : { status })
+
+  return (request, next) => {
+    const { headers, method } = request
     const origin = headers.get('origin')
-    if (origin === null) return sized(c, next)
-    if (!allowsOrigin(origin)) {
-      return Promise.resolve(refusal(c, new UampError('forbidden', 'Pages of this origin may not call this server')))
+    if (origin === null) return sized(request, next)
+    if (!allowsOrigin(origin)) return refuse(request, new UampError('forbidden', 'Pages of this origin may not call this server'))
+    if (method === 'OPTIONS' && headers.has('access-control-request-method')) {
+      return new Response(null, { status: 204, headers: preflightHeaders(origin, headers.get('access-control-request-headers')) })
     }
-    if (c.req.method === 'OPTIONS' && headers.has('access-control-request-method')) {
-      return Promise.resolve(new Response(null, { status: 204, headers: preflightHeaders(origin) }))
-    }
-    return sized(c, next).then(() => {
-      for (const [name, value] of Object.entries(corsHeaders(origin))) c.header(name, value)
-    })
+    return shared(sized(request, next), origin)
   }
 
-  function sized(c: Context, next: Next): Promise<void> {
-    const { method, url, headers } = c.req.raw
-    if (url.length > limits.urlBytes) return refuse(c, refusal(c, new UampError('too_large', 'The URL is too long'), 414))
-    if (method === 'GET' || method === 'HEAD') return next()
+  function sized(request: Request, next: Next): Response | Promise<Response> {
+    const { method, url, headers } = request
+    if (url.length > limits.urlBytes) return refuse(request, new UampError('too_large', 'The URL is too long'), 414)
+    if (method === 'GET' || method === 'HEAD') return next(request)
     const length = headers.get('content-length')
-    if (Number(length) > limits.bodyBytes) return refuse(c, refusal(c, tooLarge(limits)))
-    if (length === null) c.req.raw = counted(c.req.raw, limits)
-    return next()
+    if (Number(length) > limits.bodyBytes) return refuse(request, tooLarge(limits))
+    return next(length === null ? counted(request, limits) : request)
   }
 }
 
-function refuse(c: Context, response: Response): Promise<void> {
-  c.res = response
-  return Promise.resolve()
+async function shared(answer: Response | Promise<Response>, origin: string): Promise<Response> {
+  const response = await answer
+  const added = Object.entries(corsHeaders(origin))
+  try {
+    for (const [name, value] of added) response.headers.set(name, value)
+    return response
+  } catch {
+    // What a route got by `fetch` from elsewhere cannot be changed.
+    return new Response(response.body, { status: response.status, headers: [...response.headers, ...added] })
+  }
 }
 
 /** A body that did not say how long it is fails once it is too long. */

@@ -25,20 +25,34 @@ function normalize(origin: string): string {
   return url
 }
 
+/** What clients read of an answer: OpenAI's decide by some of them whether to try again. */
+const EXPOSED = [
+  'X-Session-ID',
+  'X-Session-Head',
+  'X-Request-ID',
+  'Retry-After',
+  'Retry-After-Ms',
+  'X-Should-Retry',
+  'X-RateLimit-Limit-Requests',
+  'X-RateLimit-Remaining-Requests',
+  'X-RateLimit-Reset-Requests',
+].join(', ')
+
 /** No `Access-Control-Allow-Credentials`: callers show tokens, cookies mean nothing here. */
 export function corsHeaders(origin: string): Record<string, string> {
   return {
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'X-Session-ID, X-Session-Head, Retry-After',
+    'access-control-expose-headers': EXPOSED,
     vary: 'Origin',
   }
 }
 
-export function preflightHeaders(origin: string): Record<string, string> {
+/** Whoever may call may send any header: clients have their own (`x-stainless-*`), and none of them means more than its value. */
+export function preflightHeaders(origin: string, asked: string | null): Record<string, string> {
   return {
     ...corsHeaders(origin),
     'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
-    'access-control-allow-headers': 'Authorization, Content-Type, Last-Event-ID, X-Session-ID',
+    'access-control-allow-headers': asked ?? 'Authorization, Content-Type, Last-Event-ID, X-Session-ID',
     'access-control-max-age': '600',
   }
 }

@@ -42,6 +42,7 @@ export class Records {
   readonly #get: Statement
   readonly #find: Statement
   readonly #insert: Statement
+  readonly #insertNew: Statement
   readonly #update: Statement
   readonly #delete: Statement
   readonly #place: Statement
@@ -57,6 +58,9 @@ export class Records {
     this.#get = db.query('SELECT value, version FROM records WHERE key = ? AND (expires IS NULL OR expires > ?)')
     this.#find = db.query('SELECT id, version, expires, places FROM records WHERE key = ?')
     this.#insert = db.command('INSERT INTO records (value, version, expires, places, key) VALUES (?, ?, ?, ?, ?)')
+    this.#insertNew = db.command(
+      'INSERT INTO records (value, version, expires, places, key) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING',
+    )
     this.#update = db.command('UPDATE records SET value = ?, version = ?, expires = ?, places = ? WHERE id = ?')
     this.#delete = db.command('DELETE FROM records WHERE id = ?')
     this.#place = db.command('INSERT INTO record_index (name, sort, key) VALUES (?, ?, ?)')
@@ -82,11 +86,14 @@ export class Records {
   }
 
   set({ key, text, places, ttlMs, ifVersion }: Change): number {
-    const row = this.#match(key, ifVersion)
+    checkName(key)
     const version = this.#nextVersion()
     const expires = ttlMs === undefined ? null : this.#now() + ttlMs
+    // Of what is new nothing needs to be looked up.
+    const isNew = ifVersion === 0 && this.#insertNew.run([text, version, expires, places, key]).changes === 1
+    const row = isNew ? undefined : this.#match(key, ifVersion)
     if (row) this.#update.run([text, version, expires, places, row[0]])
-    else this.#insert.run([text, version, expires, places, key])
+    else if (!isNew) this.#insert.run([text, version, expires, places, key])
     this.#move(key, row?.[3] ?? null, places)
     this.#db.written += text.length + PAGES_BYTES
     return version
@@ -143,8 +150,9 @@ export class Records {
 
   #move(key: string, from: string | null, to: string | null): void {
     if (from === to) return
-    for (const [name, sort] of entries(from)) this.#displace.run([name, sort, key])
-    for (const [name, sort] of entries(to)) this.#place.run([name, sort, key])
+    const [before, after] = [entries(from), entries(to)]
+    for (const [name, sort] of without(before, after)) this.#displace.run([name, sort, key])
+    for (const [name, sort] of without(after, before)) this.#place.run([name, sort, key])
   }
 }
 
@@ -154,8 +162,15 @@ function listing(order: Order, cursor = ''): string {
     ORDER BY i.sort ${order}, i.key ${order} LIMIT ?`
 }
 
-function entries(places: string | null): [name: string, sort: string][] {
-  return places === null ? [] : (JSON.parse(places) as [string, string][])
+type Place = readonly [name: string, sort: string]
+
+function entries(places: string | null): Place[] {
+  return places === null ? [] : (JSON.parse(places) as Place[])
+}
+
+function without(places: readonly Place[], others: readonly Place[]): readonly Place[] {
+  if (others.length === 0) return places
+  return places.filter(([name, sort]) => !others.some((other) => other[0] === name && other[1] === sort))
 }
 
 function parseCursor(after: string): [sort: string, key: string] {

@@ -3,6 +3,7 @@ import type { Draft, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from './access.ts'
+import type { HttpClient } from './http.ts'
 import type { Transport } from './transport.ts'
 
 /**
@@ -50,6 +51,8 @@ export interface Turn {
   readonly client: Capabilities | undefined
   /** Aborted by a cancel, a time-out, the end of the session. Hand it to everything you wait for. */
   readonly signal: AbortSignal
+  /** For calls to the outside: connections are kept, and an abort closes them. */
+  readonly http: HttpClient
   /**
    * Emits the question and waits for its answer. On a one-way transport the response ends in that protocol's idiom while the
    * generator is parked; where it cannot be parked (stateless, or after a restart) the turn is run again and `ask` returns the

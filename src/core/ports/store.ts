@@ -42,8 +42,15 @@ export interface SetOptions {
   readonly index?: Readonly<Record<string, string>>
 }
 
+export interface SetOperation {
+  readonly op: 'set'
+  readonly key: string
+  readonly value: Json
+  readonly options?: SetOptions
+}
+
 export type Operation =
-  | { readonly op: 'set'; readonly key: string; readonly value: Json; readonly options?: SetOptions }
+  | SetOperation
   | { readonly op: 'delete'; readonly key: string; readonly ifVersion?: number }
   | { readonly op: 'append'; readonly stream: string; readonly group: Group; readonly expected?: number }
   | { readonly op: 'drop'; readonly stream: string }

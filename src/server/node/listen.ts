@@ -48,7 +48,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     const error = new UampError('too_large', `A request may have ${limits.headerCount} headers`)
     return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
   }
-  const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.app.fetch(request, env), {
+  const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.fetch(request, env), {
     errorHandler: (error) => {
       const known = error instanceof Error && error.name === 'RequestError'
       if (!known) app.log('error', 'A request failed', { error })

@@ -55,6 +55,10 @@ test('a preflight is answered for allowed origins', async () => {
     expect(headers.get('access-control-allow-headers')).toContain(name)
   }
   expect((await preflight('https://evil.example')).status).toBe(403)
+  // The clients of OpenAI's have a dozen of their own.
+  const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,x-stainless-lang' }
+  const answer = await fetch(`${url}/events`, { method: 'OPTIONS', headers: { origin: 'http://localhost:3000', ...asked } })
+  expect(answer.headers.get('access-control-allow-headers')).toBe('authorization,x-stainless-lang')
 })
 
 test('what an allowed page must read it can read: errors, the session id, answers from elsewhere', async () => {

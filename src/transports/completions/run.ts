@@ -45,7 +45,7 @@ export class Run {
     try {
       await session.send({ type: 'response.create', event_id: host.newId() })
       // Most short answers are there before it would pay to ask for the signal.
-      defer(() => run.#stopWith(call))
+      defer(() => defer(() => run.#stopWith(call)))
       return run
     } catch (error) {
       run.close()

@@ -17,6 +17,7 @@ import type { Limits } from '../server/limits.ts'
 import { Metrics } from '../server/metrics.ts'
 import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
+import { nodeHttp } from '../server/node/http-client.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { pinoLog } from '../server/node/log.ts'
@@ -111,10 +112,11 @@ interface Parts {
   readonly agents: AgentRegistry
   readonly gateway: AgentGateway
   readonly store: Store
+  readonly http: ReturnType<typeof nodeHttp>
   readonly started: Promise<void>
 }
 
-async function shutDown({ node, gateway, store }: Parts, { graceMs = 5_000 }: CloseOptions, listening?: Listening): Promise<void> {
+async function shutDown({ node, gateway, store, http }: Parts, { graceMs = 5_000 }: CloseOptions, listening?: Listening): Promise<void> {
   node.drain()
   listening?.stop()
   await gateway.drain(graceMs)
@@ -123,11 +125,12 @@ async function shutDown({ node, gateway, store }: Parts, { graceMs = 5_000 }: Cl
   for (let turn = 0; turn < LAST_TURNS; turn++) await nextTurn()
   await node.closeConnections(LEAVE_MS)
   await listening?.close(LEAVE_MS)
+  http.close()
   await store.close()
 }
 
 function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
-  return { app: node.app, handleRequest: getRequestListener(node.app.fetch), handleUpgrade: node.handleUpgrade, agents, gateway }
+  return { app: node.app, handleRequest: getRequestListener(node.fetch), handleUpgrade: node.handleUpgrade, agents, gateway }
 }
 
 function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOptions): Parts {
@@ -144,7 +147,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const log = options.log ?? pinoLog()
   const store = openStore(options.data, log)
   const metrics = new Metrics()
-  const gateway = createGateway({ agents, store, log, meter: metrics, ...(limits && { limits }) })
+  const http = nodeHttp()
+  const gateway = createGateway({ agents, store, log, meter: metrics, http, ...(limits && { limits }) })
   metrics.gauges = gateway
   const started = gateway.start()
   const node = createNodeApp({
@@ -161,7 +165,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     ...(limits && { limits }),
     ...(defaultAgent !== undefined && { defaultAgent }),
   })
-  return { node, agents, gateway, store, started }
+  return { node, agents, gateway, store, http, started }
 }
 
 function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {

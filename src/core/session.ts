@@ -14,7 +14,6 @@ import { PendingInputs } from './pending-inputs.ts'
 import { responseConfig, withOverrides } from './overrides.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
-import type { HttpClient } from './ports/http.ts'
 import type { Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
@@ -88,10 +87,6 @@ export class AgentSession implements Session, TurnHost {
 
   get turnstile(): Turnstile {
     return this.#host.turnstile
-  }
-
-  get http(): HttpClient {
-    return this.#host.http
   }
 
   get newId(): () => string {
@@ -290,6 +285,7 @@ export class AgentSession implements Session, TurnHost {
       messages: run.messages,
       config: run.config ?? this.config,
       limits: this.#host.limits,
+      http: this.#host.http,
       ...(record.answers && { answers: record.answers }),
       ...(this.#payment && { payment: this.#payment }),
     })

@@ -34,7 +34,6 @@ export interface TurnHost {
   readonly duplex: boolean
   readonly log: Log
   readonly turnstile: Turnstile
-  readonly http: HttpClient
   readonly newId: () => string
   /** Closes the response; resolves once readers were told. */
   ended(turn: ActiveTurn, end: End): Promise<void>
@@ -49,6 +48,7 @@ export interface TurnStart {
   readonly config: SessionConfig
   readonly answers?: Readonly<Record<string, Answer>>
   readonly payment?: Payment
+  readonly http: HttpClient
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
 }
 
@@ -60,6 +60,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly config: SessionConfig
   readonly principal: Principal
   readonly client: Capabilities | undefined
+  readonly http: HttpClient
   readonly questions: QuestionBook
   /** Resolves when its last response has ended. */
   readonly finished: Promise<void>
@@ -90,6 +91,7 @@ export class ActiveTurn implements Turn, Asker {
     this.sessionId = host.sessionId
     this.messages = start.messages
     this.config = start.config
+    this.http = start.http
     this.principal = host.principal
     this.client = host.client
     this.#host = host
@@ -105,10 +107,6 @@ export class ActiveTurn implements Turn, Asker {
       if (this.#stopped) this.#controller.abort(this.#stopped)
     }
     return this.#controller.signal
-  }
-
-  get http(): HttpClient {
-    return this.#host.http
   }
 
   get duplex(): boolean {

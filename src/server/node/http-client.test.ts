@@ -40,7 +40,7 @@ test('sends a body and reads the answer, again and again over one connection', a
 
 test('an abort closes the connection, before the answer and in the middle of it', async () => {
   const seen: Promise<unknown>[] = []
-  const { request } = await upstream((incoming, response) => {
+  const { request } = await upstream((_, response) => {
     seen.push(once(response, 'close'))
     if (seen.length === 2) response.write('one')
   })

@@ -3,7 +3,7 @@ import type { EventOf } from '../../protocol/events.ts'
 import { AUDIO_EXPIRES_S, type ChunkHead } from './chunks.ts'
 import { finishReason, toUsage } from './finish.ts'
 import type { Shape } from './request.ts'
-import { wav } from './wav.ts'
+import { wav } from '../../wire/wav.ts'
 
 /** A whole answer, from how each of its choices ended. */
 export function toCompletion(head: ChunkHead, shape: Shape, ends: readonly EventOf<'response.done'>[]): object {

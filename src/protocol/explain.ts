@@ -23,6 +23,7 @@ export function explain(issue: z.core.$ZodRawIssue): string {
 const NOUNS: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
+  int: 'a whole number',
   boolean: 'true or false',
   object: 'an object',
   array: 'an array',

@@ -72,6 +72,7 @@ describe('bad input', () => {
       'tools[0].function.name',
     ],
     ['a temperature in words', { messages: [user('x')], temperature: 'hot' }, 400, 'invalid_type', 'temperature'],
+    ['half a choice', { messages: [user('x')], n: 1.5 }, 400, 'invalid_type', 'n'],
     ['truncated JSON', '{"messages":[{"role":"us', 400, 'invalid_json', null],
     ['not an object', '[]', 400, 'invalid_type', null],
     ['nothing', '', 400, 'invalid_json', null],

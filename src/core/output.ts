@@ -17,6 +17,7 @@ export class Output {
   #open: Piece | undefined
   #usage: Usage | undefined
   #size = 0
+  #signed = false
   /** Calls that were put to the client: they are whole. */
   readonly #asked = new Set<string>()
 
@@ -42,10 +43,12 @@ export class Output {
         return
       case 'thinking': {
         const { content, stage, redacted, signature, is_delta } = draft
-        const goesOn = is_delta !== false && this.#open?.item.type === 'thinking'
+        // A signature is of the thought before it: what comes then is another.
+        const goesOn = is_delta !== false && this.#open?.item.type === 'thinking' && !this.#signed
         if (!goesOn) this.#close()
         this.#open ??= { text: [], pieces: [], item: { type: 'thinking' } }
         this.#extend(content)
+        this.#signed = signature !== undefined
         Object.assign(this.#open.item, stage !== undefined && { stage }, redacted && { redacted }, signature !== undefined && { signature })
         if (is_delta === false) this.#close()
         return
@@ -153,8 +156,14 @@ export function outputMessages(output: readonly ContentItem[]): Message[] {
   for (const item of output) {
     if (item.type === 'tool_result') {
       flush()
-      const { call_id, result, content_items } = item.tool_result
-      messages.push({ role: 'tool', tool_call_id: call_id, content: result, ...(content_items && { content_items }) })
+      const { call_id, result, content_items, is_error } = item.tool_result
+      messages.push({
+        role: 'tool',
+        tool_call_id: call_id,
+        content: result,
+        ...(content_items && { content_items }),
+        ...(is_error && { is_error }),
+      })
     } else {
       said.push(item)
     }

@@ -11,6 +11,8 @@ export const Message = z.object({
   name: z.optional(z.string()),
   tool_call_id: z.optional(z.string()),
   tool_calls: z.optional(list(ToolCall, limits.tools)),
+  /** Ours, of a tool message: what it says is why the tool failed. */
+  is_error: z.optional(z.boolean()),
 })
 export type Message = z.infer<typeof Message>
 

@@ -53,3 +53,8 @@ export function addUsage(a: Usage | undefined, b: Usage): Usage {
     ...((a?.audio ?? b.audio) && { audio: addCounts(['input_seconds', 'output_seconds'], a?.audio, b.audio) }),
   }
 }
+
+/** All that was read, what came from a cache with it: what OpenAI counts as input. Some providers count `input_tokens` without it. */
+export function wholeInput({ input_tokens, input_uncached, cache_read = 0, cache_write = 0 }: Usage): number {
+  return input_uncached === undefined ? (input_tokens ?? 0) : input_uncached + cache_read + cache_write
+}

@@ -1,6 +1,6 @@
 import type { EventOf } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
-import type { Usage } from '../../protocol/usage.ts'
+import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
 /** Why an answer ended. `pending`: calls that the client has to make. */
 export function finishReason(
@@ -18,7 +18,7 @@ export function finishReason(
 export function toUsage(usages: readonly (Usage | undefined)[]): object {
   const sum = (pick: (usage: Usage) => number | undefined): number =>
     usages.reduce((total, usage) => total + ((usage && pick(usage)) ?? 0), 0)
-  const prompt = sum((usage) => usage.input_tokens)
+  const prompt = sum(wholeInput)
   const completion = sum((usage) => usage.output_tokens)
   const cost = usages.find((usage) => usage?.cost)?.cost
   return {

@@ -1,7 +1,7 @@
 /** What both dialects show alike. */
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
-import type { Usage } from '../../protocol/usage.ts'
+import { wholeInput, type Usage } from '../../protocol/usage.ts'
 import type { ResponseState } from './model.ts'
 
 export function showTools(tools: readonly ToolDefinition[]): Slot[] {
@@ -23,10 +23,12 @@ export function showResponse({ id, status, details, usage, conversationId, metad
 }
 
 /** Agents do not tell how many of their tokens were sound, so all count as text. */
-function showUsage({ input_tokens: input = 0, output_tokens: output = 0, total_tokens: total, cache_read, cached_tokens }: Usage): Slot {
+function showUsage(usage: Usage): Slot {
+  const input = wholeInput(usage)
+  const { output_tokens: output = 0, cache_read, cached_tokens } = usage
   const cached = cache_read ?? cached_tokens ?? 0
   return {
-    total_tokens: total ?? input + output,
+    total_tokens: input + output,
     input_tokens: input,
     output_tokens: output,
     input_token_details: {

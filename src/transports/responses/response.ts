@@ -1,6 +1,6 @@
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { isRecord } from '../../protocol/json.ts'
-import type { Usage } from '../../protocol/usage.ts'
+import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
 /** A response before anything was said: what it was asked for, as it is told back. */
 export interface ResponseHead {
@@ -91,7 +91,8 @@ function shownTool(tool: unknown): unknown {
 
 /** Clients add these up, so an agent that tells nothing has used nothing. */
 export function shownUsage(usage: Usage = {}): object {
-  const { input_tokens = 0, output_tokens = 0, cached_tokens, cache_read = 0, cache_write = 0, reasoning = 0, cost } = usage
+  const input_tokens = wholeInput(usage)
+  const { output_tokens = 0, cached_tokens, cache_read = 0, cache_write = 0, reasoning = 0, cost } = usage
   return {
     input_tokens,
     input_tokens_details: { cached_tokens: cached_tokens ?? cache_read, cache_write_tokens: cache_write },

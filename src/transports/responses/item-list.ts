@@ -59,7 +59,8 @@ export class Items {
   }
 
   think(text: string, signature?: string): void {
-    if (!(this.#open instanceof ReasoningItem)) {
+    // A signature is of the thought before it: what comes then is another.
+    if (!(this.#open instanceof ReasoningItem) || this.#open.signature !== undefined) {
       this.settle()
       this.#open = this.#add(new ReasoningItem(...this.#next('rs')))
     }

@@ -14,6 +14,7 @@ export type Area =
   | 'capabilities'
   | 'version'
   | 'openai'
+  | 'providers'
 
 /** One thing that a specification demands, in our words. Tests cite it by `id`. */
 export interface Requirement {
@@ -43,6 +44,15 @@ export function openAi<R extends Rows>(protocol: string, rows: R): { readonly [I
   const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
     id,
     { id, source: section.startsWith('UAMP') ? section : `OpenAI ${protocol}, ${section}`, behaviour, area: 'openai' },
+  ])
+  return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
+}
+
+/** What it takes to speak to one vendor's API. */
+export function provider<R extends Rows>(api: string, rows: R): { readonly [Id in keyof R]: Requirement } {
+  const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
+    id,
+    { id, source: section.startsWith('UAMP') ? section : `${api}, ${section}`, behaviour, area: 'providers' },
   ])
   return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
 }

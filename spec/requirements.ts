@@ -3,6 +3,9 @@ import { capabilities, session, version } from './uamp-events/session.ts'
 import { completions } from './openai/completions.ts'
 import { realtime } from './openai/realtime.ts'
 import { responses } from './openai/responses.ts'
+import { anthropic } from './providers/anthropic.ts'
+import { google } from './providers/google.ts'
+import { openaiCompatible, openaiProvider } from './providers/openai.ts'
 import { content } from './uamp-events/content.ts'
 import { delegation, payment, presence, signing, voice } from './uamp-events/gaps.ts'
 import { response, tools } from './uamp-events/response.ts'
@@ -33,6 +36,10 @@ const byId = {
   ...signing,
   ...completions,
   ...responses,
+  ...anthropic,
+  ...google,
+  ...openaiProvider,
+  ...openaiCompatible,
   ...realtime,
 }
 

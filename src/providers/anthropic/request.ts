@@ -1,0 +1,84 @@
+import type { ModelRequest } from '../../core/ports/provider.ts'
+import { modelFor, ownSlot, settingsFor, type Settings } from '../../wire/openai/settings.ts'
+import { toSpeeches, type Block } from './blocks.ts'
+import { cached } from './cache.ts'
+import { traitsOf, type Traits } from './models.ts'
+import { thinkingFor, thinks, thoughtsAreLost, type Thinking } from './thinking.ts'
+import { formatFor, toolChoice, toolsOf } from './tools.ts'
+
+/** Since the newer version temperature, top_p and top_k are refused. Models that still take them do so under the older one. */
+const VERSION = '2026-10-21'
+const SAMPLING_VERSION = '2023-06-01'
+
+/** Tokens that an answer may have where nobody said how many; the API wants a number. */
+const MAX_TOKENS = 32_000
+
+/** Settings that go as they are. */
+const VERBATIM = ['metadata', 'service_tier', 'inference_geo']
+
+type Own = Readonly<Record<string, unknown>>
+
+export interface MessagesRequest {
+  readonly version: string
+  readonly body: Own
+}
+
+/** A request of the Messages API. `pinned` is the version to stay with, whatever is asked for. */
+export function toRequest({ model: usual, messages, config }: ModelRequest, pinned?: string): MessagesRequest {
+  const own = ownSlot(config, 'anthropic')
+  const settings = settingsFor(config, 'anthropic')
+  const model = modelFor(config, 'anthropic') ?? usual
+  const traits = traitsOf(model)
+  const { system, speeches } = toSpeeches(messages)
+  const format = formatFor(config, traits)
+  const tools = toolsOf(config, format)
+  const choice = toolChoice(config, settings, format)
+  const wanted = thinkingFor(traits, { own, effort: settings.reasoning_effort })
+  // Refused together: thoughts and a forced call; a budget, and the results of a call whose thoughts are not there.
+  const forced = choice?.['type'] === 'any' || choice?.['type'] === 'tool'
+  const clash = thinks(wanted) && (forced || (wanted.thinking?.['type'] === 'enabled' && thoughtsAreLost(speeches)))
+  const { thinking, effort }: Thinking = clash ? { ...wanted, thinking: undefined } : wanted
+  const samples = traits.samples && (pinned ?? SAMPLING_VERSION) <= SAMPLING_VERSION && !(thinks(wanted) && !clash)
+  const sampling = samples ? samplingOf(settings, own) : {}
+  const stop = [own['stop_sequences'] ?? settings.stop ?? []].flat().filter((text) => typeof text === 'string' && text.trim() !== '')
+  const body = {
+    model,
+    max_tokens: maxTokens(settings.max_tokens ?? Math.min(MAX_TOKENS, traits.output), thinking, traits),
+    stream: true,
+    messages: speeches,
+    ...systemOf([config.instructions ?? '', ...system, format.instruction ?? '']),
+    ...(tools.length > 0 && { tools }),
+    ...(choice && { tool_choice: choice }),
+    ...(thinking && { thinking }),
+    ...((effort !== undefined || format.schema) && {
+      output_config: {
+        ...(effort !== undefined && { effort }),
+        ...(format.schema && { format: { type: 'json_schema', schema: format.schema } }),
+      },
+    }),
+    ...(stop.length > 0 && { stop_sequences: stop }),
+    ...sampling,
+    ...Object.fromEntries(VERBATIM.filter((key) => own[key] !== undefined).map((key) => [key, own[key]])),
+  }
+  const version = pinned ?? (Object.keys(sampling).length > 0 ? SAMPLING_VERSION : VERSION)
+  return { version, body: cached(body, own['cache_control'], traits) }
+}
+
+function systemOf(texts: readonly string[]): { system?: Block[] } {
+  const text = texts.filter((part) => part !== '').join('\n\n')
+  return text === '' ? {} : { system: [{ type: 'text', text }] }
+}
+
+/** The budget to think with is a part of it, and must leave something for the answer. */
+function maxTokens(given: number, thinking: Thinking['thinking'], { output }: Traits): number {
+  const budget = thinking?.['budget_tokens']
+  return typeof budget === 'number' && budget >= given ? Math.max(Math.min(budget + given, output), budget + 1) : given
+}
+
+/** With both, some models refuse: temperature wins. OpenAI's goes up to 2. */
+function samplingOf({ temperature, top_p }: Settings, own: Own): Record<string, number> {
+  return {
+    ...(temperature !== undefined ? { temperature: Math.min(temperature, 1) } : top_p !== undefined && { top_p }),
+    ...(typeof own['top_k'] === 'number' && { top_k: own['top_k'] }),
+  }
+}

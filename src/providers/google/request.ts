@@ -1,0 +1,99 @@
+import type { ModelRequest } from '../../core/ports/provider.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { modelFor, ownSlot, present, settingsFor, usableChoice, type Settings } from '../../wire/openai/settings.ts'
+import { toContents } from './contents.ts'
+import { traitsOf, type Traits } from './models.ts'
+
+/** Settings in Google's words that go as they are: of the request, and of its `generationConfig`. */
+const OF_REQUEST = ['safetySettings', 'cachedContent'] as const
+const OF_GENERATION = ['topK', 'topP', 'maxOutputTokens', 'stopSequences', 'responseModalities', 'speechConfig', 'mediaResolution'] as const
+
+/** Gemini API, OpenAI compatibility: what each effort means there. */
+const BUDGETS: Readonly<Record<string, number>> = { minimal: 1_024, low: 1_024, medium: 8_192 }
+const MOST = 24_576
+/** The least that a model takes which cannot be told not to think. */
+const LEAST = 128
+
+type Own = Readonly<Record<string, unknown>>
+
+export interface GenerateRequest {
+  readonly model: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export function toRequest({ model: usual, messages, config }: ModelRequest): GenerateRequest {
+  const own = ownSlot(config, 'google')
+  const settings = settingsFor(config, 'google')
+  const model = modelFor(config, 'google') ?? usual
+  const traits = traitsOf(model)
+  const { system, contents } = toContents(messages, traits)
+  const format = formatFor(config, traits)
+  const instructions = [config.instructions ?? '', ...system, format.instruction ?? ''].filter((text) => text !== '').join('\n\n')
+  const generation = {
+    ...present({
+      temperature: settings.temperature,
+      topP: settings.top_p,
+      maxOutputTokens: settings.max_tokens,
+      stopSequences: settings.stop === undefined ? undefined : [settings.stop].flat(),
+      seed: settings.seed,
+      presencePenalty: settings.presence_penalty,
+      frequencyPenalty: settings.frequency_penalty,
+      thinkingConfig: thinkingFor(traits, own, settings.reasoning_effort),
+    }),
+    ...format.config,
+    ...picked(own, OF_GENERATION),
+  }
+  const body = {
+    contents,
+    ...(instructions !== '' && { systemInstruction: { parts: [{ text: instructions }] } }),
+    ...toolsOf(config, settings),
+    ...(Object.keys(generation).length > 0 && { generationConfig: generation }),
+    ...picked(own, OF_REQUEST),
+  }
+  return { model, body }
+}
+
+function picked(own: Own, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(keys.filter((key) => own[key] !== undefined).map((key) => [key, own[key]]))
+}
+
+function toolsOf({ tools }: SessionConfig, settings: Settings): Record<string, unknown> {
+  if (!tools || tools.length === 0) return {}
+  const functionDeclarations = tools.map(({ function: { name, description, parameters } }) => ({
+    name,
+    ...(description !== undefined && { description }),
+    ...(parameters && { parametersJsonSchema: parameters }),
+  }))
+  const wanted = usableChoice(settings.tool_choice, tools)
+  const mode = wanted === undefined || wanted === 'auto' ? undefined : wanted === 'none' ? 'NONE' : 'ANY'
+  return {
+    tools: [{ functionDeclarations }],
+    ...(mode && {
+      toolConfig: { functionCallingConfig: { mode, ...(typeof wanted === 'object' && { allowedFunctionNames: [wanted.name] }) } },
+    }),
+  }
+}
+
+/** UAMP events §8.3. Before Gemini 3 JSON and tools exclude each other: then the model is told in words. */
+function formatFor({ response_format: wanted, tools = [] }: SessionConfig, { third }: Traits): { config?: Own; instruction?: string } {
+  if (wanted === undefined || wanted.type === 'text') return {}
+  const schema = wanted.type === 'json_schema' ? wanted.json_schema.schema : undefined
+  if (!third && tools.length > 0) {
+    const valid = schema ? `, valid by this JSON Schema: ${JSON.stringify(schema)}` : ''
+    return { instruction: `Give your final answer as JSON and nothing else${valid}` }
+  }
+  return { config: { responseMimeType: 'application/json', ...(schema && { responseJsonSchema: schema }) } }
+}
+
+/** Models that think show it. How much they do is for Google's own settings to say, or for the effort that OpenAI's clients name. */
+function thinkingFor({ thinking, pro }: Traits, own: Own, effort: string | undefined): Own | undefined {
+  if (isRecord(own['thinkingConfig'])) return { includeThoughts: true, ...own['thinkingConfig'] }
+  if (thinking === 'none') return undefined
+  if (effort === undefined) return { includeThoughts: true }
+  if (thinking === 'budget')
+    return { includeThoughts: effort !== 'none', thinkingBudget: effort === 'none' ? (pro ? LEAST : 0) : (BUDGETS[effort] ?? MOST) }
+  const least = pro ? 'low' : 'minimal'
+  const thinkingLevel = effort === 'none' || effort === 'minimal' ? least : effort === 'low' || effort === 'medium' ? effort : 'high'
+  return { includeThoughts: true, thinkingLevel }
+}

@@ -1,0 +1,103 @@
+import type { HttpClient } from '../../core/ports/http.ts'
+import { callUpstream } from '../../core/upstream.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { present } from '../../wire/openai/settings.ts'
+import { explainOpenAi, wholeAnswer } from '../../wire/openai/upstream.ts'
+import type { InputKind, ModelFacts, OpenAiCompatibleOptions } from './options.ts'
+
+const TIMEOUT_MS = 5_000
+/** A list of models is asked for again after this long. */
+const KEPT_MS = 5 * 60_000
+
+/** What is known of a model: by its name, or else by the longest beginning of it, also without the path before it. */
+export function factsOf(model: string, { models = {} }: Pick<OpenAiCompatibleOptions, 'models'>): ModelFacts {
+  const short = model.slice(model.lastIndexOf('/') + 1)
+  const names = Object.keys(models).filter((name) => model.startsWith(name) || short.startsWith(name))
+  const [best] = names.sort((a, b) => b.length - a.length)
+  return (best === undefined ? undefined : models[best]) ?? {}
+}
+
+export function toCapabilities(model: string, facts: ModelFacts, { name, input }: OpenAiCompatibleOptions): Capabilities {
+  const kinds = new Set<string>(facts.input ?? input ?? [])
+  const { context_window, max_output_tokens, thinking = false, tools = true } = facts
+  return {
+    id: model,
+    provider: name,
+    modalities: ['text', ...['image', 'audio', 'file'].filter((kind) => kinds.has(kind))],
+    supports_streaming: true,
+    supports_thinking: thinking,
+    supports_caching: false,
+    ...present({ context_window, max_output_tokens }),
+    ...(kinds.has('image') && { image: { formats: ['jpeg', 'png', 'webp', 'gif'] } }),
+    ...(kinds.has('audio') && { audio: { input_formats: ['wav', 'mp3', 'pcm16'] } }),
+    ...(kinds.has('file') && { file: { supports_pdf: true } }),
+    tools: { supports_tools: tools, supports_parallel_tools: tools, supports_streaming_tools: tools },
+  }
+}
+
+/** What the server's own list says of its models. Servers say it in different words, and many say nothing; failing is no error. */
+export class ModelList {
+  readonly #options: OpenAiCompatibleOptions
+  readonly #headers: Readonly<Record<string, string>>
+  #models: Promise<ReadonlyMap<string, ModelFacts>> | undefined
+  #askedAt = 0
+
+  constructor(options: OpenAiCompatibleOptions, headers: Readonly<Record<string, string>>) {
+    this.#options = options
+    this.#headers = headers
+  }
+
+  async facts(model: string): Promise<ModelFacts> {
+    const { http } = this.#options
+    if (!http) return {}
+    if (!this.#models || performance.now() - this.#askedAt > KEPT_MS) {
+      this.#askedAt = performance.now()
+      this.#models = this.#ask(http).catch(() => new Map<string, ModelFacts>())
+    }
+    return (await this.#models).get(model) ?? {}
+  }
+
+  async #ask(http: HttpClient): Promise<ReadonlyMap<string, ModelFacts>> {
+    const { name, baseUrl } = this.#options
+    const answer = await callUpstream({
+      name,
+      http,
+      request: { url: `${baseUrl}/models`, method: 'GET', headers: this.#headers },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      explain: explainOpenAi,
+      retries: 0,
+    })
+    const { data } = await wholeAnswer(name, answer.body)
+    const entries = (Array.isArray(data) ? data : []).filter(isRecord)
+    return new Map(entries.flatMap((entry) => (typeof entry['id'] === 'string' ? [[entry['id'], listed(entry)]] : [])))
+  }
+}
+
+/** OpenRouter, Fireworks, vLLM, Groq, Mistral. */
+function listed(entry: Readonly<Record<string, unknown>>): ModelFacts {
+  const top = isRecord(entry['top_provider']) ? entry['top_provider'] : {}
+  const kinds = isRecord(entry['architecture']) ? entry['architecture']['input_modalities'] : undefined
+  const parameters = Array.isArray(entry['supported_parameters']) ? entry['supported_parameters'] : undefined
+  const capable = isRecord(entry['capabilities']) ? entry['capabilities'] : {}
+  const sees = entry['supports_image_input'] ?? capable['vision']
+  const tools = parameters?.includes('tools') ?? entry['supports_tools'] ?? capable['function_calling']
+  return present({
+    context_window: count(
+      entry['context_length'] ?? entry['max_model_len'] ?? entry['context_window'] ?? entry['max_context_length'] ?? top['context_length'],
+    ),
+    max_output_tokens: count(top['max_completion_tokens'] ?? entry['max_completion_tokens']),
+    thinking: parameters?.includes('reasoning'),
+    tools: typeof tools === 'boolean' ? tools : undefined,
+    input: Array.isArray(kinds) ? inputKinds(kinds) : sees === true ? inputKinds(['image']) : sees === false ? [] : undefined,
+  })
+}
+
+function inputKinds(kinds: readonly unknown[]): InputKind[] {
+  const known = (['image', 'audio', 'file'] as const).filter((kind) => kinds.includes(kind))
+  return known.flatMap((kind): InputKind[] => (kind === 'image' ? ['image', 'image_url'] : [kind]))
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 ? value : undefined
+}

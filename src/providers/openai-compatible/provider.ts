@@ -1,0 +1,79 @@
+import { answerDrafts } from '../../core/answer-drafts.ts'
+import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
+import { upstreamEvents } from '../../core/upstream-events.ts'
+import { callUpstream } from '../../core/upstream.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { Draft } from '../../protocol/events.ts'
+import { settingsFor } from '../../wire/openai/settings.ts'
+import { callIds } from '../../wire/openai/steps.ts'
+import { explainOpenAi, hashed, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
+import { sseParser } from '../../wire/sse-parse.ts'
+import { factsOf, ModelList, toCapabilities } from './capabilities.ts'
+import type { OpenAiCompatibleOptions, ReasoningField } from './options.ts'
+import { modelOf, toBody } from './request.ts'
+import { ChatStream } from './stream.ts'
+
+type Batch = readonly { readonly data: string }[]
+
+/** Models whose field for thoughts is remembered. */
+const REMEMBERED = 256
+
+/** A server that speaks OpenAI's Chat Completions. */
+export class OpenAiCompatible implements Provider {
+  readonly name: string
+  readonly #options: OpenAiCompatibleOptions
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #list: ModelList
+  /** Thoughts go back in the field in which they came. */
+  readonly #fields = new Map<string, ReasoningField>()
+
+  constructor({ baseUrl, ...options }: OpenAiCompatibleOptions) {
+    const { name, apiKey, headers } = options
+    this.name = name
+    this.#options = { ...options, baseUrl: baseUrl.replace(/\/+$/, '') }
+    this.#headers = { ...(apiKey !== undefined && apiKey !== '' && { authorization: `Bearer ${apiKey}` }), ...headers }
+    this.#list = new ModelList(this.#options, this.#headers)
+  }
+
+  async capabilities(model: string): Promise<Capabilities> {
+    return toCapabilities(model, { ...factsOf(model, this.#options), ...(await this.#list.facts(model)) }, this.#options)
+  }
+
+  generate(request: ModelRequest, context: ModelContext): AsyncIterable<Draft> {
+    const { name, thinkTags = true, newId = () => crypto.randomUUID() } = this.#options
+    const model = modelOf(request, name)
+    const onReasoning = (field: ReasoningField): void => this.#learn(model, field)
+    const reader = new ChatStream({ name, thinkTags, taken: callIds(request.messages), newId, onReasoning })
+    return answerDrafts(this.#events({ ...request, model }, context), reader)
+  }
+
+  async *#events(request: ModelRequest, { http, signal, sessionId }: ModelContext): AsyncGenerator<Batch, void> {
+    const { name, timeouts, retries, baseUrl } = this.#options
+    const body = JSON.stringify(toBody(request, this.#options, this.#fields.get(request.model)))
+    const headers = { 'content-type': 'application/json', ...this.#headers, ...(await this.#affinity(request, sessionId)) }
+    const answer = await callUpstream({
+      name,
+      http,
+      request: { url: `${baseUrl}/chat/completions`, method: 'POST', headers, body },
+      signal,
+      explain: explainOpenAi,
+      timeouts,
+      retries,
+    })
+    if (isStream(answer.headers)) yield* upstreamEvents(answer.body, { name, parse: sseParser() })
+    else yield [{ data: JSON.stringify(await wholeAnswer(name, answer.body)) }]
+  }
+
+  /** Clients that send the whole conversation have a new session every time, but may say what belongs together. */
+  async #affinity({ config }: ModelRequest, sessionId: string): Promise<Record<string, string>> {
+    const { name, affinityHeader } = this.#options
+    if (affinityHeader === undefined) return {}
+    return { [affinityHeader]: await hashed(settingsFor(config, name).prompt_cache_key ?? sessionId) }
+  }
+
+  #learn(model: string, field: ReasoningField): void {
+    if (this.#fields.get(model) === field) return
+    if (this.#fields.size >= REMEMBERED) this.#fields.clear()
+    this.#fields.set(model, field)
+  }
+}

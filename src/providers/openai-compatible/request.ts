@@ -1,0 +1,95 @@
+import type { ModelRequest } from '../../core/ports/provider.ts'
+import type { ResponseFormat, SessionConfig } from '../../protocol/session-config.ts'
+import { modelFor, ownSlot, settingsFor, usableChoice, type ToolChoice } from '../../wire/openai/settings.ts'
+import { factsOf } from './capabilities.ts'
+import { toChatMessages } from './messages.ts'
+import type { InputKind, OpenAiCompatibleOptions, ReasoningField } from './options.ts'
+
+/** What most servers take; what they do not, they refuse clearly. */
+const INPUT: readonly InputKind[] = ['image', 'image_url', 'audio', 'file']
+const VOICE = 'alloy'
+
+export function modelOf({ model, config }: ModelRequest, name: string): string {
+  return modelFor(config, name) ?? model
+}
+
+/** The body of a request. `learned`: the field in which this model was seen to tell its thoughts. */
+export function toBody(
+  { model, messages, config }: ModelRequest,
+  options: OpenAiCompatibleOptions,
+  learned: ReasoningField | undefined,
+): Readonly<Record<string, unknown>> {
+  const facts = factsOf(model, options)
+  const { name, defaults, maxTokensField = 'max_tokens' } = options
+  const { max_tokens, reasoning_effort, tool_choice, parallel_tool_calls, ...settings } = settingsFor(config, name)
+  const tools = config.tools ?? []
+  const choice = usableChoice(tool_choice, tools)
+  const format = formatFor(config.response_format, options)
+  return {
+    ...defaults,
+    model,
+    messages: toChatMessages(messages, {
+      instructions: [config.instructions, format.words].filter((text) => text !== undefined && text !== '').join('\n\n'),
+      input: new Set(facts.input ?? options.input ?? INPUT),
+      reasoningField: options.reasoningField ?? learned,
+      emptyReasoning: options.reasoningField !== undefined,
+    }),
+    stream: true,
+    stream_options: { include_usage: true },
+    ...settings,
+    ...effort(reasoning_effort, options),
+    ...(max_tokens !== undefined && { [maxTokensField]: max_tokens }),
+    ...(tools.length > 0 && { tools: tools.map(toTool) }),
+    ...(choice !== undefined && { tool_choice: toChoice(choice) }),
+    ...(tools.length > 0 && parallel_tool_calls !== undefined && { parallel_tool_calls }),
+    ...(format.field && { response_format: format.field }),
+    ...((facts.speech ?? options.speech) && speech(config)),
+    ...own(config, options),
+  }
+}
+
+/** `strict` only where it was asked for: not every server knows it. */
+function toTool({ function: { name, description, parameters, strict } }: NonNullable<SessionConfig['tools']>[number]): object {
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(description !== undefined && { description }),
+      parameters: parameters ?? { type: 'object', properties: {} },
+      ...(strict && { strict }),
+    },
+  }
+}
+
+function toChoice(choice: ToolChoice): unknown {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } }
+}
+
+function effort(wanted: string | undefined, { thinkingOff }: OpenAiCompatibleOptions): Readonly<Record<string, unknown>> {
+  if (wanted === undefined) return {}
+  return wanted === 'none' && thinkingOff ? thinkingOff : { reasoning_effort: wanted }
+}
+
+/** UAMP events §8.3: passed on as it is. The APIs refuse `json_object` where nothing speaks of JSON, so something does. */
+function formatFor(
+  format: ResponseFormat | undefined,
+  { jsonSchema = true }: OpenAiCompatibleOptions,
+): { readonly field?: object; readonly words?: string } {
+  if (format === undefined || format.type === 'text') return {}
+  if (format.type === 'json_object') return { field: format, words: 'Answer with a JSON object and nothing else.' }
+  if (jsonSchema) return { field: format }
+  const schema = JSON.stringify(format.json_schema.schema ?? {})
+  return { field: { type: 'json_object' }, words: `Answer with a JSON object and nothing else. It must fit this JSON Schema: ${schema}` }
+}
+
+/** Bare samples are the one format that can be streamed. */
+function speech({ modalities, voice }: SessionConfig): Readonly<Record<string, unknown>> {
+  if (!modalities.includes('audio')) return {}
+  return { modalities: ['text', 'audio'], audio: { voice: voice?.name ?? voice?.voice_id ?? VOICE, format: 'pcm16' } }
+}
+
+/** Fields that only this server has. */
+function own(config: SessionConfig, { name, settings = [] }: OpenAiCompatibleOptions): Readonly<Record<string, unknown>> {
+  const slot = ownSlot(config, name)
+  return Object.fromEntries(settings.flatMap((field) => (slot[field] === undefined ? [] : [[field, slot[field]]])))
+}

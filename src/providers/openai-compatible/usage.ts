@@ -1,0 +1,30 @@
+import { isRecord } from '../../protocol/json.ts'
+import type { Usage } from '../../protocol/usage.ts'
+import { present } from '../../wire/openai/settings.ts'
+
+/** UAMP events §8.7: `input_tokens` includes what was read from the cache, `cached_tokens` is what was read. */
+export function toUsage(told: Readonly<Record<string, unknown>>): Usage {
+  const input = count(told['prompt_tokens'])
+  const output = count(told['completion_tokens'])
+  const prompt = isRecord(told['prompt_tokens_details']) ? told['prompt_tokens_details'] : {}
+  const completion = isRecord(told['completion_tokens_details']) ? told['completion_tokens_details'] : {}
+  // DeepSeek counts hits and misses beside the sum.
+  const read = count(prompt['cached_tokens']) ?? count(told['prompt_cache_hit_tokens'])
+  const written = count(prompt['cache_write_tokens'])
+  const missed = count(told['prompt_cache_miss_tokens'])
+  return present({
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: count(told['total_tokens']),
+    cached_tokens: read,
+    input_uncached: missed ?? (input === undefined ? undefined : Math.max(0, input - (read ?? 0) - (written ?? 0))),
+    cache_read: read,
+    cache_write: written,
+    output,
+    reasoning: count(completion['reasoning_tokens']) ?? count(told['reasoning_tokens']),
+  })
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}

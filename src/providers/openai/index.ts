@@ -1,0 +1,81 @@
+import { answerDrafts } from '../../core/answer-drafts.ts'
+import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
+import { upstreamEvents } from '../../core/upstream-events.ts'
+import { callUpstream, type Timeouts } from '../../core/upstream.ts'
+import { modelFor } from '../../wire/openai/settings.ts'
+import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
+import { sseParser } from '../../wire/sse-parse.ts'
+import { factsOf, toCapabilities, type ModelFacts } from './models.ts'
+import { toBody } from './request.ts'
+import { ResponseStream } from './stream.ts'
+
+export type { ModelFacts } from './models.ts'
+
+export interface OpenAiOptions {
+  /** What it is called in settings, capabilities and messages. Default `openai`. */
+  readonly name?: string
+  readonly apiKey: string
+  /** Default `https://api.openai.com/v1`. */
+  readonly baseUrl?: string
+  readonly organization?: string
+  readonly project?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** What thoughts are told in: OpenAI shows a summary of them, or nothing. Default `auto`. */
+  readonly summary?: 'auto' | 'concise' | 'detailed' | false
+  /** What is not known yet, or otherwise, of models. */
+  readonly models?: Readonly<Record<string, ModelFacts>>
+  /** Fields of every request, as they are. */
+  readonly defaults?: Readonly<Record<string, unknown>>
+  readonly timeouts?: Partial<Timeouts>
+  readonly retries?: number
+}
+
+type Batch = readonly { readonly data: string }[]
+
+const BASE_URL = 'https://api.openai.com/v1'
+
+/** OpenAI, through its Responses API. */
+export function openai(options: OpenAiOptions): Provider {
+  const {
+    name = 'openai',
+    apiKey,
+    baseUrl = BASE_URL,
+    organization,
+    project,
+    summary = 'auto',
+    models,
+    defaults = {},
+    timeouts,
+    retries,
+  } = options
+  const url = `${baseUrl.replace(/\/+$/, '')}/responses`
+  const headers = {
+    'content-type': 'application/json',
+    authorization: `Bearer ${apiKey}`,
+    ...(organization !== undefined && { 'openai-organization': organization }),
+    ...(project !== undefined && { 'openai-project': project }),
+    ...options.headers,
+  }
+
+  async function* events(request: ModelRequest, { http, signal }: ModelContext): AsyncGenerator<Batch, void> {
+    const model = modelFor(request.config, name) ?? request.model
+    const body = JSON.stringify(toBody({ ...request, model }, { name, facts: factsOf(model, models), summary, defaults }))
+    const answer = await callUpstream({
+      name,
+      http,
+      request: { url, method: 'POST', headers, body },
+      signal,
+      explain: explainOpenAi,
+      timeouts,
+      retries,
+    })
+    if (isStream(answer.headers)) yield* upstreamEvents(answer.body, { name, parse: sseParser() })
+    else yield [{ data: JSON.stringify(await wholeAnswer(name, answer.body)) }]
+  }
+
+  return {
+    name,
+    capabilities: async (model) => ({ ...toCapabilities(model, factsOf(model, models)), provider: name }),
+    generate: (request, context) => answerDrafts(events(request, context), new ResponseStream(name)),
+  }
+}

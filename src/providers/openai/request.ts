@@ -1,0 +1,99 @@
+import type { ModelRequest } from '../../core/ports/provider.ts'
+import type { ResponseFormat, SessionConfig } from '../../protocol/session-config.ts'
+import { ownSlot, settingsFor, usableChoice, type Settings, type ToolChoice } from '../../wire/openai/settings.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { toInput } from './input.ts'
+import type { ModelFacts } from './models.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface BodyOptions {
+  readonly facts: ModelFacts
+  readonly summary: string | false
+  readonly name: string
+  readonly defaults: Fields
+}
+
+/** The body of a request. Nothing is stored: the whole conversation goes with every one. */
+export function toBody({ model, messages, config }: ModelRequest, { name, facts, summary, defaults }: BodyOptions): Fields {
+  const settings = settingsFor(config, name)
+  const { max_tokens, tool_choice, parallel_tool_calls, prompt_cache_key } = settings
+  const tools = config.tools ?? []
+  const choice = usableChoice(tool_choice, tools)
+  const thinks = facts.reasoning ?? false
+  const format = formatFor(config.response_format)
+  return {
+    ...defaults,
+    model,
+    ...(config.instructions !== undefined && config.instructions !== '' && { instructions: config.instructions }),
+    input: [
+      ...(format?.words === undefined ? [] : [{ role: 'developer', content: format.words }]),
+      ...toInput(messages, { reasoning: thinks }),
+    ],
+    stream: true,
+    store: false,
+    ...(prompt_cache_key !== undefined && { prompt_cache_key }),
+    ...(thinks ? thinking(settings, wantedSummary(config) ?? summary) : {}),
+    ...sampling(settings, thinks),
+    ...(max_tokens !== undefined && { max_output_tokens: max_tokens }),
+    ...(tools.length > 0 && { tools: tools.map(toTool) }),
+    ...(choice !== undefined && { tool_choice: toChoice(choice) }),
+    ...(tools.length > 0 && parallel_tool_calls !== undefined && { parallel_tool_calls }),
+    ...textOptions(format?.field, settings.verbosity),
+  }
+}
+
+/** Thoughts come back encrypted, to be sent again with the next request. Others refuse to be asked for it. */
+function thinking({ reasoning_effort: effort }: Settings, summary: string | false): Fields {
+  const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== false && effort !== 'none' && { summary }) }
+  return { include: ['reasoning.encrypted_content'], ...(Object.keys(reasoning).length > 0 && { reasoning }) }
+}
+
+/** How clients of the Responses API ask for a summary. */
+function wantedSummary(config: SessionConfig): string | undefined {
+  const { reasoning } = ownSlot(config, 'openai')
+  const summary = isRecord(reasoning) ? reasoning['summary'] : undefined
+  return summary === 'auto' || summary === 'concise' || summary === 'detailed' ? summary : undefined
+}
+
+/** A model that thinks refuses these, unless it is told not to think. */
+function sampling({ temperature, top_p, reasoning_effort }: Settings, thinks: boolean): Fields {
+  if (thinks && reasoning_effort !== 'none') return {}
+  return { ...(temperature !== undefined && { temperature }), ...(top_p !== undefined && { top_p }) }
+}
+
+/** `strict` is on by default in this API, and then refuses most schemas. */
+function toTool({ function: { name, description, parameters, strict } }: NonNullable<SessionConfig['tools']>[number]): Fields {
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    parameters: parameters ?? { type: 'object', properties: {} },
+    strict: strict ?? false,
+  }
+}
+
+function toChoice(choice: ToolChoice): unknown {
+  return typeof choice === 'string' ? choice : { type: 'function', name: choice.name }
+}
+
+function textOptions(format: Fields | undefined, verbosity: string | undefined): Fields {
+  if (!format && verbosity === undefined) return {}
+  return { text: { ...(format && { format }), ...(verbosity !== undefined && { verbosity }) } }
+}
+
+/** UAMP events §8.3. The API refuses `json_object` where no item of the input speaks of JSON, so one does. */
+function formatFor(format: ResponseFormat | undefined): { readonly field: Fields; readonly words?: string } | undefined {
+  if (format === undefined || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { field: format, words: 'Answer with a JSON object and nothing else.' }
+  const { name, description, schema = {}, strict } = format.json_schema
+  return {
+    field: {
+      type: 'json_schema',
+      name,
+      schema,
+      ...(description !== undefined && { description }),
+      ...(strict !== undefined && { strict }),
+    },
+  }
+}

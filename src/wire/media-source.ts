@@ -1,0 +1,54 @@
+import type { MediaItem } from '../protocol/content.ts'
+import { bareBase64, publicUrl } from './openai/media-parts.ts'
+import { wav } from './wav.ts'
+
+/** Where a media item's bytes are: here, or where others can fetch them. */
+export type MediaSource = { readonly mime: string; readonly data: string } | { readonly mime: string; readonly url: string }
+
+const MIMES: Readonly<Record<string, string>> = {
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  wav: 'audio/wav',
+  mp3: 'audio/mp3',
+  opus: 'audio/ogg',
+  mp4: 'video/mp4',
+  webm: 'video/webm',
+  mov: 'video/quicktime',
+}
+const USUAL = { image: 'image/png', audio: 'audio/wav', video: 'video/mp4' }
+
+/** The first characters of a picture in base64. */
+const MAGIC = { '/9j/': 'image/jpeg', iVBOR: 'image/png', R0lGOD: 'image/gif', UklGR: 'image/webp' }
+
+/** A media item's bytes and their type, for APIs that want both; nothing where only this server could find them. */
+export function mediaSource(item: MediaItem): MediaSource | undefined {
+  const source = item.type === 'image' ? item.image : item.type === 'audio' ? item.audio : item.type === 'video' ? item.video : item.file
+  const written = typeof source === 'string' ? source : source.url
+  const data = typeof source === 'string' || written.startsWith('data:') ? bareBase64(written) : undefined
+  if (data === undefined) {
+    const url = publicUrl(source)
+    return url === undefined ? undefined : { url, mime: mimeOf(item, url) }
+  }
+  if (item.type === 'audio' && item.format === 'pcm16') return samples(data)
+  return { data, mime: /^data:([^;,]+)/.exec(written.slice(0, 256))?.[1] ?? mimeOf(item, data) }
+}
+
+function samples(data: string): MediaSource | undefined {
+  try {
+    return { data: wav(data), mime: 'audio/wav' }
+  } catch {
+    return undefined
+  }
+}
+
+function mimeOf(item: MediaItem, source: string): string {
+  if (item.type === 'file') return item.mime_type
+  const { type, format } = item
+  if (format !== undefined) return format.includes('/') ? format : (MIMES[format] ?? `${type}/${format}`)
+  const sniffed = Object.entries(MAGIC).find(([magic]) => source.startsWith(magic))?.[1]
+  const ending = /\.(\w{3,4})(?:[?#]|$)/.exec(source.slice(-256))?.[1]?.toLowerCase()
+  return sniffed ?? MIMES[ending ?? ''] ?? USUAL[type]
+}

@@ -1,0 +1,87 @@
+/** What OpenAI's APIs, and those that imitate them, say beside their answers. */
+import { UampError, type ErrorCode } from '../../protocol/errors.ts'
+import { isRecord } from '../../protocol/json.ts'
+
+/** Bytes of an answer in one piece. One that is longer is given up. */
+const WHOLE_BYTES = 64 * 1024 * 1024
+const SHOWN = 300
+
+/** Where in the body of a refusal it says why. Imitations put the error, or only its text, in other places. */
+export function explainOpenAi(body: unknown): string | undefined {
+  const first: unknown = Array.isArray(body) ? body[0] : body
+  if (!isRecord(first)) return undefined
+  const error = first['error'] ?? first
+  if (typeof error === 'string') return error.slice(0, SHOWN)
+  if (!isRecord(error)) return undefined
+  const words = error['message'] ?? error['detail']
+  return typeof words === 'string' && words !== '' ? words.slice(0, SHOWN) : undefined
+}
+
+/** An error inside an answer that began well: in the stream, or in a body under 200. */
+export function failureOf(name: string, error: unknown): UampError {
+  const { type, code, status } = isRecord(error) ? error : {}
+  const marks = [type, code, status].flatMap((mark) => (typeof mark === 'string' || typeof mark === 'number' ? [String(mark)] : []))
+  const [kind, secret] = kindOf(marks)
+  const words = secret ? undefined : explainOpenAi({ error })
+  return new UampError(kind, `${name} failed${words === undefined ? '' : `: ${words}`}`, {
+    cause: new Error(JSON.stringify(error)?.slice(0, SHOWN)),
+    ...(typeof code === 'string' && !secret && { details: { code } }),
+  })
+}
+
+/** Which of our errors it is. Whose key was refused is the operator's affair, so those words are not repeated. */
+function kindOf(marks: readonly string[]): readonly [kind: ErrorCode, secret?: boolean] {
+  const says = (pattern: RegExp): boolean => marks.some((mark) => pattern.test(mark))
+  if (says(/^40[13]$|api_key|authentication|permission/)) return ['provider_error', true]
+  if (says(/^429$|rate_limit/)) return ['rate_limited']
+  if (says(/^(503|529)$|overloaded|insufficient_system_resource/)) return ['overloaded']
+  if (says(/^(408|504)$|timeout/)) return ['timeout']
+  if (says(/^(400|422)$|^invalid_(request|prompt|image|base64)|context_length/)) return ['invalid_request']
+  return ['provider_error']
+}
+
+/** An answer in one piece where a stream was asked for: what some servers send, and many when they fail. */
+export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>): Promise<Record<string, unknown>> {
+  const decoder = new TextDecoder()
+  const pieces: string[] = []
+  let size = 0
+  for await (const chunk of body) {
+    if ((size += chunk.length) > WHOLE_BYTES) throw new UampError('provider_error', `${name} sent more than ${WHOLE_BYTES} bytes`)
+    pieces.push(decoder.decode(chunk, { stream: true }))
+  }
+  const value = json(pieces.join(''))
+  if (!isRecord(value)) throw new UampError('provider_error', `${name} answered with something that is no API: is the address right?`)
+  if (value['error'] != null) throw failureOf(name, value['error'])
+  return value
+}
+
+/** Whether the answer is a stream. Some servers give it a wrong type; one that is no stream ends without its end. */
+export function isStream(headers: Headers): boolean {
+  return !/\b(json|html)\b/.test(headers.get('content-type') ?? '')
+}
+
+/** The data of an event. */
+export function eventData(name: string, data: string): Record<string, unknown> {
+  const value = json(data)
+  if (isRecord(value)) return value
+  throw new UampError('provider_error', `${name} sent an event that is not JSON`, { cause: new Error(data.slice(0, SHOWN)) })
+}
+
+/** The stream ended, but not the answer. */
+export function cutOff(name: string): UampError {
+  return new UampError('provider_error', `The answer of ${name} was cut off`)
+}
+
+/** So that a session's requests meet the same cache; the id itself is nobody else's business. */
+export async function hashed(sessionId: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(sessionId))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,4 +1,5 @@
 import { agentCapabilities } from '../core/define-agent.ts'
+import { derivedTurn } from '../core/derived-turn.ts'
 import type { AgentPort, Turn } from '../core/ports/agent.ts'
 import type { Handler, HandlerTurn, RoutedEvent, Skill, Tool } from '../core/ports/skill.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
@@ -7,6 +8,7 @@ import { toolRunner } from '../core/tool-loop.ts'
 import type { Capabilities } from '../protocol/capabilities.ts'
 import type { Draft } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
+import type { SessionConfig } from '../protocol/session-config.ts'
 
 export interface AgentInit {
   readonly name: string
@@ -27,7 +29,7 @@ export class Agent implements AgentPort {
   readonly transports: readonly Transport[]
   readonly #instructions: string | undefined
   readonly #skills: readonly Skill[]
-  readonly #tools: readonly Tool[]
+  readonly #own: readonly Tool[]
   readonly #router: Router
 
   constructor({ name, description, instructions, skills = [], tools = [], handlers = [], capabilities, log }: AgentInit) {
@@ -35,7 +37,7 @@ export class Agent implements AgentPort {
     if (description !== undefined) this.description = description
     this.#instructions = instructions
     this.#skills = skills
-    this.#tools = [...tools, ...skills.flatMap((skill) => skill.tools ?? [])]
+    this.#own = tools
     this.transports = skills.flatMap((skill) => (skill.routes ? [{ name: skill.name, routes: (host) => skill.routes?.(host) ?? [] }] : []))
     this.#router = new Router({
       handlers: [...handlers, ...skills.flatMap((skill) => skill.handlers ?? [])],
@@ -47,6 +49,11 @@ export class Agent implements AgentPort {
       tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools },
       ...capabilities,
     })
+  }
+
+  /** Those of this moment: a skill may get and lose some. */
+  get #tools(): readonly Tool[] {
+    return [...this.#own, ...this.#skills.flatMap((skill) => skill.tools ?? [])]
   }
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
@@ -63,26 +70,22 @@ export class Agent implements AgentPort {
   }
 
   async #handlerTurn(turn: Turn): Promise<HandlerTurn> {
-    const prompts = this.#skills.flatMap((skill) => skill.prompts ?? []).sort((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
-    const texts = await Promise.all(prompts.map((prompt) => prompt.text(turn)))
-    const instructions = [this.#instructions, ...texts, turn.config.instructions]
-      .filter((text) => text !== undefined && text !== '')
-      .join('\n\n')
-    const { id, sessionId, messages, principal, client, signal, http } = turn
+    const tools = this.#tools
     return {
-      id,
-      sessionId,
-      messages,
-      principal,
-      client,
-      signal,
-      http,
-      config: { ...turn.config, ...(instructions !== '' && { instructions }) },
-      ask: (type, question, options) => turn.ask(type, question, options),
-      tools: this.#tools,
-      runTools: toolRunner(turn, { tools: this.#tools }),
+      ...derivedTurn(turn, { config: await instructed(turn, this.#instructions, this.#skills) }),
+      given: turn,
+      tools,
+      runTools: toolRunner(turn, { tools }),
     }
   }
+}
+
+/** The turn's configuration with the agent's own instructions and the prompts of its skills before the client's. */
+export async function instructed(turn: Turn, own: string | undefined, skills: readonly Skill[]): Promise<SessionConfig> {
+  const prompts = skills.flatMap((skill) => skill.prompts ?? []).sort((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
+  const texts = await Promise.all(prompts.map((prompt) => prompt.text(turn)))
+  const instructions = [own, ...texts, turn.config.instructions].filter((text) => text !== undefined && text !== '').join('\n\n')
+  return instructions === '' ? turn.config : { ...turn.config, instructions }
 }
 
 /** The event that the newest message stands for: `input.text`, or the modality of its first media item. */

@@ -37,6 +37,7 @@ export interface Question {
 
 interface Open extends Question {
   readonly resolve: (answer: Answer) => void
+  readonly reject: (reason: Error) => void
 }
 
 /** The question that an event answers. A payment has no id: it goes to whoever waits for one. */
@@ -55,6 +56,7 @@ export class QuestionBook {
   readonly #open = new Map<string, Open>()
   readonly #asked = new Map<string, number>()
   #history: AnsweredCalls | undefined
+  #listens = false
   /** Answers by key; on a one-way transport they are handed over when the next response begins. */
   readonly #answers: Map<string, Answer>
 
@@ -79,11 +81,15 @@ export class QuestionBook {
     return Object.fromEntries(this.#answers)
   }
 
-  async ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, { key, timeoutMs }: AskOptions = {}): Promise<Questions[Q]> {
+  async ask<Q extends keyof Questions>(
+    type: Q,
+    question: QuestionDraft<Q>,
+    { key, timeoutMs, anew = false }: AskOptions = {},
+  ): Promise<Questions[Q]> {
     const number = (this.#asked.get(type) ?? 0) + 1
     this.#asked.set(type, number)
     const name = key ?? `${type}#${number}`
-    const known = this.#answers.get(name) ?? this.#brought(type, question)
+    const known = this.#answers.get(name) ?? this.#brought(type, anew ? undefined : question)
     if (known) return known as Questions[Q]
     this.#asker.signal.throwIfAborted()
     const given = question as { call_id?: string; approval_id?: string }
@@ -119,17 +125,12 @@ export class QuestionBook {
     }
   }
 
-  #wait<Q extends keyof Questions>(question: Omit<Open, 'resolve'>, timeoutMs: number): Promise<Questions[Q]> {
+  #wait<Q extends keyof Questions>(question: Question, timeoutMs: number): Promise<Questions[Q]> {
     const { signal } = this.#asker
     return new Promise<Questions[Q]>((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer)
-        signal.removeEventListener('abort', aborted)
         this.#open.delete(question.id)
-      }
-      const aborted = (): void => {
-        settle()
-        reject(signal.reason as Error)
       }
       const late = (): void => {
         settle()
@@ -137,9 +138,13 @@ export class QuestionBook {
       }
       // A parked turn has a time limit of its own.
       const timer = this.#asker.duplex ? setTimeout(late, timeoutMs) : undefined
-      signal.addEventListener('abort', aborted)
+      this.#listen(signal)
       this.#open.set(question.id, {
         ...question,
+        reject: (reason) => {
+          settle()
+          reject(reason)
+        },
         resolve: (answer) => {
           settle()
           resolve(answer as Questions[Q])
@@ -148,8 +153,18 @@ export class QuestionBook {
     })
   }
 
+  /** One listener for all: Node warns of eleven. */
+  #listen(signal: AbortSignal): void {
+    if (this.#listens) return
+    this.#listens = true
+    const aborted = (): void => {
+      for (const open of [...this.#open.values()]) open.reject(signal.reason as Error)
+    }
+    signal.addEventListener('abort', aborted, { once: true })
+  }
+
   #brought(type: keyof Questions, question: unknown): Answer | undefined {
-    if (type === 'tool.call') return this.#inHistory(question as QuestionDraft<'tool.call'>)
+    if (type === 'tool.call') return question ? this.#inHistory(question as QuestionDraft<'tool.call'>) : undefined
     if (type !== 'payment.required' || !this.#payment) return undefined
     const payment = this.#payment
     this.#payment = undefined

@@ -19,6 +19,8 @@ export interface RunStart {
   readonly id: string
   readonly messages: readonly Message[]
   readonly config: SessionConfig | undefined
+  /** What its responses said, where there are some already. */
+  readonly said?: readonly Message[]
 }
 
 /** The record of a response that begins now, with nothing said yet. */
@@ -79,7 +81,8 @@ export function startOf(turns: readonly TurnRecord[]): RunStart | undefined {
   const first = turns[index] ?? last
   if (!first) return undefined
   const before = first.stateless ? [] : turns.slice(0, Math.max(0, index)).flatMap(messagesOf)
-  return { id: first.id, messages: [...before, ...first.input], config: first.config }
+  const said = turns.slice(Math.max(0, index)).flatMap(({ output }) => outputMessages(output))
+  return { id: first.id, messages: [...before, ...first.input], config: first.config, said }
 }
 
 /** What a turn adds to the conversation. */

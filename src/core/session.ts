@@ -22,7 +22,7 @@ import { Seen } from './seen.ts'
 import { sessionCreated } from './session-created.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
-import { terminalEvent, type End } from './turn-end.ts'
+import { measure, terminalEvent, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 
 /** One conversation in progress. */
@@ -49,6 +49,8 @@ export class AgentSession implements Session, TurnHost {
   readonly #pending: PendingInputs
   #turn: ActiveTurn | undefined
   #record: TurnRecord | undefined
+  /** What the earlier responses of the run said: to go on from, should it have to be run again. */
+  #said: readonly Message[] = []
   #parked: Parked | undefined
   #away: ReturnType<typeof setTimeout> | undefined
   #ended = false
@@ -283,6 +285,7 @@ export class AgentSession implements Session, TurnHost {
       id: run.id,
       responseId: record.id,
       messages: run.messages,
+      ...(run.said && { said: [...run.said, ...outputMessages(record.output)] }),
       config: run.config ?? this.config,
       limits: this.#host.limits,
       http: this.#host.http,
@@ -292,6 +295,7 @@ export class AgentSession implements Session, TurnHost {
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
     this.#record = record
+    this.#said = run.said ?? []
     const putBack = this.#pending.take()
     this.#messages = record.run === record.id ? run.messages : this.#messages
     this.#head = record.id
@@ -354,8 +358,8 @@ export class AgentSession implements Session, TurnHost {
     if (end.kind === 'failed' && end.cause !== undefined) {
       this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
     }
-    this.#measure(turn, end)
     const before = this.#record as TurnRecord
+    measure(this.#host.meter, { transport: this.transport, events: this.log.head + 1 - before.after, turn, end })
     const usage = turn.output.usage
     const record = closedRecord(before, end, { endedAt: this.#host.now(), usage, answers: turn.questions.answers })
     try {
@@ -370,15 +374,9 @@ export class AgentSession implements Session, TurnHost {
     this.idleSince = this.#host.now()
     clearTimeout(this.#away)
     if (record.status !== 'waiting') return this.#released ? this.release() : undefined
-    this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config }, turn })
+    this.#said = [...this.#said, ...outputMessages(end.output)]
+    this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config, said: this.#said }, turn })
     this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
-  }
-
-  #measure({ firstDeltaMs }: ActiveTurn, end: End): void {
-    const { meter } = this.#host
-    meter?.countEvents(this.transport, this.log.head + 1 - (this.#record?.after ?? 0))
-    if (firstDeltaMs !== undefined) meter?.observeFirstDelta(this.transport, firstDeltaMs)
-    if (end.kind === 'failed') meter?.countError(this.transport, end.error.code)
   }
 
   #readersChanged(): void {

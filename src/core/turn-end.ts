@@ -1,5 +1,6 @@
 import type { ContentItem } from '../protocol/content.ts'
 import type { Draft, EventOf } from '../protocol/events.ts'
+import type { Meter } from './ports/transport.ts'
 import type { Question } from './questions.ts'
 import type { Usage } from '../protocol/usage.ts'
 
@@ -42,4 +43,18 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
     case 'failed':
       return { type: 'response.error', error: end.error }
   }
+}
+
+interface Measured {
+  readonly transport: string
+  readonly events: number
+  readonly turn: { readonly firstDeltaMs: number | undefined }
+  readonly end: End
+}
+
+/** What is counted of a response. */
+export function measure(meter: Meter | undefined, { transport, events, turn, end }: Measured): void {
+  meter?.countEvents(transport, events)
+  if (turn.firstDeltaMs !== undefined) meter?.observeFirstDelta(transport, turn.firstDeltaMs)
+  if (end.kind === 'failed') meter?.countError(transport, end.error.code)
 }

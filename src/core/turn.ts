@@ -45,6 +45,7 @@ export interface TurnStart {
   /** Its response, where that is not the first of the run. */
   readonly responseId?: string
   readonly messages: readonly Message[]
+  readonly said?: readonly Message[]
   readonly config: SessionConfig
   readonly answers?: Readonly<Record<string, Answer>>
   readonly payment?: Payment
@@ -57,6 +58,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly id: string
   readonly sessionId: string
   readonly messages: readonly Message[]
+  readonly said: readonly Message[] | undefined
   readonly config: SessionConfig
   readonly principal: Principal
   readonly client: Capabilities | undefined
@@ -90,6 +92,7 @@ export class ActiveTurn implements Turn, Asker {
     this.responseId = start.responseId ?? start.id
     this.sessionId = host.sessionId
     this.messages = start.messages
+    this.said = start.said
     this.config = start.config
     this.http = start.http
     this.principal = host.principal

@@ -36,6 +36,8 @@ export interface AskOptions {
   /** What the answer is remembered under when the turn is run again; by default the kind of question and its number in the turn. */
   readonly key?: string
   readonly timeoutMs?: number
+  /** A tool's answer that the conversation already holds does not count: who asks has seen it, and asks again. */
+  readonly anew?: boolean
 }
 
 /** One run of the agent. It may span several responses: on a one-way transport each answer to `ask` opens the next one. */
@@ -44,6 +46,12 @@ export interface Turn {
   readonly sessionId: string
   /** The conversation so far, this turn's input last. */
   readonly messages: readonly Message[]
+  /** Where the turn is run again: what it said and was answered before, which is not in `messages`. */
+  readonly said?: readonly Message[] | undefined
+  /** False: a question ends the response, so what else runs must have come to its end before. */
+  readonly duplex?: boolean | undefined
+  /** The agents that handed this turn over, the first one first. */
+  readonly through?: readonly string[] | undefined
   /** The session's configuration with the overrides of this `response.create`. */
   readonly config: SessionConfig
   readonly principal: Principal

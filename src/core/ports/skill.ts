@@ -1,5 +1,7 @@
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
+import type { JsonSchema } from '../json-schema.ts'
+import type { StandardSchema } from '../standard-schema.ts'
 import type { ToolRunner } from '../tool-loop.ts'
 import type { Turn } from './agent.ts'
 import type { Host, Route } from './transport.ts'
@@ -19,9 +21,12 @@ export interface Skill {
 export interface Tool {
   readonly name: string
   readonly description?: string
-  /** JSON Schema of the arguments. */
-  readonly parameters?: Readonly<Record<string, unknown>>
+  /** The arguments, as JSON Schema or a schema of zod and others. What does not fit is told to the agent, and `run` is not called. */
+  readonly parameters?: JsonSchema | StandardSchema
   readonly timeoutMs?: number
+  /** Whether somebody must allow a call before it runs. */
+  readonly needsApproval?:
+    boolean | ((args: Readonly<Record<string, unknown>>, context: Pick<ToolContext, 'turn' | 'callId'>) => boolean | Promise<boolean>)
   /** What a call costs, for whoever settles it. */
   readonly price?: { readonly amount: string; readonly currency: string }
   /** A text, any JSON value, or a `ToolOutput`. What it throws is told to the agent. */
@@ -48,6 +53,8 @@ export type RoutedEvent = { readonly type: string; readonly [field: string]: unk
 
 /** What handlers get: the turn, with the agent's prompts in its instructions, and the agent's tools. */
 export interface HandlerTurn extends Turn {
+  /** The turn as it came, without the agent's prompts: for whoever it is handed to. */
+  readonly given: Turn
   readonly tools: readonly Tool[]
   readonly runTools: ToolRunner
 }

@@ -1,0 +1,159 @@
+import { agentCapabilities } from '../../core/define-agent.ts'
+import { derivedTurn } from '../../core/derived-turn.ts'
+import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { HandlerTurn, RoutedEvent, Skill, Tool } from '../../core/ports/skill.ts'
+import type { Log } from '../../core/ports/transport.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Draft } from '../../protocol/events.ts'
+import { Agent, instructed } from '../agent.ts'
+import { checkToolNames, handoffName, type Handoff } from './handoff.ts'
+import { modelLoop, type LoopOptions } from './loop.ts'
+import type { Model } from './model.ts'
+import { PRICES, type PriceTable } from './prices.ts'
+
+export type { Handoff } from './handoff.ts'
+export { modelOf, type Model } from './model.ts'
+export { costOf, priceOf, PRICES, type Price, type PriceTable } from './prices.ts'
+
+/** How often the model is asked in one turn. */
+const STEPS = 16
+
+export interface LlmAgentInit {
+  readonly name: string
+  readonly description?: string
+  readonly model: Model
+  /** Asked in this order where the model before fails and has not said anything yet. */
+  readonly fallbacks?: readonly Model[]
+  readonly instructions?: string
+  readonly tools?: readonly Tool[]
+  readonly skills?: readonly Skill[]
+  /** Agents, or handlers of the skills, that the model may hand the turn to. */
+  readonly handoffs?: readonly (AgentPort | Handoff)[]
+  /** How often the model is asked in one turn; then it fails with `tool_budget_exceeded`. Default 16. */
+  readonly maxSteps?: number
+  /** Calls in one turn (64), time for each (60 s), characters of a result (256 Ki; the rest is cut off). */
+  readonly limits?: LoopOptions['limits']
+  /** Whether an answer whose form was asked for is held back, checked and once repaired. Default true; else it is streamed as it is. */
+  readonly checkOutput?: boolean
+  /** Prices beside and above the known ones, by `provider/model`. */
+  readonly prices?: PriceTable
+  /** Beside and above what the model can do. */
+  readonly capabilities?: Partial<Capabilities>
+  readonly log?: Log
+}
+
+export interface LlmAgent extends AgentPort {
+  /** Resolves when `capabilities` has what the provider says of the model. */
+  readonly ready: Promise<void>
+}
+
+/** An agent that is a model with instructions and tools. */
+export function llmAgent(init: LlmAgentInit): LlmAgent {
+  const { name, description, model, fallbacks = [], tools = [], skills = [], log = () => undefined } = init
+  const models = [model, ...fallbacks]
+  const handoffs = (init.handoffs ?? []).map((to): Handoff => ('to' in to ? to : { to }))
+  const allTools = (): readonly Tool[] => [...tools, ...skills.flatMap((skill) => skill.tools ?? [])]
+  checkToolNames([...allTools().map((tool) => tool.name), ...handoffs.map((handoff) => `transfer_to_${handoffName(handoff)}`)])
+  checkEvents(handoffs, skills)
+
+  const known = new Map<Model, Promise<Capabilities | undefined>>()
+  const capabilitiesOf = (of: Model): Promise<Capabilities | undefined> => {
+    let asked = known.get(of)
+    if (!asked) known.set(of, (asked = of.provider.capabilities(of.model).catch(() => undefined)))
+    return asked
+  }
+  const options: LoopOptions = {
+    name,
+    chain: {
+      models,
+      log,
+      prices: { ...PRICES, ...init.prices },
+      windowOf: async (of) => of.contextWindow ?? (await capabilitiesOf(of))?.context_window,
+    },
+    tools: allTools,
+    handoffs,
+    maxSteps: init.maxSteps ?? STEPS,
+    limits: init.limits ?? {},
+    checkOutput: init.checkOutput ?? true,
+  }
+
+  const describe = (able: Partial<Capabilities> = {}): Capabilities =>
+    agentCapabilities(name, {
+      ...able,
+      id: name,
+      provider: 'uamp',
+      tools: { supports_tools: true, supports_parallel_tools: true, ...able.tools, built_in_tools: allTools().map((tool) => tool.name) },
+      ...init.capabilities,
+    })
+  let capabilities = describe()
+  const ready = capabilitiesOf(model).then((able) => {
+    capabilities = describe(able)
+  })
+
+  const run = isPlain(skills) ? plain(options, init) : composed(options, init)
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    get capabilities() {
+      return capabilities
+    },
+    ready,
+    run: run.run,
+    ...(run.transports && { transports: run.transports }),
+  }
+}
+
+/** Skills with nothing but tools and prompts need no router between the model and the session. */
+function isPlain(skills: readonly Skill[]): boolean {
+  return skills.every(
+    ({ handlers, observers, hooks, routes }) => !handlers?.length && !observers?.length && hooks === undefined && routes === undefined,
+  )
+}
+
+type Runs = Pick<AgentPort, 'run' | 'transports'>
+
+function plain(options: LoopOptions, { instructions, skills = [] }: LlmAgentInit): Runs {
+  return {
+    // Without handlers of skills there is nobody but clients and agents to say anything to.
+    run: (turn) => modelLoop(options, turn, () => instructed(turn, instructions, skills)) as AsyncIterable<Draft>,
+  }
+}
+
+function composed(options: LoopOptions, { name, instructions, tools = [], skills = [], log }: LlmAgentInit): Runs {
+  const agent = new Agent({
+    name,
+    ...(instructions !== undefined && { instructions }),
+    ...(log && { log }),
+    tools,
+    skills,
+    handlers: [
+      {
+        name: `${name}-model`,
+        // Below the handlers of skills, which may take an input, or make another one of it.
+        priority: -1,
+        subscribes: [/^input\./],
+        process: (event, turn) => modelLoop(options, heard(event, turn), async () => turn.config),
+      },
+    ],
+  })
+  return { run: (turn) => agent.run(turn), transports: agent.transports }
+}
+
+/** The turn as it came, but what a handler in front of the model made of its last message: what was said in a recording, say. */
+function heard(event: RoutedEvent, { given }: HandlerTurn): Turn {
+  const said = event.type === 'input.text' && 'text' in event ? String(event.text) : undefined
+  if (said === undefined || said === (given.messages.at(-1)?.content ?? '')) return given
+  const messages = [...given.messages.slice(0, -1), { role: 'user' as const, content: said }]
+  return derivedTurn(given, { messages })
+}
+
+function checkEvents(handoffs: readonly Handoff[], skills: readonly Skill[]): void {
+  const taken = skills.flatMap((skill) => skill.handlers ?? []).flatMap(({ subscribes }) => subscribes)
+  for (const { to } of handoffs) {
+    if (typeof to !== 'string') continue
+    if (!taken.some((type) => (typeof type === 'string' ? type === to : type.test(to)))) {
+      throw new UampError('invalid_request', `No skill has a handler for "${to}", to which the model may hand over`)
+    }
+  }
+}

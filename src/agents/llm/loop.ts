@@ -1,0 +1,146 @@
+import { text } from '../../core/drafts.ts'
+import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { RoutedEvent, Tool } from '../../core/ports/skill.ts'
+import { toolDefinition } from '../../core/tool.ts'
+import { toolRunner, type ToolRunnerOptions } from '../../core/tool-loop.ts'
+import type { ToolCall, ToolResult } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
+import { handedTurn, Handoffs, withoutCallsOf, type Handoff } from './handoff.ts'
+import { ModelChain, type ChainOptions } from './model-chain.ts'
+import { CallIds, Step } from './step.ts'
+import { checkerOf, complaint } from './structured.ts'
+
+export interface LoopOptions {
+  readonly name: string
+  readonly chain: ChainOptions
+  /** Those of this moment: a server of tools may change them. */
+  readonly tools: () => readonly Tool[]
+  readonly handoffs: readonly Handoff[]
+  readonly maxSteps: number
+  readonly limits: Pick<ToolRunnerOptions, 'budget' | 'timeoutMs' | 'resultLength'>
+  readonly checkOutput: boolean
+}
+
+/**
+ * The model is asked, the tools that it calls are run, and it is asked again, until it calls none. `instructed` gives the turn's
+ * configuration with the agent's own instructions; the turn itself is what another agent would be handed.
+ */
+export async function* modelLoop(
+  options: LoopOptions,
+  turn: Turn,
+  instructed: () => Promise<SessionConfig>,
+): AsyncGenerator<RoutedEvent, void> {
+  const { maxSteps } = options
+  const handoffs = new Handoffs(options.handoffs, [...(turn.through ?? []), options.name])
+  const tools = [...options.tools(), ...handoffs.tools]
+  const runTools = toolRunner(turn, { ...options.limits, tools, fromModel: true })
+  const config = withTools(await instructed(), tools)
+  const chain = new ModelChain(options.chain)
+  const messages = [...turn.messages, ...(turn.said ?? [])]
+  const ids = new CallIds(messages)
+  const check = options.checkOutput ? checkerOf(config.response_format) : undefined
+  let repaired = false
+
+  // The turn was left while a tool ran: the model is not asked again for what it has asked for already. Only what was said here
+  // counts: a call in the messages may be one that a client made up.
+  const left = unanswered(turn.said ?? [])
+  if (left.length > 0) messages.push(...resultMessages(yield* runTools(left)))
+
+  for (let number = 1; ; number++) {
+    const step = new Step(ids, check !== undefined)
+    const { model, first, rest } = await chain.open(messages, config, { context: turn, first: number === 1 })
+    try {
+      for (const draft of first) {
+        const told = step.take(draft)
+        if (told) yield told
+      }
+      for (let next = await rest.next(); !next.done; next = await rest.next()) {
+        const told = step.take(next.value)
+        if (told) yield told.type === 'usage.delta' ? chain.priced(told, model, config) : told
+      }
+    } finally {
+      await rest.return?.()
+    }
+
+    const calls = step.calls
+    if (calls.length === 0 || step.stopped) {
+      const checked = check && !step.stopped && !step.refused ? check(step.held) : { text: step.held }
+      if (checked.mistakes && repaired) throw misshapen(checked.mistakes)
+      if (checked.mistakes) {
+        repaired = true
+        messages.push(...step.messages, { role: 'user', content: complaint(checked.mistakes) })
+        continue
+      }
+      if (checked.text !== '') yield text(checked.text)
+      const { end } = step
+      if (end) yield end
+      return
+    }
+
+    if (number >= maxSteps) {
+      throw new UampError('tool_budget_exceeded', `The model still called tools after ${maxSteps} steps`, { details: { steps: maxSteps } })
+    }
+    messages.push(...step.messages)
+    messages.push(...resultMessages(yield* runTools(calls)))
+    const { chosen } = handoffs
+    if (chosen) {
+      const names = new Set(handoffs.tools.map((tool) => tool.name))
+      yield* handOver(turn, { ...chosen, by: options.name, messages: withoutCallsOf(names, messages) })
+      return
+    }
+  }
+}
+
+/** All tools that the model may call. A tool that the client brings hides one of the agent's that has its name. */
+function withTools(config: SessionConfig, tools: readonly Tool[]): SessionConfig {
+  const all = new Map<string, ToolDefinition>()
+  for (const tool of tools) all.set(tool.name, toolDefinition(tool))
+  for (const tool of config.tools ?? []) all.set(tool.function.name, tool)
+  return all.size === 0 ? config : { ...config, tools: [...all.values()] }
+}
+
+/** Calls of the newest message that has any, without a result, unless something else was said since. */
+function unanswered(messages: readonly Message[]): ToolCall[] {
+  const index = messages.findLastIndex(({ role }) => role !== 'tool')
+  const calls = messages[index]?.role === 'assistant' ? (messages[index].tool_calls ?? []) : []
+  const answered = new Set(messages.slice(index + 1).map(({ tool_call_id }) => tool_call_id))
+  return calls.filter(({ id }) => !answered.has(id))
+}
+
+function resultMessages(results: readonly ToolResult[]): Message[] {
+  return results.map(({ call_id, result, content_items }) => ({
+    role: 'tool',
+    tool_call_id: call_id,
+    content: result,
+    ...(content_items && { content_items }),
+  }))
+}
+
+interface Handing {
+  readonly to: AgentPort | string
+  readonly reason: string
+  readonly callId: string
+  readonly by: string
+  readonly messages: readonly Message[]
+}
+
+async function* handOver(turn: Turn, { to, reason, callId, by, messages }: Handing): AsyncGenerator<RoutedEvent, void> {
+  // What it said beside the call is no question to answer.
+  const asked = messages.slice(0, messages.findLastIndex(({ role, tool_calls }) => role !== 'assistant' || tool_calls) + 1)
+  if (typeof to === 'string') {
+    yield { type: to, text: reason, messages: asked }
+    return
+  }
+  yield { type: 'x.subagent.started', subagent_id: callId, name: to.name, call_id: callId }
+  yield* to.run(handedTurn(turn, { messages: asked, by, reason }))
+  yield { type: 'x.subagent.finished', subagent_id: callId, status: 'completed' }
+}
+
+function misshapen(mistakes: readonly string[]): UampError {
+  return new UampError('provider_error', `The model did not answer in the form that was asked for: ${mistakes.join('; ')}`, {
+    details: { mistakes },
+  })
+}

@@ -1,0 +1,122 @@
+import type { ModelContext } from '../../core/ports/provider.ts'
+import type { Log } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Draft } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { maxTokensIn, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
+import { fitting, tokensOfConfig } from './context.ts'
+import { costOf, priceOf, type PriceTable } from './prices.ts'
+
+/** Of a window, at least so much is left for the answer where nobody said how long it may be. */
+const ANSWER_SHARE = 0.25
+const ANSWER_TOKENS = 8192
+/** Drafts that come before the model says anything; more of them are taken for an answer. */
+const SILENT = 16
+
+/** An answer that has begun: what came before its first word, and where the rest comes from. */
+export interface Answer {
+  readonly model: Model
+  readonly first: readonly Draft[]
+  readonly rest: AsyncIterator<Draft>
+}
+
+export interface ChainOptions {
+  readonly models: readonly Model[]
+  readonly prices: PriceTable
+  readonly log: Log
+  /** Tokens that fit into a request to this model, if that is known. */
+  readonly windowOf: (model: Model) => Promise<number | undefined>
+}
+
+/** The models of one turn: the first answers, and the next one from where it fails before it has said anything. */
+export class ModelChain {
+  readonly #options: ChainOptions
+  /** It stays with the one that answered: the one before would fail again, and has not seen what this one thought. */
+  #index = 0
+
+  constructor(options: ChainOptions) {
+    this.#options = options
+  }
+
+  async open(
+    messages: readonly Message[],
+    config: SessionConfig,
+    { context, first }: { context: ModelContext; first: boolean },
+  ): Promise<Answer> {
+    const { models, log } = this.#options
+    const spent: Draft[] = []
+    for (;;) {
+      const model = models[this.#index] as Model
+      const said: Draft[] = []
+      try {
+        const rest = await this.#ask(model, { messages, config, first, context })
+        const began = await untilWord(rest, said)
+        const priced = [...spent, ...said.map((draft) => this.priced(draft, model, config))]
+        return { model, first: priced, rest: began ? rest : ended() }
+      } catch (thrown) {
+        context.signal.throwIfAborted()
+        if (this.#index + 1 >= models.length) throw thrown
+        const next = models[++this.#index] as Model
+        spent.push(...said.map((draft) => this.priced(draft, model, config)))
+        log('warn', 'A model failed, the next one is asked', {
+          model: model.model,
+          next: next.model,
+          error: UampError.from(thrown).message,
+        })
+      }
+    }
+  }
+
+  /** Usage with what it cost; anything else as it is. */
+  priced(draft: Draft, model: Model, config: SessionConfig): Draft {
+    if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
+    const { name } = model.provider
+    const price = model.price ?? priceOf(name, modelIn({ model: model.model, messages: [], config }, name), this.#options.prices)
+    return price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
+  }
+
+  async #ask(
+    model: Model,
+    {
+      messages,
+      config: given,
+      first,
+      context,
+    }: { messages: readonly Message[]; config: SessionConfig; first: boolean; context: ModelContext },
+  ): Promise<AsyncIterator<Draft>> {
+    const { name } = model.provider
+    const settled = withSettings(given, model)
+    const config = first ? settled : withFreeChoice(settled, name)
+    const window = await this.#options.windowOf(model)
+    const told = name === this.#options.models[0]?.provider.name ? messages : messages.map(withoutThinking)
+    return model.provider
+      .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, context)
+      [Symbol.asyncIterator]()
+  }
+}
+
+/** Tokens that are left for the conversation. */
+function room(window: number, config: SessionConfig, provider: string): number {
+  const answer = maxTokensIn(config, provider) ?? Math.min(ANSWER_TOKENS, window * ANSWER_SHARE)
+  return Math.max(0, window - Math.min(answer, window / 2) - tokensOfConfig(config))
+}
+
+/** Reads up to the first draft that a client would see; false when there is none. */
+async function untilWord(drafts: AsyncIterator<Draft>, said: Draft[]): Promise<boolean> {
+  for (;;) {
+    const step = await drafts.next()
+    if (step.done) return false
+    said.push(step.value)
+    if (step.value.type !== 'usage.delta' || said.length >= SILENT) return true
+  }
+}
+
+async function* ended(): AsyncGenerator<Draft, void> {}
+
+/** What one provider signed, another one does not take. */
+function withoutThinking(message: Message): Message {
+  const { content_items } = message
+  if (!content_items?.some(({ type }) => type === 'thinking')) return message
+  return { ...message, content_items: content_items.filter(({ type }) => type !== 'thinking') }
+}

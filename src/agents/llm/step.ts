@@ -1,0 +1,136 @@
+import { Output, outputMessages } from '../../core/output.ts'
+import type { ToolCall } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Draft, EventOf } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+
+/** Characters of an answer that is held back until it is checked. */
+const HELD = 8 * 1024 * 1024
+
+/** Gives every call of a turn an id of its own: some models count them anew with every request. */
+export class CallIds {
+  readonly #used = new Set<string>()
+  #count = 0
+
+  constructor(messages: readonly Message[]) {
+    for (const { tool_calls = [], content_items = [] } of messages) {
+      for (const { id } of tool_calls) this.#used.add(id)
+      for (const item of content_items) if (item.type === 'tool_call') this.#used.add(item.tool_call.id)
+    }
+  }
+
+  take(id: string): string {
+    let own = id
+    while (own === '' || this.#used.has(own)) own = `${id === '' ? 'call' : id}_${++this.#count}`
+    this.#used.add(own)
+    return own
+  }
+}
+
+/** What the model says to one request: passed on as it comes, and gathered for the next request. */
+export class Step {
+  readonly #output = new Output()
+  readonly #ids: CallIds
+  /** Whether the text waits until it is checked. */
+  readonly #holds: boolean
+  readonly #names = new Map<string, string>()
+  readonly #held: string[] = []
+  #heldLength = 0
+  #usage = false
+  #refused = false
+  /** How the model says that it ended, where that is not with its last word. */
+  #done: Draft<EventOf<'response.done'>> | undefined
+
+  constructor(ids: CallIds, holds: boolean) {
+    this.#ids = ids
+    this.#holds = holds
+  }
+
+  /** What clients are to see of it, if anything. */
+  take(draft: Draft): Draft | undefined {
+    switch (draft.type) {
+      case 'response.delta':
+        return this.#delta(draft)
+      case 'thinking':
+        this.#output.add(draft)
+        return draft
+      case 'usage.delta':
+        this.#usage = true
+        return draft
+      case 'response.done':
+        return this.#ended(draft)
+      case 'response.error':
+        throw new UampError('provider_error', draft.error.message, { details: { ...draft.error.details, code: draft.error.code } })
+      default:
+        return draft
+    }
+  }
+
+  #delta(draft: Draft<EventOf<'response.delta'>>): Draft | undefined {
+    const { delta } = draft
+    if (delta.type === 'tool_call') {
+      const call = this.#named(delta.tool_call)
+      const told: Draft = call === delta.tool_call ? draft : { type: 'response.delta', delta: { type: 'tool_call', tool_call: call } }
+      this.#output.add(told)
+      return told
+    }
+    this.#output.add(draft)
+    if (delta.type !== 'text') return draft
+    if (delta.refusal) this.#refused = true
+    if (!this.#holds || delta.refusal) return draft
+    this.#heldLength += delta.text.length
+    if (this.#heldLength > HELD) throw new UampError('too_large', `The answer is longer than ${HELD} characters`)
+    this.#held.push(delta.text)
+    return undefined
+  }
+
+  /** All pieces of a call have the id that its first one was given. */
+  #named(call: ToolCall): ToolCall {
+    let id = this.#names.get(call.id)
+    if (id === undefined) this.#names.set(call.id, (id = this.#ids.take(call.id)))
+    return id === call.id ? call : { ...call, id }
+  }
+
+  #ended(done: Draft<EventOf<'response.done'>>): Draft | undefined {
+    const { status, usage } = done.response
+    if (status === 'failed') throw new UampError('provider_error', 'The model failed')
+    this.#done = done
+    // The whole response's usage is the sum of its steps'.
+    if (!usage || this.#usage) return undefined
+    this.#usage = true
+    return { type: 'usage.delta', delta: usage }
+  }
+
+  /** The text that was held back. */
+  get held(): string {
+    return this.#held.join('')
+  }
+
+  /** Whether the model declined: that has no other form than a text. */
+  get refused(): boolean {
+    return this.#refused
+  }
+
+  /** Whether it did not come to its own end: cut off by a limit or a filter. */
+  get stopped(): boolean {
+    const { uamp } = (this.#done?.response.extensions ?? {}) as { uamp?: { stop_reason?: unknown } }
+    return uamp?.stop_reason !== undefined || this.#done?.response.status === 'cancelled'
+  }
+
+  /** How the response ends, where there is something to say about it. */
+  get end(): Draft | undefined {
+    if (!this.#done) return undefined
+    const { status, extensions } = this.#done.response
+    if (status === 'completed' && !extensions) return undefined
+    return { type: 'response.done', response: { id: '', status, output: [], ...(extensions && { extensions }) } }
+  }
+
+  /** What it adds to the conversation. */
+  get messages(): Message[] {
+    return outputMessages(this.#output.items())
+  }
+
+  get calls(): ToolCall[] {
+    return this.#output.items().flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
+  }
+}

@@ -1,0 +1,144 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { ToolListChangedNotificationSchema, type CallToolResult, type Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
+import { mistakesIn, type JsonSchema } from '../../core/json-schema.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { UAMP_VERSION } from '../../protocol/version.ts'
+
+/** A program that speaks over its standard input and output, or the address of one that speaks over HTTP. */
+export type McpServer =
+  | {
+      readonly command: string
+      readonly args?: readonly string[]
+      /** Beside a few harmless variables of ours; nothing else is inherited, so no key of ours either. */
+      readonly env?: Readonly<Record<string, string>>
+      readonly cwd?: string
+    }
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
+
+/** Pages of its tools that a server may send, and characters of its complaints that are kept. */
+const PAGES = 64
+const COMPLAINTS = 2000
+
+export interface ConnectionOptions {
+  readonly name: string
+  readonly server: McpServer
+  readonly timeoutMs: number
+  /** The server has other tools now. */
+  readonly onTools: (tools: readonly McpTool[]) => void
+}
+
+/** A connection to one server, made again by the next call when it was lost. */
+export class McpConnection {
+  readonly #options: ConnectionOptions
+  #client: Promise<Client> | undefined
+  /** The one that `#client` is or becomes. */
+  #newest: Client | undefined
+  #closed = false
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+  }
+
+  /** What the server tells models about itself. */
+  async instructions(): Promise<string | undefined> {
+    return (await this.#connected()).getInstructions()
+  }
+
+  async call(name: string, args: Readonly<Record<string, unknown>>, options: RequestOptions): Promise<CallToolResult> {
+    const ask = async (): Promise<CallToolResult> =>
+      (await (await this.#connected()).callTool({ name, arguments: { ...args } }, undefined, options)) as CallToolResult
+    try {
+      return await ask()
+    } catch (error) {
+      // The server has forgotten the session, and so has not run anything: a new one will do.
+      if (!(error instanceof StreamableHTTPError) || error.code !== 404) throw error
+      void this.#newest?.close().catch(() => undefined)
+      this.#client = undefined
+      return ask()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const client = await this.#client?.catch(() => undefined)
+    await client?.close()
+  }
+
+  #connected(): Promise<Client> {
+    if (this.#closed) throw new UampError('not_found', `The connection to the MCP server "${this.#options.name}" is closed`)
+    if (this.#client) return this.#client
+    const connecting = this.#connect()
+    this.#client = connecting
+    // The next one tries again.
+    connecting.catch(() => (this.#client = undefined))
+    return connecting
+  }
+
+  async #connect(): Promise<Client> {
+    const { name, server, timeoutMs, onTools } = this.#options
+    const client = new Client({ name: 'uamp', version: UAMP_VERSION }, { jsonSchemaValidator: { getValidator: validator } })
+    const { transport, complaints } = transportTo(server)
+    this.#newest = client
+    client.onclose = () => {
+      if (this.#newest === client) this.#client = undefined
+    }
+    // What goes wrong with a request is told to whoever made it.
+    client.onerror = () => undefined
+    client.setNotificationHandler(ToolListChangedNotificationSchema, async () => onTools(await listTools(client, timeoutMs)))
+    try {
+      await client.connect(transport, { timeout: timeoutMs })
+      onTools(await listTools(client, timeoutMs))
+      return client
+    } catch (cause) {
+      await client.close().catch(() => undefined)
+      const said = complaints() || (cause instanceof Error ? cause.message : String(cause))
+      throw new UampError('provider_error', `The MCP server "${name}" could not be reached: ${said}`, { cause })
+    }
+  }
+}
+
+function transportTo(server: McpServer): { transport: Transport; complaints: () => string } {
+  if ('url' in server) {
+    const requestInit = { headers: { ...server.headers } }
+    return { transport: new StreamableHTTPClientTransport(new URL(server.url), { requestInit }) as Transport, complaints: () => '' }
+  }
+  const { command, args = [], env, cwd } = server
+  const transport = new StdioClientTransport({
+    command,
+    args: [...args],
+    env: { ...getDefaultEnvironment(), ...env },
+    ...(cwd !== undefined && { cwd }),
+    stderr: 'pipe',
+  })
+  let said = ''
+  // Read also when nobody wants it, or the server would wait for its pipe to be emptied.
+  transport.stderr?.on('data', (chunk: unknown) => (said = (said + String(chunk)).slice(-COMPLAINTS)))
+  return { transport, complaints: () => said.trim() }
+}
+
+async function listTools(client: Client, timeout: number): Promise<McpTool[]> {
+  if (!client.getServerCapabilities()?.tools) return []
+  const tools: McpTool[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < PAGES; page++) {
+    const listed = await client.listTools(cursor === undefined ? {} : { cursor }, { timeout })
+    tools.push(...listed.tools)
+    cursor = listed.nextCursor
+    if (cursor === undefined) return tools
+  }
+  throw new UampError('too_large', `A list of tools may have ${PAGES} pages`)
+}
+
+/** A stranger's schema is read, not compiled. */
+function validator<T>(schema: object) {
+  return (input: unknown) => {
+    const mistakes = mistakesIn(schema as JsonSchema, input)
+    return mistakes.length === 0
+      ? { valid: true as const, data: input as T, errorMessage: undefined }
+      : { valid: false as const, data: undefined, errorMessage: mistakes.join('; ') }
+  }
+}

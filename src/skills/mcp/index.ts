@@ -1,0 +1,102 @@
+import type { Progress, Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
+import { mistakesIn, type JsonSchema } from '../../core/json-schema.ts'
+import type { Skill, Tool } from '../../core/ports/skill.ts'
+import type { StandardSchema } from '../../core/standard-schema.ts'
+import type { Log } from '../../core/ports/transport.ts'
+import { McpConnection, type McpServer } from './connection.ts'
+import { toOutput } from './result.ts'
+
+export type { McpServer } from './connection.ts'
+
+const CONNECT_MS = 30_000
+const CALL_MS = 60_000
+
+export interface McpOptions {
+  readonly name: string
+  readonly server: McpServer
+  /** In front of the names of its tools, where two servers have a tool of the same name. */
+  readonly prefix?: string
+  /** Only these of its tools, by the server's own names. */
+  readonly only?: readonly string[]
+  /** Whether somebody must allow a call before it is made: all, or those of some tools, by the server's own names. */
+  readonly needsApproval?: boolean | readonly string[]
+  /** How long a call may take. Default 60 s. */
+  readonly timeoutMs?: number
+  /** How long the server may take to start and to tell its tools. Default 30 s. */
+  readonly connectMs?: number
+  readonly log?: Log
+}
+
+export interface McpSkill extends Skill {
+  /** Those that the server has now: it may get and lose some. */
+  readonly tools: readonly Tool[]
+  /** Ends the connection, and the program where the server is one. */
+  close(): Promise<void>
+}
+
+/** The tools of an MCP server, as a skill. Connects first, and fails where that fails; a connection that is lost later is made again. */
+export async function mcpSkill(options: McpOptions): Promise<McpSkill> {
+  const { name, server, connectMs = CONNECT_MS, log = () => undefined } = options
+  const tools: Tool[] = []
+  const connection: McpConnection = new McpConnection({
+    name,
+    server,
+    timeoutMs: connectMs,
+    onTools: (listed) => void tools.splice(0, tools.length, ...toolsOf(listed)),
+  })
+
+  function toolsOf(listed: readonly McpTool[]): Tool[] {
+    const made = new Map<string, Tool>()
+    for (const tool of listed) {
+      if (options.only && !options.only.includes(tool.name)) continue
+      const known = toTool(tool, options, connection)
+      if (made.has(known.name)) log('warn', 'An MCP server has two tools of one name', { server: name, tool: known.name })
+      else made.set(known.name, known)
+    }
+    return [...made.values()]
+  }
+
+  const told = await connection.instructions()
+  return {
+    name,
+    tools,
+    ...(told !== undefined && told !== '' && { prompts: [{ text: () => told }] }),
+    close: () => connection.close(),
+  }
+}
+
+function toTool(tool: McpTool, { prefix = '', needsApproval = false, timeoutMs = CALL_MS }: McpOptions, connection: McpConnection): Tool {
+  const { name, title, description = title, inputSchema } = tool
+  return {
+    name: `${prefix}${name}`.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, LONGEST),
+    ...(description !== undefined && { description }),
+    parameters: readSchema(inputSchema),
+    timeoutMs,
+    needsApproval: typeof needsApproval === 'boolean' ? needsApproval : needsApproval.includes(name),
+    run: async (args, { signal, progress }) => {
+      const onprogress = (news: Progress): void => progress(describe(news))
+      return toOutput(await connection.call(name, args, { signal, timeout: timeoutMs, onprogress }))
+    },
+  }
+}
+
+const LONGEST = 64
+
+/** A schema of the server's, whose patterns are a stranger's: it is told to models, and read without them. */
+function readSchema(schema: JsonSchema): StandardSchema<unknown, unknown> {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'uamp',
+      validate: (value) => {
+        const mistakes = mistakesIn(schema, value)
+        return mistakes.length > 0 ? { issues: mistakes.map((message) => ({ message })) } : { value }
+      },
+      jsonSchema: { input: () => ({ ...schema }) },
+    },
+  }
+}
+
+function describe({ progress, total, message }: Progress): string {
+  return message ?? (total === undefined ? String(progress) : `${progress} of ${total}`)
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { expect, onTestFinished, test } from 'vitest'
+import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
+import { mcpSkill, type McpOptions } from '../../src/skills/mcp/index.ts'
+import { scriptedProvider, type ScriptedTurn } from '../../src/testing/scripted-provider.ts'
+import { startServer } from '../support/server.ts'
+import { say, textOf } from '../support/talk.ts'
+import { overWebSocket, type Heard } from '../support/wire.ts'
+import { testServer } from './mcp/server.js'
+import { call, said } from './provider.ts'
+
+const STDIO = fileURLToPath(new URL('mcp/stdio.js', import.meta.url))
+
+/** The test server as a program of its own. */
+const program = (env: Record<string, string> = {}) => ({ command: process.execPath, args: [STDIO], env })
+
+/** The test server over HTTP; `forget` ends its sessions, as a restart would. */
+async function overHttp() {
+  const sessions = new Map<string, StreamableHTTPServerTransport>()
+  const seen: IncomingMessage['headers'][] = []
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    seen.push(request.headers)
+    const known = request.headers['mcp-session-id']
+    let transport = sessions.get(String(known))
+    if (known !== undefined && !transport) {
+      response.writeHead(404).end()
+      return
+    }
+    if (!transport) {
+      const opened = new StreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: (id) => void sessions.set(id, opened),
+      })
+      transport = opened
+      await testServer().connect(opened as Transport)
+    }
+    await transport.handleRequest(request, response)
+  }
+  const server = createServer((request, response) => void handle(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, seen, forget: () => sessions.clear() }
+}
+
+async function connect(options: Omit<McpOptions, 'name'>) {
+  const skill = await mcpSkill({ name: 'test', ...options })
+  onTestFinished(() => skill.close())
+  return skill
+}
+
+/** A conversation with an agent whose tools are those of a server. */
+async function talk(options: Omit<McpOptions, 'name'>, turns: readonly ScriptedTurn[]) {
+  const skill = await connect(options)
+  const provider = scriptedProvider(turns)
+  const wire = await overWebSocket((await startServer(llmAgent({ name: 'bot', model: modelOf(provider, 'm'), skills: [skill] }))).url)
+  await wire.open()
+  return { skill, provider, wire }
+}
+
+const resultsIn = (events: readonly Heard[]) =>
+  events.flatMap((event) => (event.type === 'response.delta' && event['delta'].type === 'tool_result' ? [event['delta'].tool_result] : []))
+
+for (const [kind, server] of [
+  ['stdio', async () => program()],
+  ['streamable HTTP', async () => ({ url: (await overHttp()).url })],
+] as const) {
+  test(`a model calls the tools of a server over ${kind}`, async () => {
+    const { provider, wire } = await talk({ server: await server() }, [
+      [call('c1', 'add', { a: 2, b: 3 }), call('c2', 'fails', {}), call('c3', 'media_all', {}), call('c4', 'add', { a: 'x' })],
+      [said('done')],
+    ])
+    const events = await say(wire, 'go')
+    expect(textOf(events)).toBe('done')
+    const [request] = provider.requests
+    expect(request?.config.instructions).toBe('Ask the test server for everything.')
+    expect(request?.config.tools?.find((tool) => tool.function.name === 'add')?.function).toMatchObject({
+      description: 'The sum',
+      parameters: { type: 'object', properties: { a: { type: 'number' } }, required: ['a', 'b'] },
+    })
+    const results = Object.fromEntries(resultsIn(events).map((result) => [result.call_id, result]))
+    expect(results['c1']).toMatchObject({ result: '5', data: { sum: 5 }, is_error: false })
+    expect(results['c2']).toMatchObject({ is_error: true, result: expect.stringContaining('out of ink') })
+    expect(results['c3'].result).toBe('look\nin a file\nd: https://example.com/d')
+    expect(results['c3'].content_items).toMatchObject([
+      { type: 'image', image: 'aGk=', format: 'png' },
+      { type: 'audio', format: 'wav' },
+      { type: 'file', filename: 'b.bin', mime_type: 'application/x-b' },
+    ])
+    expect(results['c4'].result).toContain('\\"b\\" is missing')
+  })
+}
+
+test('a program inherits no secrets, and gets what it is given', async () => {
+  process.env['UAMP_TEST_SECRET'] = 'secret'
+  onTestFinished(() => void delete process.env['UAMP_TEST_SECRET'])
+  const { wire } = await talk({ server: program({ GIVEN: 'given' }) }, [
+    [call('c1', 'env', { name: 'UAMP_TEST_SECRET' }), call('c2', 'env', { name: 'GIVEN' })],
+    [said('ok')],
+  ])
+  expect(resultsIn(await say(wire, 'go')).map(({ result }) => result)).toEqual(['unset', 'given'])
+})
+
+test('a call tells its progress, and a cancel ends it', async () => {
+  const { wire } = await talk({ server: program() }, [[call('c1', 'slow', {})]])
+  const saying = say(wire, 'go')
+  const news = await wire.next((event) => event['delta']?.type === 'tool_progress')
+  expect(news['delta'].tool_progress.text).toBe('half')
+  await wire.send({ type: 'response.cancel' })
+  expect((await saying).at(-1)?.type).toBe('response.cancelled')
+})
+
+test('a call that takes too long is given up', async () => {
+  const { wire } = await talk({ server: program(), timeoutMs: 50 }, [[call('c1', 'slow', {})], [said('ok')]])
+  const events = await say(wire, 'go')
+  expect(resultsIn(events)[0]).toMatchObject({ is_error: true })
+  expect(textOf(events)).toBe('ok')
+})
+
+test('tools that the server gets later are there, under the prefix', async () => {
+  const { skill, wire, provider } = await talk({ server: program(), prefix: 'srv-' }, [
+    [call('c1', 'srv-grow', {})],
+    [said('ok')],
+    [call('c2', 'srv-grown', {})],
+    [said('ok')],
+  ])
+  await say(wire, 'go')
+  await expect.poll(() => skill.tools.map(({ name }) => name)).toContain('srv-grown')
+  expect(resultsIn(await say(wire, 'go'))[0].result).toBe('tall')
+  expect(provider.requests).toHaveLength(4)
+})
+
+test('only some tools, some of them with approval', async () => {
+  const skill = await connect({ server: program(), only: ['add', 'env'], needsApproval: ['env'] })
+  expect(skill.tools.map(({ name, needsApproval }) => [name, needsApproval])).toEqual([
+    ['add', false],
+    ['env', true],
+  ])
+})
+
+test('a program that dies is started again by the next call', async () => {
+  const { wire } = await talk({ server: program() }, [
+    [call('c1', 'die', {})],
+    [said('ok')],
+    [call('c2', 'add', { a: 1, b: 1 })],
+    [said('ok')],
+    [call('c3', 'add', { a: 1, b: 1 })],
+    [said('ok')],
+  ])
+  await say(wire, 'go')
+  // The call that finds it dying may be lost with it; the one after that is not.
+  await say(wire, 'go')
+  expect(resultsIn(await say(wire, 'go'))[0].result).toBe('2')
+})
+
+test('a session that the server has forgotten is opened again, and headers are sent', async () => {
+  const server = await overHttp()
+  const { wire } = await talk({ server: { url: server.url, headers: { authorization: 'Bearer key' } } }, [
+    [call('c1', 'add', { a: 1, b: 1 })],
+    [said('ok')],
+  ])
+  server.forget()
+  expect(resultsIn(await say(wire, 'go'))[0].result).toBe('2')
+  expect(server.seen.every(({ authorization }) => authorization === 'Bearer key')).toBe(true)
+})
+
+test('a server that is not there, or is none, is named', async () => {
+  await expect(connect({ server: { command: '/no/such/program' } })).rejects.toThrow('The MCP server "test" could not be reached')
+  const complains = { command: process.execPath, args: ['-e', 'console.error("no licence"); process.exit(1)'] }
+  await expect(connect({ server: complains })).rejects.toThrow('no licence')
+  await expect(connect({ server: { url: 'http://127.0.0.1:9/mcp' } })).rejects.toThrow('The MCP server "test" could not be reached')
+})

@@ -1,0 +1,118 @@
+import { agentCapabilities } from '../../core/define-agent.ts'
+import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Draft, ServerEvent } from '../../protocol/events.ts'
+import { Answers } from './answers.ts'
+import { isEnd, isQuestion, toDraft } from './incoming.ts'
+import { Line } from './line.ts'
+import { opening } from './opening.ts'
+
+export interface RemoteEventsOptions {
+  /** What it is called here. */
+  readonly name: string
+  /** The other server, or one agent of it: `https://host`, `https://host/agents/name`. */
+  readonly url: string
+  readonly token?: string
+  /** What the agent is called there. Default: the one that the URL leads to. */
+  readonly agent?: string
+  readonly description?: string
+}
+
+/**
+ * An agent of another uamp server, as an agent here. What it asks is put to the client, what it says goes on as it came, and a
+ * cancel closes the connection, which cancels it there.
+ */
+export function remoteEvents(options: RemoteEventsOptions): AgentPort {
+  return new RemoteAgent(options)
+}
+
+class RemoteAgent implements AgentPort {
+  readonly name: string
+  readonly description?: string
+  /** What the other server said last; until then what every agent can do. */
+  capabilities: Capabilities
+  readonly #options: RemoteEventsOptions
+
+  constructor(options: RemoteEventsOptions) {
+    this.name = options.name
+    if (options.description !== undefined) this.description = options.description
+    this.capabilities = agentCapabilities(options.name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })
+    this.#options = options
+  }
+
+  async *run(turn: Turn): AsyncGenerator<Draft, void> {
+    const line = await Line.open(this.#options, turn, opening(turn, this.#options.agent))
+    const answers = new Answers(turn)
+    const open = new OpenAnswers()
+    let over = false
+    try {
+      for (let next = line.next(); !over;) {
+        const events = await open.unlessFailed(next)
+        // First what comes with the questions: on a one-way transport the first of them ends the response.
+        for (const event of events) {
+          over ||= isEnd(event)
+          const draft = isQuestion(event) ? undefined : this.#pass(event)
+          if (draft) yield draft
+        }
+        if (over) return
+        next = line.next()
+        const questions = events.filter(isQuestion)
+        if (questions.length === 0) continue
+        const answered = Promise.all(questions.map(async (question) => line.send(await answers.to(question))))
+        if (turn.duplex !== false) open.add(answered)
+        // The response ends here with its questions. The other side may end meanwhile, but what it says cannot be passed on.
+        else await Promise.race([answered, next.then((after) => (after.some(isEnd) ? undefined : answered))])
+      }
+    } finally {
+      line.close({ over })
+    }
+  }
+
+  #pass(event: ServerEvent): Draft | undefined {
+    switch (event.type) {
+      case 'session.error':
+        throw new UampError('provider_error', `The server of "${this.name}" refused: ${event.error.message}`, {
+          details: { remote_code: event.error.code },
+        })
+      case 'session.end':
+        throw new UampError('interrupted', `The server of "${this.name}" ended the session: ${event.reason ?? 'it gave no reason'}`)
+      case 'capabilities':
+        return this.#learn(event.capabilities)
+      // About our own use of the other server.
+      case 'rate_limit':
+        return undefined
+      default:
+        return toDraft(event)
+    }
+  }
+
+  /** Open sessions are told of a change. */
+  #learn(given: Capabilities): Draft | undefined {
+    const capabilities = { ...given, id: this.name }
+    if (JSON.stringify(capabilities) === JSON.stringify(this.capabilities)) return undefined
+    this.capabilities = capabilities
+    return { type: 'capabilities', capabilities }
+  }
+}
+
+/** Answers that are on their way while the response goes on. */
+class OpenAnswers {
+  #count = 0
+  #fail: (error: unknown) => void = () => undefined
+  readonly #failed = new Promise<never>((_, reject) => (this.#fail = reject))
+
+  constructor() {
+    // Looked at only while there are some.
+    this.#failed.catch(() => undefined)
+  }
+
+  add(answered: Promise<unknown>): void {
+    this.#count++
+    answered.then(() => this.#count--, this.#fail)
+  }
+
+  unlessFailed<T>(promise: Promise<T>): Promise<T> {
+    return this.#count === 0 ? promise : Promise.race([promise, this.#failed])
+  }
+}

@@ -14,15 +14,18 @@ export interface Served {
   readonly data: string
   readonly tokens: readonly string[]
   readonly anonymous: boolean
+  /** What is served though no file says so. */
+  readonly notes: readonly string[]
 }
 
 const DEFAULT_URL = 'http://localhost:8787'
 
 /** Where everything is, and what to type next. */
 export function banner(served: Served, paint: Paint): string {
-  const { version, url, agents, data } = served
+  const { version, url, agents, data, notes } = served
   const rows = [
     ...(agents.length > 1 ? [['Agents', listed(served)]] : []),
+    ...notes.map((note) => ['Model', note]),
     ['WebSocket', `${url.replace('http', 'ws')}/uamp`],
     ['HTTP + SSE', 'POST /events, GET /events/stream'],
     ['OpenAI', `${url}/v1 is the base URL, the agent's name the model`],

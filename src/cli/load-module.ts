@@ -4,13 +4,20 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { UampError } from '../protocol/errors.ts'
 
-/** What a JavaScript or TypeScript file exports. A file that cannot be loaded is refused with what to do about it. */
-export async function loadModule(path: string): Promise<Readonly<Record<string, unknown>>> {
+/**
+ * What a JavaScript or TypeScript file exports. A file that cannot be loaded is refused with what to do about it. One that has
+ * changed is loaded again under another `version`: Node keeps what it has loaded for ever.
+ */
+export async function loadModule(
+  path: string,
+  { version }: { readonly version?: string } = {},
+): Promise<Readonly<Record<string, unknown>>> {
   const file = resolve(path)
   if (!existsSync(file)) throw new UampError('not_found', `There is no file ${file}`)
   if (!/\.[mc]?js$|\.m?ts$/.test(file)) throw refusal(file, 'is neither JavaScript nor TypeScript: use .js, .mjs, .cjs, .ts or .mts')
   if (/\.m?ts$/.test(file)) stripTypes()
-  return load(file)
+  const { href } = pathToFileURL(file)
+  return load(file, version === undefined ? href : `${href}?version=${encodeURIComponent(version)}`)
 }
 
 /** Once in a process: hooks add up, and Node has no way to take one out. */
@@ -24,9 +31,9 @@ function stripTypes(): void {
   register('./strip-types.js', import.meta.url)
 }
 
-async function load(file: string): Promise<Record<string, unknown>> {
+async function load(file: string, href: string): Promise<Record<string, unknown>> {
   try {
-    return (await import(pathToFileURL(file).href)) as Record<string, unknown>
+    return (await import(href)) as Record<string, unknown>
   } catch (thrown) {
     const { name, message, code, stack = '' } = thrown as Error & { readonly code?: string }
     if (code === 'ERR_MODULE_NOT_FOUND') {

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import type { ChatOptions } from './commands/chat.ts'
 import type { ServeFlags } from './commands/serve.ts'
+import type { InitFlags } from './commands/init.ts'
+import { isConfigError } from './gateway/source.ts'
 import { report } from './report.ts'
 
 /** Runs one command line, and ends the process when it is done. */
@@ -20,8 +22,9 @@ function program(): Command {
     .showHelpAfterError('`uamp --help` shows what there is.')
   uamp
     .command('serve')
-    .description('offer agents on the network; without a file the demo agent, which needs no key')
+    .description('offer agents on the network; without a file the demo agent, and models that there is a key for')
     .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
+    .option('-c, --config <file>', 'the config, where it is not ./uamp.config.*')
     .option('-p, --port <number>', 'port to listen on; 0: any that is free (default: 8787)', port)
     .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
     .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else .uamp)')
@@ -33,6 +36,19 @@ function program(): Command {
     .action(async (file: string | undefined, flags: ServeFlags) => {
       const { serve } = await import('./commands/serve.ts')
       await leave(await serve(file, { ...flags, version: version() }))
+    })
+  uamp
+    .command('init')
+    .description('write a uamp.config.yaml with an agent that is a model, by asking')
+    .option('--provider <name>', 'openai, anthropic, google, fireworks, deepseek, ollama or openai-compatible')
+    .option('--model <name>', 'what the provider calls the model')
+    .option('--base-url <url>', "the provider's address, where it is another than usual")
+    .option('--name <name>', 'what clients call the agent')
+    .option('-y, --yes', 'ask nothing: take what is usual')
+    .option('--force', 'write over a config that is there')
+    .action(async (flags: InitFlags) => {
+      const { init } = await import('./commands/init.ts')
+      await leave(await init(flags))
     })
   uamp
     .command('chat')
@@ -55,7 +71,7 @@ Examples:
   uamp serve                                        the demo agent at http://localhost:8787
   uamp serve agent.ts --port 3000                   your agent
   uamp serve --host 0.0.0.0 --token alice:s3cret    for other machines
-  uamp serve uamp.config.json                       { "agents": ["./one.ts", "./two.js"], "port": 3000 }`
+  uamp init && uamp serve                           a model with a key, from uamp.config.yaml`
 
 const CHAT_HELP = `
 Ctrl-C stops the answer, a second one leaves; so does /exit. Other slash commands go to the agent.`
@@ -81,7 +97,7 @@ function failed(thrown: unknown): number {
   // Commander has printed it by itself: help, the version, or what is wrong with the command line.
   if (thrown instanceof CommanderError) return thrown.exitCode
   report(thrown)
-  return 1
+  return isConfigError(thrown) ? 2 : 1
 }
 
 /** Not by `process.exitCode`: an agent's timers and a peer that does not answer a close must not keep the process. */

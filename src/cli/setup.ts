@@ -1,28 +1,46 @@
 import { statSync } from 'node:fs'
-import { dirname, extname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { AgentPort } from '../core/ports/agent.ts'
 import { UampError } from '../protocol/errors.ts'
 import { isRecord } from '../protocol/json.ts'
 import { agentFile, agentsIn, distinct, isAgent } from './agents.ts'
-import { findConfig, parseConfig, readJson, withSecrets, type Config } from './config.ts'
-import { loadModule } from './load-module.ts'
+import { assemble, type AssembleContext, type Assembly } from './gateway/assemble.ts'
+import { detectModels } from './gateway/detect.ts'
+import { findConfig } from './gateway/find.ts'
+import { isData, readSource } from './gateway/source.ts'
 
 /** What to serve, and how, as far as a file says so. */
-export interface Setup extends Omit<Config, 'agents'> {
+export interface Setup {
   readonly agents: readonly AgentPort[]
+  readonly settings: Partial<Assembly['settings']>
+  /** What is offered though no file says so, and why. */
+  readonly notes: readonly string[]
+  /** Where it comes from a config, which may change. */
+  readonly assembly?: Assembly
 }
 
-/** From an agent module, a config, or a folder with one of them; without a path from the config in this folder, else the demo. */
-export async function loadSetup(path: string | undefined): Promise<Setup> {
+/**
+ * From an agent module, a config, or a folder with one of them. Without a path from the config in this folder, else the demo,
+ * beside the models that there is a key for.
+ */
+export async function loadSetup(path: string | undefined, context: AssembleContext): Promise<Setup> {
   const given = path ?? findConfig('.')
-  if (given === undefined) {
-    const { demo } = await import('../agents/demo/index.ts')
-    return { agents: [demo()] }
-  }
+  if (given === undefined) return byDefault(context)
   const file = fileAt(resolve(given))
-  if (extname(file) === '.json') return fromConfig(await readJson(file), file)
-  const module = await loadModule(file)
-  return isConfig(module['default'], file) ? fromConfig(module['default'], file) : { agents: distinct(agentsIn(module, file)) }
+  if (isData(file)) return fromConfig(file, context)
+  const module = await context.modules.load(file)
+  if (isConfig(module['default'], file)) return fromConfig(file, context)
+  return { agents: distinct(agentsIn(module, file)), settings: {}, notes: [] }
+}
+
+async function byDefault(context: AssembleContext): Promise<Setup> {
+  const [{ demo }, models] = await Promise.all([import('../agents/demo/index.ts'), detectModels(context)])
+  return { agents: [demo(), ...models.map(({ agent }) => agent)], settings: {}, notes: models.map(({ note }) => note) }
+}
+
+async function fromConfig(file: string, context: AssembleContext): Promise<Setup> {
+  const assembly = await assemble(await readSource(file, context.modules), context)
+  return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly }
 }
 
 function fileAt(path: string): string {
@@ -36,37 +54,9 @@ function fileAt(path: string): string {
   if (!stats.isDirectory()) return path
   const file = findConfig(path) ?? agentFile(path)
   if (file !== undefined) return file
-  throw new UampError('not_found', `There is no agent in ${path}: put an agent.ts, agent.js or uamp.config.json there, or name the file`)
+  throw new UampError('not_found', `There is no agent in ${path}: put an agent.ts, agent.js or uamp.config.yaml there, or name the file`)
 }
 
 function isConfig(value: unknown, file: string): boolean {
   return /\.config\.\w+$/.test(file) || (isRecord(value) && 'agents' in value && !isAgent(value))
-}
-
-async function fromConfig(value: unknown, file: string): Promise<Setup> {
-  const config = parseConfig(value, file)
-  const found: AgentPort[] = []
-  for (const entry of config.agents) found.push(...(typeof entry === 'string' ? await agentsAt(entry, file) : [entry]))
-  const agents = distinct(found)
-  const { defaultAgent, data } = config
-  if (defaultAgent !== undefined && !agents.some(({ name }) => name === defaultAgent)) {
-    const names = agents.map(({ name }) => name).join(', ')
-    throw new UampError('invalid_request', `${file}: defaultAgent is "${defaultAgent}", but the agents are: ${names}`)
-  }
-  return {
-    ...config,
-    agents,
-    tokens: withSecrets(config, process.env, file),
-    ...(data !== undefined && data !== 'memory' && { data: resolve(dirname(file), data) }),
-  }
-}
-
-async function agentsAt(entry: string, config: string): Promise<readonly AgentPort[]> {
-  const path = resolve(dirname(config), entry)
-  const stats = statSync(path, { throwIfNoEntry: false })
-  const file = stats?.isDirectory() ? agentFile(path) : path
-  if (!stats || file === undefined) {
-    throw new UampError('not_found', `${config}: agents: there is no agent at ${path}. Paths are relative to the config`)
-  }
-  return agentsIn(await loadModule(file), file)
 }

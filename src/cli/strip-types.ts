@@ -14,7 +14,8 @@ interface SyntaxProblem {
  * runs here runs there, and lines stay where they were. Node's own refuses packages, so this leaves them alone too.
  */
 export const load: LoadHook = async (url, context, nextLoad) => {
-  if (!/\.m?ts$/.test(url) || url.includes('/node_modules/')) return nextLoad(url, context)
+  // A module that is loaded again has a version behind its name.
+  if (!/\.m?ts(\?|$)/.test(url) || url.includes('/node_modules/')) return nextLoad(url, context)
   const filename = fileURLToPath(url)
   const text = await readFile(filename, 'utf8')
   try {

@@ -28,8 +28,7 @@ export class Cli {
 
   constructor(args: readonly string[], { cwd = tmpdir(), env = {}, input }: RunOptions = {}) {
     if (!existsSync(MAIN)) throw new Error('There is no dist: run `npm run build`, or test with `npm test`')
-    const { UAMP_DATA: _data, UAMP_TOKENS: _tokens, FORCE_COLOR: _color, ...inherited } = process.env
-    this.#child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...inherited, ...env }, stdio: 'pipe' })
+    this.#child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...inherited(), ...env }, stdio: 'pipe' })
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => this.#add('stdout', text))
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => this.#add('stderr', text))
     // A process that has gone does not read.
@@ -88,6 +87,13 @@ export class Cli {
     this[stream] += text
     this.#changed()
   }
+}
+
+/** What would change what is printed or served, keys of models among it, and the Ollama that may run on this machine. */
+const OTHERS = /^(UAMP_|FORCE_COLOR$|OLLAMA_HOST$|(OPENAI|ANTHROPIC|GEMINI|GOOGLE|FIREWORKS|DEEPSEEK)_)/
+
+function inherited(): Record<string, string | undefined> {
+  return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name))), OLLAMA_HOST: '127.0.0.1:1' }
 }
 
 /** A folder with these files, and with the package installed, for as long as the test runs. */

@@ -1,13 +1,19 @@
-import type { RunningServer } from '../../compose/index.ts'
+import type { RunningServer, ServeOptions } from '../../compose/index.ts'
+import type { Log } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { banner } from '../banner.ts'
+import type { AssembleContext, Assembly } from '../gateway/assemble.ts'
+import { Modules } from '../gateway/modules.ts'
+import { Reloader } from '../gateway/reload.ts'
 import { openBrowser } from '../open-browser.ts'
 import { painter } from '../print.ts'
+import { report } from '../report.ts'
 import { onSignal } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { environmentTokens, parseTokens } from '../tokens.ts'
 
 export interface ServeFlags {
+  readonly config?: string
   readonly port?: number
   readonly host?: string
   readonly data?: string
@@ -26,42 +32,82 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** Runs until it is told to stop. */
-export async function serve(file: string | undefined, { version, ...flags }: ServeFlags & { readonly version: string }): Promise<number> {
+export async function serve(given: string | undefined, { version, ...flags }: ServeFlags & { readonly version: string }): Promise<number> {
   const { env, stdout } = process
   // A reader of the start-up text that has gone is no reason to stop.
   stdout.on('error', () => undefined)
   const fromFlags = parseTokens(flags.token ?? [], '--token')
-  const setup = await loadSetup(file)
-  const tokens = { ...setup.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
-  const data = flags.data ?? env['UAMP_DATA'] ?? setup.data ?? '.uamp'
-  const server = await listening(setup, { ...flags, data, tokens })
+  const log = lazyLog()
+  const context: AssembleContext = { env, modules: new Modules(), log }
+  const setup = await loadSetup(fileOf(given, flags), context)
+  const { settings } = setup
+  const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
+  const data = flags.data ?? env['UAMP_DATA'] ?? settings.data ?? '.uamp'
+  const server = await listening(setup, { ...flags, data, tokens, log })
   const names = setup.agents.map(({ name }) => name)
-  const root = setup.defaultAgent ?? (names.length === 1 ? names[0] : names.find((name) => name === 'demo'))
+  const root = settings.defaultAgent ?? (names.length === 1 ? names[0] : names.find((name) => name === 'demo'))
   const url = server.url.replace('//127.0.0.1:', '//localhost:')
   const callers = Object.keys(tokens)
-  const host = flags.host ?? setup.host ?? '127.0.0.1'
+  const host = flags.host ?? settings.host ?? '127.0.0.1'
   const anonymous = flags.allowAnonymous ?? callers.length === 0
-  stdout.write(banner({ version, url, host, agents: names, root, data, tokens: callers, anonymous }, painter(stdout)))
+  const { notes } = setup
+  stdout.write(banner({ version, url, host, agents: names, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
+  const reloader = setup.assembly && reloading(setup.assembly, server, context)
   await stopped(server)
+  await reloader?.close()
   return 0
 }
 
-async function listening(
-  { agents, ...config }: Setup,
-  flags: ServeFlags & { readonly data: string; readonly tokens: Readonly<Record<string, string>> },
-): Promise<RunningServer> {
-  const { data, tokens, allowAnonymous } = flags
-  const port = flags.port ?? config.port
-  const host = flags.host ?? config.host
-  const origins = flags.origin ?? config.origins
-  const { defaultAgent } = config
+function fileOf(given: string | undefined, { config }: ServeFlags): string | undefined {
+  if (given === undefined || config === undefined) return given ?? config
+  throw new UampError('invalid_request', `Name one file to serve: either ${given}, or --config ${config}`)
+}
+
+/** Loaded with the first line, which most who start a server with a mistake in its config do not get to. */
+function lazyLog(): Log {
+  let log: Log | undefined
+  let loading: Promise<void> | undefined
+  return (level, message, fields) => {
+    if (log) return log(level, message, fields)
+    loading ??= import('../../server/node/log.ts').then(({ pinoLog }) => void (log = pinoLog()))
+    void loading.then(() => log?.(level, message, fields))
+  }
+}
+
+function reloading(assembly: Assembly, { agents }: RunningServer, context: AssembleContext): Reloader {
+  return new Reloader({
+    assembly,
+    context,
+    agents,
+    onReload: (text) => process.stdout.write(`${text}\n`),
+    onError: (thrown) => {
+      report(thrown)
+      process.stderr.write('The agents stay as they were.\n')
+    },
+  })
+}
+
+interface ListenOptions extends ServeFlags {
+  readonly data: string
+  readonly tokens: Readonly<Record<string, string>>
+  readonly log: Log
+}
+
+async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {
+  const { data, tokens, allowAnonymous, log } = flags
+  const port = flags.port ?? settings.port
+  const host = flags.host ?? settings.host
+  const origins = flags.origin ?? settings.origins
+  const { defaultAgent, limits } = settings
   // It is most of what there is to load, and what is wrong with the options or a file is told without it.
   const { serve: start } = await import('../../compose/index.ts')
   try {
     return await start(agents, {
       data,
       tokens,
+      log,
+      ...(limits && { limits: limits as NonNullable<ServeOptions['limits']> }),
       ...(port !== undefined && { port }),
       ...(host !== undefined && { host }),
       ...(origins && { origins }),
@@ -69,6 +115,7 @@ async function listening(
       ...(defaultAgent !== undefined && { defaultAgent }),
     })
   } catch (thrown) {
+    for (const built of assembly?.built.values() ?? []) await built.close()
     if (!(thrown instanceof UampError)) throw thrown
     const advice = ADVICE.find(([pattern]) => pattern.test(thrown.message))?.[1]
     throw advice === undefined ? thrown : new UampError(thrown.code, `${thrown.message} (${advice})`, { cause: thrown })

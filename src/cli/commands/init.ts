@@ -1,0 +1,96 @@
+import { writeFile } from 'node:fs/promises'
+import { UampError } from '../../protocol/errors.ts'
+import { findConfig } from '../gateway/find.ts'
+import { PROVIDERS } from '../gateway/providers.ts'
+import { PROVIDER_TYPES, type ProviderType } from '../gateway/schema.ts'
+import { configText, type Chosen } from '../gateway/write.ts'
+import { asker, type Ask } from '../questions.ts'
+
+export interface InitFlags {
+  readonly provider?: string
+  readonly model?: string
+  readonly baseUrl?: string
+  readonly name?: string
+  readonly yes?: true
+  readonly force?: true
+}
+
+const FILE = 'uamp.config.yaml'
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/** Writes a config by asking what is not given. */
+export async function init(flags: InitFlags): Promise<number> {
+  const there = findConfig('.')
+  if (there !== undefined && !flags.force) {
+    throw new UampError('conflict', `${there} is here already: change it, or write over it with --force`)
+  }
+  if (there !== undefined && there !== FILE) {
+    throw new UampError('conflict', `${there} is here already, and would be read instead of ${FILE}: remove it first`)
+  }
+  const { ask, close } = asker({ silent: flags.yes ?? false })
+  try {
+    const chosen = await choose(flags, ask)
+    await writeFile(FILE, await configText(chosen))
+    process.stdout.write(`Wrote ${FILE}: ${chosen.name} is ${chosen.model}, by ${chosen.type}.\n\nNext:\n${next(chosen)}  npx uamp serve\n`)
+    return 0
+  } finally {
+    close()
+  }
+}
+
+async function choose(flags: InitFlags, ask: Ask): Promise<Chosen> {
+  const type = (await ask({
+    text: `Provider (${PROVIDER_TYPES.join(', ')})`,
+    flag: '--provider',
+    given: flags.provider,
+    usual: usualProvider(),
+    check: (text) => (PROVIDER_TYPES.some((known) => known === text) ? undefined : `"${text}" is none of ${PROVIDER_TYPES.join(', ')}`),
+  })) as ProviderType
+  const model = await ask({
+    text: 'Model',
+    flag: '--model',
+    given: flags.model,
+    usual: PROVIDERS[type].model,
+    check: (text) => (/^\S+$/.test(text) ? undefined : 'A model has a name without blanks'),
+  })
+  const baseUrl =
+    type === 'openai-compatible' || flags.baseUrl !== undefined
+      ? await ask({
+          text: 'Address, such as http://localhost:8000/v1',
+          flag: '--base-url',
+          given: flags.baseUrl,
+          usual: undefined,
+          check: checkUrl,
+        })
+      : undefined
+  const name = await ask({
+    text: 'Name of the agent',
+    flag: '--name',
+    given: flags.name,
+    usual: 'assistant',
+    check: (text) => (NAME.test(text) ? undefined : 'Use letters, digits, dots, dashes and underscores'),
+  })
+  const instructions = await ask({
+    text: 'Instructions',
+    flag: undefined,
+    given: undefined,
+    usual: 'You are a helpful assistant.',
+    check: () => undefined,
+  })
+  return { type, model, baseUrl, name, instructions }
+}
+
+/** The first that there is a key for. */
+function usualProvider(): ProviderType {
+  return PROVIDER_TYPES.find((type) => PROVIDERS[type].keys.some((key) => (process.env[key] ?? '') !== '')) ?? 'openai'
+}
+
+function checkUrl(text: string): string | undefined {
+  return /^https?:\/\/\S+$/.test(text) ? undefined : 'An address begins with http:// or https://'
+}
+
+function next({ type }: Chosen): string {
+  const keys: readonly string[] = PROVIDERS[type].keys
+  if (keys.length === 0 || keys.some((key) => (process.env[key] ?? '') !== '')) return ''
+  return `  export ${keys[0]}=…\n`
+}

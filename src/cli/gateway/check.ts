@@ -1,0 +1,179 @@
+import * as z from 'zod/mini'
+import type { AgentPort } from '../../core/ports/agent.ts'
+import { explain } from '../../protocol/explain.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { isAgent } from '../agents.ts'
+import { Config, ModelEntry, RemoteEntry, type RawConfig } from './schema.ts'
+import { configError, type Path, type Problem, type Source } from './source.ts'
+
+/** One of the agents that a config names. `path` is where it stands. */
+export type Entry = { readonly path: Path } & (
+  | { readonly kind: 'module'; readonly file: string }
+  | { readonly kind: 'agent'; readonly agent: AgentPort }
+  | { readonly kind: 'model'; readonly entry: ModelEntry }
+  | { readonly kind: 'remote'; readonly entry: RemoteEntry }
+)
+
+export interface CheckedConfig extends Omit<RawConfig, 'agents'> {
+  readonly entries: readonly Entry[]
+}
+
+/** Throws with everything that is wrong: where it stands, and what it should be. */
+export function checkConfig(source: Source): CheckedConfig {
+  const problems: Problem[] = []
+  const config = parsed(Config, source.value, { path: [], problems })
+  const given = config?.agents ?? (isRecord(source.value) && Array.isArray(source.value['agents']) ? source.value['agents'] : [])
+  const entries = given.flatMap((value, index) => entryOf(value, { path: ['agents', index], problems }) ?? [])
+  problems.push(...sameNames(entries), ...handoffProblems(entries))
+  if (!config || problems.length > 0) throw configError(source, problems)
+  const { agents: _, ...rest } = config
+  return { ...rest, entries }
+}
+
+interface Into {
+  readonly path: Path
+  readonly problems: Problem[]
+}
+
+function parsed<T extends z.ZodMiniType>(schema: T, value: unknown, { path, problems }: Into): z.output<T> | undefined {
+  const result = z.safeParse(schema, value, { error: explain })
+  if (result.success) return result.data
+  for (const issue of result.error.issues) {
+    const at: Path = [...path, ...(issue.path as Path)]
+    if (issue.code !== 'unrecognized_keys') problems.push({ path: at, message: issue.message })
+    else for (const key of issue.keys) problems.push({ path: [...at, key], message: unknownKey(key, knownKeys(schema, issue.path)) })
+  }
+  return undefined
+}
+
+const WHAT = 'must be the path of an agent module, such as "./agent.ts", or an object with a name and a "model" or a "remote"'
+
+function entryOf(value: unknown, into: Into): Entry | undefined {
+  const { path, problems } = into
+  if (typeof value === 'string') return { path, kind: 'module', file: value }
+  if (isAgent(value)) return { path, kind: 'agent', agent: value }
+  if (!isRecord(value)) {
+    problems.push({ path, message: WHAT })
+    return undefined
+  }
+  if ('remote' in value) {
+    const entry = parsed(RemoteEntry, value, into)
+    if (entry) problems.push(...remoteProblems(entry, path))
+    return entry && { path, kind: 'remote', entry }
+  }
+  const entry = parsed(ModelEntry, value, into)
+  if (entry) problems.push(...mcpProblems(entry, path))
+  return entry && { path, kind: 'model', entry }
+}
+
+function remoteProblems({ remote: { protocol, model, url } }: RemoteEntry, path: Path): Problem[] {
+  const at = [...path, 'remote']
+  const problems: Problem[] = []
+  if (!/^https?:\/\/|^\$\{/.test(url)) problems.push({ path: [...at, 'url'], message: 'must begin with http:// or https://' })
+  if (protocol === 'completions' && model === undefined) {
+    problems.push({ path: at, message: 'must have a "model": what the endpoint calls it, such as "gpt-5-mini"' })
+  }
+  if (protocol !== 'completions' && model !== undefined) {
+    problems.push({ path: [...at, 'model'], message: 'is for "protocol": "completions"; a uamp server has an "agent"' })
+  }
+  return problems
+}
+
+function mcpProblems({ mcp = [] }: ModelEntry, path: Path): Problem[] {
+  return mcp.flatMap(({ command, url }, index) =>
+    (command === undefined) === (url === undefined)
+      ? [{ path: [...path, 'mcp', index], message: 'must have either a "command", which is started, or a "url"' }]
+      : [],
+  )
+}
+
+function nameOf(entry: Entry): string | undefined {
+  if (entry.kind === 'module') return undefined
+  return entry.kind === 'agent' ? entry.agent.name : entry.entry.name
+}
+
+function sameNames(entries: readonly Entry[]): Problem[] {
+  const seen = new Set<string>()
+  return entries.flatMap((entry) => {
+    const name = nameOf(entry)
+    if (name === undefined || !seen.has(name)) {
+      if (name !== undefined) seen.add(name)
+      return []
+    }
+    return [{ path: [...entry.path, 'name'], message: `is "${name}", as of an agent before it: give each a name of its own` }]
+  })
+}
+
+/** To agents that are there, and never back. Of a module it is not known yet what it exports. */
+function handoffProblems(entries: readonly Entry[]): Problem[] {
+  const known = new Set(entries.map(nameOf))
+  const open = entries.some(({ kind }) => kind === 'module')
+  const edges = new Map(entries.flatMap((entry) => (entry.kind === 'model' ? [[entry.entry.name, entry] as const] : [])))
+  const problems: Problem[] = []
+  for (const { entry, path } of edges.values()) {
+    for (const [index, to] of (entry.handoffs ?? []).entries()) {
+      const at = [...path, 'handoffs', index]
+      if (!known.has(to) && !open) problems.push({ path: at, message: `is "${to}", but the agents are: ${[...known].join(', ')}` })
+      const cycle = wayBack(edges, to, entry.name)
+      if (cycle)
+        problems.push({ path: at, message: `makes a cycle (${[entry.name, ...cycle].join(' → ')}): take one of its handoffs away` })
+    }
+  }
+  return problems
+}
+
+/** The names from one agent to another along handoffs. */
+function wayBack(edges: ReadonlyMap<string, { readonly entry: ModelEntry }>, from: string, to: string): string[] | undefined {
+  const seen = new Set<string>()
+  const search = (name: string): string[] | undefined => {
+    if (name === to) return [name]
+    if (seen.has(name)) return undefined
+    seen.add(name)
+    for (const next of edges.get(name)?.entry.handoffs ?? []) {
+      const rest = search(next)
+      if (rest) return [name, ...rest]
+    }
+    return undefined
+  }
+  return search(from)
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const near = known.find((name) => name.toLowerCase() === key.toLowerCase() || isNear(name, key))
+  return near === undefined ? `is not known here: there are ${known.join(', ')}` : `is not known here: did you mean "${near}"?`
+}
+
+/** One letter more, less or other, or two changed places. */
+function isNear(a: string, b: string): boolean {
+  let from = 0
+  while (from < Math.min(a.length, b.length) && a[from] === b[from]) from++
+  const [x, y] = [a.slice(from), b.slice(from)]
+  return (
+    [
+      [1, 1],
+      [0, 1],
+      [1, 0],
+    ].some(([i, j]) => x.slice(i) === y.slice(j)) ||
+    (x[0] === y[1] && x[1] === y[0] && x.slice(2) === y.slice(2) && x.length > 1)
+  )
+}
+
+/** The keys that the object at a path may have. */
+function knownKeys(schema: z.ZodMiniType, path: readonly PropertyKey[]): string[] {
+  let at = schema as unknown as Inner
+  for (const key of path) {
+    while (at.def.innerType) at = at.def.innerType
+    at = (at.def.shape?.[String(key)] ?? at.def.valueType ?? at.def.element) as Inner
+  }
+  while (at.def.innerType) at = at.def.innerType
+  return Object.keys(at.def.shape ?? {})
+}
+
+interface Inner {
+  readonly def: {
+    readonly innerType?: Inner
+    readonly shape?: Readonly<Record<string, Inner>>
+    readonly valueType?: Inner
+    readonly element?: Inner
+  }
+}

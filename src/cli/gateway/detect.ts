@@ -1,0 +1,86 @@
+import type { AgentPort } from '../../core/ports/agent.ts'
+import type { Provider } from '../../core/ports/provider.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { AssembleContext } from './assemble.ts'
+import { PROVIDERS, type ProviderKind } from './providers.ts'
+
+/** A model that is offered though no config names it. */
+export interface Detected {
+  readonly agent: AgentPort
+  /** Why it is there, for whoever started the server. */
+  readonly note: string
+}
+
+/** How long an Ollama has to answer: it is on this machine, or it is not there. */
+const PROBE_MS = 200
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+type Context = Pick<AssembleContext, 'env' | 'log'>
+
+/** A model of each provider whose key is in the environment, and one of the Ollama on this machine. */
+export async function detectModels({ env, log }: Context): Promise<readonly Detected[]> {
+  const found = [
+    keyed({ name: 'openai', kind: PROVIDERS.openai }, { env, log }),
+    keyed({ name: 'anthropic', kind: PROVIDERS.anthropic }, { env, log }),
+    keyed({ name: 'gemini', kind: PROVIDERS.google }, { env, log }),
+    local({ env, log }),
+  ]
+  return (await Promise.all(found)).flatMap((detected) => detected ?? [])
+}
+
+async function keyed(
+  { name, kind }: { name: string; kind: ProviderKind & { model: string } },
+  { env, log }: Context,
+): Promise<Detected | undefined> {
+  const variable = kind.keys.find((key) => (env[key] ?? '') !== '')
+  if (variable === undefined) return undefined
+  const baseUrl = kind.address === undefined ? undefined : env[kind.address]
+  const provider = await kind.create({ name, apiKey: env[variable] ?? '', ...(baseUrl && { baseUrl }) })
+  return { agent: await modelAgent({ name, provider, model: kind.model, log }), note: `${name} is ${kind.model}, as ${variable} is set` }
+}
+
+async function local({ env, log }: Context): Promise<Detected | undefined> {
+  const url = ollamaUrl(env['OLLAMA_HOST'])
+  const model = url === undefined ? undefined : await ollamaModel(url)
+  if (url === undefined || model === undefined) return undefined
+  const provider = await PROVIDERS.ollama.create({ name: 'ollama', baseUrl: `${url}/v1` })
+  return { agent: await modelAgent({ name: 'ollama', provider, model, log }), note: `ollama is ${model}, of the Ollama at ${url}` }
+}
+
+interface Named {
+  readonly name: string
+  readonly provider: Provider
+  readonly model: string
+  readonly log: Context['log']
+}
+
+async function modelAgent({ name, provider, model, log }: Named): Promise<AgentPort> {
+  const { llmAgent } = await import('../../agents/llm/index.ts')
+  const agent = llmAgent({ name, description: `${model}, without instructions or tools`, model: { provider, model }, log })
+  await agent.ready
+  return agent
+}
+
+/** By Ollama's own variable, which also says where it listens. Another machine's is not asked: nobody said that it is ours. */
+export function ollamaUrl(host = '127.0.0.1:11434'): string | undefined {
+  const given = host.trim().replace(/^0\.0\.0\.0/, '127.0.0.1')
+  const text = /^https?:\/\//.test(given) ? given : `http://${given}`
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !LOOPBACK.test(url.hostname)) return undefined
+  return `${url.protocol}//${url.hostname}:${url.port === '' ? '11434' : url.port}`
+}
+
+/** The model that was changed last, which Ollama lists first. Undefined where there is none, or no Ollama. */
+async function ollamaModel(url: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${url}/api/tags`, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'error' })
+    const body: unknown = await response.json()
+    const models: unknown = isRecord(body) ? body['models'] : undefined
+    const names = (Array.isArray(models) ? models : []).flatMap((model: unknown) =>
+      isRecord(model) && typeof model['name'] === 'string' ? [model['name']] : [],
+    )
+    return names.find((name) => !/embed|bge-|minilm/.test(name))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,119 @@
+import { watch, type FSWatcher } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { AgentRegistry } from '../../core/agent-registry.ts'
+import { assemble, retire, type AssembleContext, type Assembly } from './assemble.ts'
+import { readSource, shown } from './source.ts'
+
+/** Editors write a file in several steps: it is read when they have been quiet for so long. */
+const QUIET_MS = 100
+/** How long servers of tools have to take leave. */
+const LEAVE_MS = 2_000
+
+export interface ReloadOptions {
+  readonly assembly: Assembly
+  readonly context: AssembleContext
+  /** Those of the running server. A response that runs keeps its agent; the next one gets the new. */
+  readonly agents: AgentRegistry
+  readonly onReload: (text: string) => void
+  /** The config, or what it names, is broken: the agents stay as they are. */
+  readonly onError: (thrown: unknown) => void
+}
+
+/** Replaces agents when their config changes, without a restart. */
+export class Reloader {
+  readonly #options: ReloadOptions
+  readonly #watchers = new Map<string, FSWatcher>()
+  #assembly: Assembly
+  #versions: string
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #working: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(options: ReloadOptions) {
+    this.#options = options
+    this.#assembly = options.assembly
+    this.#versions = this.#now()
+    this.#watch()
+  }
+
+  /** Also lets go of what the agents hold. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    for (const watcher of this.#watchers.values()) watcher.close()
+    await this.#working
+    const closed = Promise.allSettled([...this.#assembly.built.values()].map((built) => built.close()))
+    // A turn that does not end holds nobody up.
+    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LEAVE_MS))])
+  }
+
+  /** The folders, and not the files: most editors put a new file in the place of the old one. */
+  #watch(): void {
+    const folders = new Set(this.#assembly.files.map((file) => dirname(file)))
+    for (const folder of folders) {
+      if (this.#watchers.has(folder)) continue
+      const names = (): ReadonlySet<string> =>
+        new Set(this.#assembly.files.filter((file) => dirname(file) === folder).map((file) => basename(file)))
+      const watcher = watch(folder, { persistent: false }, (_, name) => {
+        if (name === null || names().has(name)) this.#soon()
+      })
+      watcher.on('error', this.#options.onError)
+      this.#watchers.set(folder, watcher)
+    }
+  }
+
+  #soon(): void {
+    clearTimeout(this.#timer)
+    if (this.#closed) return
+    this.#timer = setTimeout(() => {
+      this.#working = this.#working.then(() => this.#reload())
+    }, QUIET_MS)
+  }
+
+  async #reload(): Promise<void> {
+    const versions = this.#now()
+    if (this.#closed || versions === this.#versions) return
+    this.#versions = versions
+    const { context, onReload, onError } = this.#options
+    const before = this.#assembly
+    const [file = ''] = before.files
+    try {
+      const after = await assemble(await readSource(file, context.modules), context, before)
+      this.#assembly = after
+      this.#versions = this.#now()
+      const changes = this.#replace(before, after)
+      this.#watch()
+      onReload(`${shown(file)} was read again: ${changes.join('; ')}`)
+      // Those that still work are waited for; whoever changes the file again need not be.
+      void retire(before, after)
+    } catch (thrown) {
+      onError(thrown)
+    }
+  }
+
+  #replace(before: Assembly, after: Assembly): string[] {
+    const { agents } = this.#options
+    const changed = after.agents.filter((agent) => agents.get(agent.name) !== agent)
+    const kept = new Set(after.agents.map(({ name }) => name))
+    const gone = before.agents.filter(({ name }) => !kept.has(name))
+    for (const agent of changed) agents.add(agent)
+    for (const { name } of gone) agents.remove(name)
+    const later = settingsThatDiffer(before, after)
+    const told = [
+      changed.length === 0 ? '' : `${changed.map(({ name }) => name).join(', ')} changed`,
+      gone.length === 0 ? '' : `${gone.map(({ name }) => name).join(', ')} removed`,
+      later.length === 0 ? '' : `${later.join(', ')} will change at the next start`,
+    ].filter((text) => text !== '')
+    return told.length === 0 ? ['nothing changed'] : told
+  }
+
+  #now(): string {
+    return this.#assembly.files.map((file) => this.#options.context.modules.version(file)).join('\n')
+  }
+}
+
+function settingsThatDiffer({ settings: before }: Assembly, { settings: after }: Assembly): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  const text = (settings: object, name: string): string => JSON.stringify((settings as Record<string, unknown>)[name]) ?? ''
+  return [...names].filter((name) => text(before, name) !== text(after, name))
+}

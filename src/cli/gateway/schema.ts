@@ -1,0 +1,99 @@
+/** What a config may say. Its paths are relative to it. */
+import * as z from 'zod/mini'
+import { CORE_LIMITS } from '../../core/limits.ts'
+import { DEFAULT_LIMITS } from '../../server/limits.ts'
+
+const text = z.optional(z.string())
+const texts = z.optional(z.array(z.string()))
+const table = z.optional(z.record(z.string(), z.string()))
+const AgentName = z
+  .string('must be the name by which clients ask for it')
+  .check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'must be made of letters, digits, dots, dashes and underscores'))
+
+const MODEL = 'must be provider/model, such as "openai/gpt-5-mini" or "ollama/llama3.2"'
+const ModelName = z.string(MODEL).check(z.regex(/^[^\s/]+\/\S+$/, MODEL))
+
+/** A server of tools: a program that is started, or an address. */
+const McpEntry = z.strictObject({
+  name: text,
+  command: text,
+  args: texts,
+  env: table,
+  cwd: text,
+  url: text,
+  headers: table,
+  prefix: text,
+  only: texts,
+  needsApproval: z.optional(z.union([z.boolean(), z.array(z.string())], 'must be true, false or a list of tools')),
+})
+export type McpEntry = z.infer<typeof McpEntry>
+
+/** A model with instructions and tools. */
+export const ModelEntry = z.strictObject({
+  name: AgentName,
+  description: text,
+  model: ModelName,
+  fallbacks: z.optional(z.array(ModelName)),
+  instructions: text,
+  settings: z.optional(z.record(z.string(), z.unknown())),
+  tools: texts,
+  mcp: z.optional(z.array(McpEntry)),
+  handoffs: texts,
+  maxSteps: z.optional(z.int('must be a whole number').check(z.minimum(1))),
+})
+export type ModelEntry = z.infer<typeof ModelEntry>
+
+const Remote = z.strictObject({
+  url: z.string('must be the address of the other server, such as "https://agents.example"'),
+  protocol: z.optional(z.enum(['events', 'completions'])),
+  agent: text,
+  model: text,
+  token: text,
+  tokenEnv: text,
+  headers: table,
+})
+
+/** An agent of another server. */
+export const RemoteEntry = z.strictObject({ name: AgentName, description: text, remote: Remote })
+export type RemoteEntry = z.infer<typeof RemoteEntry>
+
+export const PROVIDER_TYPES = ['openai', 'anthropic', 'google', 'fireworks', 'deepseek', 'ollama', 'openai-compatible'] as const
+export type ProviderType = (typeof PROVIDER_TYPES)[number]
+
+const ProviderEntry = z.strictObject({
+  type: z.optional(z.enum(PROVIDER_TYPES)),
+  apiKey: text,
+  apiKeyEnv: text,
+  baseUrl: text,
+  headers: table,
+  retries: z.optional(z.int().check(z.minimum(0), z.maximum(10))),
+})
+export type ProviderEntry = z.infer<typeof ProviderEntry>
+
+const dollars = z.number('must be US dollars for a million tokens').check(z.minimum(0))
+const Price = z.strictObject({
+  input: dollars,
+  output: dollars,
+  cacheRead: z.optional(dollars),
+  cacheWrite: z.optional(dollars),
+})
+
+const LIMITS = Object.keys({ ...DEFAULT_LIMITS, ...CORE_LIMITS })
+const limit = z.optional(z.number().check(z.minimum(0)))
+
+const Secret = z.string('must be the secret, or "${NAME}" for what the environment has under NAME')
+
+export const Config = z.strictObject({
+  /** Each is looked at by itself: what is wrong with one depends on what it is. */
+  agents: z.array(z.unknown()).check(z.minLength(1, 'must name an agent, such as ["./agent.ts"]')),
+  providers: z.optional(z.record(z.string(), ProviderEntry)),
+  prices: z.optional(z.record(z.string(), Price)),
+  limits: z.optional(z.strictObject(Object.fromEntries(LIMITS.map((name) => [name, limit])))),
+  port: z.optional(z.int('must be a number from 0 to 65535').check(z.minimum(0), z.maximum(65_535))),
+  host: text,
+  data: text,
+  tokens: z.optional(z.record(z.string(), Secret)),
+  origins: texts,
+  defaultAgent: text,
+})
+export type RawConfig = z.infer<typeof Config>

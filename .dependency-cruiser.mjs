@@ -25,10 +25,10 @@ export const MAY_IMPORT = {
 export const COMPOSES = ['compose', 'cli']
 
 const TEST = '[.]test[.]ts$'
-const NEUTRAL = '^src/((protocol|wire|envelope|core|auth|transports|providers|agents|skills|client|server)/|index[.]ts$)'
-const NODE_ONLY = '^src/(client/node[.]ts|server/node/)'
+const NEUTRAL = '^src/((protocol|wire|envelope|core|auth|transports|providers|agents|skills|client|server|testing)/|index[.]ts$)'
+const NODE_ONLY = '^src/(client/node[.]ts|server/node/|skills/mcp/)'
 /** Packages that need Node, though their import does not say `node:`. */
-const NODE_PACKAGES = '(^|/)node_modules/(@hono/node-server|@swc/wasm-typescript|commander|libsql|pino|prom-client|ws)/'
+const NODE_PACKAGES = '(^|/)node_modules/(@hono/node-server|@modelcontextprotocol/sdk|@swc/wasm-typescript|commander|libsql|pino|prom-client|ws|yaml)/'
 
 const layers = Object.entries(MAY_IMPORT).map(([folder, allowed]) => ({
   name: `layer-${folder}`,

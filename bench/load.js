@@ -17,12 +17,12 @@ const buffer = Buffer.alloc(256 * 1024)
 
 answer({ open, check, run, cancel, close })
 
-/** @param {{ port: number, transport: import('./lib/measure.js').Load['transport'], count: number, session?: boolean }} options */
-async function open({ port, transport, count, session = true }) {
+/** @param {{ port: number, transport: import('./lib/measure.js').Load['transport'], count: number, session?: boolean, headers?: Record<string, string> }} options */
+async function open({ port, transport, count, session = true, headers = {} }) {
   pool ??= new HttpPool({ port, size: Math.min(count, 64) })
   const posts = pool
   const make = () => {
-    if (isOpenAi(transport)) return new OpenAiClient({ port, transport, buffer })
+    if (isOpenAi(transport)) return new OpenAiClient({ port, transport, buffer, headers })
     return transport === 'ws' ? new WsClient({ port, buffer }) : new SseClient({ port, buffer, pool: posts })
   }
   while (clients.length < count) {

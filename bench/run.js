@@ -6,6 +6,7 @@ import { measure } from './lib/measure.js'
 import { number, table, thousands } from './lib/table.js'
 import { targetRow, throughputTargets } from './lib/targets.js'
 import { cancel } from './scenarios/cancel.js'
+import { gateway } from './scenarios/gateway.js'
 import { memory } from './scenarios/memory.js'
 import { installedSize } from './scenarios/size.js'
 import { startUp } from './scenarios/start.js'
@@ -45,6 +46,7 @@ for (const scenario of throughput({ quick })) {
     results.set(scenario.name, await measure(measured, scenario, { control, execArgv }))
   })
 }
+if (built) for (const [name, rows] of await gateway({ quick, execArgv, attempt })) results.set(name, rows)
 targets.push(...throughputTargets(results))
 if (built) {
   await attempt('memory', async () => {

@@ -64,7 +64,7 @@ async function pair(server, load, execArgv) {
   }
   try {
     const { port } = remote.ready
-    await client.call('open', { port, transport: server.transport ?? load.transport, count: load.clients })
+    await client.call('open', { port, transport: server.transport ?? load.transport, count: load.clients, headers: server.headers ?? {} })
     await client.call('check', { text, deltas })
     await sample(load.warm)
     return { server, sample, stop }

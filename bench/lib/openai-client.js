@@ -59,6 +59,7 @@ export class OpenAiClient {
   sessionId = ''
   #options
   #surface
+  #headers
   /** @type {import('node:net').Socket | undefined} */
   #socket
   /** Events of an answer that are not deltas, counted while checking. */
@@ -73,9 +74,12 @@ export class OpenAiClient {
   /** @type {((reason: Error) => void) | undefined} */
   #failed
 
-  /** @param {{ port: number, transport: string, buffer: Uint8Array }} options */
+  /** @param {{ port: number, transport: string, buffer: Uint8Array, headers: Record<string, string> }} options */
   constructor(options) {
     this.#options = options
+    this.#headers = Object.entries(options.headers)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')
     this.#surface = /** @type {Surface} */ (SURFACES[options.transport])
   }
 
@@ -96,7 +100,7 @@ export class OpenAiClient {
   async respond(text) {
     const { path, body } = this.#surface
     const json = JSON.stringify(body(text))
-    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#options.port}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\n`
+    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#options.port}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\n${this.#headers}`
     this.#answered = false
     this.#events = 0
     this.#text = ''
@@ -150,6 +154,8 @@ export class OpenAiClient {
 
   /** Events end with two line feeds; the lines of the chunked coding have carriage returns. @param {Buffer} bytes */
   #stream(bytes) {
+    // The end of an event may lie in two reads.
+    if (bytes[0] === 10 && this.#tail.at(-1) === 10) this.#events++
     let at = bytes.indexOf('\n\n')
     if (at >= 0 && this.tally.firstAt === 0) this.tally.firstAt = performance.now()
     for (; at >= 0; at = bytes.indexOf('\n\n', at + 2)) this.#events++

@@ -41,7 +41,7 @@ export function throughputTargets(results) {
       targets.push({ target: `${name}: CPU ratio to that at 10`, got: row.cpuRatio / reference.cpuRatio, need: 0.8 })
     }
   }
-  return [...targets, ...openAiTargets(results)]
+  return [...targets, ...openAiTargets(results), ...gatewayTargets(results)]
 }
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
@@ -67,6 +67,28 @@ function openAiTargets(results) {
     targets.push({ target: `${name}: events/s to our completions`, got: row.rateRatio, need: 0.8 })
   }
   return targets
+}
+
+/** Responses per second of CPU time, to a pass-through that looks at nothing and to a peer. */
+const GATEWAY = [
+  { name: 'gateway split 16', pass: 0.6, aim: 0.75, peer: 2 },
+  { name: 'gateway burst 16', peer: 3 },
+  { name: 'gateway once 16', pass: 0.5, aim: 0.7, peer: 8 },
+]
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
+function gatewayTargets(results) {
+  return GATEWAY.flatMap(({ name, pass, aim, peer }) => {
+    const rows = results.get(name) ?? []
+    const row = rows.find(({ server }) => server.name === 'uamp')
+    const other = rows.find(({ server }) => server.name === 'portkey')
+    if (!row) return []
+    const note = aim === undefined ? '' : row.cpuRatio >= aim ? `and the aim of ${aim}` : `aim ${aim}`
+    return [
+      ...(pass === undefined ? [] : [{ target: `${name}: per CPU-second, to the pass-through`, got: row.cpuRatio, need: pass, note }]),
+      ...(other ? [{ target: `${name}: per CPU-second, to Portkey`, got: row.cpuRatio / other.cpuRatio, need: peer }] : []),
+    ]
+  })
 }
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @param {string} scenario */

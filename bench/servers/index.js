@@ -1,6 +1,6 @@
 // @ts-check
 
-/** @typedef {{ name: string, store: string, file: string, args: string[], transport?: import('../lib/measure.js').Transport }} Server */
+/** @typedef {{ name: string, store: string, file: string, args: string[], transport?: import('../lib/measure.js').Transport, headers?: Record<string, string> }} Server */
 
 /** @type {Server} */
 export const naive = { name: 'bare, naive', store: '–', file: 'servers/bare.js', args: ['naive'] }

@@ -1,0 +1,56 @@
+// @ts-check
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { measure } from '../lib/measure.js'
+import { start } from '../lib/process.js'
+
+/** @typedef {import('../lib/measure.js').Row} Row */
+/** @typedef {import('../servers/index.js').Server} Server */
+
+const CHUNKS = 100
+
+/** Between clients and a provider: `split`, each chunk a write of its own, as providers send them; `burst`; and `once`, not streamed. */
+const KINDS = /** @type {const} */ ([
+  { name: 'gateway split 16', upstream: 'split', transport: 'completions', deltas: CHUNKS },
+  { name: 'gateway burst 16', upstream: 'burst', transport: 'completions', deltas: CHUNKS },
+  { name: 'gateway once 16', upstream: 'burst', transport: 'completions-once', deltas: 1 },
+])
+
+/**
+ * @param {{ quick: boolean, execArgv: readonly string[], attempt: (name: string, run: () => Promise<void>) => Promise<void> }} options
+ * @returns {Promise<Map<string, Row[]>>}
+ */
+export async function gateway({ quick, execArgv, attempt }) {
+  /** @type {Map<string, Row[]>} */
+  const results = new Map()
+  for (const { name, upstream, transport, deltas } of KINDS) {
+    await attempt(name, async () => {
+      const provider = await start('servers/upstream.js', { args: [upstream] })
+      try {
+        const port = String(provider.ready.port)
+        const control = server('pass-through', 'pass', port)
+        const servers = [control, server('uamp', 'gateway', port), ...(hasPeers() ? [server('portkey', 'portkey', port)] : [])]
+        const once = transport === 'completions-once'
+        const load = quick ? { responses: 5, rounds: 1, warm: 5 } : { responses: once ? 60 : 20, rounds: 5, warm: once ? 150 : 40 }
+        results.set(name, await measure(servers, { transport, clients: 16, ms: 0, deltas, ...load }, { control, execArgv }))
+      } finally {
+        await provider.stop()
+      }
+    })
+  }
+  return results
+}
+
+/** @param {string} name @param {string} file @param {string} port @returns {Server} */
+function server(name, file, port) {
+  const headers = file === 'portkey' ? { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `http://127.0.0.1:${port}/v1` } : {}
+  return { name, store: '–', file: `servers/${file}.js`, args: [port], headers }
+}
+
+/** Peers are not ours to ship: they are installed when the bench first wants them. */
+function hasPeers() {
+  const folder = fileURLToPath(new URL('../peers/', import.meta.url))
+  if (existsSync(`${folder}node_modules/@portkey-ai/gateway`)) return true
+  return spawnSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund'], { cwd: folder, stdio: 'ignore' }).status === 0
+}

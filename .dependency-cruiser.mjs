@@ -28,7 +28,8 @@ const TEST = '[.]test[.]ts$'
 const NEUTRAL = '^src/((protocol|wire|envelope|core|auth|transports|providers|agents|skills|client|server|testing)/|index[.]ts$)'
 const NODE_ONLY = '^src/(client/node[.]ts|server/node/|skills/mcp/)'
 /** Packages that need Node, though their import does not say `node:`. */
-const NODE_PACKAGES = '(^|/)node_modules/(@hono/node-server|@modelcontextprotocol/sdk|@swc/wasm-typescript|commander|libsql|pino|prom-client|ws|yaml)/'
+const NODE_PACKAGES =
+  '(^|/)node_modules/(@hono/node-server|@modelcontextprotocol/sdk|@swc/wasm-typescript|commander|libsql|pino|prom-client|ws|yaml)/'
 
 const layers = Object.entries(MAY_IMPORT).map(([folder, allowed]) => ({
   name: `layer-${folder}`,

@@ -92,7 +92,11 @@ export class OpenAiClient {
     await new Promise((resolve, reject) => {
       this.#socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer, callback } }, () => resolve(undefined))
       this.#socket.on('error', (error) => (reject(error), this.#failed?.(error)))
-      this.#socket.on('close', () => this.#failed?.(new Error('the server closed the connection')))
+      this.#socket.on('close', () => {
+        // A server lets go of a connection that was idle for some seconds; the next request opens another.
+        this.#socket = undefined
+        this.#failed?.(new Error('the server closed the connection'))
+      })
     })
   }
 
@@ -106,6 +110,7 @@ export class OpenAiClient {
     this.#text = ''
     this.#left = -1
     this.#tail = Buffer.alloc(0)
+    if (!this.#socket) await this.open()
     this.tally.begin()
     this.tally.firstAt = 0
     const done = new Promise((resolve, reject) => {
@@ -114,6 +119,7 @@ export class OpenAiClient {
     })
     this.#socket?.write(`${head}Content-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`)
     await done
+    this.#failed = undefined
     this.tally.deltas = this.#surface.stream ? this.#events - this.#overhead : 1
     return { event: undefined }
   }

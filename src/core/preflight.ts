@@ -2,7 +2,7 @@ import type { ServerEvent } from '../protocol/events.ts'
 import type { Batch } from './ports/session.ts'
 
 /** How long the headers of a streamed answer wait for its first word. */
-const PREFLIGHT_MS = 2_000
+export const PREFLIGHT_MS = 2_000
 
 /** What an answer began with. */
 export interface Begun {

@@ -1,8 +1,6 @@
 import type { Streamed, Texts } from '../core/ports/transport.ts'
+import { PREFLIGHT_MS } from '../core/preflight.ts'
 import { SSE_HEADERS } from '../wire/sse.ts'
-
-/** How long a generator may take to its first text before the headers go out without it. */
-const PREFLIGHT_MS = 2_000
 
 /**
  * A route's generator as a stream of server-sent events. Its first text is awaited, so that what it throws before it says

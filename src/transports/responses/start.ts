@@ -2,7 +2,7 @@ import { chooseAgent } from '../../core/choose-agent.ts'
 import { responseConfig } from '../../core/overrides.ts'
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
-import type { ClientEvent, EventOf } from '../../protocol/events.ts'
+import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { invalid } from '../../wire/openai/parse.ts'
 import { paymentFrom } from '../../wire/payment.ts'
@@ -31,21 +31,9 @@ export interface Started {
 export const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 
 /** What a reader understands of what nobody could answer later: everything but questions for approval. */
-const UNSTORED = [
-  'x.state.snapshot',
-  'x.state.delta',
-  'x.messages.snapshot',
-  'x.activity.snapshot',
-  'x.activity.delta',
-  'x.step.started',
-  'x.step.finished',
-  'x.plan',
-  'x.subagent.started',
-  'x.subagent.finished',
-  'x.reasoning.encrypted',
-  'x.custom',
-  'x.raw',
-]
+const UNSTORED = ServerEvent.def.options
+  .map((schema): string => schema.shape.type.def.values[0] ?? '')
+  .filter((type) => type.startsWith('x.') && type !== 'x.approval.request')
 
 /** Begins a response: in a session of its own, or as the next one of a run that waits for what this request brings. */
 export async function start(host: Host, caller: Caller, asked: Asked): Promise<Started> {

@@ -29,7 +29,7 @@ const NEUTRAL = '^src/((protocol|wire|envelope|core|auth|transports|providers|ag
 const NODE_ONLY = '^src/(client/node[.]ts|server/node/|skills/mcp/)'
 /** Packages that need Node, though their import does not say `node:`. */
 const NODE_PACKAGES =
-  '(^|/)node_modules/(@hono/node-server|@modelcontextprotocol/sdk|@swc/wasm-typescript|commander|libsql|pino|prom-client|ws|yaml)/'
+  '(^|/)node_modules/(@hono/node-server|@modelcontextprotocol/client|@swc/wasm-typescript|commander|libsql|pino|prom-client|ws|yaml)/'
 
 const layers = Object.entries(MAY_IMPORT).map(([folder, allowed]) => ({
   name: `layer-${folder}`,

@@ -1,8 +1,6 @@
 // @ts-check
-import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { measure } from '../lib/measure.js'
+import { hasPeer } from '../lib/peers.js'
 import { start } from '../lib/process.js'
 
 /** @typedef {import('../lib/measure.js').Row} Row */
@@ -30,9 +28,13 @@ export async function gateway({ quick, execArgv, attempt }) {
       try {
         const port = String(provider.ready.port)
         const control = server('pass-through', 'pass', port)
-        const servers = [control, server('uamp', 'gateway', port), ...(hasPeers() ? [server('portkey', 'portkey', port)] : [])]
+        const servers = [
+          control,
+          server('uamp', 'gateway', port),
+          ...(hasPeer('@portkey-ai/gateway') ? [server('portkey', 'portkey', port)] : []),
+        ]
         const once = transport === 'completions-once'
-        const load = quick ? { responses: 5, rounds: 1, warm: 5 } : { responses: once ? 60 : 20, rounds: 5, warm: once ? 150 : 40 }
+        const load = quick ? { responses: 5, rounds: 1, warm: 5 } : { responses: once ? 400 : 40, rounds: 5, warm: once ? 1500 : 100 }
         results.set(name, await measure(servers, { transport, clients: 16, ms: 0, deltas, ...load }, { control, execArgv }))
       } finally {
         await provider.stop()
@@ -46,11 +48,4 @@ export async function gateway({ quick, execArgv, attempt }) {
 function server(name, file, port) {
   const headers = file === 'portkey' ? { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `http://127.0.0.1:${port}/v1` } : {}
   return { name, store: '–', file: `servers/${file}.js`, args: [port], headers }
-}
-
-/** Peers are not ours to ship: they are installed when the bench first wants them. */
-function hasPeers() {
-  const folder = fileURLToPath(new URL('../peers/', import.meta.url))
-  if (existsSync(`${folder}node_modules/@portkey-ai/gateway`)) return true
-  return spawnSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund'], { cwd: folder, stdio: 'ignore' }).status === 0
 }

@@ -31,7 +31,7 @@ async function* events(batches: readonly string[], breaks = false): AsyncGenerat
 async function gathered(batches: AsyncIterable<{ data: string }[]>): Promise<{ told: unknown[]; error: unknown }> {
   const told: unknown[] = []
   try {
-    for await (const draft of answerDrafts(batches, new Words())) {
+    for await (const draft of answerDrafts(() => batches, new Words())) {
       told.push(draft.type === 'response.delta' && draft.delta.type === 'text' ? draft.delta.text : draft.type)
     }
   } catch (error) {

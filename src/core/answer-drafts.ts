@@ -12,14 +12,17 @@ export interface AnswerReader {
   end(out: Draft[]): void
 }
 
+/** Events that came together. */
+export type EventBatch = readonly { readonly data: string }[]
+
 /** The drafts of an answer. What was said and spent before it failed is told before the failure is. */
 export async function* answerDrafts(
-  batches: AsyncIterable<readonly { readonly data: string }[]>,
+  open: () => AsyncIterable<EventBatch> | Promise<AsyncIterable<EventBatch>>,
   reader: AnswerReader,
 ): AsyncGenerator<Draft, void> {
   const told: Draft[] = []
   try {
-    for await (const batch of batches) {
+    for await (const batch of await open()) {
       for (const { data } of batch) reader.read(data, told)
       for (const draft of told) yield draft
       told.length = 0
@@ -36,4 +39,9 @@ export async function* answerDrafts(
   } finally {
     for (const draft of told) yield draft
   }
+}
+
+/** An answer that came in one piece, where a stream was asked for. */
+export async function* inOnePiece(data: string): AsyncGenerator<EventBatch, void> {
+  yield [{ data }]
 }

@@ -1,5 +1,5 @@
 import { UampError, type ErrorCode } from '../protocol/errors.ts'
-import type { HttpAnswer } from './ports/http.ts'
+import type { HttpAnswer, HttpHeaders } from './ports/http.ts'
 
 /** Bytes of a refusal that are read: the reason stands at its beginning. */
 const REFUSAL_BYTES = 64 * 1024
@@ -46,7 +46,7 @@ function codeOf(status: number): ErrorCode {
 }
 
 /** Seconds, a date, or OpenAI's milliseconds. */
-function retryAfter(headers: Headers): number | undefined {
+export function retryAfter(headers: HttpHeaders): number | undefined {
   const ms = Number(headers.get('retry-after-ms') ?? NaN)
   if (ms >= 0) return ms
   const given = headers.get('retry-after')

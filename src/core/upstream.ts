@@ -1,13 +1,7 @@
 import { UampError } from '../protocol/errors.ts'
-import type { HttpAnswer, HttpClient, HttpRequest } from './ports/http.ts'
+import type { HttpAnswer, HttpClient, HttpRequest, Timeouts } from './ports/http.ts'
+export type { Timeouts } from './ports/http.ts'
 import { refusedBy, type Explain } from './upstream-error.ts'
-
-export interface Timeouts {
-  /** Until the headers of the answer are there: connecting, and the first thought of the model. */
-  readonly firstByteMs: number
-  /** Between two pieces of an answer. */
-  readonly idleMs: number
-}
 
 const TIMEOUTS: Timeouts = { firstByteMs: 120_000, idleMs: 120_000 }
 /** How often a request is sent again, before the first byte of an answer. After it the answer would begin anew. */
@@ -19,7 +13,7 @@ export interface UpstreamCall {
   /** Whom it is sent to, for what people are told. */
   readonly name: string
   readonly http: HttpClient
-  readonly request: Omit<HttpRequest, 'signal'>
+  readonly request: Omit<HttpRequest, 'signal' | 'timeouts'>
   readonly signal: AbortSignal
   /** Where in the body of a refusal the vendor says why. */
   readonly explain: Explain
@@ -48,87 +42,57 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
 type Tried =
   { readonly answer: HttpAnswer } | { readonly error: UampError; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
 
-async function send({ name, http, request, signal, explain, timeouts }: UpstreamCall): Promise<Tried> {
-  const { firstByteMs, idleMs } = { ...TIMEOUTS, ...timeouts }
-  const attempt = new AbortController()
-  const stop = (): void => attempt.abort(signal.reason)
-  signal.throwIfAborted()
-  signal.addEventListener('abort', stop, { once: true })
-  const watch = new Watch(firstByteMs, () => attempt.abort(new UampError('timeout', `${name} did not answer within ${firstByteMs} ms`)))
-  const leave = (): void => {
-    watch.end()
-    signal.removeEventListener('abort', stop)
-  }
+async function send({ name, http, request, signal, explain, timeouts: given }: UpstreamCall): Promise<Tried> {
+  const timeouts = given ? { ...TIMEOUTS, ...given } : TIMEOUTS
+  let answer: HttpAnswer
   try {
-    const answer = await http.request({ ...request, signal: attempt.signal })
-    watch.restart(idleMs, () => attempt.abort(new UampError('timeout', `${name} fell silent for ${idleMs} ms`)))
-    const body = watched(answer.body, { watch, leave, name, reason: () => (attempt.signal.aborted ? attempt.signal.reason : undefined) })
-    if (answer.status >= 200 && answer.status < 300) return { answer: { status: answer.status, headers: answer.headers, body } }
-    return await refusedBy({ name, answer: { ...answer, body }, explain })
+    answer = await http.request({ ...request, signal, timeouts })
   } catch (thrown) {
-    leave()
     signal.throwIfAborted()
-    if (attempt.signal.aborted) return { error: UampError.from(attempt.signal.reason), mayPass: true }
+    if (isTimeout(thrown)) return { error: late(`${name} did not answer within ${timeouts.firstByteMs} ms`, thrown), mayPass: true }
     if (thrown instanceof UampError) return { error: thrown, mayPass: thrown.code === 'provider_error' }
     return { error: new UampError('provider_error', `${name} cannot be reached`, { cause: thrown }), mayPass: true }
   }
+  const { status, headers } = answer
+  const body = new Body(answer.body, (cause) => {
+    if (signal.aborted) return signal.reason as Error
+    if (isTimeout(cause)) return late(`${name} fell silent for ${timeouts.idleMs} ms`, cause)
+    return cause instanceof UampError ? cause : new UampError('provider_error', `The answer of ${name} was cut off`, { cause })
+  })
+  if (status >= 200 && status < 300) return { answer: { status, headers, body } }
+  return await refusedBy({ name, answer: { status, headers, body }, explain }).catch((thrown: unknown) => {
+    signal.throwIfAborted()
+    return { error: UampError.from(thrown), mayPass: true }
+  })
 }
 
-interface Watched {
-  readonly watch: Watch
-  readonly leave: () => void
-  readonly name: string
-  readonly reason: () => unknown
+function isTimeout(thrown: unknown): boolean {
+  return thrown instanceof DOMException && thrown.name === 'TimeoutError'
 }
 
-async function* watched(body: AsyncIterable<Uint8Array>, { watch, leave, name, reason }: Watched): AsyncGenerator<Uint8Array, void> {
-  try {
-    for await (const chunk of body) {
-      watch.seen()
-      yield chunk
+function late(message: string, cause: unknown): UampError {
+  return new UampError('timeout', message, { cause })
+}
+
+/** A body whose failures say what they mean. Not a generator: nothing is added to a piece that comes well. */
+class Body implements AsyncIterable<Uint8Array> {
+  readonly #body: AsyncIterable<Uint8Array>
+  readonly #explain: (cause: unknown) => Error
+
+  constructor(body: AsyncIterable<Uint8Array>, explain: (cause: unknown) => Error) {
+    this.#body = body
+    this.#explain = explain
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    const chunks = this.#body[Symbol.asyncIterator]()
+    const failed = (cause: unknown): never => {
+      throw this.#explain(cause)
     }
-  } catch (cause) {
-    throw (reason() as Error | undefined) ?? new UampError('provider_error', `The answer of ${name} was cut off`, { cause })
-  } finally {
-    leave()
-  }
-}
-
-/** One timer for a whole answer: a piece of it only notes the time. */
-class Watch {
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #seenAt = 0
-  #late: () => void
-  #ms: number
-
-  constructor(ms: number, late: () => void) {
-    this.#ms = ms
-    this.#late = late
-    this.restart(ms, late)
-  }
-
-  restart(ms: number, late: () => void): void {
-    this.#ms = ms
-    this.#late = late
-    this.seen()
-    this.#arm(ms)
-  }
-
-  seen(): void {
-    this.#seenAt = performance.now()
-  }
-
-  end(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #arm(ms: number): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      const left = this.#seenAt + this.#ms - performance.now()
-      if (left > 1) this.#arm(left)
-      else this.#late()
-    }, ms)
+    return {
+      next: () => chunks.next().catch(failed),
+      return: async () => (await chunks.return?.()) ?? { done: true, value: undefined },
+    }
   }
 }
 

@@ -16,6 +16,7 @@ export function sseParser({ limit = LIMIT }: { readonly limit?: number } = {}): 
   let rest = ''
   let held = 0
   let afterCr = false
+  let begun = false
   let data: string[] = []
   let event: string | undefined
   let id: string | undefined
@@ -42,8 +43,10 @@ export function sseParser({ limit = LIMIT }: { readonly limit?: number } = {}): 
   return (chunk) => {
     if (chunk === '') return []
     const out: ParsedSse[] = []
+    const marked = !begun && chunk.startsWith('\uFEFF')
+    begun = true
     // A CR ends its line at once; the LF that may follow it in the next chunk is the other half of the same break.
-    let start = afterCr && chunk.startsWith('\n') ? 1 : 0
+    let start = marked || (afterCr && chunk.startsWith('\n')) ? 1 : 0
     const breaks = /\r\n?|\n/g
     breaks.lastIndex = start
     for (let match = breaks.exec(chunk); match; match = breaks.exec(chunk)) {

@@ -1,10 +1,13 @@
-import { expect, test } from 'vitest'
+import { expect, vi } from 'vitest'
 import { llmAgent } from '../../src/agents/llm/index.ts'
 import type { Tool } from '../../src/core/ports/skill.ts'
 import { startServer } from '../support/server.ts'
 import { say, textOf } from '../support/talk.ts'
+import { verifies } from '../support/verifies.ts'
 import { overWebSocket, type Heard } from '../support/wire.ts'
 import { answering, call, said, used } from './provider.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
 
 const CLIENTS = 50
 const TURNS = 20
@@ -12,7 +15,7 @@ const TURNS = 20
 /** A turn of the event loop, so that turns overtake each other. */
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('1,000 turns with parallel tools, 50 at a time, never see each other', { timeout: 120_000 }, async () => {
+verifies('model.isolated', '1,000 turns with parallel tools, 50 at a time, never see each other', async () => {
   let running = 0
   let most = 0
   const mark: Tool = {

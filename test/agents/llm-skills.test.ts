@@ -7,6 +7,7 @@ import { startServer } from '../support/server.ts'
 import { say, textOf } from '../support/talk.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { answering, call, said } from './provider.ts'
+import { verifies } from '../support/verifies.ts'
 
 const scripted = (turns: readonly ScriptedTurn[]) => {
   const provider = scriptedProvider(turns)
@@ -95,7 +96,7 @@ test('the model hands over to another agent, which is given the conversation and
   expect(JSON.stringify(triage.provider.requests[1]?.messages)).toContain('transfer_to_billing')
 })
 
-test('agents that hand over in a circle are made to answer', async () => {
+verifies('model.handoff-circle', 'agents that hand over in a circle are made to answer', async () => {
   const handoffs: Parameters<typeof llmAgent>[0]['handoffs'] & object[] = []
   const asked: string[] = []
   const other = llmAgent({

@@ -110,21 +110,22 @@ test('ids that a model counts anew with every request are made unique', async ()
   expect(provider.requests[2]?.messages.flatMap(({ tool_call_id = [] }) => tool_call_id)).toEqual(ids)
 })
 
-test.each([
+for (const [what, args, name, reason] of [
   ['arguments that are not JSON', '{"a":', 'add', 'are not JSON'],
   ['arguments that are no object', '[1]', 'add', 'must be a JSON object'],
   ['arguments that do not fit a zod schema', '{"a":"x"}', 'add', '\\"a\\"'],
   ['arguments that do not fit a JSON Schema', '{"text":1}', 'echo', '\\"text\\" must be a string, but is a number'],
   ['a tool that does not exist', '{}', 'nothing', 'There is no tool'],
-])('%s go back to the model', async (_, args, name, reason) => {
-  const { provider, wire } = await talk([[call('c1', name, args)], [said('sorry')]])
-  const events = await say(wire, 'go')
-  expect(results(events)).toMatchObject([{ call_id: 'c1', is_error: true, status: 'failed' }])
-  expect(provider.requests[1]?.messages.at(-1)?.content).toContain(reason)
-  expect(textOf(events)).toBe('sorry')
-})
+] as const)
+  verifies('model.arguments', `${what} go back to the model`, async () => {
+    const { provider, wire } = await talk([[call('c1', name, args)], [said('sorry')]])
+    const events = await say(wire, 'go')
+    expect(results(events)).toMatchObject([{ call_id: 'c1', is_error: true, status: 'failed' }])
+    expect(provider.requests[1]?.messages.at(-1)?.content).toContain(reason)
+    expect(textOf(events)).toBe('sorry')
+  })
 
-test('a tool that throws, hangs, or returns 10 MiB harms nobody', async () => {
+verifies('model.tools-harmless', 'a tool that throws, hangs, or returns 10 MiB harms nobody', async () => {
   const tools: Tool[] = [
     { name: 'throws', run: () => Promise.reject(new Error('no such city')) },
     { name: 'hangs', timeoutMs: 20, run: () => new Promise(() => undefined) },
@@ -162,7 +163,7 @@ verifies('uamp:tools:server-progress', 'a tool tells how far it is', async () =>
   expect(events.find((event) => event['delta']?.type === 'tool_progress')?.['delta'].tool_progress).toEqual({ call_id: 'c1', text: 'half' })
 })
 
-test('a model that calls tools for ever is stopped', async () => {
+verifies('model.steps', 'a model that calls tools for ever is stopped', async () => {
   const agent = llmAgent({ name: 'bot', model: answering(() => [call('c', 'echo', { text: 'x' })]), tools: [echo], maxSteps: 5 })
   const wire = await overWebSocket((await startServer(agent)).url)
   await wire.open()
@@ -320,7 +321,7 @@ test('a cancel reaches the model', async () => {
 })
 
 verifies(
-  ['uamp:response:done-usage', 'uamp:response:usage-delta', 'uamp:response:usage-total'],
+  ['uamp:response:done-usage', 'uamp:response:usage-delta', 'uamp:response:usage-total', 'model.cost'],
   'what the model costs is in the end of the response',
   async () => {
     const usage = { input_tokens: 3_000, output_tokens: 100, input_uncached: 1_000, cache_read: 1_500, cache_write: 500, output: 100 }
@@ -341,7 +342,7 @@ verifies(
   },
 )
 
-test('what the failed model spent is counted at its own price', async () => {
+verifies('model.cost', 'what the failed model spent is counted at its own price', async () => {
   const failing = scriptedProvider(
     [
       async function* () {

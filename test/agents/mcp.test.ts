@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
 import { mcpSkill, type McpOptions } from '../../src/skills/mcp/index.ts'
 import { scriptedProvider, type ScriptedTurn } from '../../src/testing/scripted-provider.ts'
@@ -13,6 +13,7 @@ import { say, textOf } from '../support/talk.ts'
 import { overWebSocket, type Heard } from '../support/wire.ts'
 import { testServer } from './mcp/server.js'
 import { call, said } from './provider.ts'
+import { verifies } from '../support/verifies.ts'
 
 const STDIO = fileURLToPath(new URL('mcp/stdio.js', import.meta.url))
 
@@ -72,7 +73,7 @@ for (const [kind, server] of [
   ['stdio', async () => program()],
   ['streamable HTTP', async () => ({ url: (await overHttp()).url })],
 ] as const) {
-  test(`a model calls the tools of a server over ${kind}`, async () => {
+  verifies('mcp.tools', `a model calls the tools of a server over ${kind}`, async () => {
     const { provider, wire } = await talk({ server: await server() }, [
       [call('c1', 'add', { a: 2, b: 3 }), call('c2', 'fails', {}), call('c3', 'media_all', {}), call('c4', 'add', { a: 'x' })],
       [said('done')],
@@ -98,7 +99,7 @@ for (const [kind, server] of [
   })
 }
 
-test('a program inherits no secrets, and gets what it is given', async () => {
+verifies('mcp.environment', 'a program inherits no secrets, and gets what it is given', async () => {
   process.env['UAMP_TEST_SECRET'] = 'secret'
   onTestFinished(() => void delete process.env['UAMP_TEST_SECRET'])
   const { wire } = await talk({ server: program({ GIVEN: 'given' }) }, [
@@ -108,7 +109,7 @@ test('a program inherits no secrets, and gets what it is given', async () => {
   expect(resultsIn(await say(wire, 'go')).map(({ result }) => result)).toEqual(['unset', 'given'])
 })
 
-test('a call tells its progress, and a cancel ends it', async () => {
+verifies('mcp.progress', 'a call tells its progress, and a cancel ends it', async () => {
   const { wire } = await talk({ server: program() }, [[call('c1', 'slow', {})]])
   const saying = say(wire, 'go')
   const news = await wire.next((event) => event['delta']?.type === 'tool_progress')
@@ -117,14 +118,14 @@ test('a call tells its progress, and a cancel ends it', async () => {
   expect((await saying).at(-1)?.type).toBe('response.cancelled')
 })
 
-test('a call that takes too long is given up', async () => {
+verifies('mcp.progress', 'a call that takes too long is given up', async () => {
   const { wire } = await talk({ server: program(), timeoutMs: 50 }, [[call('c1', 'slow', {})], [said('ok')]])
   const events = await say(wire, 'go')
   expect(resultsIn(events)[0]).toMatchObject({ is_error: true })
   expect(textOf(events)).toBe('ok')
 })
 
-test('tools that the server gets later are there, under the prefix', async () => {
+verifies('mcp.list-changed', 'tools that the server gets later are there, under the prefix', async () => {
   const { skill, wire, provider } = await talk({ server: program(), prefix: 'srv-' }, [
     [call('c1', 'srv-grow', {})],
     [said('ok')],
@@ -137,7 +138,7 @@ test('tools that the server gets later are there, under the prefix', async () =>
   expect(provider.requests).toHaveLength(4)
 })
 
-test('only some tools, some of them with approval', async () => {
+verifies('mcp.chosen', 'only some tools, some of them with approval', async () => {
   const skill = await connect({ server: program(), only: ['add', 'env'], needsApproval: ['env'] })
   expect(skill.tools.map(({ name, needsApproval }) => [name, needsApproval])).toEqual([
     ['add', false],
@@ -145,7 +146,7 @@ test('only some tools, some of them with approval', async () => {
   ])
 })
 
-test('a program that dies is started again by the next call', async () => {
+verifies('mcp.again', 'a program that dies is started again by the next call', async () => {
   const { wire } = await talk({ server: program() }, [
     [call('c1', 'die', {})],
     [said('ok')],
@@ -160,7 +161,39 @@ test('a program that dies is started again by the next call', async () => {
   expect(resultsIn(await say(wire, 'go'))[0].result).toBe('2')
 })
 
-test('a session that the server has forgotten is opened again, and headers are sent', async () => {
+verifies('mcp.bounds', 'a result of 10 MiB is cut, or more than its program may say at once: either way the next call works', async () => {
+  for (const server of [program(), { url: (await overHttp()).url }]) {
+    const { wire } = await talk({ server }, [
+      [call('c1', 'flood', { length: 10 * 1024 * 1024 })],
+      [said('ok')],
+      [call('c2', 'add', { a: 1, b: 1 })],
+      [said('ok')],
+    ])
+    const [flooded] = resultsIn(await say(wire, 'go'))
+    if ('url' in server) expect(flooded.result).toContain('[cut off: this is the beginning, 262144 of 10485760 characters]')
+    else expect(flooded).toMatchObject({ is_error: true })
+    expect(resultsIn(await say(wire, 'go'))[0].result).toBe('2')
+  }
+})
+
+verifies('mcp.bounds', 'a list of tools without an end is given up', async () => {
+  const endless = `
+    let buffer = ''
+    let page = 0
+    process.stdin.on('data', (chunk) => {
+      const lines = (buffer += chunk).split('\\n')
+      buffer = lines.pop()
+      for (const { id, method } of lines.map((line) => JSON.parse(line))) {
+        const result = method === 'initialize'
+          ? { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'endless', version: '1' } }
+          : { tools: [{ name: 'tool' + ++page, inputSchema: { type: 'object' } }], nextCursor: String(page) }
+        if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      }
+    })`
+  await expect(connect({ server: { command: process.execPath, args: ['-e', endless] } })).rejects.toThrow(/"test" could not be reached/)
+})
+
+verifies('mcp.again', 'a session that the server has forgotten is opened again, and headers are sent', async () => {
   const server = await overHttp()
   const { wire } = await talk({ server: { url: server.url, headers: { authorization: 'Bearer key' } } }, [
     [call('c1', 'add', { a: 1, b: 1 })],
@@ -171,7 +204,7 @@ test('a session that the server has forgotten is opened again, and headers are s
   expect(server.seen.every(({ authorization }) => authorization === 'Bearer key')).toBe(true)
 })
 
-test('a server that is not there, or is none, is named', async () => {
+verifies('mcp.unreachable', 'a server that is not there, or is none, is named', async () => {
   await expect(connect({ server: { command: '/no/such/program' } })).rejects.toThrow('The MCP server "test" could not be reached')
   const complains = { command: process.execPath, args: ['-e', 'console.error("no licence"); process.exit(1)'] }
   await expect(connect({ server: complains })).rejects.toThrow('no licence')

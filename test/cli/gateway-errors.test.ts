@@ -2,10 +2,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { finished, project } from './run.ts'
+import { verifies } from '../support/verifies.ts'
 
 const ONE = 'agents:\n  - name: one\n    model: ollama/m\n'
 
-test.each<[string, Record<string, string>, RegExp, Record<string, string>?]>([
+const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
   ['JSON that is none', { 'uamp.config.json': '{ "agents":\n nonsense }' }, /uamp\.config\.json:2: is not JSON: value is expected here/],
   ['YAML that is none', { 'uamp.config.yaml': 'agents:\n  - "one\n' }, /uamp\.config\.yaml:\d: is not YAML: Missing closing "quote/],
   ['nothing', { 'uamp.config.yaml': '' }, /uamp\.config\.yaml.*: must be an object/],
@@ -61,6 +62,11 @@ test.each<[string, Record<string, string>, RegExp, Record<string, string>?]>([
         'agents:\n  - name: a\n    model: ollama/m\n    handoffs: [b]\n  - name: b\n    model: ollama/m\n    handoffs: [a]\n',
     },
     /:4: agents\[0\]\.handoffs\[0\] makes a cycle \(a → b → a\): take one of its handoffs away/,
+  ],
+  [
+    'a handoff to oneself',
+    { 'uamp.config.yaml': `${ONE}    handoffs: [one]\n` },
+    /:4: agents\[0\]\.handoffs\[0\] makes a cycle \(one → one\): take one of its handoffs away/,
   ],
   [
     'a handoff to nobody',
@@ -120,14 +126,17 @@ test.each<[string, Record<string, string>, RegExp, Record<string, string>?]>([
     { 'uamp.config.ts': 'export default { agents: [{ name: "one" }] }' },
     /uamp\.config\.ts: agents\[0\]\.model must be provider\/model/,
   ],
-])('refuses %s with the place and the fix, and exits with 2', async (_, files, message) => {
-  const { code, stderr } = await finished(['serve'], { cwd: await project(files), env: { UAMP_DATA: 'memory' } })
-  expect(stderr).toMatch(message)
-  expect(stderr).not.toMatch(/^ {4}at /m)
-  expect(code).toBe(2)
-})
+]
 
-test('tells all mistakes of a config at once, one a line', async () => {
+for (const [what, files, message] of MISTAKES)
+  verifies('gateway.mistakes', `refuses ${what} with the place and the fix, and exits with 2`, async () => {
+    const { code, stderr } = await finished(['serve'], { cwd: await project(files), env: { UAMP_DATA: 'memory' } })
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/^ {4}at /m)
+    expect(code).toBe(2)
+  })
+
+verifies('gateway.all-mistakes', 'tells all mistakes of a config at once, one a line', async () => {
   const config = 'agents:\n  - name: a b\n    model: x\nport: -1\n'
   const { code, stderr } = await finished(['serve', '--config', 'c.yaml'], { cwd: await project({ 'c.yaml': config }) })
   expect(stderr.trim().split('\n')).toEqual([
@@ -138,7 +147,7 @@ test('tells all mistakes of a config at once, one a line', async () => {
   expect(code).toBe(2)
 })
 
-test('a file that is not text is refused in the same way', async () => {
+verifies('gateway.mistakes', 'a file that is not text is refused in the same way', async () => {
   const cwd = await project()
   await writeFile(join(cwd, 'uamp.config.yaml'), new Uint8Array([0x61, 0xff, 0xfe]))
   const { code, stderr } = await finished(['serve'], { cwd })

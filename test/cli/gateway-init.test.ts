@@ -4,13 +4,14 @@ import { expect, test } from 'vitest'
 import { ask } from '../openai/support.ts'
 import { startUpstream } from '../providers/upstream/index.ts'
 import { finished, project, serving } from './run.ts'
+import { verifies } from '../support/verifies.ts'
 
 async function chat(url: string, content: string): Promise<string> {
   const { body } = await ask(`${url}/v1/chat/completions`, { messages: [{ role: 'user', content }] })
   return body.choices?.[0].message.content ?? JSON.stringify(body)
 }
 
-test.each([
+for (const [provider, path, key] of [
   ['openai', 'openai/v1', 'OPENAI_API_KEY'],
   ['anthropic', 'anthropic', 'ANTHROPIC_API_KEY'],
   ['google', 'google', 'GEMINI_API_KEY'],
@@ -18,16 +19,17 @@ test.each([
   ['deepseek', 'deepseek/v1', 'DEEPSEEK_API_KEY'],
   ['ollama', 'ollama/v1', 'NO_KEY'],
   ['openai-compatible', 'compatible/v1', 'NO_KEY'],
-])('in an empty folder, with a key, init and serve give an agent: %s', async (provider, path, key) => {
-  const upstream = await startUpstream()
-  const cwd = await project()
-  const flags = ['--provider', provider, '--model', 'echo', '--base-url', `${upstream.url}/${path}`, '--yes']
-  expect(await finished(['init', ...flags], { cwd })).toMatchObject({ code: 0, stderr: '' })
-  const { url } = await serving([], { cwd, env: { [key]: 'a-fake-key', UAMP_DATA: 'memory' } })
-  expect(await chat(url, 'Say this again')).toContain('Say this again')
-})
+] as const)
+  verifies('gateway.init', `in an empty folder, with a key, init and serve give an agent: ${provider}`, async () => {
+    const upstream = await startUpstream()
+    const cwd = await project()
+    const flags = ['--provider', provider, '--model', 'echo', '--base-url', `${upstream.url}/${path}`, '--yes']
+    expect(await finished(['init', ...flags], { cwd })).toMatchObject({ code: 0, stderr: '' })
+    const { url } = await serving([], { cwd, env: { [key]: 'a-fake-key', UAMP_DATA: 'memory' } })
+    expect(await chat(url, 'Say this again')).toContain('Say this again')
+  })
 
-test('the same config works with another provider by another word', async () => {
+verifies('gateway.one-word', 'the same config works with another provider by another word', async () => {
   const upstream = await startUpstream()
   const cwd = await project()
   await finished(['init', '--provider', 'openai', '--model', 'echo', '--base-url', `${upstream.url}/openai/v1`, '--yes'], { cwd })
@@ -38,7 +40,7 @@ test('the same config works with another provider by another word', async () => 
   expect(upstream.requests.at(-1)).toMatchObject({ vendor: 'anthropic' })
 })
 
-test('asks for what is not given, and again where the answer is none', async () => {
+verifies('gateway.asked', 'asks for what is not given, and again where the answer is none', async () => {
   const cwd = await project()
   const { code, stdout } = await finished(['init'], { cwd, input: 'opnai\ndeepseek\n\nmy bot\nbot\nBe "brief": always\n' })
   expect(code).toBe(0)
@@ -67,7 +69,7 @@ test('suggests the provider that there is a key for', async () => {
   expect(stdout).not.toContain('export')
 })
 
-test.each<[string, string[], RegExp, Record<string, string>?, string?]>([
+const REFUSED: readonly [string, string[], RegExp, Record<string, string>?][] = [
   ['a config that is there', ['--yes'], /uamp\.config\.json is here already/, { 'uamp.config.json': '{}' }],
   [
     'another config that is there',
@@ -79,12 +81,15 @@ test.each<[string, string[], RegExp, Record<string, string>?, string?]>([
   ['an address that is none', ['--base-url', 'here', '--yes'], /--base-url: An address begins with http/],
   ['what is not usual', ['--provider', 'fireworks', '--yes'], /Say --model/],
   ['silence', [], /There was no answer: say --yes/],
-])('refuses %s, and writes nothing over', async (_, args, message, files = {}) => {
-  const { code, stderr } = await finished(['init', ...args], { cwd: await project(files) })
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) })
-})
+]
 
-test('--force writes over its own', async () => {
+for (const [what, args, message, files = {}] of REFUSED)
+  verifies('gateway.careful', `refuses ${what}, and writes nothing over`, async () => {
+    const { code, stderr } = await finished(['init', ...args], { cwd: await project(files) })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) })
+  })
+
+verifies('gateway.careful', '--force writes over its own', async () => {
   const cwd = await project({ 'uamp.config.yaml': 'old' })
   expect(await finished(['init', '--yes', '--force'], { cwd })).toMatchObject({ code: 0 })
   expect(await readFile(join(cwd, 'uamp.config.yaml'), 'utf8')).toContain('model: openai/gpt-5-mini')

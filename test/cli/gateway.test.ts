@@ -8,6 +8,7 @@ import { ask } from '../openai/support.ts'
 import { startUpstream } from '../providers/upstream/index.ts'
 import { startServer } from '../support/server.ts'
 import { say } from '../support/talk.ts'
+import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { project, serving } from './run.ts'
 
@@ -29,11 +30,14 @@ async function agentsOf(url: string): Promise<string[]> {
   return agents.map(({ name }) => name)
 }
 
-test('a config gives models with instructions, settings, tools, fallbacks and prices, on several providers', async () => {
-  const upstream = await startUpstream()
-  const cwd = await project({
-    'tools.ts': WEATHER,
-    'uamp.config.yaml': `
+verifies(
+  'gateway.models',
+  'a config gives models with instructions, settings, tools, fallbacks and prices, on several providers',
+  async () => {
+    const upstream = await startUpstream()
+    const cwd = await project({
+      'tools.ts': WEATHER,
+      'uamp.config.yaml': `
 agents:
   - name: one
     description: The first
@@ -54,30 +58,34 @@ providers:
   anthropic: { baseUrl: "\${BASE}/anthropic", apiKeyEnv: OTHER_KEY }
   mine: { baseUrl: "${upstream.url}/compatible/v1", retries: 0 }
 `,
-  })
-  const { url } = await serving([], { cwd, env: { ...KEYS, BASE: upstream.url, OTHER_KEY: 'another-key' } })
-  expect(await agentsOf(url)).toEqual(['one', 'two', 'three'])
+    })
+    const { url } = await serving([], { cwd, env: { ...KEYS, BASE: upstream.url, OTHER_KEY: 'another-key' } })
+    expect(await agentsOf(url)).toEqual(['one', 'two', 'three'])
 
-  const first = await completion(url, 'one', 'Say this')
-  expect(first.text).toContain('Say this')
-  expect(first.body.usage.cost.total_cost).toBeGreaterThan(0)
-  expect(JSON.stringify(upstream.requests.at(-1)?.body)).toContain('Be kind')
-  expect(upstream.requests.at(-1)?.body).toMatchObject({ temperature: 0.25 })
+    const first = await completion(url, 'one', 'Say this')
+    expect(first.text).toContain('Say this')
+    expect(first.body.usage.cost.total_cost).toBeGreaterThan(0)
+    expect(JSON.stringify(upstream.requests.at(-1)?.body)).toContain('Be kind')
+    expect(upstream.requests.at(-1)?.body).toMatchObject({ temperature: 0.25 })
 
-  const wire = await overWebSocket(url)
-  const session = await wire.open({ agent: 'two' })
-  const events = await say(wire, 'How is the weather?', { session })
-  expect(events.at(-1)?.['response'].output).toEqual(
-    expect.arrayContaining([
-      expect.objectContaining({ type: 'tool_result', tool_result: expect.objectContaining({ result: expect.stringContaining('green') }) }),
-    ]),
-  )
-  expect(upstream.requests.at(-1)?.headers).toMatchObject({ 'x-api-key': 'another-key' })
+    const wire = await overWebSocket(url)
+    const session = await wire.open({ agent: 'two' })
+    const events = await say(wire, 'How is the weather?', { session })
+    expect(events.at(-1)?.['response'].output).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          type: 'tool_result',
+          tool_result: expect.objectContaining({ result: expect.stringContaining('green') }),
+        }),
+      ]),
+    )
+    expect(upstream.requests.at(-1)?.headers).toMatchObject({ 'x-api-key': 'another-key' })
 
-  expect((await completion(url, 'three', 'Say that')).text).toContain('Say that')
-})
+    expect((await completion(url, 'three', 'Say that')).text).toContain('Say that')
+  },
+)
 
-test('a config gives agents of other servers', async () => {
+verifies('gateway.remotes', 'a config gives agents of other servers', async () => {
   const there = await startServer(demo(), { tokens: { alice: 'her-secret' } })
   const cwd = await project({
     'uamp.config.json': JSON.stringify({
@@ -91,7 +99,7 @@ test('a config gives agents of other servers', async () => {
   for (const agent of ['native', 'openai-like']) expect((await completion(url, agent, 'hello')).text).toBe('You said: hello')
 })
 
-test('a config that is a module has entries of every kind, and hands over from one to another', async () => {
+verifies('gateway.modules', 'a config that is a module has entries of every kind, and hands over from one to another', async () => {
   const upstream = await startUpstream()
   const cwd = await project({
     'uamp.config.ts': `
@@ -113,7 +121,7 @@ export default {
   })
 })
 
-test('the tools of an MCP server are those of an agent, and it ends with the server', async () => {
+verifies('gateway.mcp', 'the tools of an MCP server are those of an agent, and it ends with the server', async () => {
   const upstream = await startUpstream()
   const sdk = (path: string): string => pathToFileURL(`node_modules/@modelcontextprotocol/sdk/dist/esm/${path}`).href
   const cwd = await project({
@@ -148,13 +156,13 @@ providers:
   expect(await cli.exit()).toBe(0)
 })
 
-test('a config sets limits', async () => {
+verifies('gateway.limits', 'a config sets limits', async () => {
   const cwd = await project({ 'uamp.config.yaml': 'agents:\n  - name: one\n    model: ollama/m\nlimits:\n  bodyBytes: 300\n' })
   const { url } = await serving([], { cwd })
   expect(await completion(url, 'one', 'x'.repeat(400))).toMatchObject({ status: 413 })
 })
 
-test('without a config, models that there is a key for are beside the demo', async () => {
+verifies('gateway.detected', 'without a config, models that there is a key for are beside the demo', async () => {
   const upstream = await startUpstream()
   const addresses = {
     OPENAI_BASE_URL: `${upstream.url}/openai/v1`,
@@ -169,7 +177,7 @@ test('without a config, models that there is a key for are beside the demo', asy
   expect((await completion(url, '', 'hi')).text).toBe('You said: hi')
 })
 
-test('without a config, a model of the Ollama on this machine is beside the demo', async () => {
+verifies('gateway.ollama', 'without a config, a model of the Ollama on this machine is beside the demo', async () => {
   const upstream = await startUpstream()
   const server = createServer((request, response) => {
     if (request.url === '/api/tags') response.end(JSON.stringify({ models: [{ name: 'nomic-embed-text:latest' }, { name: 'echo' }] }))
@@ -183,7 +191,7 @@ test('without a config, a model of the Ollama on this machine is beside the demo
   expect(cli.stdout).toContain(`ollama is echo, of the Ollama at http://${host}`)
 })
 
-test('an Ollama that does not answer holds nothing up', async () => {
+verifies('gateway.ollama-silent', 'an Ollama that does not answer holds nothing up', async () => {
   const server = createServer(() => undefined)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {

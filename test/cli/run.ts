@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Written to standard input, which is then closed. Without it, standard input stays open. */
   readonly input?: string
+  /** What is run instead of the built CLI. What it starts itself is ended with it. */
+  readonly program?: readonly [command: string, ...args: string[]]
 }
 
 /** The CLI as users have it: built, and a process of its own. */
@@ -24,11 +26,14 @@ export class Cli {
   stderr = ''
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly #exited: Promise<number | null>
+  readonly #group: boolean
   #changed: () => void = () => undefined
 
-  constructor(args: readonly string[], { cwd = tmpdir(), env = {}, input }: RunOptions = {}) {
+  constructor(args: readonly string[], { cwd = tmpdir(), env = {}, input, program }: RunOptions = {}) {
     if (!existsSync(MAIN)) throw new Error('There is no dist: run `npm run build`, or test with `npm test`')
-    this.#child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...inherited(), ...env }, stdio: 'pipe' })
+    const [command, ...first] = program ?? [process.execPath, MAIN]
+    this.#group = program !== undefined
+    this.#child = spawn(command, [...first, ...args], { cwd, env: { ...inherited(), ...env }, stdio: 'pipe', detached: this.#group })
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => this.#add('stdout', text))
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => this.#add('stderr', text))
     // A process that has gone does not read.
@@ -39,7 +44,7 @@ export class Cli {
       return code as number | null
     })
     onTestFinished(async () => {
-      if (this.running) this.#child.kill('SIGKILL')
+      if (this.running) this.signal('SIGKILL')
       await this.#exited
     })
   }
@@ -57,7 +62,8 @@ export class Cli {
   }
 
   signal(name: NodeJS.Signals): void {
-    this.#child.kill(name)
+    if (this.#group) process.kill(-(this.#child.pid as number), name)
+    else this.#child.kill(name)
   }
 
   /** Signals within half a second of each other count as one, so it takes more than one to be sure. */
@@ -89,8 +95,12 @@ export class Cli {
   }
 }
 
-/** What would change what is printed or served, keys of models among it, and the Ollama that may run on this machine. */
-const OTHERS = /^(UAMP_|FORCE_COLOR$|OLLAMA_HOST$|(OPENAI|ANTHROPIC|GEMINI|GOOGLE|FIREWORKS|DEEPSEEK)_)/
+/**
+ * What would change what is printed or served: keys of models, the Ollama that may run on this machine, and what npm tells those
+ * that it runs, by which another npm would take this folder for its own.
+ */
+const OTHERS =
+  /^(UAMP_|FORCE_COLOR$|OLLAMA_HOST$|(OPENAI|ANTHROPIC|GEMINI|GOOGLE|FIREWORKS|DEEPSEEK)_|npm_(package_|lifecycle_|command$|config_(call|prefix|local_prefix)$))/
 
 function inherited(): Record<string, string | undefined> {
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name))), OLLAMA_HOST: '127.0.0.1:1' }

@@ -1,16 +1,17 @@
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
 import { mcpSkill } from '../../src/skills/mcp/index.ts'
 import { scriptedProvider } from '../../src/testing/scripted-provider.ts'
 import { call, said } from '../agents/provider.ts'
 import { startServer } from '../support/server.ts'
 import { say, textOf } from '../support/talk.ts'
+import { verifies } from '../support/verifies.ts'
 import { overWebSocket, type Heard } from '../support/wire.ts'
 
 const PROGRAM = fileURLToPath(new URL('node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url))
 
-test('the reference server of MCP gives its tools to a model', { timeout: 30_000 }, async () => {
+verifies('mcp.reference', 'the reference server of MCP gives its tools to a model', async () => {
   const skill = await mcpSkill({ name: 'everything', server: { command: process.execPath, args: [PROGRAM, 'stdio'] } })
   onTestFinished(() => skill.close())
   const provider = scriptedProvider([

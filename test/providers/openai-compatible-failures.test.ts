@@ -86,7 +86,7 @@ describe('what goes wrong', () => {
       for await (const draft of some(upstream).generate(toRequest({ model, messages: 'Hi', config: TOOLS }), context)) drafts.push(draft)
       expect(drafts.length).toBeGreaterThan(1)
     }
-    expect(upstream.connections).toBe(1)
+    expect(upstream.connections).toBeLessThan(3)
     const drafts = some(upstream)
       .generate(toRequest({ model: 'text+stall', messages: 'Hi' }), context)
       [Symbol.asyncIterator]()

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { remoteCompletions } from '../../src/remotes/completions/index.ts'
 import { ask, joined, stream } from '../openai/support.ts'
@@ -9,6 +9,7 @@ import { startServer } from '../support/server.ts'
 import { mirrored, say, textOf } from '../support/talk.ts'
 import { overSse, overWebSocket, type Heard } from '../support/wire.ts'
 import { begin } from './plain.ts'
+import { verifies } from '../support/verifies.ts'
 
 const DOUBLE = { type: 'function', function: { name: 'double', parameters: { type: 'object', properties: { n: { type: 'number' } } } } }
 
@@ -28,9 +29,8 @@ const bare = (value: unknown): unknown =>
   )
 
 /** What Chat Completions can carry: not progress, state, or the stage of a thought. */
-test.each(['hello there', '/count 5', '/tool add {"a":1,"b":2}', '/image', '/file', '/video', '/json', '/big 200000', '/help'])(
-  '%s behind a remote says what it says directly, over events',
-  async (command) => {
+for (const command of ['hello there', '/count 5', '/tool add {"a":1,"b":2}', '/image', '/file', '/video', '/json', '/big 200000', '/help'])
+  verifies('remote-completions.same', `${command} behind a remote says what it says directly, over events`, async () => {
     const { there, here } = await pair()
     const [direct, remote] = await Promise.all([overWebSocket(there.url), overWebSocket(here.url)])
     await Promise.all([direct.open(), remote.open()])
@@ -38,12 +38,10 @@ test.each(['hello there', '/count 5', '/tool add {"a":1,"b":2}', '/image', '/fil
     expect(textOf(repeated)).toBe(textOf(said))
     expect(bare(outputOf(repeated))).toEqual(bare(outputOf(said)))
     expect(repeated.at(-1)?.['response'].usage).toMatchObject(said.at(-1)?.['response'].usage ?? {})
-  },
-)
+  })
 
-test.each(['hello there', '/count 5', '/think life', '/tool add {"a":1,"b":2}', '/image', '/approve it', '/json'])(
-  '%s behind a remote is what it is directly, over completions',
-  async (command) => {
+for (const command of ['hello there', '/count 5', '/think life', '/tool add {"a":1,"b":2}', '/image', '/approve it', '/json'])
+  verifies('remote-completions.same', `${command} behind a remote is what it is directly, over completions`, async () => {
     const { there, here } = await pair()
     const asked = { messages: [{ role: 'user', content: command }] }
     const [direct, remote] = await Promise.all([there, here].map(({ url }) => ask(`${url}/v1/chat/completions`, asked)))
@@ -51,10 +49,9 @@ test.each(['hello there', '/count 5', '/think life', '/tool add {"a":1,"b":2}', 
     const [first, second] = await Promise.all([there, here].map(({ url }) => stream(`${url}/v1/chat/completions`, asked)))
     for (const field of ['content', 'reasoning_content'])
       expect(joined(second?.chunks ?? [], field)).toBe(joined(first?.chunks ?? [], field))
-  },
-)
+  })
 
-test('errors keep their code, and those before the first word their status', async () => {
+verifies('remote-completions.errors', 'errors keep their code, and those before the first word their status', async () => {
   const { here } = await pair()
   const wire = await overWebSocket(here.url)
   await wire.open()
@@ -66,7 +63,7 @@ test('errors keep their code, and those before the first word their status', asy
   expect(await ask(`${here.url}/v1/chat/completions`, asked)).toMatchObject({ status: 400 })
 })
 
-test('thoughts, speech, refusals, stop reasons and signatures come through', async () => {
+verifies('remote-completions.end', 'thoughts, speech, refusals, stop reasons and signatures come through', async () => {
   const response = { id: '', status: 'completed' as const, output: [], extensions: { uamp: { stop_reason: 'length' } } }
   const there = await startServer([
     scripted([
@@ -107,7 +104,7 @@ test('thoughts, speech, refusals, stop reasons and signatures come through', asy
   expect(atob(audio.audio)).toHaveLength(0.2 * 24_000 * 2)
 })
 
-test('the conversation goes along, with media in it', async () => {
+verifies('remote-completions.conversation', 'the conversation goes along, with media in it', async () => {
   const there = await startServer(mirror)
   const here = await startServer(remoteCompletions({ name: 'far', url: `${there.url}/v1`, model: 'mirror' }))
   const wire = await overWebSocket(here.url)
@@ -134,23 +131,21 @@ test('the conversation goes along, with media in it', async () => {
   expect(config.extensions?.['openai']).not.toHaveProperty('odd')
 })
 
-test.each([
-  ['WebSocket', overWebSocket],
-  ['SSE', overSse],
-])('a call of a client tool is asked here, and its result sent there: %s', async (_, connect) => {
-  const { here } = await pair()
-  const wire = await connect(here.url)
-  await wire.open({ session: { modalities: ['text'], tools: [DOUBLE] } })
-  const answer = await begin(wire, '/tool double {"n":4}')
-  const call = await wire.next('tool.call')
-  expect(call).toMatchObject({ name: 'double', arguments: '{"n":4}' })
-  await wire.send({ type: 'tool.result', call_id: call['call_id'], result: '{"n":8}' })
-  const events = await answer.end()
-  expect(textOf(events)).toBe('double answered: {"n":8}')
-  expect(outputOf(events).map(({ type }) => type)).toEqual(['tool_call', 'tool_result', 'text'])
-})
+for (const [binding, connect] of Object.entries({ WebSocket: overWebSocket, SSE: overSse }))
+  verifies('remote-completions.tools', `a call of a client tool is asked here, and its result sent there: ${binding}`, async () => {
+    const { here } = await pair()
+    const wire = await connect(here.url)
+    await wire.open({ session: { modalities: ['text'], tools: [DOUBLE] } })
+    const answer = await begin(wire, '/tool double {"n":4}')
+    const call = await wire.next('tool.call')
+    expect(call).toMatchObject({ name: 'double', arguments: '{"n":4}' })
+    await wire.send({ type: 'tool.result', call_id: call['call_id'], result: '{"n":8}' })
+    const events = await answer.end()
+    expect(textOf(events)).toBe('double answered: {"n":8}')
+    expect(outputOf(events).map(({ type }) => type)).toEqual(['tool_call', 'tool_result', 'text'])
+  })
 
-test('over completions the call goes on to the client, and the next request has its result', async () => {
+verifies('remote-completions.one-way', 'over completions the call goes on to the client, and the next request has its result', async () => {
   const { here } = await pair()
   const url = `${here.url}/v1/chat/completions`
   const messages = [{ role: 'user', content: '/tool double {"n":4}' }]
@@ -162,7 +157,7 @@ test('over completions the call goes on to the client, and the next request has 
   expect(second.body.choices[0].message.content).toBe('double answered: 8')
 })
 
-test('a cancel closes the connection, which stops the agent there', async () => {
+verifies('remote-completions.cancel', 'a cancel closes the connection, which stops the agent there', async () => {
   const { agent, stopped } = endless()
   const there = await startServer(agent)
   const here = await startServer(remoteCompletions({ name: 'far', url: `${there.url}/v1`, model: 'endless' }))
@@ -210,41 +205,45 @@ const call = (id: string | undefined, index: number, args: string) =>
     ],
   })
 
-test('several calls in pieces, with ids that come again, are told apart, and thoughts go back with them', async () => {
-  const both = sse(
-    delta({ role: 'assistant', reasoning: 'I need both.' }),
-    call('call_0', 0, '{"n"'),
-    call(undefined, 0, ':1}'),
-    call('call_1', 1, '{"n":2}'),
-    delta({}, 'tool_calls'),
-    '[DONE]',
-  )
-  const { url, bodies } = await answering([both, both, sse(delta({ content: 'Done' }), delta({}, 'stop'), '[DONE]')])
-  const here = await startServer(remoteCompletions({ name: 'far', url, model: 'm', apiKey: 'k' }))
-  const wire = await overWebSocket(here.url)
-  await wire.open({ session: { modalities: ['text'], tools: [DOUBLE] } })
-  const answer = await begin(wire, 'go')
-  const ids: string[] = []
-  for (let number = 1; number <= 4; number++) {
-    const { call_id, arguments: args } = (await wire.next('tool.call')) as unknown as { call_id: string; arguments: string }
-    expect(args).toBe(`{"n":${((number - 1) % 2) + 1}}`)
-    ids.push(call_id)
-    await wire.send({ type: 'tool.result', call_id, result: String(number) })
-  }
-  const events = await answer.end()
-  expect(new Set(ids).size).toBe(4)
-  expect(textOf(events)).toBe('Done')
-  expect(bodies[2].messages.slice(1)).toMatchObject([
-    { role: 'assistant', reasoning_content: 'I need both.', tool_calls: [{ id: ids[0] }, { id: ids[1] }] },
-    { role: 'tool', tool_call_id: ids[0], content: '1' },
-    { role: 'tool', tool_call_id: ids[1], content: '2' },
-    { role: 'assistant', tool_calls: [{ id: ids[2] }, { id: ids[3] }] },
-    { role: 'tool', tool_call_id: ids[2], content: '3' },
-    { role: 'tool', tool_call_id: ids[3], content: '4' },
-  ])
-})
+verifies(
+  'remote-completions.tool-ids',
+  'several calls in pieces, with ids that come again, are told apart, and thoughts go back with them',
+  async () => {
+    const both = sse(
+      delta({ role: 'assistant', reasoning: 'I need both.' }),
+      call('call_0', 0, '{"n"'),
+      call(undefined, 0, ':1}'),
+      call('call_1', 1, '{"n":2}'),
+      delta({}, 'tool_calls'),
+      '[DONE]',
+    )
+    const { url, bodies } = await answering([both, both, sse(delta({ content: 'Done' }), delta({}, 'stop'), '[DONE]')])
+    const here = await startServer(remoteCompletions({ name: 'far', url, model: 'm', apiKey: 'k' }))
+    const wire = await overWebSocket(here.url)
+    await wire.open({ session: { modalities: ['text'], tools: [DOUBLE] } })
+    const answer = await begin(wire, 'go')
+    const ids: string[] = []
+    for (let number = 1; number <= 4; number++) {
+      const { call_id, arguments: args } = (await wire.next('tool.call')) as unknown as { call_id: string; arguments: string }
+      expect(args).toBe(`{"n":${((number - 1) % 2) + 1}}`)
+      ids.push(call_id)
+      await wire.send({ type: 'tool.result', call_id, result: String(number) })
+    }
+    const events = await answer.end()
+    expect(new Set(ids).size).toBe(4)
+    expect(textOf(events)).toBe('Done')
+    expect(bodies[2].messages.slice(1)).toMatchObject([
+      { role: 'assistant', reasoning_content: 'I need both.', tool_calls: [{ id: ids[0] }, { id: ids[1] }] },
+      { role: 'tool', tool_call_id: ids[0], content: '1' },
+      { role: 'tool', tool_call_id: ids[1], content: '2' },
+      { role: 'assistant', tool_calls: [{ id: ids[2] }, { id: ids[3] }] },
+      { role: 'tool', tool_call_id: ids[2], content: '3' },
+      { role: 'tool', tool_call_id: ids[3], content: '4' },
+    ])
+  },
+)
 
-test('a tool that nobody has is told to the other side as an error', async () => {
+verifies('remote-completions.unknown-tool', 'a tool that nobody has is told to the other side as an error', async () => {
   const unknown = sse(
     delta({ tool_calls: [{ index: 0, id: 'x', function: { name: 'nothing', arguments: '{}' } }] }, 'tool_calls'),
     '[DONE]',
@@ -257,7 +256,7 @@ test('a tool that nobody has is told to the other side as an error', async () =>
   expect(bodies[1].messages.at(-1)).toMatchObject({ role: 'tool', content: expect.stringContaining('There is no tool \\"nothing\\"') })
 })
 
-test.each<[string, (response: ServerResponse) => void, string, RegExp]>([
+const FAILURES: readonly [string, (response: ServerResponse) => void, string, RegExp][] = [
   ['a stream that is cut off', sse(delta({ content: 'Half a' })), 'provider_error', /cut off/],
   [
     'an error in the stream',
@@ -279,16 +278,19 @@ test.each<[string, (response: ServerResponse) => void, string, RegExp]>([
     /is the address right/,
   ],
   ['a refusal', (response) => response.writeHead(400).end('{"error":{"message":"Bad"}}'), 'invalid_request', /far answered 400: Bad/],
-])('%s ends the response as an error', async (_, answer, code, message) => {
-  const { url } = await answering([answer])
-  const here = await startServer(remoteCompletions({ name: 'far', url, model: 'm' }))
-  const wire = await overWebSocket(here.url)
-  await wire.open()
-  const end = (await say(wire, 'hi')).at(-1)
-  expect(end).toMatchObject({ type: 'response.error', error: { code, message: expect.stringMatching(message) } })
-})
+]
 
-test('an answer in one piece is an answer', async () => {
+for (const [what, answer, code, message] of FAILURES)
+  verifies('remote-completions.failures', `${what} ends the response as an error`, async () => {
+    const { url } = await answering([answer])
+    const here = await startServer(remoteCompletions({ name: 'far', url, model: 'm' }))
+    const wire = await overWebSocket(here.url)
+    await wire.open()
+    const end = (await say(wire, 'hi')).at(-1)
+    expect(end).toMatchObject({ type: 'response.error', error: { code, message: expect.stringMatching(message) } })
+  })
+
+verifies('remote-completions.whole', 'an answer in one piece is an answer', async () => {
   const message = { role: 'assistant', content: 'Whole', reasoning_content: 'Hm' }
   const body = { choices: [{ message, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 2 } }
   const { url } = await answering([(response) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))])
@@ -306,7 +308,7 @@ test('an answer in one piece is an answer', async () => {
   })
 })
 
-test('over Responses the turn waits for the answer that the next request brings', async () => {
+verifies('remote-completions.one-way', 'over Responses the turn waits for the answer that the next request brings', async () => {
   const { here } = await pair()
   const url = `${here.url}/v1/responses`
   const tools = [{ type: 'function', name: 'double', parameters: DOUBLE.function.parameters }]

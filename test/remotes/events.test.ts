@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import { text } from '../../src/core/drafts.ts'
@@ -9,6 +9,7 @@ import { startServer } from '../support/server.ts'
 import { mirrored, say, textOf } from '../support/talk.ts'
 import { overSse, overWebSocket } from '../support/wire.ts'
 import { begin, plain } from './plain.ts'
+import { verifies } from '../support/verifies.ts'
 
 const DOUBLE = { type: 'function', function: { name: 'double', parameters: { type: 'object', properties: { n: { type: 'number' } } } } }
 
@@ -19,7 +20,7 @@ async function pair() {
   return { there, here }
 }
 
-test.each([
+const COMMANDS = [
   'hello there',
   '/count 5',
   '/think life',
@@ -38,29 +39,30 @@ test.each([
   '/pay',
   '/big 200000',
   '/help',
-])('%s behind a remote is what it is directly', async (command) => {
-  const { there, here } = await pair()
-  const [direct, remote] = await Promise.all([overWebSocket(there.url), overWebSocket(here.url)])
-  await Promise.all([direct.open(), remote.open()])
-  expect(plain(await say(remote, command))).toEqual(plain(await say(direct, command)))
-})
+]
 
-test.each([
-  ['WebSocket', overWebSocket],
-  ['SSE', overSse],
-])('the conversation goes along, and the agent there sees it: %s', async (_, connect) => {
-  const { here } = await pair()
-  const wire = await connect(here.url)
-  await wire.open({ session: { modalities: ['text'], instructions: 'Be kind' } })
-  await say(wire, 'one')
-  await say(wire, '/tool add {"a":1,"b":2}')
-  const history = textOf(await say(wire, '/history'))
-  expect(history).toContain('user: one\nassistant: You said: one\nuser: /tool add')
-  expect(history).toContain('[call add {"a":1,"b":2}]')
-  expect(history).toContain('tool: {"sum":3}')
-})
+for (const command of COMMANDS)
+  verifies('remote-events.same', `${command} behind a remote is what it is directly`, async () => {
+    const { there, here } = await pair()
+    const [direct, remote] = await Promise.all([overWebSocket(there.url), overWebSocket(here.url)])
+    await Promise.all([direct.open(), remote.open()])
+    expect(plain(await say(remote, command))).toEqual(plain(await say(direct, command)))
+  })
 
-test('settings, tools and capabilities of the client reach the agent there', async () => {
+for (const [binding, connect] of Object.entries({ WebSocket: overWebSocket, SSE: overSse }))
+  verifies('remote-events.conversation', `the conversation goes along, and the agent there sees it: ${binding}`, async () => {
+    const { here } = await pair()
+    const wire = await connect(here.url)
+    await wire.open({ session: { modalities: ['text'], instructions: 'Be kind' } })
+    await say(wire, 'one')
+    await say(wire, '/tool add {"a":1,"b":2}')
+    const history = textOf(await say(wire, '/history'))
+    expect(history).toContain('user: one\nassistant: You said: one\nuser: /tool add')
+    expect(history).toContain('[call add {"a":1,"b":2}]')
+    expect(history).toContain('tool: {"sum":3}')
+  })
+
+verifies('remote-events.settings', 'settings, tools and capabilities of the client reach the agent there', async () => {
   const there = await startServer(mirror)
   const here = await startServer(remoteEvents({ name: 'far', url: `${there.url}/agents/mirror/` }))
   const wire = await overWebSocket(here.url)
@@ -72,7 +74,7 @@ test('settings, tools and capabilities of the client reach the agent there', asy
   expect(client).toMatchObject({ id: 'test', modalities: ['text'] })
 })
 
-test('a call of a client tool is asked here and answered there', async () => {
+verifies('remote-events.tools', 'a call of a client tool is asked here and answered there', async () => {
   const { here } = await pair()
   const wire = await overWebSocket(here.url)
   await wire.open({ session: { modalities: ['text'], tools: [DOUBLE] } })
@@ -85,7 +87,7 @@ test('a call of a client tool is asked here and answered there', async () => {
   expect(events.at(-1)).toMatchObject({ type: 'response.done', response: { status: 'completed' } })
 })
 
-test('calls that are made together are asked together', async () => {
+verifies('remote-events.tools', 'calls that are made together are asked together', async () => {
   const both = defineAgent('both', async function* (turn) {
     const answers = await Promise.all(['a', 'b'].map((name) => turn.ask('tool.call', { name, arguments: '{}' })))
     yield text(answers.map(({ result }) => result).join(' '))
@@ -100,7 +102,7 @@ test('calls that are made together are asked together', async () => {
   expect(textOf(await answer.end())).toBe('a! b!')
 })
 
-test('approvals are asked here, and denied there when nobody here understands them', async () => {
+verifies('remote-events.approvals', 'approvals are asked here, and denied there when nobody here understands them', async () => {
   const { here } = await pair()
   const wire = await overWebSocket(here.url)
   await wire.open()
@@ -114,7 +116,7 @@ test('approvals are asked here, and denied there when nobody here understands th
   expect(body.choices[0].message.content).toBe('Denied: the plan (approval_unavailable)')
 })
 
-test('over completions its questions are tool calls, and the next request has the answer', async () => {
+verifies('remote-events.one-way', 'over completions its questions are tool calls, and the next request has the answer', async () => {
   const { here } = await pair()
   const url = `${here.url}/v1/chat/completions`
   const messages = [{ role: 'user', content: '/tool double {"n":4}' }]
@@ -132,7 +134,7 @@ test('over completions its questions are tool calls, and the next request has th
   expect(second.body.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'double answered: 8' } })
 })
 
-test('a cancel here stops the agent there, and so does leaving', async () => {
+verifies('remote-events.cancel', 'a cancel here stops the agent there, and so does leaving', async () => {
   for (const leave of ['response.cancel', 'session.end']) {
     const { agent, stopped } = endless()
     const there = await startServer(agent)
@@ -149,7 +151,7 @@ test('a cancel here stops the agent there, and so does leaving', async () => {
   }
 })
 
-test('its sessions there end with its turns', async () => {
+verifies('remote-events.sessions', 'its sessions there end with its turns', async () => {
   const { there, here } = await pair()
   const wire = await overWebSocket(here.url)
   await wire.open()
@@ -157,7 +159,7 @@ test('its sessions there end with its turns', async () => {
   await expect.poll(() => there.gateway.openSessions).toBe(0)
 })
 
-test('stop reasons, signatures and refusals come through', async () => {
+verifies('remote-events.end', 'stop reasons, signatures and refusals come through', async () => {
   const response = { id: '', status: 'completed' as const, output: [], extensions: { uamp: { stop_reason: 'length' } } }
   const there = await startServer(
     scripted([
@@ -179,7 +181,7 @@ test('stop reasons, signatures and refusals come through', async () => {
   })
 })
 
-test('what it can do is told when it is known, and when it changes', async () => {
+verifies('remote-events.capabilities', 'what it can do is told when it is known, and when it changes', async () => {
   const there = await startServer(demo())
   const here = await startServer(remoteEvents({ name: 'far', url: there.url }))
   const wire = await overWebSocket(here.url)
@@ -198,20 +200,23 @@ test('what it can do is told when it is known, and when it changes', async () =>
   expect(here.agents.get('far')?.capabilities.context_window).toBe(7)
 })
 
-test.each([
+const UNREACHABLE: readonly [string, object, string, RegExp][] = [
   ['a server that is not there', { url: 'http://127.0.0.1:9' }, 'provider_error', /cannot be reached/],
   ['an agent that is not there', { agent: 'nobody' }, 'not_found', /There is no agent "nobody"/],
   ['a token that is wrong', { token: 'wrong' }, 'provider_error', /answered 401$/],
-])('%s is told as an error', async (_, options, code, message) => {
-  const there = await startServer(demo(), { tokens: { alice: 'right' } })
-  const here = await startServer(remoteEvents({ name: 'far', url: there.url, token: 'right', ...options }))
-  const wire = await overWebSocket(here.url)
-  await wire.open()
-  const end = (await say(wire, 'hi')).at(-1)
-  expect(end).toMatchObject({ type: 'response.error', error: { code, message: expect.stringMatching(message) } })
-})
+]
 
-test('a server that goes away in the middle of an answer ends it as an error', async () => {
+for (const [what, options, code, message] of UNREACHABLE)
+  verifies('remote-events.unreachable', `${what} is told as an error`, async () => {
+    const there = await startServer(demo(), { tokens: { alice: 'right' } })
+    const here = await startServer(remoteEvents({ name: 'far', url: there.url, token: 'right', ...options }))
+    const wire = await overWebSocket(here.url)
+    await wire.open()
+    const end = (await say(wire, 'hi')).at(-1)
+    expect(end).toMatchObject({ type: 'response.error', error: { code, message: expect.stringMatching(message) } })
+  })
+
+verifies('remote-events.cut', 'a server that goes away in the middle of an answer ends it as an error', async () => {
   const there = await startServer(demo())
   const here = await startServer(remoteEvents({ name: 'far', url: there.url }))
   const wire = await overWebSocket(here.url)
@@ -222,7 +227,7 @@ test('a server that goes away in the middle of an answer ends it as an error', a
   expect((await answer.end()).at(-1)).toMatchObject({ type: 'response.error' })
 })
 
-test('over Responses the turn waits for the answer that the next request brings', async () => {
+verifies('remote-events.one-way', 'over Responses the turn waits for the answer that the next request brings', async () => {
   const { here } = await pair()
   const url = `${here.url}/v1/responses`
   const tools = [{ type: 'function', name: 'double', parameters: DOUBLE.function.parameters }]

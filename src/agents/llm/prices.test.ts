@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { costOf, priceOf, PRICES } from './prices.ts'
+import { verifies } from '../../../test/support/verifies.ts'
 
 test.each([
   ['openai', 'gpt-5', 'openai/gpt-5'],
@@ -22,7 +23,7 @@ test.each([
   ['openai', 'gpt-50'],
 ])('nobody knows what %s %s costs', (provider, model) => expect(priceOf(provider, model)).toBeUndefined())
 
-test('cached tokens cost what input does, where they have no price of their own', () => {
+verifies('model.cost-cached', 'cached tokens cost what input does, where they have no price of their own', () => {
   const usage = { input_tokens: 100, input_uncached: 40, cache_read: 50, cache_write: 10, output: 5, reasoning: 3 }
   expect(costOf(usage, { input: 10, output: 100 }).input_cost).toBeCloseTo(100 * 10e-6, 12)
   const cost = costOf(usage, { input: 10, output: 100, cacheRead: 1, cacheWrite: 12 })

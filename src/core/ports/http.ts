@@ -10,11 +10,31 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array
   /** Aborted: the connection is closed at once, also in the middle of the answer. */
   readonly signal: AbortSignal
+  /** Rejects with a `TimeoutError` when one is over. */
+  readonly timeouts?: Timeouts
+}
+
+export interface Timeouts {
+  /** Until the headers of the answer are there: connecting, and the first thought of the model. */
+  readonly firstByteMs: number
+  /** Between two pieces of an answer. */
+  readonly idleMs: number
+}
+
+/** As much as is needed of `Headers`, which costs more than the rest of an answer. */
+export interface HttpHeaders extends Iterable<readonly [string, string]> {
+  get(name: string): string | null
 }
 
 export interface HttpAnswer {
   readonly status: number
-  readonly headers: Headers
+  readonly headers: HttpHeaders
   /** Read to its end, the connection can be used again; left before, it is closed. Rejects when the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>
+}
+
+/** Outbound HTTP to places that strangers name: webhooks, keys, cards. It calls nothing on this machine or in its network, and follows no redirect. */
+export interface GuardedHttp extends HttpClient {
+  /** Why this URL is never called, as far as that can be told without asking for the name's addresses. */
+  refuses(url: string): string | undefined
 }

@@ -3,7 +3,6 @@ import type { Provider } from '../../core/ports/provider.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, type Timeouts } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { Draft } from '../../protocol/events.ts'
 import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { capabilitiesOf } from './models.ts'
@@ -36,27 +35,28 @@ export function anthropic({
     name: 'anthropic',
     capabilities: async (model) => capabilitiesOf(model),
 
-    async *generate(request, { http, signal }): AsyncGenerator<Draft, void> {
-      const { version, body } = toRequest(request, pinned)
-      const answer = await callUpstream({
-        name: 'anthropic',
-        http,
-        signal,
-        explain: explainOpenAi,
-        timeouts,
-        retries,
-        request: {
-          url,
-          method: 'POST',
-          headers: { 'content-type': 'application/json', 'anthropic-version': version, 'x-api-key': apiKey, ...headers },
-          body: JSON.stringify(body),
-        },
-      })
-      if (!isStream(answer.headers))
-        throw new UampError('provider_error', 'anthropic did not answer with a stream', {
-          cause: await wholeAnswer('anthropic', answer.body),
+    generate: (request, { http, signal }) =>
+      answerDrafts(async () => {
+        const { version, body } = toRequest(request, pinned)
+        const answer = await callUpstream({
+          name: 'anthropic',
+          http,
+          signal,
+          explain: explainOpenAi,
+          timeouts,
+          retries,
+          request: {
+            url,
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'anthropic-version': version, 'x-api-key': apiKey, ...headers },
+            body: JSON.stringify(body),
+          },
         })
-      yield* answerDrafts(upstreamEvents(answer.body, { name: 'anthropic', parse: sseParser() }), new AnswerStream())
-    },
+        if (!isStream(answer.headers))
+          throw new UampError('provider_error', 'anthropic did not answer with a stream', {
+            cause: await wholeAnswer('anthropic', answer.body),
+          })
+        return upstreamEvents(answer.body, { name: 'anthropic', parse: sseParser() })
+      }, new AnswerStream()),
   }
 }

@@ -3,7 +3,6 @@ import type { Provider } from '../../core/ports/provider.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, type Timeouts } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { Draft } from '../../protocol/events.ts'
 import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { capabilitiesOf } from './models.ts'
@@ -32,29 +31,30 @@ export function google({ apiKey, baseUrl = BASE, headers, timeouts, retries, new
     name: 'google',
     capabilities: async (model) => capabilitiesOf(model),
 
-    async *generate(request, { http, signal }): AsyncGenerator<Draft, void> {
-      const { model, body } = toRequest(request)
-      const path = model.includes('/') ? model : `models/${model}`
-      const answer = await callUpstream({
-        name: 'google',
-        http,
-        signal,
-        explain,
-        timeouts,
-        retries,
-        request: {
-          url: `${base}/${encodeURI(path)}:streamGenerateContent?alt=sse`,
-          method: 'POST',
-          headers: { 'content-type': 'application/json', 'x-goog-api-key': apiKey, ...headers },
-          body: JSON.stringify(body),
-        },
-      }).catch((error: unknown) => {
-        throw blamed(error)
-      })
-      if (!isStream(answer.headers))
-        throw new UampError('provider_error', 'google did not answer with a stream', { cause: await wholeAnswer('google', answer.body) })
-      yield* answerDrafts(upstreamEvents(answer.body, { name: 'google', parse: sseParser() }), new AnswerStream(newId))
-    },
+    generate: (request, { http, signal }) =>
+      answerDrafts(async () => {
+        const { model, body } = toRequest(request)
+        const path = model.includes('/') ? model : `models/${model}`
+        const answer = await callUpstream({
+          name: 'google',
+          http,
+          signal,
+          explain,
+          timeouts,
+          retries,
+          request: {
+            url: `${base}/${encodeURI(path)}:streamGenerateContent?alt=sse`,
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'x-goog-api-key': apiKey, ...headers },
+            body: JSON.stringify(body),
+          },
+        }).catch((error: unknown) => {
+          throw blamed(error)
+        })
+        if (!isStream(answer.headers))
+          throw new UampError('provider_error', 'google did not answer with a stream', { cause: await wholeAnswer('google', answer.body) })
+        return upstreamEvents(answer.body, { name: 'google', parse: sseParser() })
+      }, new AnswerStream(newId)),
   }
 }
 

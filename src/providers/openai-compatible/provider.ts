@@ -1,4 +1,4 @@
-import { answerDrafts } from '../../core/answer-drafts.ts'
+import { answerDrafts, inOnePiece, type EventBatch } from '../../core/answer-drafts.ts'
 import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream } from '../../core/upstream.ts'
@@ -12,8 +12,6 @@ import { factsOf, ModelList, toCapabilities } from './capabilities.ts'
 import type { OpenAiCompatibleOptions, ReasoningField } from './options.ts'
 import { modelOf, toBody } from './request.ts'
 import { ChatStream } from './stream.ts'
-
-type Batch = readonly { readonly data: string }[]
 
 /** Models whose field for thoughts is remembered. */
 const REMEMBERED = 256
@@ -44,10 +42,10 @@ export class OpenAiCompatible implements Provider {
     const model = modelOf(request, name)
     const onReasoning = (field: ReasoningField): void => this.#learn(model, field)
     const reader = new ChatStream({ name, thinkTags, taken: callIds(request.messages), newId, onReasoning })
-    return answerDrafts(this.#events({ ...request, model }, context), reader)
+    return answerDrafts(() => this.#open({ ...request, model }, context), reader)
   }
 
-  async *#events(request: ModelRequest, { http, signal, sessionId }: ModelContext): AsyncGenerator<Batch, void> {
+  async #open(request: ModelRequest, { http, signal, sessionId }: ModelContext): Promise<AsyncIterable<EventBatch>> {
     const { name, timeouts, retries, baseUrl } = this.#options
     const body = JSON.stringify(toBody(request, this.#options, this.#fields.get(request.model)))
     const headers = { 'content-type': 'application/json', ...this.#headers, ...(await this.#affinity(request, sessionId)) }
@@ -60,8 +58,8 @@ export class OpenAiCompatible implements Provider {
       timeouts,
       retries,
     })
-    if (isStream(answer.headers)) yield* upstreamEvents(answer.body, { name, parse: sseParser() })
-    else yield [{ data: JSON.stringify(await wholeAnswer(name, answer.body)) }]
+    if (isStream(answer.headers)) return upstreamEvents(answer.body, { name, parse: sseParser() })
+    return inOnePiece(JSON.stringify(await wholeAnswer(name, answer.body)))
   }
 
   /** Clients that send the whole conversation have a new session every time, but may say what belongs together. */

@@ -4,6 +4,7 @@ import type { Draft } from '../../protocol/events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { imageItem } from '../../wire/openai/media.ts'
+import { SameShape } from '../../wire/openai/same-shape.ts'
 import { cutOff, eventData, failureOf } from '../../wire/openai/upstream.ts'
 import type { ReasoningField } from './options.ts'
 import { ReasoningDetails } from './reasoning-details.ts'
@@ -30,6 +31,7 @@ export class ChatStream implements AnswerReader {
   readonly #calls: ToolCalls
   readonly #details = new ReasoningDetails()
   readonly #speech = new Speech()
+  readonly #shape = new SameShape()
   readonly #tags: ThinkTags
   #usage: Fields | undefined
   #finish: string | undefined
@@ -48,8 +50,10 @@ export class ChatStream implements AnswerReader {
 
   read(data: string, out: Draft[]): void {
     if (this.#over) return
-    if (data === '[DONE]') this.#over = true
-    else this.#chunk(eventData(this.#options.name, data), out)
+    const text = this.#shape.textOf(data)
+    if (text !== undefined) this.#content(text, out)
+    else if (data === '[DONE]') this.#over = true
+    else this.#chunk(data, out)
   }
 
   usage(out: Draft[]): void {
@@ -79,7 +83,8 @@ export class ChatStream implements AnswerReader {
     }
   }
 
-  #chunk(chunk: Fields, out: Draft[]): void {
+  #chunk(data: string, out: Draft[]): void {
+    const chunk = eventData(this.#options.name, data)
     if (chunk['error'] != null) throw failureOf(this.#options.name, chunk['error'])
     if (isRecord(chunk['usage'])) this.#usage = chunk['usage']
     const choices: unknown = chunk['choices']
@@ -87,6 +92,7 @@ export class ChatStream implements AnswerReader {
     if (!isRecord(choice)) return
     const delta = choice['delta'] ?? choice['message']
     if (isRecord(delta)) this.#delta(delta, out)
+    if (isRecord(delta) && saysOnlyText(chunk, choice, delta)) this.#shape.learn(data, String(delta['content']))
     if (choice['error'] != null) throw failureOf(this.#options.name, choice['error'])
     if (typeof choice['finish_reason'] === 'string') this.#finish = choice['finish_reason']
   }
@@ -161,6 +167,12 @@ export class ChatStream implements AnswerReader {
 
 function said(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
+}
+
+/** Whether a chunk does nothing but say a text: the same one with another text is then told without parsing it. */
+function saysOnlyText(chunk: Fields, choice: Fields, { content, role, ...others }: Fields): boolean {
+  if (typeof content !== 'string' || chunk['usage'] != null || choice['finish_reason'] != null || choice['error'] != null) return false
+  return Object.values(others).every((value) => value == null)
 }
 
 function stopped(stop_reason: 'length' | 'content_filter'): Draft {

@@ -1,4 +1,4 @@
-import { answerDrafts } from '../../core/answer-drafts.ts'
+import { answerDrafts, inOnePiece, type EventBatch } from '../../core/answer-drafts.ts'
 import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, type Timeouts } from '../../core/upstream.ts'
@@ -30,8 +30,6 @@ export interface OpenAiOptions {
   readonly retries?: number
 }
 
-type Batch = readonly { readonly data: string }[]
-
 const BASE_URL = 'https://api.openai.com/v1'
 
 /** OpenAI, through its Responses API. */
@@ -57,7 +55,7 @@ export function openai(options: OpenAiOptions): Provider {
     ...options.headers,
   }
 
-  async function* events(request: ModelRequest, { http, signal }: ModelContext): AsyncGenerator<Batch, void> {
+  async function open(request: ModelRequest, { http, signal }: ModelContext): Promise<AsyncIterable<EventBatch>> {
     const model = modelFor(request.config, name) ?? request.model
     const body = JSON.stringify(toBody({ ...request, model }, { name, facts: factsOf(model, models), summary, defaults }))
     const answer = await callUpstream({
@@ -69,13 +67,13 @@ export function openai(options: OpenAiOptions): Provider {
       timeouts,
       retries,
     })
-    if (isStream(answer.headers)) yield* upstreamEvents(answer.body, { name, parse: sseParser() })
-    else yield [{ data: JSON.stringify(await wholeAnswer(name, answer.body)) }]
+    if (isStream(answer.headers)) return upstreamEvents(answer.body, { name, parse: sseParser() })
+    return inOnePiece(JSON.stringify(await wholeAnswer(name, answer.body)))
   }
 
   return {
     name,
     capabilities: async (model) => ({ ...toCapabilities(model, factsOf(model, models)), provider: name }),
-    generate: (request, context) => answerDrafts(events(request, context), new ResponseStream(name)),
+    generate: (request, context) => answerDrafts(() => open(request, context), new ResponseStream(name)),
   }
 }

@@ -55,7 +55,7 @@ async function* run(turn: Turn, options: RemoteCompletionsOptions): AsyncGenerat
     const answer = new Answer({ name, taken, newId })
     const response = await request(turn, options, { messages, config: turn.config })
     if (isStream(response.headers)) {
-      yield* answerDrafts(upstreamEvents(response.body, { name, parse: sseParser() }), answer)
+      yield* answerDrafts(() => upstreamEvents(response.body, { name, parse: sseParser() }), answer)
     } else {
       const drafts: Draft[] = []
       answer.take(await wholeAnswer(name, response.body), drafts)

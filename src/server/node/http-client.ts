@@ -1,64 +1,200 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import type { HttpAnswer, HttpClient, HttpRequest } from '../../core/ports/http.ts'
+import type { LookupFunction } from 'node:net'
+import type { Agent, Dispatcher } from 'undici'
+import type { HttpAnswer, HttpClient, HttpHeaders, HttpRequest } from '../../core/ports/http.ts'
 
 /** How long an idle connection is kept for the next request. */
 const IDLE_MS = 30_000
-/** Idle connections to one host. Those in use are not bounded here: whoever calls bounds his turns. */
-const IDLE_SOCKETS = 256
+/** How long a connection may take to come about. */
+const CONNECT_MS = 30_000
+/** Bytes of an answer that nobody has taken yet; above, the other side has to wait. */
+const UNREAD = 256 * 1024
 
-/** Outbound HTTP with connections that are kept. A call costs a third of what `fetch` costs, and so does each chunk. */
-export function nodeHttp(): HttpClient & { close(): void } {
-  const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS, timeout: IDLE_MS, scheduling: 'lifo' as const }
-  const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }
+export interface NodeHttpOptions {
+  /** How names become addresses. Not asked for hosts that are addresses. */
+  readonly lookup?: LookupFunction
+  /** Connections to one host at a time; more requests wait for one. */
+  readonly maxSockets?: number
+}
+
+/**
+ * Outbound HTTP with connections that are kept. Handed to undici as callbacks, a call costs half of what `node:http` takes for it
+ * and a fifth of `fetch`. It is loaded with the first call: a server that makes none starts without it.
+ */
+export function nodeHttp({ lookup, maxSockets }: NodeHttpOptions = {}): HttpClient & { close(): void } {
+  let agent: Agent | undefined
+  let loading: Promise<Agent> | undefined
+  const load = (): Promise<Agent> =>
+    (loading ??= import('undici').then((undici) => {
+      agent = new undici.Agent({
+        keepAliveTimeout: IDLE_MS,
+        keepAliveMaxTimeout: IDLE_MS * 10,
+        connect: { timeout: CONNECT_MS, ...(lookup && { lookup }) },
+        // Else whoever calls bounds his turns.
+        ...(maxSockets !== undefined && { connections: maxSockets }),
+      })
+      return agent
+    }))
+  // Mostly one and the same: not taken apart every time.
+  let place: Place | undefined
+  const to = (url: string): Place => (place?.url === url ? place : (place = placeOf(url)))
   return {
-    request: (request) => send(request, agents),
-    close() {
-      agents['http:'].destroy()
-      agents['https:'].destroy()
+    request: (request) => (agent ? send(request, to(request.url), agent) : load().then((loaded) => send(request, to(request.url), loaded))),
+    close: () => void agent?.destroy().catch(() => undefined),
+  }
+}
+
+function send(request: HttpRequest, place: Place, agent: Agent): Promise<HttpAnswer> {
+  const { signal, timeouts } = request
+  if (signal.aborted) return Promise.reject(signal.reason as Error)
+  const { origin, path } = place
+  const exchange = new Exchange(signal, () => send(request, place, agent))
+  agent.dispatch(
+    {
+      origin,
+      path,
+      method: request.method,
+      headers: request.headers,
+      body: request.body ?? null,
+      headersTimeout: timeouts?.firstByteMs ?? 0,
+      bodyTimeout: timeouts?.idleMs ?? 0,
     },
+    exchange,
+  )
+  return exchange.answered
+}
+
+interface Place {
+  readonly url: string
+  readonly origin: string
+  readonly path: string
+}
+
+function placeOf(url: string): Place {
+  const { origin, pathname, search } = new URL(url)
+  return { url, origin, path: pathname + search }
+}
+
+type Step = IteratorResult<Uint8Array, undefined>
+
+/** One request and its answer, whose body is read from it. Left before its end, the connection is closed. */
+class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, undefined> {
+  readonly answered: Promise<HttpAnswer>
+  readonly #signal: AbortSignal
+  readonly #again: () => Promise<HttpAnswer>
+  readonly #stop = (): void => this.#controller?.abort(this.#signal.reason as Error)
+  #resolve!: (answer: HttpAnswer | Promise<HttpAnswer>) => void
+  #reject!: (reason: unknown) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #begun = false
+  readonly #chunks: Uint8Array[] = []
+  #unread = 0
+  #over = false
+  #failure: unknown
+  #waiting: { readonly resolve: (step: Step) => void; readonly reject: (reason: unknown) => void } | undefined
+
+  constructor(signal: AbortSignal, again: () => Promise<HttpAnswer>) {
+    this.#signal = signal
+    this.#again = again
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    signal.addEventListener('abort', this.#stop)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#signal.aborted) this.#stop()
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+    if (status < 200) return
+    this.#begun = true
+    this.#resolve({ status, headers: new Fields(headers), body: this })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    const waiting = this.#waiting
+    if (waiting) {
+      this.#waiting = undefined
+      waiting.resolve({ done: false, value: chunk })
+      return
+    }
+    this.#chunks.push(chunk)
+    if ((this.#unread += chunk.length) > UNREAD) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    this.#end()
+    this.#waiting?.resolve({ done: true, value: undefined })
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    const reason: unknown = this.#signal.aborted
+      ? this.#signal.reason
+      : timedOut(error)
+        ? new DOMException(error.message, 'TimeoutError')
+        : error
+    this.#failure = reason
+    this.#end()
+    if (this.#begun) this.#waiting?.reject(reason)
+    // The other side let go of an idle connection at this very moment: nobody has seen the request.
+    else if (letGo(error) && !this.#signal.aborted) this.#resolve(this.#again())
+    else this.#reject(reason)
+  }
+
+  next(): Promise<Step> {
+    const value = this.#chunks.shift()
+    if (value) {
+      this.#unread -= value.length
+      if (this.#controller?.paused && this.#unread === 0) this.#controller.resume()
+      return Promise.resolve({ done: false, value })
+    }
+    if (!this.#over) return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }))
+    return this.#failure === undefined ? Promise.resolve({ done: true, value: undefined }) : Promise.reject(this.#failure as Error)
+  }
+
+  return(): Promise<Step> {
+    if (!this.#over) this.#controller?.abort(new Error('The answer was left'))
+    this.#chunks.length = 0
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  #end(): void {
+    this.#over = true
+    this.#signal.removeEventListener('abort', this.#stop)
   }
 }
 
-type Agents = { readonly 'http:': HttpAgent; readonly 'https:': HttpsAgent }
+/** Headers as they came, without the cost of a `Headers`. */
+class Fields implements HttpHeaders {
+  readonly #fields: Record<string, string | string[] | undefined>
 
-function send(given: HttpRequest, agents: Agents): Promise<HttpAnswer> {
-  const { url, method, headers, body, signal } = given
-  const target = new URL(url)
-  const secure = target.protocol === 'https:'
-  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason as Error)
-    const request = (secure ? httpsRequest : httpRequest)(target, {
-      method,
-      headers: { ...headers, ...length },
-      agent: secure ? agents['https:'] : agents['http:'],
-    })
-    const abort = (): void => void request.destroy(signal.reason as Error)
-    signal.addEventListener('abort', abort, { once: true })
-    request.once('close', () => signal.removeEventListener('abort', abort))
-    request.once('error', (error: NodeJS.ErrnoException) => {
-      // The other side let go of an idle connection at this very moment: nobody has seen the request.
-      if (request.reusedSocket && error.code === 'ECONNRESET' && !signal.aborted) resolve(send(given, agents))
-      else reject(error)
-    })
-    request.once('response', (response) => resolve(answer(response, signal)))
-    request.end(body)
-  })
-}
-
-function answer(response: IncomingMessage, signal: AbortSignal): HttpAnswer {
-  const headers = new Headers()
-  for (let at = 0; at + 1 < response.rawHeaders.length; at += 2)
-    headers.append(response.rawHeaders[at] ?? '', response.rawHeaders[at + 1] ?? '')
-  return { status: response.statusCode ?? 0, headers, body: chunks(response, signal) }
-}
-
-/** Leaving the loop destroys the response and so closes the connection, unless everything was read. */
-async function* chunks(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
-  try {
-    for await (const chunk of response) yield chunk as Buffer
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error
+  constructor(fields: Record<string, string | string[] | undefined>) {
+    this.#fields = fields
   }
+
+  get(name: string): string | null {
+    const value = this.#fields[name.toLowerCase()]
+    return value === undefined ? null : typeof value === 'string' ? value : value.join(', ')
+  }
+
+  *[Symbol.iterator](): Iterator<readonly [string, string]> {
+    for (const name of Object.keys(this.#fields)) yield [name, this.get(name) ?? '']
+  }
+}
+
+type UndiciError = Error & { readonly code?: string; readonly socket?: { readonly bytesRead?: number } }
+
+function timedOut({ code }: UndiciError): boolean {
+  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT'
+}
+
+/** The connection broke, and had been of use before. */
+function letGo({ code, socket }: UndiciError): boolean {
+  return (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET') && (socket?.bytesRead ?? 1) > 0
 }

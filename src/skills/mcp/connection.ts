@@ -1,9 +1,13 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { ToolListChangedNotificationSchema, type CallToolResult, type Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
+import {
+  Client,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type RequestOptions,
+  type Tool as McpTool,
+  type Transport,
+} from '@modelcontextprotocol/client'
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { mistakesIn, type JsonSchema } from '../../core/json-schema.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
@@ -49,13 +53,12 @@ export class McpConnection {
   }
 
   async call(name: string, args: Readonly<Record<string, unknown>>, options: RequestOptions): Promise<CallToolResult> {
-    const ask = async (): Promise<CallToolResult> =>
-      (await (await this.#connected()).callTool({ name, arguments: { ...args } }, undefined, options)) as CallToolResult
+    const ask = async (): Promise<CallToolResult> => (await this.#connected()).callTool({ name, arguments: { ...args } }, options)
     try {
       return await ask()
     } catch (error) {
       // The server has forgotten the session, and so has not run anything: a new one will do.
-      if (!(error instanceof StreamableHTTPError) || error.code !== 404) throw error
+      if (!(error instanceof SdkHttpError) || error.status !== 404) throw error
       void this.#newest?.close().catch(() => undefined)
       this.#client = undefined
       return ask()
@@ -80,7 +83,10 @@ export class McpConnection {
 
   async #connect(): Promise<Client> {
     const { name, server, timeoutMs, onTools } = this.#options
-    const client = new Client({ name: 'uamp', version: UAMP_VERSION }, { jsonSchemaValidator: { getValidator: validator } })
+    const client = new Client(
+      { name: 'uamp', version: UAMP_VERSION },
+      { jsonSchemaValidator: { getValidator: validator }, listMaxPages: PAGES },
+    )
     const { transport, complaints } = transportTo(server)
     this.#newest = client
     client.onclose = () => {
@@ -88,7 +94,7 @@ export class McpConnection {
     }
     // What goes wrong with a request is told to whoever made it.
     client.onerror = () => undefined
-    client.setNotificationHandler(ToolListChangedNotificationSchema, async () => onTools(await listTools(client, timeoutMs)))
+    client.setNotificationHandler('notifications/tools/list_changed', async () => onTools(await listTools(client, timeoutMs)))
     try {
       await client.connect(transport, { timeout: timeoutMs })
       onTools(await listTools(client, timeoutMs))
@@ -104,7 +110,7 @@ export class McpConnection {
 function transportTo(server: McpServer): { transport: Transport; complaints: () => string } {
   if ('url' in server) {
     const requestInit = { headers: { ...server.headers } }
-    return { transport: new StreamableHTTPClientTransport(new URL(server.url), { requestInit }) as Transport, complaints: () => '' }
+    return { transport: new StreamableHTTPClientTransport(new URL(server.url), { requestInit }), complaints: () => '' }
   }
   const { command, args = [], env, cwd } = server
   const transport = new StdioClientTransport({
@@ -121,16 +127,7 @@ function transportTo(server: McpServer): { transport: Transport; complaints: () 
 }
 
 async function listTools(client: Client, timeout: number): Promise<McpTool[]> {
-  if (!client.getServerCapabilities()?.tools) return []
-  const tools: McpTool[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < PAGES; page++) {
-    const listed = await client.listTools(cursor === undefined ? {} : { cursor }, { timeout })
-    tools.push(...listed.tools)
-    cursor = listed.nextCursor
-    if (cursor === undefined) return tools
-  }
-  throw new UampError('too_large', `A list of tools may have ${PAGES} pages`)
+  return (await client.listTools({}, { timeout, cacheMode: 'refresh' })).tools
 }
 
 /** A stranger's schema is read, not compiled. */

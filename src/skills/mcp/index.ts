@@ -1,4 +1,4 @@
-import type { Progress, Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
+import type { Progress, Tool as McpTool } from '@modelcontextprotocol/client'
 import { mistakesIn, type JsonSchema } from '../../core/json-schema.ts'
 import type { Skill, Tool } from '../../core/ports/skill.ts'
 import type { StandardSchema } from '../../core/standard-schema.ts'

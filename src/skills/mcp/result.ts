@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult } from '@modelcontextprotocol/client'
 import type { ToolOutput } from '../../core/ports/skill.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 

@@ -56,7 +56,7 @@ export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>)
 }
 
 /** Whether the answer is a stream. Some servers give it a wrong type; one that is no stream ends without its end. */
-export function isStream(headers: Headers): boolean {
+export function isStream(headers: Pick<Headers, 'get'>): boolean {
   return !/\b(json|html)\b/.test(headers.get('content-type') ?? '')
 }
 

@@ -35,6 +35,9 @@ export function testServer() {
     server.registerTool('grown', {}, () => ({ content: [{ type: 'text', text: 'tall' }] }))
     return { content: [{ type: 'text', text: 'growing' }] }
   })
+  server.registerTool('flood', { inputSchema: { length: z.number() } }, ({ length }) => ({
+    content: [{ type: 'text', text: 'x'.repeat(length) }],
+  }))
   server.registerTool('die', {}, () => {
     setImmediate(() => process.exit(1))
     return { content: [{ type: 'text', text: 'bye' }] }

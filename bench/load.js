@@ -1,15 +1,15 @@
 // @ts-check
 import { HttpPool } from './lib/http-pool.js'
 import { answer } from './lib/process.js'
-import { isOpenAi, OpenAiClient } from './lib/openai-client.js'
 import { SseClient } from './lib/sse-client.js'
+import { isSurface, SurfaceClient } from './lib/surface-client.js'
 import { message } from './lib/tally.js'
 import { WsClient } from './lib/ws-client.js'
 
 /** How many connections are being opened at a time: a listen queue is finite. */
 const STEP = 100
 
-/** @type {(WsClient | SseClient | OpenAiClient)[]} */
+/** @type {(WsClient | SseClient | SurfaceClient)[]} */
 let clients = []
 /** @type {HttpPool | undefined} */
 let pool
@@ -22,7 +22,7 @@ async function open({ port, transport, count, session = true, headers = {} }) {
   pool ??= new HttpPool({ port, size: Math.min(count, 64) })
   const posts = pool
   const make = () => {
-    if (isOpenAi(transport)) return new OpenAiClient({ port, transport, buffer, headers })
+    if (isSurface(transport)) return new SurfaceClient({ port, transport, buffer, headers })
     return transport === 'ws' ? new WsClient({ port, buffer }) : new SseClient({ port, buffer, pool: posts })
   }
   while (clients.length < count) {
@@ -36,9 +36,9 @@ async function open({ port, transport, count, session = true, headers = {} }) {
 async function check({ text, deltas }) {
   const client = clients[0] ?? missing()
   const expected = Array.from({ length: deltas }, (_, i) => i + 1).join(' ')
-  if (client instanceof OpenAiClient) {
+  if (client instanceof SurfaceClient) {
     const { overhead, bytes } = await client.verify(text, expected, deltas)
-    for (const other of clients) if (other instanceof OpenAiClient) other.expect(overhead)
+    for (const other of clients) if (other instanceof SurfaceClient) other.expect(overhead)
     return { bytes }
   }
   const { tally } = client

@@ -5,7 +5,9 @@ import { parseArgs } from 'node:util'
 import { measure } from './lib/measure.js'
 import { number, table, thousands } from './lib/table.js'
 import { targetRow, throughputTargets } from './lib/targets.js'
+import { a2a, taskList } from './scenarios/a2a.js'
 import { cancel } from './scenarios/cancel.js'
+import { endurance } from './scenarios/endurance.js'
 import { gateway } from './scenarios/gateway.js'
 import { memory } from './scenarios/memory.js'
 import { installedSize } from './scenarios/size.js'
@@ -47,8 +49,17 @@ for (const scenario of throughput({ quick })) {
   })
 }
 if (built) for (const [name, rows] of await gateway({ quick, execArgv, attempt })) results.set(name, rows)
+if (built) for (const [name, rows] of await a2a({ quick, execArgv, attempt })) results.set(name, rows)
 targets.push(...throughputTargets(results))
 if (built) {
+  for (const store of /** @type {const} */ (['memory', 'sqlite'])) {
+    await attempt(`a2a list, ${store}`, async () => {
+      const sizes = { few: 100, many: quick ? 1000 : 10_000 }
+      const { few, many } = await taskList({ ...sizes, store })
+      notes.push(`a page of tasks, ${store}: ${number(few)} ms among ${sizes.few}, ${number(many)} ms among ${thousands(sizes.many)}`)
+      targets.push({ target: `a2a list, ${store}: a page among many to one among few`, got: many / few, need: 2, atMost: true })
+    })
+  }
   await attempt('memory', async () => {
     const sessions = quick ? 500 : 5000
     const { socket, session, beyond } = await memory({ sessions })
@@ -57,6 +68,17 @@ if (built) {
         `session after a response ${kilobytes(session.rss)} (heap ${kilobytes(session.heap)})`,
     )
     targets.push({ target: 'idle session beyond its socket', got: beyond.rss / 1000, need: 10, atMost: true, unit: 'kB' })
+  })
+  await attempt('memory gateway', async () => {
+    for (const { kind, points, heap, rss } of await endurance({ responses: quick ? 1000 : 50_000, tell })) {
+      const last = points.at(-1)
+      notes.push(
+        `a gateway after ${thousands(last?.responses ?? NaN)} responses, ${kind}: heap ${kilobytes(last?.heap ?? NaN)}, ` +
+          `resident ${kilobytes(last?.rss ?? NaN)}; more with each: heap ${number(heap, 0)} bytes, resident ${number(rss, 0)}`,
+      )
+      // Whatever is kept of a response is larger than that. A process that has just started still grows.
+      if (!quick) targets.push({ target: `gateway, ${kind}: heap kept per response`, got: heap, need: 50, atMost: true, unit: 'bytes' })
+    }
   })
   await attempt('cancel', async () => {
     const { p50, p99 } = await cancel({ runs: quick ? 20 : 200 })

@@ -15,6 +15,7 @@ export type Area =
   | 'version'
   | 'openai'
   | 'providers'
+  | 'a2a'
 
 /** One thing that a specification demands, in our words. Tests cite it by `id`. */
 export interface Requirement {
@@ -53,6 +54,15 @@ export function provider<R extends Rows>(api: string, rows: R): { readonly [Id i
   const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
     id,
     { id, source: section.startsWith('UAMP') ? section : `${api}, ${section}`, behaviour, area: 'providers' },
+  ])
+  return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
+}
+
+/** The requirements of one version of A2A. */
+export function a2a<R extends Rows>(version: string, rows: R): { readonly [Id in keyof R]: Requirement } {
+  const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
+    id,
+    { id, source: `A2A ${version} §${section}`, behaviour, area: 'a2a' },
   ])
   return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
 }

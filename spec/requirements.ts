@@ -1,11 +1,18 @@
 import type { Requirement } from './requirement.ts'
 import { capabilities, session, version } from './uamp-events/session.ts'
+import { a2aCard, a2aPush } from './a2a/card-push.ts'
+import { a2aEngine } from './a2a/engine.ts'
+import { a2aLegacy } from './a2a/legacy.ts'
+import { a2aRemote } from './a2a/remote.ts'
+import { a2aV1 } from './a2a/v1.ts'
 import { completions } from './openai/completions.ts'
 import { realtime } from './openai/realtime.ts'
 import { responses } from './openai/responses.ts'
 import { anthropic } from './providers/anthropic.ts'
+import { gateway, mcpClient, modelAgent } from './providers/gateway.ts'
 import { google } from './providers/google.ts'
 import { openaiCompatible, openaiProvider } from './providers/openai.ts'
+import { remoteCompletions, remoteEvents } from './providers/remotes.ts'
 import { content } from './uamp-events/content.ts'
 import { delegation, payment, presence, signing, voice } from './uamp-events/gaps.ts'
 import { response, tools } from './uamp-events/response.ts'
@@ -40,7 +47,18 @@ const byId = {
   ...google,
   ...openaiProvider,
   ...openaiCompatible,
+  ...remoteEvents,
+  ...remoteCompletions,
+  ...gateway,
+  ...modelAgent,
+  ...mcpClient,
   ...realtime,
+  ...a2aEngine,
+  ...a2aV1,
+  ...a2aRemote,
+  ...a2aLegacy,
+  ...a2aCard,
+  ...a2aPush,
 }
 
 export type RequirementId = keyof typeof byId

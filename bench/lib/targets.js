@@ -41,7 +41,7 @@ export function throughputTargets(results) {
       targets.push({ target: `${name}: CPU ratio to that at 10`, got: row.cpuRatio / reference.cpuRatio, need: 0.8 })
     }
   }
-  return [...targets, ...openAiTargets(results), ...gatewayTargets(results)]
+  return [...targets, ...openAiTargets(results), ...gatewayTargets(results), ...a2aTargets(results)]
 }
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
@@ -88,6 +88,20 @@ function gatewayTargets(results) {
       ...(pass === undefined ? [] : [{ target: `${name}: per CPU-second, to the pass-through`, got: row.cpuRatio, need: pass, note }]),
       ...(other ? [{ target: `${name}: per CPU-second, to Portkey`, got: row.cpuRatio / other.cpuRatio, need: peer }] : []),
     ]
+  })
+}
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
+function a2aTargets(results) {
+  return [
+    { scenario: 'a2a burst 32', what: 'events' },
+    { scenario: 'a2a once 32', what: 'tasks' },
+  ].flatMap(({ scenario, what }) => {
+    const sdk = results.get(scenario)?.find(({ server }) => server.name === '@a2a-js/sdk')
+    return ours(results, scenario).flatMap(({ name, row }) => [
+      { target: `${name}: ${what}/s to the official SDK`, got: row.rateRatio, need: 2 },
+      { target: `${name}: first event, p50 to the official SDK`, got: row.p50 / (sdk?.p50 ?? NaN), need: 1, atMost: true },
+    ])
   })
 }
 

@@ -11,6 +11,9 @@ export const sqlite = { name: 'uamp', store: 'sqlite', file: 'servers/ours.js', 
 /** @type {Server} */
 export const inMemory = { name: 'uamp', store: 'memory', file: 'servers/ours.js', args: ['memory'] }
 
+/** @type {Server} */
+export const a2aSdk = { name: '@a2a-js/sdk', store: 'memory', file: 'servers/a2a-sdk.js', args: [] }
+
 /**
  * Our own completions, which keep nothing, as the control of Responses, which keep everything unless told otherwise.
  *

@@ -1,6 +1,6 @@
 import { agentCapabilities } from '../core/define-agent.ts'
 import { derivedTurn } from '../core/derived-turn.ts'
-import type { AgentPort, Turn } from '../core/ports/agent.ts'
+import type { Ability, AgentPort, Turn } from '../core/ports/agent.ts'
 import type { Handler, HandlerTurn, RoutedEvent, Skill, Tool } from '../core/ports/skill.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
 import { Router } from '../core/router.ts'
@@ -9,6 +9,7 @@ import type { Capabilities } from '../protocol/capabilities.ts'
 import type { Draft } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
+import { abilitiesOf } from './abilities.ts'
 
 export interface AgentInit {
   readonly name: string
@@ -49,6 +50,10 @@ export class Agent implements AgentPort {
       tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools },
       ...capabilities,
     })
+  }
+
+  get abilities(): readonly Ability[] {
+    return abilitiesOf(this.#own, this.#skills)
   }
 
   /** Those of this moment: a skill may get and lose some. */

@@ -23,6 +23,7 @@ export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access
   })
 
   return {
+    schemes: known.length > 0 ? ['Bearer'] : [],
     async authenticate(credentials) {
       if (known.length === 0) return anonymous ? ANONYMOUS : undefined
       const token = bearerToken(credentials)

@@ -17,17 +17,20 @@ import type { Limits } from '../server/limits.ts'
 import { Metrics } from '../server/metrics.ts'
 import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
+import { guardedHttp } from '../server/node/guarded-http.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
+import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { completions } from '../transports/completions/index.ts'
 import { events } from '../transports/events/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
 
+export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { CoreLimits } from '../core/limits.ts'
 export type { Limits } from '../server/limits.ts'
 
@@ -42,7 +45,18 @@ export interface AgentAppOptions {
   readonly allowAnonymous?: boolean
   /** Origins of web pages that may call, besides those of this machine when it alone is listened to. */
   readonly origins?: readonly string[]
+  /** Where clients find this server, for what is told them as a URL: `https://example.com/prefix`. Default: as the request says. */
+  readonly publicUrl?: string
+  /** Whether what a proxy says of a request (`Forwarded`, `X-Forwarded-*`) is believed. Only where nobody can get past the proxy. */
+  readonly trustProxy?: boolean
+  /**
+   * Calls to URLs that clients name, such as webhooks, go to the public internet only, by https. `allow`: hosts (`localhost:9000`) and
+   * networks (`10.0.0.0/8`) that may be called all the same.
+   */
+  readonly outbound?: { readonly allow?: readonly string[] }
   readonly limits?: Partial<Limits & CoreLimits>
+  /** Agent cards and push notifications of A2A. */
+  readonly a2a?: A2aOptions
   /** Mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
@@ -113,10 +127,13 @@ interface Parts {
   readonly gateway: AgentGateway
   readonly store: Store
   readonly http: ReturnType<typeof nodeHttp>
+  readonly outbound: ReturnType<typeof guardedHttp>
+  readonly closing: AbortController
   readonly started: Promise<void>
 }
 
-async function shutDown({ node, gateway, store, http }: Parts, { graceMs = 5_000 }: CloseOptions, listening?: Listening): Promise<void> {
+async function shutDown(parts: Parts, { graceMs = 5_000 }: CloseOptions, listening?: Listening): Promise<void> {
+  const { node, gateway, store, http, outbound, closing } = parts
   node.drain()
   listening?.stop()
   await gateway.drain(graceMs)
@@ -125,6 +142,8 @@ async function shutDown({ node, gateway, store, http }: Parts, { graceMs = 5_000
   for (let turn = 0; turn < LAST_TURNS; turn++) await nextTurn()
   await node.closeConnections(LEAVE_MS)
   await listening?.close(LEAVE_MS)
+  closing.abort()
+  outbound.close()
   http.close()
   await store.close()
 }
@@ -145,9 +164,12 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const agents = new AgentRegistry()
   for (const agent of 'run' in given ? [given] : given) agents.add(agent)
   const log = options.log ?? pinoLog()
+  const a2aOptions = { ...(limits?.sessionTtlMs !== undefined && { taskTtlMs: limits.sessionTtlMs }), ...options.a2a }
   const store = openStore(options.data, log)
   const metrics = new Metrics()
   const http = nodeHttp()
+  const outbound = guardedHttp(options.outbound)
+  const closing = new AbortController()
   const gateway = createGateway({ agents, store, log, meter: metrics, http, ...(limits && { limits }) })
   metrics.gauges = gateway
   const started = gateway.start()
@@ -156,16 +178,20 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     metrics,
     store,
     agents,
-    transports: [...transports, events(), completions(), responses(), realtime()],
+    transports: [...transports, events(), completions(), responses(), realtime(), a2a(a2aOptions)],
     access,
     log,
     loopback,
     started,
     ...(origins && { origins }),
     ...(limits && { limits }),
+    outbound,
+    closing: closing.signal,
     ...(defaultAgent !== undefined && { defaultAgent }),
+    ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
+    ...(options.trustProxy !== undefined && { trustProxy: options.trustProxy }),
   })
-  return { node, agents, gateway, store, http, started }
+  return { node, agents, gateway, store, http, outbound, closing, started }
 }
 
 function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {

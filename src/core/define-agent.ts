@@ -1,14 +1,18 @@
 import type { Capabilities } from '../protocol/capabilities.ts'
-import type { AgentPort } from './ports/agent.ts'
+import type { Ability, AgentPort } from './ports/agent.ts'
 
 export interface AgentOptions {
   readonly description?: string
   readonly capabilities?: Partial<Capabilities>
+  /** What it is good at, for cards and catalogues. */
+  readonly abilities?: readonly Ability[]
 }
 
 /** An agent from one async generator: it yields events, and the session does the rest. */
-export function defineAgent(name: string, run: AgentPort['run'], { description, capabilities }: AgentOptions = {}): AgentPort {
-  return { name, ...(description !== undefined && { description }), capabilities: agentCapabilities(name, capabilities), run }
+export function defineAgent(name: string, run: AgentPort['run'], options: AgentOptions = {}): AgentPort {
+  const { description, capabilities, abilities } = options
+  const described = { ...(description !== undefined && { description }), ...(abilities && { abilities }) }
+  return { name, ...described, capabilities: agentCapabilities(name, capabilities), run }
 }
 
 /** What every agent can do, unless it says otherwise. */

@@ -112,6 +112,10 @@ export class AgentSession implements Session, TurnHost {
     return this.#journal !== undefined
   }
 
+  get turn(): string | null {
+    return this.#head
+  }
+
   get waiting(): Waiting | undefined {
     const { record, answers } = this.#parked ?? {}
     const questions = record?.questions?.filter(({ key }) => !answers?.[key]) ?? []

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { Access } from '../core/ports/access.ts'
+import type { GuardedHttp } from '../core/ports/http.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Log, Streamed, Transport } from '../core/ports/transport.ts'
@@ -14,13 +15,14 @@ import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
 import { corsHeaders, originPolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
+import { publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { RateLimiter } from './rate.ts'
 import { Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
 
-export interface AppOptions extends OriginOptions {
+export interface AppOptions extends OriginOptions, PublicUrlOptions {
   readonly gateway: Gateway & Gauges
   /** What the gateway counts into, if it counts. */
   readonly metrics?: Metrics
@@ -35,6 +37,10 @@ export interface AppOptions extends OriginOptions {
   readonly newId?: () => string
   /** Whoever needs access waits for it, and until then the server is not ready. */
   readonly started?: Promise<unknown>
+  /** For calls to addresses that clients name. */
+  readonly outbound?: GuardedHttp
+  /** Aborted when the server shuts down. */
+  readonly closing?: AbortSignal
   /** How this runtime writes a streamed answer, given what it passes to `app.fetch`; undefined: it cannot for this one. */
   readonly stream?: (env: unknown, streamed: Streamed) => Response | undefined
   /** How this runtime shows what was counted, at `/metrics`. */
@@ -62,7 +68,8 @@ export function createApp(options: AppOptions): ServerApp {
   const { now = Date.now, newId = () => crypto.randomUUID(), started = Promise.resolve() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
-  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId }
+  const { outbound, closing = new AbortController().signal } = options
+  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, publicUrl: publicUrl(options), outbound, closing }
   const allowsOrigin = originPolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined

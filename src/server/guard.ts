@@ -43,13 +43,17 @@ export function guard({ limits, allowsOrigin, refusalAt }: GuardOptions): Guard 
 
 async function shared(answer: Response | Promise<Response>, origin: string): Promise<Response> {
   const response = await answer
-  const added = Object.entries(corsHeaders(origin))
+  const vary = response.headers.get('vary')
+  // What a route's answer varies with stays: a cache must not mix what the route keeps apart.
+  const both = vary === null || /\borigin\b/i.test(vary) ? (vary ?? 'Origin') : `${vary}, Origin`
+  const added = Object.entries({ ...corsHeaders(origin), vary: both })
   try {
     for (const [name, value] of added) response.headers.set(name, value)
     return response
   } catch {
     // What a route got by `fetch` from elsewhere cannot be changed.
-    return new Response(response.body, { status: response.status, headers: [...response.headers, ...added] })
+    const kept = [...response.headers].filter(([name]) => name !== 'vary')
+    return new Response(response.body, { status: response.status, headers: [...kept, ...added] })
   }
 }
 

@@ -35,8 +35,8 @@ class Table {
 
   constructor(transports: readonly Transport[], host: Host) {
     this.mounted = transports.flatMap((transport) => {
-      const refuse: Refusal = (error, options) => transport.refusal?.(error, options) ?? errorResponse(error, options)
-      return transport.routes(host).map((route) => ({ transport: transport.name, route, refuse }))
+      const usual: Refusal = (error, options) => transport.refusal?.(error, options) ?? errorResponse(error, options)
+      return transport.routes(host).map((route) => ({ transport: transport.name, route, refuse: refusalOf(route) ?? usual }))
     })
     for (const mounted of this.mounted) this.#router.add(mounted.route.method, mounted.route.path, mounted)
   }
@@ -47,6 +47,10 @@ class Table {
     const first = handlers[0]
     return first && { mounted: first[0], params: decoded(first[1], values) }
   }
+}
+
+function refusalOf(route: Route): Refusal | undefined {
+  return route.method === 'WS' ? undefined : route.refusal
 }
 
 const NO_PARAMS = {}

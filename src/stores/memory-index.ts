@@ -10,6 +10,11 @@ export class SortedKeys {
     return this.#places.length
   }
 
+  /** How many have this sort key or one above. */
+  countFrom(sort: string): number {
+    return this.size - this.#search([sort, ''])
+  }
+
   add(sort: string, key: string): void {
     this.#places.splice(this.#search([sort, key]), 0, [sort, key])
   }

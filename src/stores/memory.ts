@@ -180,6 +180,13 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
       assertOpen()
       return list(index, page)
     },
+    async count(index, { from } = {}) {
+      assertOpen()
+      checkName(index)
+      if (from !== undefined) checkName(from)
+      const keys = indexes.get(index)
+      return (from === undefined ? keys?.size : keys?.countFrom(from)) ?? 0
+    },
     async batch(operations) {
       const undo: Undo[] = []
       try {

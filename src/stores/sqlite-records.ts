@@ -7,6 +7,9 @@ import type { Connection, Statement } from './sqlite-schema.ts'
 /** Versions are reserved in blocks, so that none is used again after a restart: a lapsed lease must not be taken for its successor. */
 const RESERVE = 1_000_000
 
+/** Indexes whose size is kept in memory; beyond it all are counted again. */
+const COUNTS = 1000
+
 /** What a `set` adds to the log besides its text: pages of the table and of its indexes. */
 const PAGES_BYTES = 8192
 
@@ -36,6 +39,8 @@ export class Records {
   readonly #now: () => number
   #version = 0
   #reserved = 0
+  /** How many entries an index has, of those that somebody asked about: counting goes through all of them. */
+  readonly #counts = new Map<string, number>()
 
   readonly #reservation: Statement
   readonly #reserve: Statement
@@ -48,6 +53,8 @@ export class Records {
   readonly #place: Statement
   readonly #displace: Statement
   readonly #lists: Readonly<Record<Order, { readonly first: Statement; readonly next: Statement }>>
+  readonly #count: Statement
+  readonly #countFrom: Statement
   readonly #expired: Statement
 
   constructor(db: Connection, now: () => number) {
@@ -69,6 +76,8 @@ export class Records {
       ASC: { first: db.query(listing('ASC')), next: db.query(listing('ASC', 'AND (i.sort, i.key) > (?, ?)')) },
       DESC: { first: db.query(listing('DESC')), next: db.query(listing('DESC', 'AND (i.sort, i.key) < (?, ?)')) },
     }
+    this.#count = db.query('SELECT COUNT(*) FROM record_index WHERE name = ?')
+    this.#countFrom = db.query('SELECT COUNT(*) FROM record_index WHERE name = ? AND sort >= ?')
     this.#expired = db.query('SELECT id, key, places FROM records WHERE expires <= ? LIMIT ?')
     this.reload()
     this.#version = this.#reserved
@@ -76,6 +85,7 @@ export class Records {
 
   /** Reads again what is kept in memory: at first, and after a rollback. */
   reload(): void {
+    this.#counts.clear()
     this.#reserved = (this.#reservation.get([]) as [number])[0]
   }
 
@@ -120,6 +130,20 @@ export class Records {
     }
   }
 
+  count(index: string, from: string | undefined): number {
+    checkName(index)
+    if (from !== undefined) {
+      checkName(from)
+      return (this.#countFrom.get([index, from]) as [number])[0]
+    }
+    const known = this.#counts.get(index)
+    if (known !== undefined) return known
+    const count = (this.#count.get([index]) as [number])[0]
+    if (this.#counts.size >= COUNTS) this.#counts.clear()
+    this.#counts.set(index, count)
+    return count
+  }
+
   /** Deletes up to `limit` expired records; false when there is nothing left to delete. */
   purge(limit: number): boolean {
     const rows = this.#expired.all([this.#now(), limit]) as [number, string, string | null][]
@@ -151,8 +175,19 @@ export class Records {
   #move(key: string, from: string | null, to: string | null): void {
     if (from === to) return
     const [before, after] = [entries(from), entries(to)]
-    for (const [name, sort] of without(before, after)) this.#displace.run([name, sort, key])
-    for (const [name, sort] of without(after, before)) this.#place.run([name, sort, key])
+    for (const [name, sort] of without(before, after)) {
+      this.#displace.run([name, sort, key])
+      this.#recount(name, -1)
+    }
+    for (const [name, sort] of without(after, before)) {
+      this.#place.run([name, sort, key])
+      this.#recount(name, 1)
+    }
+  }
+
+  #recount(name: string, by: number): void {
+    const known = this.#counts.get(name)
+    if (known !== undefined) this.#counts.set(name, known + by)
   }
 }
 

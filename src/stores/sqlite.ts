@@ -155,6 +155,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
       await write(() => records.delete(key))
     },
     list: async (index, page) => read(() => records.list(index, page)),
+    count: async (index, options) => read(() => records.count(index, options?.from)),
     async batch(operations, { sync } = {}) {
       const steps = operations.map(prepare)
       await write(() => atomically(steps), sync)

@@ -139,6 +139,29 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         expect((await store.list('i', { limit: 101 })).next).toBeUndefined()
       })
 
+      test('counts what an index has, or has from a sort key on', async () => {
+        const store = await fresh()
+        expect(await store.count('i')).toBe(0)
+        const sorts = ['a', 'b', 'b', 'c', '\uff5e', '😀']
+        for (const [at, sort] of sorts.entries()) await store.set(`k${at}`, at, { index: { i: sort, other: 'x' } })
+        expect(await store.count('i')).toBe(6)
+        expect(await store.count('i', { from: 'b' })).toBe(5)
+        expect(await store.count('i', { from: '\uff5e' })).toBe(2)
+        expect(await store.count('i', { from: 'a😀' })).toBe(5)
+        await store.set('k0', 0, { index: { i: 'd' } })
+        expect([await store.count('i'), await store.count('other')]).toEqual([6, 5])
+        await store.delete('k1')
+        await store.set('k2', 2)
+        expect([await store.count('i'), await store.count('other')]).toEqual([4, 3])
+        const refused = store.batch([
+          { op: 'set', key: 'new', value: 1, options: { index: { i: 'z' } } },
+          { op: 'delete', key: 'k0' },
+          { op: 'delete', key: 'x', ifVersion: 7 },
+        ])
+        await expect(refused).rejects.toMatchObject({ code: 'conflict' })
+        expect(await store.count('i')).toBe(4)
+      })
+
       test('stays in place while records come and go', async () => {
         const store = await fresh()
         for (const key of ['b', 'd', 'f']) await store.set(key, key, { index: { i: key } })
@@ -263,6 +286,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         await expect(store.get(bad)).rejects.toMatchObject(refused)
         await expect(store.delete(bad)).rejects.toMatchObject(refused)
         await expect(store.list(bad, {})).rejects.toMatchObject(refused)
+        await expect(store.count(bad)).rejects.toMatchObject(refused)
         await expect(store.append(bad, group(1, 1))).rejects.toMatchObject(refused)
         await expect(all(store.read(bad))).rejects.toMatchObject(refused)
         await expect(store.last(bad)).rejects.toMatchObject(refused)
@@ -285,6 +309,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         store.set('k', 2),
         store.delete('k'),
         store.list('i', {}),
+        store.count('i'),
         store.batch([]),
       ]
       for (const refusal of refusals) await expect(refusal).rejects.toMatchObject({ message: 'The store is closed' })

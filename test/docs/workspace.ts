@@ -34,6 +34,8 @@ export class Workspace {
     this.#install('uamp', ROOT)
     this.#install('ws', join(ROOT, 'node_modules/ws'))
     for (const name of CLIENTS) this.#install(name, join(INTEROP, 'node_modules', name))
+    // Installed under the name of its generation.
+    this.#install('@a2a-js/sdk', join(INTEROP, 'node_modules/a2a1'))
     writeFileSync(join(this.folder, 'package.json'), '{ "type": "module" }')
   }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { Child, ROOT } from '../docs/child.ts'
@@ -8,9 +8,11 @@ const folders = readdirSync(EXAMPLES, { withFileTypes: true }).flatMap((entry) =
 
 test.for(folders)('%s: the client is content with the server', async (folder) => {
   const cwd = join(EXAMPLES, folder)
-  const server = Child.node('server.ts', { cwd, env: { PORT: '0' } })
+  const server = existsSync(join(cwd, 'server.ts'))
+    ? Child.node('server.ts', { cwd, env: { PORT: '0' } })
+    : Child.node(join(ROOT, 'dist/cli/main.js'), { cwd, args: ['serve', '--port', '0'] })
   onTestFinished(() => server.stop())
-  const [, url = ''] = await server.printed(/Listening at (\S+)/)
+  const [, url = ''] = await server.printed(/ at (http:\S+)/)
   const client = Child.node('client.ts', { cwd, args: [url] })
   onTestFinished(() => client.stop())
   expect({ exit: await client.exit, printed: client.output }).toEqual({ exit: 0, printed: expect.not.stringContaining('Error') })

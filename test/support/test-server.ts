@@ -14,6 +14,7 @@ export interface TestServerOptions extends Partial<
   Pick<AppOptions, 'limits' | 'origins' | 'loopback' | 'defaultAgent' | 'started' | 'now'>
 > {
   readonly routes?: readonly Route[]
+  readonly transports?: readonly Transport[]
   readonly agents?: readonly AgentPort[]
   readonly tokens?: Readonly<Record<string, string>>
   readonly anonymous?: boolean
@@ -21,7 +22,7 @@ export interface TestServerOptions extends Partial<
 
 /** A server on a free port with the given routes, gone when the test is. */
 export async function testServer(options: TestServerOptions = {}) {
-  const { routes = [], tokens = {}, anonymous = true, loopback = true, ...rest } = options
+  const { routes = [], transports = [], tokens = {}, anonymous = true, loopback = true, ...rest } = options
   const logged: { level: string; message: string; fields: Readonly<Record<string, unknown>> | undefined }[] = []
   const log: Log = (level, message, fields) => logged.push({ level, message, fields })
   const agents = new AgentRegistry()
@@ -33,7 +34,7 @@ export async function testServer(options: TestServerOptions = {}) {
     gateway,
     store,
     agents,
-    transports: [transport('test', routes)],
+    transports: [transport('test', routes), ...transports],
     access: staticTokens({ tokens, anonymous }),
     log,
     loopback,

@@ -2,6 +2,7 @@ import { defineAgent } from '../../core/define-agent.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
+import { abilitiesOf } from '../abilities.ts'
 import { COMMANDS } from './commands.ts'
 import { say } from './say.ts'
 import { answerAudio } from './speak.ts'
@@ -11,6 +12,16 @@ import { tools } from './tools.ts'
 export function demo(): AgentPort {
   return defineAgent('demo', answer, {
     description: 'Shows what agents can do here, without a model. Try "/count 10 100" or "/help".',
+    abilities: [
+      {
+        id: 'demo',
+        name: 'Demonstration',
+        description: 'Echoes what it is told, and shows streaming, thoughts, media, tools, questions and failures by slash commands.',
+        tags: ['demo', 'echo'],
+        examples: ['Hello', '/count 10 100', '/help'],
+      },
+      ...abilitiesOf(tools, []),
+    ],
     capabilities: {
       provider: 'uamp',
       modalities: ['text', 'image', 'audio', 'video', 'file'],

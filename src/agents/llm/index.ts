@@ -6,6 +6,7 @@ import type { Log } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
+import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
 import { checkToolNames, handoffName, type Handoff } from './handoff.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
@@ -97,6 +98,9 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     ...(description !== undefined && { description }),
     get capabilities() {
       return capabilities
+    },
+    get abilities() {
+      return abilitiesOf(tools, skills)
     },
     ready,
     run: run.run,

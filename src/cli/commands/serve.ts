@@ -99,7 +99,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
   const port = flags.port ?? settings.port
   const host = flags.host ?? settings.host
   const origins = flags.origin ?? settings.origins
-  const { defaultAgent, limits } = settings
+  const { defaultAgent, limits, publicUrl, trustProxy, outbound, a2a } = settings
   // It is most of what there is to load, and what is wrong with the options or a file is told without it.
   const { serve: start } = await import('../../compose/index.ts')
   try {
@@ -112,6 +112,10 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
       ...(host !== undefined && { host }),
       ...(origins && { origins }),
       ...(allowAnonymous && { allowAnonymous }),
+      ...(publicUrl !== undefined && { publicUrl }),
+      ...(trustProxy !== undefined && { trustProxy }),
+      ...(outbound?.allow && { outbound: { allow: outbound.allow } }),
+      ...(a2a && { a2a: a2a as NonNullable<ServeOptions['a2a']> }),
       ...(defaultAgent !== undefined && { defaultAgent }),
     })
   } catch (thrown) {

@@ -57,7 +57,7 @@ function entryOf(value: unknown, into: Into): Entry | undefined {
     return undefined
   }
   if ('remote' in value) {
-    const entry = parsed(RemoteEntry, value, into)
+    const entry = parsed(RemoteEntry, { ...value, remote: remoteOf(value['remote']) }, into)
     if (entry) problems.push(...remoteProblems(entry, path))
     return entry && { path, kind: 'remote', entry }
   }
@@ -66,15 +66,29 @@ function entryOf(value: unknown, into: Into): Entry | undefined {
   return entry && { path, kind: 'model', entry }
 }
 
-function remoteProblems({ remote: { protocol, model, url } }: RemoteEntry, path: Path): Problem[] {
+/** An address alone is enough, and `a2a+https://…` says as well what is spoken there. */
+function remoteOf(given: unknown): unknown {
+  const remote = typeof given === 'string' ? { url: given } : given
+  const url = isRecord(remote) ? remote['url'] : undefined
+  if (!isRecord(remote) || typeof url !== 'string' || !url.startsWith(A2A)) return remote
+  return { protocol: 'a2a', ...remote, url: url.slice(A2A.length) }
+}
+
+const A2A = 'a2a+'
+
+function remoteProblems({ remote: { protocol, model, agent, url } }: RemoteEntry, path: Path): Problem[] {
   const at = [...path, 'remote']
   const problems: Problem[] = []
-  if (!/^https?:\/\/|^\$\{/.test(url)) problems.push({ path: [...at, 'url'], message: 'must begin with http:// or https://' })
+  if (!/^https?:\/\/|^\$\{/.test(url))
+    problems.push({ path: [...at, 'url'], message: 'must begin with http://, https://, a2a+http:// or a2a+https://' })
   if (protocol === 'completions' && model === undefined) {
     problems.push({ path: at, message: 'must have a "model": what the endpoint calls it, such as "gpt-5-mini"' })
   }
   if (protocol !== 'completions' && model !== undefined) {
     problems.push({ path: [...at, 'model'], message: 'is for "protocol": "completions"; a uamp server has an "agent"' })
+  }
+  if (protocol === 'a2a' && agent !== undefined) {
+    problems.push({ path: [...at, 'agent'], message: 'is for a uamp server: an A2A agent has an address of its own' })
   }
   return problems
 }

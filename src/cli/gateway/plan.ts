@@ -41,15 +41,20 @@ function planRemote({ path: at, ...entry }: Entry & { kind: 'remote' }, { variab
   const token = variables.secret({ text: remote.token, env: remote.tokenEnv }, { path, field: 'token' })
   const url = variables.in(remote.url, [...path, 'url'])
   const common = { name, url, ...(description !== undefined && { description }) }
+  const headers = remote.headers && variables.inAll(remote.headers, [...path, 'headers'])
   const build = async (): Promise<Built> => {
+    if (remote.protocol === 'a2a') {
+      const { remoteA2a } = await import('../../remotes/a2a/index.ts')
+      return held([remoteA2a({ ...common, ...(token !== undefined && { token }), ...(headers && { headers }) })])
+    }
     if (remote.protocol === 'completions') {
       const { remoteCompletions } = await import('../../remotes/completions/index.ts')
       const { model = '' } = remote
-      return held([remoteCompletions({ ...common, model, ...(token !== undefined && { apiKey: token }) })])
+      return held([remoteCompletions({ ...common, model, ...(token !== undefined && { apiKey: token }), ...(headers && { headers }) })])
     }
     const { remoteEvents } = await import('../../remotes/events/index.ts')
     const { agent } = remote
     return held([remoteEvents({ ...common, ...(token !== undefined && { token }), ...(agent !== undefined && { agent }) })])
   }
-  return { entry: { path: at, ...entry }, print: JSON.stringify(['remote', common, remote, token]), files: [], needs: [], build }
+  return { entry: { path: at, ...entry }, print: JSON.stringify(['remote', common, remote, token, headers]), files: [], needs: [], build }
 }

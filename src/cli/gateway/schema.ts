@@ -45,7 +45,7 @@ export type ModelEntry = z.infer<typeof ModelEntry>
 
 const Remote = z.strictObject({
   url: z.string('must be the address of the other server, such as "https://agents.example"'),
-  protocol: z.optional(z.enum(['events', 'completions'])),
+  protocol: z.optional(z.enum(['events', 'completions', 'a2a'])),
   agent: text,
   model: text,
   token: text,
@@ -94,6 +94,17 @@ export const Config = z.strictObject({
   data: text,
   tokens: z.optional(z.record(z.string(), Secret)),
   origins: texts,
+  publicUrl: text,
+  trustProxy: z.optional(z.boolean()),
+  outbound: z.optional(z.strictObject({ allow: texts })),
+  a2a: z.optional(
+    z.strictObject({
+      card: z.optional(z.enum(['hybrid', '1.0'])),
+      version: text,
+      provider: z.optional(z.strictObject({ organization: z.string(), url: z.string() })),
+      maxAgeSeconds: limit,
+    }),
+  ),
   defaultAgent: text,
 })
 export type RawConfig = z.infer<typeof Config>

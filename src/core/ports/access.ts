@@ -13,6 +13,8 @@ export interface Credentials {
 
 /** One decision for every transport. */
 export interface Access {
+  /** The schemes of `Authorization` that are understood, for those who ask before they call. None: nobody can show who he is. */
+  readonly schemes?: readonly 'Bearer'[]
   /** Undefined: the credentials are wrong, or there are none where some are needed. */
   authenticate(credentials: Credentials): Promise<Principal | undefined>
   authorize(principal: Principal, action: string, resource: string): boolean

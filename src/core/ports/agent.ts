@@ -14,9 +14,21 @@ export interface AgentPort {
   readonly name: string
   readonly description?: string
   readonly capabilities: Capabilities
+  /** What it is good at, for cards and catalogues. Default: made of the tools that its capabilities name. */
+  readonly abilities?: readonly Ability[]
   run(turn: Turn): AsyncIterable<Draft>
   /** Routes of its own, mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
+}
+
+/** Something that an agent is good at, as others are told of it. */
+export interface Ability {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly tags: readonly string[]
+  /** What one could say to it. */
+  readonly examples?: readonly string[]
 }
 
 /** Questions an agent may put to the client in mid-turn, and the event that answers each. Open to declaration merging. */

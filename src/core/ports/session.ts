@@ -65,6 +65,8 @@ export interface Session {
   readonly client: Capabilities | undefined
   /** The `seq` of the newest event. */
   readonly head: number
+  /** The newest response, also while it runs; until there is one, that which the session goes on from. */
+  readonly turn: string | null
   /** One-way only: the response that ended with questions, and those that have no answer yet. */
   readonly waiting: Waiting | undefined
   /**

@@ -9,6 +9,8 @@ import type { Host, Route } from './transport.ts'
 /** What an agent is composed of. Every part is optional. */
 export interface Skill {
   readonly name: string
+  /** What the agent can do with it, for those who look for an agent. Default: what its tools say of themselves. */
+  readonly description?: string
   readonly tools?: readonly Tool[]
   readonly handlers?: readonly Handler[]
   readonly observers?: readonly Observer[]

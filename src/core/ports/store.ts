@@ -24,6 +24,11 @@ export interface Store {
   set(key: string, value: Json, options?: SetOptions & { readonly sync?: boolean }): Promise<number>
   delete(key: string): Promise<void>
   list(index: string, page: PageRequest & { readonly descending?: boolean }): Promise<Page<{ readonly key: string; readonly value: Json }>>
+  /**
+   * How many records an index has; with `from`, those whose sort key is that or above. Does not go through all of them, so that one
+   * which has expired counts until it is purged.
+   */
+  count(index: string, options?: { readonly from?: string }): Promise<number>
   /** All or nothing: what a turn's end, the ledger or a lease needs. */
   batch(operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void>
   close(): Promise<void>

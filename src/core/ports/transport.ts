@@ -2,6 +2,7 @@ import type { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
+import type { GuardedHttp } from './http.ts'
 import type { Gateway, Logged } from './session.ts'
 import type { Store } from './store.ts'
 
@@ -29,6 +30,12 @@ export interface Host {
   readonly meter: Meter
   readonly now: () => number
   readonly newId: () => string
+  /** Where this server is for whoever sent the request: `https://example.com/prefix`, without a slash at the end. */
+  readonly publicUrl: (request: Request) => string
+  /** For calls to addresses that clients name. Undefined: this runtime cannot guard them, so there are none. */
+  readonly outbound?: GuardedHttp | undefined
+  /** Aborted when the server shuts down: what goes on without a request ends then. */
+  readonly closing: AbortSignal
 }
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Readonly<Record<string, unknown>>) => void
@@ -55,6 +62,8 @@ type Answer = Promise<Response | Streamed> | AsyncGenerator<string, void>
 export type HttpRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
+  /** How this route says no, where its protocol has several ways to. */
+  readonly refusal?: Transport['refusal']
 } & (
   | { readonly access: 'public'; handle(request: Request, call: Call): Answer }
   | { readonly access: 'request'; handle(request: Request, call: KnownCall): Answer }

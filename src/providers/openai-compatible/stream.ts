@@ -170,7 +170,7 @@ function said(value: unknown): value is string {
 }
 
 /** Whether a chunk does nothing but say a text: the same one with another text is then told without parsing it. */
-function saysOnlyText(chunk: Fields, choice: Fields, { content, role, ...others }: Fields): boolean {
+function saysOnlyText(chunk: Fields, choice: Fields, { content, role: _role, ...others }: Fields): boolean {
   if (typeof content !== 'string' || chunk['usage'] != null || choice['finish_reason'] != null || choice['error'] != null) return false
   return Object.values(others).every((value) => value == null)
 }

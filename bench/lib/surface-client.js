@@ -1,60 +1,16 @@
 // @ts-check
 import { connect } from 'node:net'
+import { SURFACES } from './surfaces.js'
 import { Tally } from './tally.js'
+
+/** @typedef {import('./surfaces.js').Surface} Surface */
 
 const END = Buffer.from('\r\n0\r\n\r\n')
 
-/** @typedef {{ path: string, body: (text: string) => object, stream: boolean, parse: (text: string) => { deltas: string[], whole: string } }} Surface */
-
-/** @type {Surface} */
-const RESPONSES = {
-  path: '/v1/responses',
-  stream: true,
-  body: (text) => ({ model: 'demo', input: text, stream: true }),
-  parse: (text) => {
-    const events = dataLines(text).map((line) => JSON.parse(line))
-    if (events.some(({ sequence_number: number }, i) => number !== i)) throw new Error('sequence_number has a hole')
-    const last = events.at(-1)
-    if (last.type !== 'response.completed') throw new Error(`the answer ends with ${last.type}`)
-    const deltas = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta)
-    return { deltas, whole: last.response.output[0].content[0].text }
-  },
-}
-
-/** What a client of each surface sends, and how its answer is checked. @type {Record<string, Surface>} */
-const SURFACES = {
-  completions: {
-    path: '/v1/chat/completions',
-    stream: true,
-    body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }], stream: true }),
-    parse: (text) => {
-      const lines = dataLines(text)
-      if (lines.pop() !== '[DONE]') throw new Error('the answer does not end with [DONE]')
-      const choices = lines.map((line) => JSON.parse(line).choices[0])
-      if (choices[0].delta.role !== 'assistant') throw new Error('the first chunk has no role')
-      if (choices.at(-1).finish_reason !== 'stop') throw new Error('the last chunk has no finish_reason')
-      const deltas = choices.map(({ delta }) => delta.content ?? '').filter((content) => content !== '')
-      return { deltas, whole: deltas.join('') }
-    },
-  },
-  'completions-once': {
-    path: '/v1/chat/completions',
-    stream: false,
-    body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }] }),
-    parse: (text) => {
-      const { choices } = JSON.parse(text)
-      if (choices[0].finish_reason !== 'stop') throw new Error('the choice has no finish_reason')
-      return { deltas: [choices[0].message.content], whole: choices[0].message.content }
-    },
-  },
-  responses: RESPONSES,
-  'responses-unstored': { ...RESPONSES, body: (text) => ({ ...RESPONSES.body(text), store: false }) },
-}
-
-export const isOpenAi = (/** @type {string} */ transport) => transport in SURFACES
+export const isSurface = (/** @type {string} */ transport) => transport in SURFACES
 
 /** One kept-alive connection that asks again and again. Counts the ends of events and looks at nothing else, unless it checks. */
-export class OpenAiClient {
+export class SurfaceClient {
   tally = new Tally()
   sessionId = ''
   #options
@@ -102,9 +58,9 @@ export class OpenAiClient {
 
   /** @param {string} text */
   async respond(text) {
-    const { path, body } = this.#surface
+    const { path, body, headers = '' } = this.#surface
     const json = JSON.stringify(body(text))
-    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#options.port}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\n${this.#headers}`
+    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#options.port}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\n${headers}${this.#headers}`
     this.#answered = false
     this.#events = 0
     this.#text = ''
@@ -180,11 +136,6 @@ export class OpenAiClient {
     this.#left -= bytes.length
     if (this.#left === 0) this.#done?.()
   }
-}
-
-/** @param {string} text */
-function dataLines(text) {
-  return text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
 }
 
 /** @param {string} answer with its head, in the chunked coding; ASCII only */

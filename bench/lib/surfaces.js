@@ -1,0 +1,87 @@
+// @ts-check
+import { randomUUID } from 'node:crypto'
+
+/** @typedef {{ path: string, body: (text: string) => object, stream: boolean, headers?: string, parse: (text: string) => { deltas: string[], whole: string } }} Surface */
+
+/** @type {Surface} */
+const RESPONSES = {
+  path: '/v1/responses',
+  stream: true,
+  body: (text) => ({ model: 'demo', input: text, stream: true }),
+  parse: (text) => {
+    const events = dataLines(text).map((line) => JSON.parse(line))
+    if (events.some(({ sequence_number: number }, i) => number !== i)) throw new Error('sequence_number has a hole')
+    const last = events.at(-1)
+    if (last.type !== 'response.completed') throw new Error(`the answer ends with ${last.type}`)
+    const deltas = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta)
+    return { deltas, whole: last.response.output[0].content[0].text }
+  },
+}
+
+/** A2A 1.0 over JSON-RPC. A task is answered whole, or as it is made. @param {'SendMessage' | 'SendStreamingMessage'} method */
+const a2a = (method) => ({
+  path: '/a2a',
+  headers: 'A2A-Version: 1.0\r\n',
+  stream: method === 'SendStreamingMessage',
+  body: (/** @type {string} */ text) => ({
+    jsonrpc: '2.0',
+    id: 1,
+    method,
+    params: { message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }] } },
+  }),
+})
+
+/** What a client of each surface sends, and how its answer is checked. @type {Record<string, Surface>} */
+export const SURFACES = {
+  completions: {
+    path: '/v1/chat/completions',
+    stream: true,
+    body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }], stream: true }),
+    parse: (text) => {
+      const lines = dataLines(text)
+      if (lines.pop() !== '[DONE]') throw new Error('the answer does not end with [DONE]')
+      const choices = lines.map((line) => JSON.parse(line).choices[0])
+      if (choices[0].delta.role !== 'assistant') throw new Error('the first chunk has no role')
+      if (choices.at(-1).finish_reason !== 'stop') throw new Error('the last chunk has no finish_reason')
+      const deltas = choices.map(({ delta }) => delta.content ?? '').filter((content) => content !== '')
+      return { deltas, whole: deltas.join('') }
+    },
+  },
+  'completions-once': {
+    path: '/v1/chat/completions',
+    stream: false,
+    body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }] }),
+    parse: (text) => {
+      const { choices } = JSON.parse(text)
+      if (choices[0].finish_reason !== 'stop') throw new Error('the choice has no finish_reason')
+      return { deltas: [choices[0].message.content], whole: choices[0].message.content }
+    },
+  },
+  responses: RESPONSES,
+  'responses-unstored': { ...RESPONSES, body: (text) => ({ ...RESPONSES.body(text), store: false }) },
+  a2a: {
+    ...a2a('SendStreamingMessage'),
+    parse: (text) => {
+      const results = dataLines(text).map((line) => JSON.parse(line).result)
+      if (!results[0].task) throw new Error('the stream does not begin with the task')
+      if (results.at(-1).statusUpdate?.status.state !== 'TASK_STATE_COMPLETED') throw new Error('the task is not completed')
+      const chunks = results.flatMap(({ artifactUpdate }) => (artifactUpdate ? [artifactUpdate] : []))
+      if (chunks.some(({ append }, i) => (append ?? false) !== i > 0)) throw new Error('a chunk does not say that it is appended')
+      const deltas = chunks.map(({ artifact }) => artifact.parts[0].text ?? '').filter((delta) => delta !== '')
+      return { deltas, whole: deltas.join('') }
+    },
+  },
+  'a2a-once': {
+    ...a2a('SendMessage'),
+    parse: (text) => {
+      const { task } = JSON.parse(text).result
+      if (task.status.state !== 'TASK_STATE_COMPLETED') throw new Error(`the task is ${task.status.state}`)
+      return { deltas: [task.artifacts[0].parts[0].text], whole: task.artifacts[0].parts[0].text }
+    },
+  },
+}
+
+/** @param {string} text */
+function dataLines(text) {
+  return text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
+}

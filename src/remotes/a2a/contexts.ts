@@ -1,0 +1,113 @@
+import type { Turn } from '../../core/ports/agent.ts'
+import type { Message } from '../../protocol/message.ts'
+import { plainText, type Conversation } from './input.ts'
+
+/** Conversations that are remembered. Of more, the ones that were longest without a word are forgotten. */
+const KEPT = 10_000
+/** Messages without an answer that are looked through for the last that was heard. */
+const UNANSWERED = 16
+
+/** Where a conversation goes on at the other side. */
+export interface Place {
+  readonly contextId: string | undefined
+  /** A task that asked something: the next message answers it. */
+  readonly taskId?: string | undefined
+}
+
+interface Held {
+  readonly place: Place
+  /** The text that the turn ended with. */
+  readonly said: string
+}
+
+interface Entry {
+  readonly place: Place
+  /** What the user said so far. */
+  readonly asked: string
+  readonly keys: readonly string[]
+}
+
+/**
+ * The context of each conversation at the other side (A2A 1.0 §3.4.1: it is the agent that names it). A session finds its own; a
+ * request that brings the conversation along finds the one in which the same was said. One that goes on from an older point finds
+ * none, as the agent there has heard more than it knows of.
+ */
+export class Contexts {
+  readonly #entries = new Map<string, Entry>()
+  /** Those that are being written down: of a turn that was cut short nobody waits for it. */
+  #keeping: Promise<unknown> = Promise.resolve()
+
+  /** What is new in the turn's conversation, and where that goes. */
+  async find(turn: Turn): Promise<Conversation & { readonly place: Place | undefined }> {
+    await this.#keeping
+    const { messages } = turn
+    const last = messages.findLastIndex(({ role }) => role === 'user')
+    let first = Math.max(0, last)
+    while (messages[first - 1]?.role === 'user') first--
+    // A message that was not answered may have been heard all the same.
+    for (let at = last; at >= Math.max(first, last - UNANSWERED, 1); at--) {
+      const before = messages.slice(0, at)
+      const place = await this.#placeOf(turn, before)
+      if (place) return { before, now: messages.slice(at, last + 1), place }
+    }
+    return { before: messages.slice(0, first), now: messages.slice(first, last + 1), place: undefined }
+  }
+
+  async #placeOf(turn: Turn, before: readonly Message[]): Promise<Place | undefined> {
+    const session = this.#entries.get(sessionKey(turn))
+    if (session && session.asked === (await fingerprint(before.filter(({ role }) => role === 'user')))) return session.place
+    const key = await talkKey(turn, before)
+    const talk = this.#entries.get(key)
+    // Whoever goes on from the same point a second time is another.
+    this.#entries.delete(key)
+    return talk?.place
+  }
+
+  keep(turn: Turn, held: Held): Promise<void> {
+    const kept = this.#keep(turn, held)
+    this.#keeping = Promise.all([this.#keeping, kept])
+    return kept
+  }
+
+  async #keep(turn: Turn, { place, said }: Held): Promise<void> {
+    if (place.contextId === undefined) return
+    const whole: Message[] = [...turn.messages, { role: 'assistant', content: said }]
+    const asked = await fingerprint(turn.messages.filter(({ role }) => role === 'user'))
+    this.#forget(sessionKey(turn))
+    const keys = [sessionKey(turn), await talkKey(turn, whole)]
+    for (const key of keys) {
+      this.#entries.delete(key)
+      this.#entries.set(key, { place, asked, keys })
+    }
+    for (const key of this.#entries.keys()) {
+      if (this.#entries.size <= KEPT * 2) break
+      this.#entries.delete(key)
+    }
+  }
+
+  #forget(key: string): void {
+    for (const old of this.#entries.get(key)?.keys ?? []) this.#entries.delete(old)
+  }
+}
+
+function sessionKey({ principal: { tenant, id }, sessionId }: Turn): string {
+  return JSON.stringify(['session', tenant, id, sessionId])
+}
+
+async function talkKey({ principal: { tenant, id } }: Turn, messages: readonly Message[]): Promise<string> {
+  return JSON.stringify(['talk', tenant, id, await fingerprint(messages)])
+}
+
+/** What was said, and by whom. White space does not count, nor how it was cut into messages: clients send it again in their own way. */
+async function fingerprint(messages: readonly Message[]): Promise<string> {
+  const said: [role: string, text: string][] = []
+  for (const message of messages) {
+    if (message.role !== 'user' && message.role !== 'assistant') continue
+    const text = plainText(message).replaceAll(/\s+/g, '')
+    const last = said.at(-1)
+    if (last?.[0] === message.role) last[1] += text
+    else if (text !== '') said.push([message.role, text])
+  }
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(said)))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,116 @@
+import type { HttpAnswer, HttpClient } from '../../core/ports/http.ts'
+import { upstreamEvents } from '../../core/upstream-events.ts'
+import { callUpstream, type UpstreamCall } from '../../core/upstream.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
+import type { Ask, Dialect } from './dialect.ts'
+import { failureIn, isOtherTongue, toError } from './errors.ts'
+import type { Told } from './model.ts'
+import { readJson } from './whole.ts'
+
+/** Bytes of an answer in one piece: a task with all that it made. One that is longer is given up. */
+const WHOLE_BYTES = 64 * 1024 * 1024
+/** An agent that cannot stream may answer only when it has done its work. */
+const BLOCKING_MS = 10 * 60_000
+
+/** An event, and what it is called where the server lets a stream be taken up again from there. */
+export interface Heard {
+  readonly told: Told
+  readonly id: string | undefined
+}
+
+export interface EndpointOptions {
+  /** What it is called here. */
+  readonly name: string
+  readonly http: HttpClient
+  readonly dialect: Dialect
+  /** Credentials, extensions. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** One address of the agent: calls and their answers. */
+export class Endpoint {
+  readonly dialect: Dialect
+  readonly #options: EndpointOptions
+
+  constructor(options: EndpointOptions) {
+    this.dialect = options.dialect
+    this.#options = options
+  }
+
+  /** `once`: it is not sent a second time, as that may do a thing twice. */
+  async call(ask: Ask, signal: AbortSignal, { once = false } = {}): Promise<Told> {
+    const timeouts = once ? { firstByteMs: BLOCKING_MS } : undefined
+    const { body } = await this.#send(ask, { signal, timeouts, ...(once && { retries: 0 }) })
+    return this.#read(await readJson(this.#options.name, body, WHOLE_BYTES))
+  }
+
+  /** All events that came together at a time. An agent that answers in one piece says one. */
+  async *stream(ask: Ask, signal: AbortSignal, lastEventId?: string): AsyncGenerator<readonly Heard[], void> {
+    const accept = { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
+    const { headers, body } = await this.#send({ ...ask, headers: { ...ask.headers, ...accept } }, { signal, retries: 0 })
+    const { name } = this.#options
+    if (!/^text\/event-stream\b/i.test(headers.get('content-type') ?? '')) {
+      yield [{ told: this.#read(await readJson(name, body, WHOLE_BYTES)), id: undefined }]
+      return
+    }
+    for await (const batch of upstreamEvents(body, { name, parse: sseParser() })) yield batch.flatMap((event) => this.#event(event) ?? [])
+  }
+
+  /** The first of several ways to ask that the server knows. */
+  async *streamAny(asks: readonly Ask[], signal: AbortSignal, lastEventId?: string): AsyncGenerator<readonly Heard[], void> {
+    for (const [index, ask] of asks.entries()) {
+      const stream = this.stream(ask, signal, lastEventId)
+      let first: IteratorResult<readonly Heard[], void>
+      try {
+        first = await stream.next()
+      } catch (thrown) {
+        if (index < asks.length - 1 && isOtherTongue(thrown)) continue
+        throw thrown
+      }
+      if (first.done) return
+      yield first.value
+      yield* stream
+      return
+    }
+  }
+
+  #event({ data, event, id }: ParsedSse): Heard | undefined {
+    const value = json(data)
+    const { name, dialect } = this.#options
+    const failure = event === 'error' ? failureIn(value) : undefined
+    if (failure) throw toError(name, failure)
+    if (value === undefined) throw new UampError('provider_error', `${name} sent an event that is not JSON`)
+    const told = dialect.read(value, name)
+    return told && { told, id }
+  }
+
+  #read(value: unknown): Told {
+    const { name, dialect } = this.#options
+    const told = dialect.read(value, name)
+    if (told) return told
+    throw new UampError('provider_error', `${name} answered with something that is no A2A: is the address right?`)
+  }
+
+  async #send(ask: Ask, call: Pick<UpstreamCall, 'signal' | 'retries' | 'timeouts'>): Promise<HttpAnswer> {
+    const { name, http, headers } = this.#options
+    let said: unknown
+    const explain = (body: unknown): string | undefined => failureIn((said = body))?.message
+    try {
+      return await callUpstream({ name, http, explain, request: { ...ask, headers: { ...ask.headers, ...headers } }, ...call })
+    } catch (thrown) {
+      // What A2A calls it says more than the status. Of a refused key nothing is repeated.
+      const failure = failureIn(said)
+      if (thrown instanceof UampError && failure?.reason !== undefined) throw toError(name, failure, thrown)
+      throw thrown
+    }
+  }
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,76 @@
+/** A2A's errors as ours. */
+import { UampError, type ErrorCode } from '../../protocol/errors.ts'
+import { isRecord } from '../../protocol/json.ts'
+
+const SHOWN = 300
+
+/** By JSON-RPC code: what 1.0 calls it, and what it is here. A2A 1.0 §5.4; the older generations have the same numbers. */
+const KINDS: Readonly<Record<number, readonly [reason: string, of: ErrorCode]>> = {
+  [-32700]: ['PARSE_ERROR', 'invalid_request'],
+  [-32600]: ['INVALID_REQUEST', 'invalid_request'],
+  [-32601]: ['METHOD_NOT_FOUND', 'not_supported'],
+  [-32602]: ['INVALID_PARAMS', 'invalid_request'],
+  [-32603]: ['INTERNAL', 'provider_error'],
+  [-32001]: ['TASK_NOT_FOUND', 'not_found'],
+  [-32002]: ['TASK_NOT_CANCELABLE', 'conflict'],
+  [-32003]: ['PUSH_NOTIFICATION_NOT_SUPPORTED', 'not_supported'],
+  [-32004]: ['UNSUPPORTED_OPERATION', 'not_supported'],
+  [-32005]: ['CONTENT_TYPE_NOT_SUPPORTED', 'not_supported'],
+  [-32006]: ['INVALID_AGENT_RESPONSE', 'provider_error'],
+  [-32007]: ['EXTENDED_AGENT_CARD_NOT_CONFIGURED', 'not_supported'],
+  [-32008]: ['EXTENSION_SUPPORT_REQUIRED', 'not_supported'],
+  [-32009]: ['VERSION_NOT_SUPPORTED', 'version_mismatch'],
+}
+const REASONS = new Map(Object.values(KINDS))
+
+interface Failure {
+  readonly reason: string | undefined
+  readonly message: string | undefined
+}
+
+/** The failure that a body tells of: JSON-RPC's `error`, REST's `error` of 1.0, or 0.3's code and message alone. */
+export function failureIn(body: unknown): Failure | undefined {
+  if (!isRecord(body)) return undefined
+  const error = body['error'] ?? (typeof body['code'] === 'number' && typeof body['message'] === 'string' ? body : undefined)
+  if (!isRecord(error)) return undefined
+  const { code, message, data, details } = error
+  return {
+    reason: reasonIn(data) ?? reasonIn(details) ?? (typeof code === 'number' ? KINDS[code]?.[0] : undefined),
+    message: typeof message === 'string' && message !== '' ? message.slice(0, SHOWN) : undefined,
+  }
+}
+
+/** `google.rpc.ErrorInfo` among the details. */
+function reasonIn(details: unknown): string | undefined {
+  if (!Array.isArray(details)) return undefined
+  const reasons = details.map((detail: unknown) => (isRecord(detail) ? detail['reason'] : undefined))
+  return reasons.find((reason): reason is string => typeof reason === 'string' && REASONS.has(reason))
+}
+
+/** As one of ours. `refused` is what its HTTP status made of it, where it had one. */
+export function toError(name: string, { reason, message }: Failure, refused?: UampError): UampError {
+  const of = reason === undefined ? undefined : REASONS.get(reason)
+  const details = { ...refused?.details, ...(reason !== undefined && { remote_code: reason }) }
+  return new UampError(of ?? refused?.code ?? 'provider_error', `${name} refused${message === undefined ? '' : `: ${message}`}`, {
+    ...(refused?.cause !== undefined && { cause: refused.cause }),
+    ...(Object.keys(details).length > 0 && { details }),
+  })
+}
+
+/** What A2A calls it, if the other side said so. */
+export function reasonOf(thrown: unknown): string | undefined {
+  const reason = thrown instanceof UampError ? thrown.details?.['remote_code'] : undefined
+  return typeof reason === 'string' ? reason : undefined
+}
+
+export function statusOf(thrown: unknown): number | undefined {
+  const status = thrown instanceof UampError ? thrown.details?.['status'] : undefined
+  return typeof status === 'number' ? status : undefined
+}
+
+/** Whether what it was asked in, and not what it was asked, is what the other side does not understand. */
+export function isOtherTongue(thrown: unknown): boolean {
+  const reason = reasonOf(thrown)
+  if (reason === 'METHOD_NOT_FOUND' || reason === 'VERSION_NOT_SUPPORTED') return true
+  return reason === undefined && [404, 405, 406, 415, 501].includes(statusOf(thrown) ?? 0)
+}

@@ -1,0 +1,28 @@
+import * as z from 'zod/mini'
+import { ServerEvent, type Draft } from '../../protocol/events.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { Delta } from '../../protocol/server-events.ts'
+import type { Message } from './model.ts'
+
+/** The extension by which a uamp server tells what A2A has no words for: thoughts, its tools, progress, what it used. */
+export const EVENTS_EXTENSION = 'https://uamp.dev/a2a/events/v1'
+
+/** The session's own to say, or told by the task itself. */
+const OTHERS =
+  /^(session\.|rate_limit$|response\.(created|done|error|cancelled)|pong$|x\.ack$|tool\.call$|x\.approval\.request$|payment\.required$)/
+
+/** The events in a message of that extension; undefined for any other message. */
+export function extrasIn({ extensions, parts }: Message): readonly Draft[] | undefined {
+  if (!extensions.includes(EVENTS_EXTENSION)) return undefined
+  return parts.flatMap(({ data }) => draftOf(data) ?? [])
+}
+
+function draftOf(data: unknown): Draft | undefined {
+  if (!isRecord(data) || typeof data['type'] !== 'string' || OTHERS.test(data['type'])) return undefined
+  const delta = z.safeParse(Delta, data)
+  // A thought is an event of its own, and a delta only as a whole.
+  if (delta.success) return { type: 'response.delta', delta: delta.data }
+  const { timestamp: _, ...fields } = data
+  const event = z.safeParse(ServerEvent, { ...fields, event_id: 'e', session_id: 's', response_id: 'r' })
+  return event.success ? (fields as unknown as Draft) : undefined
+}

@@ -1,0 +1,143 @@
+import { agentCapabilities } from '../../core/define-agent.ts'
+import type { Ability, AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { Draft } from '../../protocol/events.ts'
+import type { Card } from './card.ts'
+import { Cards } from './cards.ts'
+import { Contexts } from './contexts.ts'
+import { dialectOf, type Interface } from './dialect.ts'
+import { Endpoint } from './endpoint.ts'
+import { Exchange } from './exchange.ts'
+import { EVENTS_EXTENSION } from './extras.ts'
+import { Follow } from './follow.ts'
+
+export interface RemoteA2aOptions {
+  /** What it is called here. */
+  readonly name: string
+  /** Where it is found: the address below which its card is (`https://host`, `https://host/agents/name`), or the card's own. */
+  readonly url: string
+  /** Shown as the bearer token, or as the API key where the card wants that in a header. */
+  readonly token?: string
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Default: what its card says. */
+  readonly description?: string
+  readonly newId?: () => string
+  readonly now?: () => number
+}
+
+/**
+ * An A2A agent of any generation, as an agent here: 1.0 and 0.3 over JSON-RPC and REST, 0.2, and 0.1. What it asks is put to the
+ * client, a cancel cancels its task, and a conversation goes on in the context that it named.
+ */
+export function remoteA2a(options: RemoteA2aOptions): AgentPort {
+  return new RemoteAgent(options)
+}
+
+class RemoteAgent implements AgentPort {
+  readonly name: string
+  /** What its card said last; until then what every agent can do. */
+  capabilities: Capabilities
+  readonly #options: RemoteA2aOptions
+  readonly #cards: Cards
+  readonly #contexts = new Contexts()
+  readonly #newId: () => string
+  #card: Card | undefined
+  /** The address that last understood us, of this card. */
+  #spoken: { readonly card: Card; readonly interface: Interface } | undefined
+
+  constructor(options: RemoteA2aOptions) {
+    const { name, url, token, headers, newId = () => crypto.randomUUID(), now = Date.now } = options
+    this.name = name
+    this.#options = options
+    this.#newId = newId
+    this.capabilities = agentCapabilities(name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })
+    this.#cards = new Cards({ name: `"${name}"`, url, headers: { ...bearer(token), ...headers }, now })
+  }
+
+  get description(): string {
+    return this.#options.description ?? this.#card?.description ?? ''
+  }
+
+  get abilities(): readonly Ability[] {
+    return this.#card?.abilities ?? []
+  }
+
+  async *run(turn: Turn): AsyncGenerator<Draft, void> {
+    const card = await this.#cards.get(turn)
+    const learned = this.#learn(card)
+    if (learned) yield learned
+    const { place, ...talk } = await this.#contexts.find(turn)
+    const ways = this.#ways(turn, card)
+    const exchange = new Exchange({ name: this.name, turn, talk, place, next: () => ways.next().value, newId: this.#newId })
+    let kept = false
+    const keep = (): Promise<void> => {
+      kept = true
+      return this.#contexts.keep(turn, { place: exchange.place, said: exchange.text })
+    }
+    try {
+      yield* exchange.run()
+      await keep()
+      yield exchange.end()
+    } finally {
+      exchange.leave()
+      // What was cut short was heard there all the same.
+      if (!kept) void keep()
+    }
+  }
+
+  /** One after the other, as each is not understood. */
+  *#ways(turn: Turn, card: Card): Generator<Follow, undefined> {
+    const last = this.#spoken?.card === card ? this.#spoken.interface : undefined
+    const interfaces = last ? [last, ...card.interfaces.filter((one) => one !== last)] : card.interfaces
+    for (const one of interfaces) {
+      this.#spoken = { card, interface: one }
+      const endpoint = new Endpoint({ name: `"${this.name}"`, http: turn.http, dialect: dialectOf(one), headers: this.#headers(card, one) })
+      yield new Follow({ endpoint, signal: turn.signal, streaming: card.streaming, outputModes: card.outputModes })
+    }
+    this.#spoken = undefined
+    return undefined
+  }
+
+  #headers(card: Card, { version }: Interface): Record<string, string> {
+    const { token, headers } = this.#options
+    const key = token !== undefined && card.keyHeader !== undefined ? { [card.keyHeader]: token } : bearer(token)
+    const extensions = card.extensions.includes(EVENTS_EXTENSION)
+      ? { [version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: EVENTS_EXTENSION }
+      : {}
+    return { ...key, ...extensions, ...headers }
+  }
+
+  /** Open sessions are told of a change. */
+  #learn(card: Card): Draft | undefined {
+    this.#card = card
+    const capabilities = capabilitiesOf(this.name, card)
+    if (JSON.stringify(capabilities) === JSON.stringify(this.capabilities)) return undefined
+    this.capabilities = capabilities
+    return { type: 'capabilities', capabilities }
+  }
+}
+
+function bearer(token: string | undefined): Record<string, string> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` }
+}
+
+function capabilitiesOf(name: string, card: Card): Capabilities {
+  const kinds = [...card.inputModes, ...card.outputModes].flatMap((mode) => KINDS[mode.split('/')[0] ?? ''] ?? ['file'])
+  const { version } = card
+  return agentCapabilities(name, {
+    modalities: [...new Set(['text', ...kinds])],
+    supports_streaming: card.streaming,
+    supports_thinking: card.extensions.includes(EVENTS_EXTENSION),
+    ...(version !== undefined && { extensions: { a2a: { version } } }),
+  })
+}
+
+/** 0.x has modes without a slash, too. */
+const KINDS: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  image: ['image'],
+  audio: ['audio'],
+  video: ['video'],
+  '*': ['image', 'audio', 'video', 'file'],
+}

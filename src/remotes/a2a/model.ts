@@ -1,0 +1,73 @@
+/** What an A2A agent says, in one form for all generations. */
+
+export type Struct = Readonly<Record<string, unknown>>
+
+/** 1.0 calls them `TASK_STATE_…`; here they are spelled as before. What is not known here is `unknown`. */
+export type State =
+  'submitted' | 'working' | 'completed' | 'failed' | 'canceled' | 'rejected' | 'input-required' | 'auth-required' | 'unknown'
+
+export const ENDED: ReadonlySet<State> = new Set(['completed', 'failed', 'canceled', 'rejected'])
+/** Nothing more comes until somebody answers. */
+export const SETTLED: ReadonlySet<State> = new Set([...ENDED, 'input-required', 'auth-required'])
+
+/** One of `text`, `raw` (base64), `url` and `data` is there. */
+export interface Part {
+  readonly text?: string
+  readonly raw?: string
+  readonly url?: string
+  readonly data?: unknown
+  readonly filename?: string
+  readonly mediaType?: string
+}
+
+export interface Message {
+  readonly id: string | undefined
+  readonly role: 'user' | 'agent'
+  readonly parts: readonly Part[]
+  readonly taskId: string | undefined
+  readonly contextId: string | undefined
+  readonly metadata: Struct | undefined
+  readonly extensions: readonly string[]
+}
+
+export interface Status {
+  readonly state: State
+  readonly message: Message | undefined
+}
+
+export interface Artifact {
+  readonly id: string
+  readonly name: string | undefined
+  readonly description: string | undefined
+  readonly parts: readonly Part[]
+  readonly metadata: Struct | undefined
+}
+
+interface OfTask {
+  readonly taskId: string | undefined
+  readonly contextId: string | undefined
+  readonly metadata: Struct | undefined
+}
+
+/** One event of a stream, or what a call is answered with. */
+export type Told =
+  | (OfTask & {
+      readonly kind: 'task'
+      readonly status: Status
+      readonly artifacts: readonly Artifact[]
+      readonly history: readonly Message[]
+    })
+  | { readonly kind: 'message'; readonly message: Message }
+  | (OfTask & { readonly kind: 'status'; readonly status: Status })
+  | (OfTask & { readonly kind: 'artifact'; readonly artifact: Artifact; readonly append: boolean })
+
+export type ToldTask = Extract<Told, { kind: 'task' }>
+
+/** What we say. */
+export interface Outgoing {
+  readonly messageId: string
+  readonly parts: readonly Part[]
+  readonly contextId?: string | undefined
+  readonly taskId?: string | undefined
+  readonly metadata?: Struct | undefined
+}

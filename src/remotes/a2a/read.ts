@@ -1,0 +1,157 @@
+/**
+ * What an A2A agent sent, whatever its generation: 1.0 names an event by the member it is in, 0.2 and 0.3 by `kind`, 0.1 by what it
+ * has. Little is demanded, as agents in the field leave out much.
+ */
+import { isRecord } from '../../protocol/json.ts'
+import { records, struct, text, texts } from './fields.ts'
+import type { Artifact, Message, Part, State, Status, Struct, Told } from './model.ts'
+
+const STATES: ReadonlySet<string> = new Set<State>([
+  'submitted',
+  'working',
+  'completed',
+  'failed',
+  'canceled',
+  'rejected',
+  'input-required',
+  'auth-required',
+])
+
+/** `wrapped`: 0.3 over REST, where the data of a data part is inside another `data`. */
+export interface ReadOptions {
+  readonly wrapped?: boolean
+}
+
+/** Undefined where it is no event that is known here. */
+export function readTold(value: unknown, options: ReadOptions = {}): Told | undefined {
+  if (!isRecord(value)) return undefined
+  const { task, message, msg, statusUpdate, artifactUpdate } = value
+  if (isRecord(task)) return readTask(task, options)
+  if (isRecord(statusUpdate)) return readStatusUpdate(statusUpdate, options)
+  if (isRecord(artifactUpdate)) return readArtifactUpdate(artifactUpdate, options)
+  const said = message ?? msg
+  if (isRecord(said)) return { kind: 'message', message: readMessage(said, options) }
+  switch (value['kind']) {
+    case 'task':
+      return readTask(value, options)
+    case 'status-update':
+      return readStatusUpdate(value, options)
+    case 'artifact-update':
+      return readArtifactUpdate(value, options)
+    case 'message':
+      return { kind: 'message', message: readMessage(value, options) }
+    default:
+      return readUnnamed(value, options)
+  }
+}
+
+/** A bare task, as a call for one is answered with; in 0.1 also an event of a stream, which has `final` or a single artifact. */
+function readUnnamed(value: Struct, options: ReadOptions): Told | undefined {
+  if (isRecord(value['artifact'])) return readArtifactUpdate(value, options)
+  if (isRecord(value['status'])) return 'final' in value ? readStatusUpdate(value, options) : readTask(value, options)
+  return Array.isArray(value['parts']) ? { kind: 'message', message: readMessage(value, options) } : undefined
+}
+
+function ofTask(value: Struct): { taskId: string | undefined; contextId: string | undefined; metadata: Struct | undefined } {
+  const { taskId, id, contextId, sessionId, metadata } = value
+  return { taskId: text(taskId) ?? text(id), contextId: text(contextId) ?? text(sessionId), metadata: struct(metadata) }
+}
+
+function readTask(value: Struct, options: ReadOptions): Told {
+  return {
+    kind: 'task',
+    ...ofTask(value),
+    status: readStatus(value['status'], options),
+    artifacts: records(value['artifacts']).map((artifact, index) => readArtifact(artifact, { ...options, index })),
+    history: records(value['history']).map((message) => readMessage(message, options)),
+  }
+}
+
+function readStatusUpdate(value: Struct, options: ReadOptions): Told {
+  return { kind: 'status', ...ofTask(value), status: readStatus(value['status'], options) }
+}
+
+function readArtifactUpdate(value: Struct, options: ReadOptions): Told {
+  const artifact = isRecord(value['artifact']) ? value['artifact'] : {}
+  // 0.1 has it in the artifact.
+  const append = (value['append'] ?? artifact['append']) === true
+  return { kind: 'artifact', ...ofTask(value), artifact: readArtifact(artifact, { ...options, index: 0 }), append }
+}
+
+function readStatus(value: unknown, options: ReadOptions): Status {
+  const status = isRecord(value) ? value : {}
+  const message = status['message'] ?? status['update']
+  return { state: readState(status['state']), message: isRecord(message) ? readMessage(message, options) : undefined }
+}
+
+function readState(value: unknown): State {
+  const state =
+    typeof value === 'string'
+      ? value
+          .replace(/^TASK_STATE_/, '')
+          .toLowerCase()
+          .replaceAll('_', '-')
+      : ''
+  if (state === 'cancelled') return 'canceled'
+  return STATES.has(state) ? (state as State) : 'unknown'
+}
+
+/** In 0.1 an artifact has a number where later ones have an id. */
+function readArtifact(value: Struct, { index, ...options }: ReadOptions & { readonly index: number }): Artifact {
+  const { artifactId, name, description, parts, metadata } = value
+  const number = typeof value['index'] === 'number' ? value['index'] : index
+  return {
+    id: text(artifactId) ?? `#${number}`,
+    name: text(name),
+    description: text(description),
+    parts: readParts(parts, options),
+    metadata: struct(metadata),
+  }
+}
+
+function readMessage(value: Struct, options: ReadOptions): Message {
+  const { messageId, role, parts, content, taskId, contextId, metadata, extensions } = value
+  return {
+    id: text(messageId),
+    role: role === 'user' || role === 'ROLE_USER' ? 'user' : 'agent',
+    parts: readParts(parts ?? content, options),
+    taskId: text(taskId),
+    contextId: text(contextId),
+    metadata: struct(metadata),
+    extensions: texts(extensions),
+  }
+}
+
+function readParts(value: unknown, options: ReadOptions): Part[] {
+  return records(value).flatMap((part) => readPart(part, options) ?? [])
+}
+
+function readPart(part: Struct, { wrapped }: ReadOptions): Part | undefined {
+  if (typeof part['text'] === 'string') return { text: part['text'] }
+  if (isRecord(part['file'])) return readFile(part['file'])
+  const { raw, url, data } = part
+  const about = named(part['filename'], part['mediaType'])
+  if (typeof raw === 'string') return { raw: standard(raw), ...about }
+  if (typeof url === 'string') return { url, ...about }
+  if (data === undefined) return undefined
+  return { data: wrapped && isRecord(data) && isRecord(data['data']) ? data['data'] : data, ...about }
+}
+
+/** Of 0.x. Its REST has other names for the same. */
+function readFile(file: Struct): Part | undefined {
+  const bytes = file['bytes'] ?? file['fileWithBytes']
+  const uri = file['uri'] ?? file['fileWithUri']
+  const about = named(file['name'], file['mimeType'])
+  if (typeof bytes === 'string') return { raw: standard(bytes), ...about }
+  return typeof uri === 'string' ? { url: uri, ...about } : undefined
+}
+
+function named(filename: unknown, mediaType: unknown): Pick<Part, 'filename' | 'mediaType'> {
+  const [name, type] = [text(filename), text(mediaType)]
+  return { ...(name !== undefined && { filename: name }), ...(type !== undefined && { mediaType: type }) }
+}
+
+/** ProtoJSON lets bytes be base64url as well. */
+function standard(base64: string): string {
+  return /[-_]/.test(base64) ? base64.replaceAll('-', '+').replaceAll('_', '/') : base64
+}

@@ -1,0 +1,193 @@
+import { base64 } from '../../protocol/base64.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { Draft } from '../../protocol/events.ts'
+import { extrasIn } from './extras.ts'
+import type { Artifact, Message, Part, Told, ToldTask } from './model.ts'
+
+/** What was told of one artifact, and how far the other side is known to be with it. */
+interface Telling {
+  text: string
+  /** Where the next piece that is appended begins. Before the end of `text`, what comes was told before. */
+  at: number
+  readonly media: Part[]
+  mediaAt: number
+}
+
+/**
+ * Makes events of what an agent says, each thing once: pieces of an artifact are passed on as they come, and a task that repeats
+ * them all (at its end, after a lost connection, with the next message) adds only what is missing.
+ */
+export class Said {
+  readonly #newId: () => string
+  readonly #artifacts = new Map<string, Telling>()
+  readonly #messages = new Set<string>()
+  /** Whose text was last: what somebody else says begins a paragraph. */
+  #last: string | undefined
+  #text = ''
+  /** A note in passing. Where nothing else was said, it was the answer. */
+  #note: Message | undefined
+  #media = 0
+
+  constructor(newId: () => string) {
+    this.#newId = newId
+  }
+
+  /** All text so far. */
+  get text(): string {
+    return this.#text
+  }
+
+  /** Nothing of it is told: it was before. */
+  skip(task: ToldTask): void {
+    const [last, text, media] = [this.#last, this.#text, this.#media]
+    this.take(task, [])
+    if (task.status.message) this.#isNew(task.status.message)
+    this.#last = last
+    this.#text = text
+    this.#media = media
+    this.#note = undefined
+  }
+
+  take(told: Told, out: Draft[]): void {
+    switch (told.kind) {
+      case 'artifact':
+        return this.#artifact(told.artifact, told.append, out)
+      case 'message':
+        return this.message(told.message, out)
+      case 'task':
+        for (const artifact of told.artifacts) this.#artifact(artifact, false, out)
+        return this.#status(told, out)
+      case 'status':
+        return this.#status(told, out)
+    }
+  }
+
+  /** What a message says, if it was not said before. */
+  message(message: Message, out: Draft[]): void {
+    if (!this.#isNew(message)) return
+    const { parts } = message
+    const text = textIn(parts)
+    // An agent may tell with the end what its artifacts told before.
+    if (text.trim() !== '' && !this.#text.trimEnd().endsWith(text.trim())) this.#say(text, `message ${message.id ?? this.#newId()}`, out)
+    for (const part of parts) if (isMedia(part) && !this.#knows(part)) this.#show(part, {}, out)
+  }
+
+  /** The task is done. What an agent left only in a note, or in the history, is the answer if there is no other. */
+  end(history: readonly Message[], out: Draft[]): void {
+    if (this.#text !== '' || this.#media > 0) return
+    const last = history.at(-1)
+    const message = this.#note ?? (last?.role === 'agent' ? last : undefined)
+    if (!message) return
+    if (message.id !== undefined) this.#messages.delete(message.id)
+    this.message(message, out)
+  }
+
+  /** What an agent says while it works replaces what it said before: it is no piece of the answer. */
+  #status({ status }: Extract<Told, { kind: 'task' | 'status' }>, out: Draft[]): void {
+    const { state, message } = status
+    if (!message || (state !== 'working' && state !== 'submitted' && state !== 'unknown') || !this.#isNew(message)) return
+    const extras = extrasIn(message)
+    if (extras) return void out.push(...extras)
+    this.#note = message
+    const text = textIn(message.parts)
+    if (text !== '') out.push({ type: 'progress', target: 'response', stage: 'working', message: text })
+  }
+
+  #isNew({ id, parts }: Message): boolean {
+    const key = id ?? JSON.stringify(parts)
+    if (this.#messages.has(key)) return false
+    this.#messages.add(key)
+    return true
+  }
+
+  #artifact(artifact: Artifact, append: boolean, out: Draft[]): void {
+    const { id, name, description } = artifact
+    let telling = this.#artifacts.get(id)
+    if (!telling) this.#artifacts.set(id, (telling = { text: '', at: 0, media: [], mediaAt: 0 }))
+    const text = textIn(artifact.parts)
+    if (!append) {
+      if (!telling.text.startsWith(text.slice(0, telling.text.length))) {
+        // It is another text now. What was told of the one before cannot be taken back.
+        telling.text = ''
+        this.#last = ''
+      }
+      telling.at = telling.mediaAt = 0
+    }
+    this.#extend(telling, { text, source: `artifact ${id}` }, out)
+    for (const part of artifact.parts) {
+      if (!isMedia(part)) continue
+      const known = telling.media[telling.mediaAt++]
+      if (known && isSame(known, part)) continue
+      telling.media[telling.mediaAt - 1] = part
+      this.#show(part, { ...(name !== undefined && { name }), ...(description !== undefined && { description }) }, out)
+    }
+  }
+
+  #extend(telling: Telling, { text, source }: { readonly text: string; readonly source: string }, out: Draft[]): void {
+    const { at } = telling
+    const known = telling.text.slice(at, at + text.length)
+    const rest = known !== '' && text.startsWith(known) ? text.slice(known.length) : text
+    telling.at = at + text.length
+    if (rest === '') return
+    telling.text = rest === text ? telling.text + text : telling.text.slice(0, at) + text
+    if (rest === text) telling.at = telling.text.length
+    this.#say(rest, source, out)
+  }
+
+  #say(text: string, source: string, out: Draft[]): void {
+    if (text === '') return
+    const apart = this.#last !== undefined && this.#last !== source ? '\n\n' : ''
+    this.#last = source
+    this.#text += apart + text
+    out.push({ type: 'response.delta', delta: { type: 'text', text: apart + text } })
+  }
+
+  #knows(part: Part): boolean {
+    for (const { media } of this.#artifacts.values()) if (media.some((known) => isSame(known, part))) return true
+    return false
+  }
+
+  #show(part: Part, about: { readonly name?: string; readonly description?: string }, out: Draft[]): void {
+    this.#media++
+    const { description } = about
+    const item = itemOf(part, about.name)
+    out.push({ type: 'response.delta', delta: { ...item, content_id: this.#newId(), ...(description !== undefined && { description }) } })
+  }
+}
+
+export function textIn(parts: readonly Part[]): string {
+  let text = ''
+  for (const part of parts) text += part.text ?? ''
+  return text
+}
+
+function isMedia(part: Part): boolean {
+  return part.text === undefined
+}
+
+function isSame(a: Part, b: Part): boolean {
+  if (a.data !== undefined || b.data !== undefined) return JSON.stringify(a.data) === JSON.stringify(b.data)
+  return a.raw === b.raw && a.url === b.url && a.filename === b.filename
+}
+
+type MediaItem = Extract<ContentItem, { type: 'image' | 'audio' | 'video' | 'file' }>
+
+/** A file, a URL or data as a content item. */
+function itemOf({ raw, url, data, filename, mediaType }: Part, name: string | undefined): MediaItem {
+  if (data !== undefined) {
+    const bytes = new TextEncoder().encode(JSON.stringify(data))
+    return { type: 'file', file: base64(bytes), filename: filename ?? name ?? 'data.json', mime_type: 'application/json' }
+  }
+  const source = raw ?? { url: url ?? '' }
+  const [kind, format] = (mediaType ?? '').split(/[/;]/)
+  switch (kind) {
+    case 'image':
+      return { type: 'image', image: source, ...(format && { format }), ...(filename !== undefined && { alt_text: filename }) }
+    case 'audio':
+      return { type: 'audio', audio: source, ...(format && { format: format === 'mpeg' ? 'mp3' : format }) }
+    case 'video':
+      return { type: 'video', video: source, ...(format && { format }) }
+    default:
+      return { type: 'file', file: source, filename: filename ?? name ?? 'file', mime_type: mediaType ?? 'application/octet-stream' }
+  }
+}

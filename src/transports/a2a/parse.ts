@@ -1,0 +1,35 @@
+import type * as z from 'zod/mini'
+import { UampError } from '../../protocol/errors.ts'
+import { isTextDeeperThan } from '../../protocol/json.ts'
+import { limits } from '../../protocol/limits.ts'
+import { parseValue } from '../../wire/openai/parse.ts'
+import { a2aError } from './errors.ts'
+
+/** A body as JSON. Throws `PARSE_ERROR`. */
+export function parseJson(text: string): unknown {
+  if (isTextDeeperThan(text, limits.depth)) {
+    throw a2aError('INVALID_REQUEST', `The body must nest at most ${limits.depth} levels of objects and arrays`)
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw a2aError('PARSE_ERROR', 'The body of this request is not JSON')
+  }
+}
+
+/** Parameters by their schema. Throws `INVALID_PARAMS`, and says in `details.field` where they are wrong. */
+export function parseParams<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
+  try {
+    return parseValue(schema, value)
+  } catch (thrown) {
+    const { message, details } = UampError.from(thrown)
+    const field = details?.['param']
+    if (typeof field === 'string') throw a2aError('INVALID_PARAMS', message, { field })
+    throw a2aError('INVALID_PARAMS', message.replace(/^The body( of this request)?/, 'The parameters'))
+  }
+}
+
+/** Whether a body of this type may be JSON. Without a type it is taken for what it should be. */
+export function isJsonType(type: string | null): boolean {
+  return type === null || /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type.trim())
+}

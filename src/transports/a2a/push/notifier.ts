@@ -1,0 +1,142 @@
+import type { Principal } from '../../../core/ports/access.ts'
+import type { PushConfig, StreamEvent } from '../model.ts'
+import { TERMINAL } from '../model.ts'
+import { Gates } from './gate.ts'
+import type { Notified } from './index.ts'
+import { Outbox, type Post } from './outbox.ts'
+
+export interface NotifierOptions extends Omit<Post, 'gates' | 'waiting'> {
+  readonly load: (owner: Principal, taskId: string) => Promise<readonly PushConfig[]>
+}
+
+/** Tasks that are looked at to find one that can be forgotten. */
+const LOOKS = 32
+
+/** Which tasks have webhooks, and what is on its way to them. */
+export class Notifier {
+  readonly #load: NotifierOptions['load']
+  readonly #post: Post
+  readonly #tasks = new Map<string, Webhooks>()
+
+  constructor({ load, ...post }: NotifierOptions) {
+    this.#load = load
+    this.#post = { ...post, gates: new Gates(post.limits), waiting: { length: 0 } }
+    post.host.closing.addEventListener('abort', () => this.#close(), { once: true })
+  }
+
+  notify(owner: Principal, of: Notified, event: StreamEvent): void {
+    if (this.#post.host.closing.aborted) return
+    const known = this.#tasks.get(keyOf(owner, of.taskId))
+    if (known) return known.push(of, event)
+    const webhooks = this.#remember(owner, of.taskId)
+    webhooks.push(of, event)
+    this.#load(owner, of.taskId).then(
+      (configs) => webhooks.loaded(configs),
+      (error: unknown) => {
+        this.#post.host.log('error', 'The push notification configs of a task could not be read', { task: of.taskId, error })
+        webhooks.forget()
+      },
+    )
+  }
+
+  /** These are the task's configs from now on. */
+  changed(owner: Principal, taskId: string, configs: readonly PushConfig[]): void {
+    const webhooks = this.#tasks.get(keyOf(owner, taskId)) ?? this.#remember(owner, taskId)
+    webhooks.change(configs)
+  }
+
+  #remember(owner: Principal, taskId: string): Webhooks {
+    const key = keyOf(owner, taskId)
+    const webhooks: Webhooks = new Webhooks(this.#post, keyOf(owner, ''), () => {
+      if (this.#tasks.get(key) === webhooks) this.#tasks.delete(key)
+    })
+    this.#tasks.set(key, webhooks)
+    if (this.#tasks.size > this.#post.limits.tasks) this.#makeRoom(webhooks)
+    return webhooks
+  }
+
+  /** Those that run are bounded by the sessions; the others are found again in the store. */
+  #makeRoom(newest: Webhooks): void {
+    let looks = 0
+    for (const webhooks of this.#tasks.values()) {
+      if (++looks > LOOKS) return
+      if (webhooks !== newest && webhooks.idle) return webhooks.forget()
+    }
+  }
+
+  #close(): void {
+    let lost = 0
+    for (const webhooks of this.#tasks.values()) lost += webhooks.close()
+    this.#tasks.clear()
+    if (lost > 0) this.#post.host.log('warn', 'Push notifications were dropped, as the server shuts down', { lost })
+  }
+}
+
+/** The webhooks of one task. */
+class Webhooks {
+  readonly #post: Post
+  readonly #owner: string
+  /** Undefined until the configs are known. */
+  #outboxes: Map<string, Outbox> | undefined
+  /** What happened before they were: as many events as one webhook may have waiting, then only the newest. */
+  #early: { readonly of: Notified; readonly event: StreamEvent }[] = []
+  #ended = false
+  readonly forget: () => void
+
+  constructor(post: Post, owner: string, forget: () => void) {
+    this.#post = post
+    this.#owner = owner
+    this.forget = forget
+  }
+
+  get idle(): boolean {
+    return this.#outboxes !== undefined && [...this.#outboxes.values()].every((outbox) => outbox.idle)
+  }
+
+  push(of: Notified, event: StreamEvent): void {
+    const told = 'statusUpdate' in event ? event.statusUpdate : 'task' in event ? event.task : undefined
+    if (told && TERMINAL.has(told.status.state)) this.#ended = true
+    if (!this.#outboxes) {
+      if (this.#early.length >= this.#post.limits.queuedEvents) this.#early.length = 0
+      this.#early.push({ of, event })
+      return
+    }
+    for (const outbox of this.#outboxes.values()) outbox.push(of, event)
+    this.#forgetEnded()
+  }
+
+  loaded(configs: readonly PushConfig[]): void {
+    // Somebody has changed them while they were read: what he made of them is newer.
+    if (!this.#outboxes) this.change(configs)
+  }
+
+  change(configs: readonly PushConfig[]): void {
+    const before = this.#outboxes ?? new Map<string, Outbox>()
+    const ids = new Set(configs.map(({ id }) => id))
+    for (const [id, outbox] of before) if (!ids.has(id)) outbox.close()
+    this.#outboxes = new Map(
+      configs.map((config) => {
+        const outbox = before.get(config.id)
+        outbox?.replace(config)
+        return [config.id, outbox ?? new Outbox(config, this.#post, { owner: this.#owner, onIdle: () => this.#forgetEnded() })]
+      }),
+    )
+    for (const { of, event } of this.#early.splice(0)) this.push(of, event)
+    this.#forgetEnded()
+  }
+
+  close(): number {
+    let lost = 0
+    for (const outbox of this.#outboxes?.values() ?? []) lost += outbox.close()
+    return lost
+  }
+
+  #forgetEnded(): void {
+    if (this.#ended && this.idle) this.forget()
+  }
+}
+
+/** Looked up for every event, also of tasks without webhooks. The lengths keep the parts apart. */
+function keyOf({ tenant, id }: Principal, taskId: string): string {
+  return `${tenant.length}:${tenant}${id.length}:${id}${taskId}`
+}

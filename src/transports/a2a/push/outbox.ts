@@ -1,0 +1,166 @@
+import type { GuardedHttp } from '../../../core/ports/http.ts'
+import type { Host } from '../../../core/ports/transport.ts'
+import { backoff } from '../../../wire/backoff.ts'
+import type { Generation, PushConfig, StreamEvent, Task } from '../model.ts'
+import type { Gates } from './gate.ts'
+import type { Notified } from './index.ts'
+import type { PushLimits } from './limits.ts'
+import { bodyOf, itemOf, lengthOf, type Item } from './queue.ts'
+import { send } from './send.ts'
+
+/** What all outboxes of a server share. */
+export interface Post {
+  readonly host: Host
+  readonly outbound: GuardedHttp
+  readonly limits: PushLimits
+  readonly shape: (task: Task, generation: Generation) => object
+  readonly random: () => number
+  /** Bounds the requests under way. */
+  readonly gates: Gates
+  /** Characters that wait in all outboxes. */
+  readonly waiting: { length: number }
+}
+
+/** Whose an outbox is. */
+interface Whose {
+  readonly owner: string
+  /** Everything has been sent, or given up. */
+  readonly onIdle: () => void
+}
+
+/** The way to one webhook: one request after the other, in the order of the events. */
+export class Outbox {
+  #config: PushConfig
+  readonly #post: Post
+  readonly #whose: Whose
+  readonly #pause: (failures: number) => number
+  readonly #closing = new AbortController()
+  #queue: Item[] = []
+  #length = 0
+  #running = false
+  /** Failures in a row. */
+  #failures = 0
+  /** Whether one event is out of the queue and not yet delivered. */
+  #sending = false
+  /** Whether those who run the server know that the webhook fails: once for each time that it begins to. */
+  #told = false
+  #wake: (() => void) | undefined
+
+  constructor(config: PushConfig, post: Post, whose: Whose) {
+    this.#config = config
+    this.#post = post
+    this.#whose = whose
+    const { firstPauseMs, longestPauseMs } = post.limits
+    this.#pause = backoff({ minMs: firstPauseMs, maxMs: longestPauseMs, random: post.random })
+  }
+
+  get idle(): boolean {
+    return !this.#running
+  }
+
+  /** What waits goes to the new place. */
+  replace(config: PushConfig): void {
+    this.#config = config
+  }
+
+  push(of: Notified, event: StreamEvent): void {
+    const { limits, waiting } = this.#post
+    const item = itemOf(of, event)
+    if (!item || this.#closing.signal.aborted) return
+    const length = lengthOf(item)
+    this.#queue.push(item)
+    this.#length += length
+    waiting.length += length
+    const full = this.#queue.length > limits.queuedEvents || this.#length > limits.queuedLength || waiting.length > limits.totalLength
+    if (full) this.#collapse(of)
+    if (!this.#running) void this.#run(of)
+  }
+
+  /** Nothing more is sent. Returns how many events are lost. */
+  close(): number {
+    const lost = this.#queue.length + (this.#sending ? 1 : 0)
+    this.#closing.abort()
+    this.#take(this.#queue.length)
+    this.#wake?.()
+    return lost
+  }
+
+  /** Never rejects: a webhook is not allowed to stop anything. */
+  async #run(of: Notified): Promise<void> {
+    this.#running = true
+    try {
+      while (this.#queue.length > 0) {
+        const [item] = this.#take(1)
+        if (!item) break
+        this.#sending = true
+        const delivered = await this.#deliver(item, of)
+        this.#sending = false
+        if (!delivered && this.#queue.length > 1) this.#collapse(of)
+      }
+    } catch (error) {
+      this.#post.host.log('error', 'A push notification could not be made', { task: of.taskId, config: this.#config.id, error })
+      this.#take(this.#queue.length)
+    } finally {
+      this.#sending = false
+      this.#running = false
+      this.#whose.onIdle()
+    }
+  }
+
+  /** False when it is dropped. */
+  async #deliver(item: Item, { generation, taskId }: Notified): Promise<boolean> {
+    const { host, outbound, limits, shape, gates } = this.#post
+    const { signal } = this.#closing
+    const { timeoutMs } = limits
+    const body = await bodyOf(item, shape)
+    const contentType = generation === '1.0' ? 'application/a2a+json' : 'application/json'
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      const config = this.#config
+      const sent = await gates.run(this.#whose.owner, () => send({ outbound, config, body, contentType, timeoutMs, signal }))
+      if (sent.delivered) {
+        this.#failures = 0
+        this.#told = false
+        return true
+      }
+      // It was told to stop; whoever did has said so.
+      if (signal.aborted) return false
+      this.#failures++
+      if (!sent.mayPass || attempt >= limits.attempts) {
+        const place = { task: taskId, config: config.id, host: new URL(config.url).host }
+        host.log(this.#told ? 'debug' : 'warn', 'A push notification was dropped', { ...place, why: sent.why })
+        this.#told = true
+        return false
+      }
+      const asked = sent.retryAfterMs
+      await this.#sleep(asked === undefined ? this.#pause(this.#failures - 1) : Math.min(asked, limits.longestRetryAfterMs))
+    }
+    return false
+  }
+
+  /** All that waits becomes one: the task, as it is when its turn comes. */
+  #collapse(of: Notified): void {
+    this.#take(this.#queue.length)
+    this.#queue.push({ kind: 'task', of, status: undefined })
+  }
+
+  #take(count: number): Item[] {
+    const taken = this.#queue.splice(0, count)
+    for (const item of taken) {
+      this.#length -= lengthOf(item)
+      this.#post.waiting.length -= lengthOf(item)
+    }
+    return taken
+  }
+
+  /** Closing ends it. */
+  async #sleep(ms: number): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    await new Promise<void>((wake) => {
+      timer = setTimeout(wake, ms)
+      this.#wake = wake
+    })
+    clearTimeout(timer)
+    this.#wake = undefined
+  }
+}

@@ -1,0 +1,55 @@
+import type { GuardedHttp } from '../../../core/ports/http.ts'
+import { retryAfter } from '../../../core/upstream-error.ts'
+import { UampError } from '../../../protocol/errors.ts'
+import type { PushConfig } from '../model.ts'
+
+export interface Sending {
+  readonly outbound: GuardedHttp
+  readonly config: PushConfig
+  readonly body: string
+  readonly contentType: string
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** `why` is for the log: it never has the URL's path, the token or the credentials in it. */
+export type Sent =
+  | { readonly delivered: true }
+  | { readonly delivered: false; readonly why: string; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
+
+/** As much of an answer is read, so that its connection can be used again. */
+const ANSWER_BYTES = 64 * 1024
+
+/** One request. A redirect is a refusal: where it leads nobody has checked, and the credentials were not meant for that place. */
+export async function send({ outbound, config, body, contentType, timeoutMs, signal }: Sending): Promise<Sent> {
+  const { url, token, authentication } = config
+  const headers = {
+    'content-type': contentType,
+    ...(authentication?.credentials !== undefined && { authorization: `${authentication.scheme} ${authentication.credentials}` }),
+    ...(token !== undefined && { 'x-a2a-notification-token': token }),
+  }
+  const late = AbortSignal.timeout(timeoutMs)
+  try {
+    const answer = await outbound.request({ url, method: 'POST', headers, body, signal: AbortSignal.any([signal, late]) })
+    await drain(answer.body)
+    const { status } = answer
+    if (status >= 200 && status < 300) return { delivered: true }
+    const mayPass = status === 408 || status === 425 || status === 429 || status >= 500
+    return { delivered: false, why: `it answered ${status}`, mayPass, retryAfterMs: retryAfter(answer.headers) }
+  } catch (thrown) {
+    if (thrown instanceof UampError && thrown.code === 'forbidden') return { delivered: false, why: thrown.message, mayPass: false }
+    const { code } = thrown as { code?: unknown }
+    const why = late.aborted
+      ? `it did not answer within ${timeoutMs} ms`
+      : `it cannot be reached${typeof code === 'string' ? ` (${code})` : ''}`
+    return { delivered: false, why, mayPass: true }
+  }
+}
+
+/** What is in it does not matter, and neither does how it ends: the status has said it. */
+async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
+  let bytes = 0
+  try {
+    for await (const chunk of body) if ((bytes += chunk.byteLength) > ANSWER_BYTES) break
+  } catch {}
+}

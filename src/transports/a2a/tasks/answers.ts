@@ -1,0 +1,117 @@
+import type { Questions } from '../../../core/ports/agent.ts'
+import type { Waiting } from '../../../core/ports/session.ts'
+import { isRecord } from '../../../protocol/json.ts'
+import { Payment } from '../../../protocol/payment.ts'
+import { a2aError } from '../errors.ts'
+import type { Message } from '../model.ts'
+import { plainText, toItem } from './content-in.ts'
+import { paymentIn } from './x402.ts'
+
+export type Answer = Questions[keyof Questions]
+type Question = Waiting['questions'][number]
+
+const YES = /^\W*(y|yes|ok|okay|approve|approved|allow|accept|confirm|go ahead|sure)\b/i
+const NO = /^\W*(n|no|deny|denied|reject|decline|refuse|cancel|stop|do not|don't)\b/i
+
+interface Answering {
+  readonly questions: readonly Question[]
+  /** What the request pays with, beside what its message says. */
+  readonly payment: Payment | undefined
+  readonly newId: () => string
+}
+
+/** What a message answers. Throws unless it answers everything that its task waits for: the run could not go on. */
+export function answersIn(message: Message, { questions, payment, newId }: Answering): Answer[] {
+  const given = [
+    ...message.parts.flatMap(({ data }, index) => inData(data, { message, newId, field: `message.parts[${index}].data` })),
+    ...paid(paymentIn(message) ?? payment, questions, newId),
+  ]
+  const [only] = questions
+  const spoken = given.length === 0 && questions.length === 1 && only ? inWords(message, only, newId()) : undefined
+  const answers = spoken ? [spoken] : given
+  for (const answer of answers) {
+    if (!questions.some((question) => fits(answer, question))) throw unanswered('It does not wait for this answer', questions)
+  }
+  const missing = questions.filter((question) => !answers.some((answer) => fits(answer, question)))
+  if (missing.length > 0) throw unanswered(explain(missing), missing)
+  return answers
+}
+
+function paid(payment: Payment | undefined, questions: readonly Question[], newId: () => string): Answer[] {
+  // What a request pays with that nobody asks for is kept for whoever does.
+  if (!payment || !questions.some(({ type }) => type === 'payment.required')) return []
+  return [{ type: 'payment.submit', event_id: newId(), payment }]
+}
+
+function fits(answer: Answer, { id, type }: Question): boolean {
+  switch (answer.type) {
+    case 'tool.result':
+      return type === 'tool.call' && answer.call_id === id
+    case 'x.approval.response':
+      return type === 'x.approval.request' && answer.approval_id === id
+    case 'payment.submit':
+      return type === 'payment.required'
+  }
+}
+
+function inData(data: unknown, { message, newId, field }: { message: Message; newId: () => string; field: string }): Answer[] {
+  if (!isRecord(data)) return []
+  const wrong = (problem: string): Error => a2aError('INVALID_PARAMS', `"${field}" ${problem}`, { field })
+  switch (data['type']) {
+    case 'tool.result': {
+      const { call_id, result, is_error } = data
+      if (typeof call_id !== 'string' || result === undefined) throw wrong('must have "call_id" and "result"')
+      const text = typeof result === 'string' ? result : JSON.stringify(result)
+      return [{ type: 'tool.result', event_id: newId(), call_id, result: text, ...(is_error === true && { is_error }) }]
+    }
+    case 'x.approval.response': {
+      const { approval_id, approved, option, reason } = data
+      if (typeof approval_id !== 'string' || typeof approved !== 'boolean') throw wrong('must have "approval_id" and "approved"')
+      const why = typeof reason === 'string' ? reason : plainText(message)
+      return [
+        {
+          type: 'x.approval.response',
+          event_id: newId(),
+          approval_id,
+          approved,
+          ...(typeof option === 'string' && { option }),
+          ...(why !== '' && { reason: why }),
+        },
+      ]
+    }
+    case 'payment.submit': {
+      const payment = Payment.safeParse(data['payment'])
+      if (!payment.success) throw wrong('must have a "payment" with a "scheme"')
+      return [{ type: 'payment.submit', event_id: newId(), payment: payment.data }]
+    }
+    default:
+      return []
+  }
+}
+
+/** People answer in words. To one question that is enough, unless it is for money. */
+function inWords(message: Message, { id, type }: Question, event_id: string): Answer | undefined {
+  const text = plainText(message)
+  if (type === 'tool.call') {
+    const items = message.parts.map(toItem)
+    const media = items.some((item) => item.type !== 'text')
+    return { type: 'tool.result', event_id, call_id: id, result: text, ...(media && { content_items: items }) }
+  }
+  if (type === 'x.approval.request' && (YES.test(text) || NO.test(text))) {
+    return { type: 'x.approval.response', event_id, approval_id: id, approved: !NO.test(text), reason: text }
+  }
+  return undefined
+}
+
+function explain(missing: readonly Question[]): string {
+  const how = {
+    'tool.call': (id: string) => `{"type":"tool.result","call_id":"${id}","result":…}`,
+    'x.approval.request': (id: string) => `{"type":"x.approval.response","approval_id":"${id}","approved":…}`,
+    'payment.required': () => 'the metadata "x402.payment.payload"',
+  }
+  return `This task waits for an answer: send ${missing.map(({ id, type }) => how[type](id)).join(' and ')} in a data part`
+}
+
+function unanswered(message: string, questions: readonly Question[]): Error {
+  return a2aError('INVALID_PARAMS', message, { field: 'message.parts', waiting: questions.map(({ id, type }) => ({ id, type })) })
+}

@@ -1,0 +1,73 @@
+import type { KnownCall } from '../../../core/ports/transport.ts'
+import { UampError } from '../../../protocol/errors.ts'
+import { a2aError } from '../errors.ts'
+import { TERMINAL, type Message, type Task } from '../model.ts'
+import type { Live } from './live.ts'
+import { mustFindOwn } from './own.ts'
+import { ownerOf, type Found, type TaskRecord } from './records.ts'
+import { notFound, notify, statusOf, type Shared } from './shared.ts'
+import { REJECTED } from './x402.ts'
+
+/** Stops a task, and waits until it has stopped. */
+export async function cancel(shared: Shared, call: KnownCall, id: string): Promise<Task> {
+  const { lives, records, views } = shared
+  const found = await mustFindOwn(shared, call, id)
+  const live = lives.get(records.keyOf(call.principal, id))
+  if (live) return views.live(await cancelLive(shared, live))
+  if (TERMINAL.has(found.record.status.state)) throw notCancelable(found.record)
+  try {
+    return await views.stored(await cancelWaiting(shared, found))
+  } catch (thrown) {
+    // In between it went on, or was cancelled by another.
+    if (UampError.from(thrown).code !== 'conflict' || isRefusal(thrown)) throw thrown
+    return cancel(shared, call, id)
+  }
+}
+
+async function cancelLive({ host }: Shared, live: Live): Promise<Live> {
+  const { session, record } = live
+  await live.started.catch(() => Promise.reject(notFound(record.id)))
+  // It may have ended in between.
+  await session.send({ type: 'response.cancel', event_id: host.newId(), response_id: live.step.turn }).catch(() => undefined)
+  await live.ended
+  if (live.record.status.state !== 'TASK_STATE_CANCELED') throw notCancelable(live.record)
+  return live
+}
+
+/** A task that waits for its client waits no longer. `refusal`: by what its client refused to pay. */
+export async function cancelWaiting(shared: Shared, { record, version }: Found, refusal?: Message): Promise<TaskRecord> {
+  const { host, records, lives } = shared
+  const { id: taskId, contextId, messages } = record
+  const now = host.now()
+  const message: Message | undefined = refusal && {
+    messageId: host.newId(),
+    role: 'ROLE_AGENT',
+    taskId,
+    contextId,
+    parts: [{ text: 'The payment was refused.' }],
+    metadata: REJECTED,
+  }
+  const status = statusOf('TASK_STATE_CANCELED', now, message)
+  const added = refusal && message ? [{ ...refusal, taskId, contextId }, message] : []
+  const cancelled: TaskRecord = { ...record, status, updatedAt: now, messages: messages + added.length }
+  await records.store.batch([
+    records.set(cancelled, version),
+    ...added.map((each, index) => records.setMessage(record, messages + 1 + index, each)),
+  ])
+  const step = record.steps.at(-1)
+  if (step?.waits) {
+    const session = await host.gateway.attach(step.session, ownerOf(record))
+    await session?.end('cancelled')
+  }
+  lives.wake(records.keyOf(ownerOf(record), taskId))
+  notify(shared, cancelled, { statusUpdate: { taskId, contextId, status } })
+  return cancelled
+}
+
+function notCancelable({ id, status }: TaskRecord): Error {
+  return a2aError('TASK_NOT_CANCELABLE', `Task "${id}" has ended`, { taskId: id, state: status.state })
+}
+
+function isRefusal(thrown: unknown): boolean {
+  return thrown instanceof UampError && thrown.details?.['reason'] !== undefined
+}

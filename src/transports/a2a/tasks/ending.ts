@@ -1,0 +1,90 @@
+import type { ContentItem } from '../../../protocol/content.ts'
+import type { EventOf, ServerEvent } from '../../../protocol/events.ts'
+import { isRecord } from '../../../protocol/json.ts'
+import { textOf } from '../../../protocol/message.ts'
+import type { Message, Part, Struct, TaskState } from '../model.ts'
+import { asked, isQuestion, type Asked } from './questions.ts'
+import { receipts } from './x402.ts'
+
+export type EndEvent = EventOf<'response.done' | 'response.error' | 'response.cancelled'>
+
+/** What a response ends with. */
+export const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
+
+export function isEnd(event: { readonly type: string }): event is EndEvent {
+  return ENDS.has(event.type)
+}
+
+/** Ends that an agent names itself; what it said is then the message of the status. */
+const STOPS: Readonly<Record<string, TaskState>> = {
+  input_required: 'TASK_STATE_INPUT_REQUIRED',
+  auth_required: 'TASK_STATE_AUTH_REQUIRED',
+  rejected: 'TASK_STATE_REJECTED',
+}
+
+/** How a response left its task. */
+export interface Ending {
+  readonly state: TaskState
+  /** Undefined: its artifacts say everything. */
+  readonly message: Pick<Message, 'parts' | 'metadata'> | undefined
+  /** The run waits for its answers. */
+  readonly waits: boolean
+  /** Its text is the message, and was not streamed before. */
+  readonly quiet: boolean
+  /** Undefined: it failed, and what it said is in its record alone. */
+  readonly output: readonly ContentItem[] | undefined
+  /** What the agent says about the task. */
+  readonly metadata: Struct | undefined
+}
+
+/** Gathers what the end of a response is made from. Of text, by far the most frequent, only that there was some. */
+export class Endings {
+  readonly #questions: Asked[] = []
+  readonly #payments: EventOf<'payment.accepted' | 'payment.error'>[] = []
+  spoke = false
+
+  see(event: ServerEvent): void {
+    if (isQuestion(event)) this.#questions.push(event)
+    else if (event.type === 'payment.accepted' || event.type === 'payment.error') this.#payments.push(event)
+    else if (event.type === 'response.delta' && event.delta.type === 'text') this.spoke = true
+  }
+
+  end(event: EndEvent, now: number): Ending {
+    const base = { waits: false, quiet: false, metadata: undefined }
+    switch (event.type) {
+      case 'response.cancelled':
+        return { ...base, state: 'TASK_STATE_CANCELED', message: this.#message([], undefined), output: event.partial_output ?? [] }
+      case 'response.error': {
+        const { code, message } = event.error
+        const text = code === 'interrupted' ? `Interrupted: ${message}` : message
+        return { ...base, state: 'TASK_STATE_FAILED', message: this.#message([{ text }], { code }), output: undefined }
+      }
+      case 'response.done':
+        return this.#done(event, now)
+    }
+  }
+
+  #done({ response }: EventOf<'response.done'>, now: number): Ending {
+    const { output, extensions } = response
+    const { uamp, a2a } = extensions ?? {}
+    const metadata = isRecord(a2a) && isRecord(a2a['metadata']) ? (a2a['metadata'] as Struct) : undefined
+    const base = { output, metadata, waits: false, quiet: false }
+    if (isRecord(uamp) && Array.isArray(uamp['waiting'])) {
+      const question = asked(this.#questions, now)
+      return { ...base, waits: true, state: 'TASK_STATE_INPUT_REQUIRED', message: this.#message(question.parts, question.metadata) }
+    }
+    const reason = isRecord(uamp) ? uamp['stop_reason'] : undefined
+    const state = typeof reason === 'string' ? STOPS[reason] : undefined
+    if (state === undefined) return { ...base, state: 'TASK_STATE_COMPLETED', message: this.#message([], undefined) }
+    const text = textOf(output)
+    return { ...base, state, quiet: !this.spoke, message: this.#message(text === '' ? [] : [{ text }], undefined) }
+  }
+
+  #message(parts: readonly Part[], metadata: Struct | undefined): Ending['message'] {
+    const paid = receipts(this.#payments)
+    if (parts.length === 0 && !paid) return undefined
+    const all = { ...paid?.metadata, ...metadata }
+    const said = parts.length > 0 ? parts : [{ text: paid?.text ?? '' }]
+    return { parts: said, ...(Object.keys(all).length > 0 && { metadata: all }) }
+  }
+}

@@ -1,0 +1,43 @@
+import type { KnownCall } from '../../../core/ports/transport.ts'
+import { base64, fromBase64 } from '../../../protocol/base64.ts'
+import { a2aError } from '../errors.ts'
+import type { ListRequest, TaskPage } from '../model.ts'
+import { agentOf } from './own.ts'
+import type { TaskRecord } from './records.ts'
+import type { Shared } from './shared.ts'
+
+/** The caller's tasks, the newest status first. A page costs the same, however many there are. */
+export async function list(shared: Shared, call: KnownCall, request: ListRequest): Promise<TaskPage> {
+  const { records, views, host } = shared
+  const { contextId, state, pageSize, pageToken, statusAfter, historyLength, includeArtifacts } = request
+  if (contextId !== undefined && !contextId.isWellFormed()) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 }
+  const filter = { agent: agentOf(host, call), contextId, state }
+  const after = pageToken === undefined || pageToken === '' ? undefined : cursorIn(pageToken)
+  const [page, totalSize] = await Promise.all([
+    records.list(call.principal, filter, { limit: pageSize, ...(after !== undefined && { after }) }),
+    records.count(call.principal, filter, statusAfter),
+  ])
+  const isNew = ({ updatedAt }: TaskRecord): boolean => statusAfter === undefined || updatedAt >= statusAfter
+  const shown = page.items.filter(isNew)
+  let next = shown.length < page.items.length ? undefined : page.next
+  if (next !== undefined && statusAfter !== undefined) {
+    const [following] = (await records.list(call.principal, filter, { limit: 1, after: next })).items
+    if (!following || !isNew(following)) next = undefined
+  }
+  const tasks = await Promise.all(shown.map((record) => views.stored(record, { historyLength, artifacts: includeArtifacts })))
+  return { tasks, nextPageToken: next === undefined ? '' : tokenOf(next), pageSize, totalSize }
+}
+
+/** The store's cursor, in letters that nobody needs to quote. */
+function tokenOf(cursor: string): string {
+  return base64(new TextEncoder().encode(cursor)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+function cursorIn(token: string): string {
+  try {
+    const cursor = new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(token.replaceAll('-', '+').replaceAll('_', '/')))
+    const parts = JSON.parse(cursor) as unknown
+    if (Array.isArray(parts) && parts.every((part) => typeof part === 'string' && part.isWellFormed())) return cursor
+  } catch {}
+  throw a2aError('INVALID_PARAMS', '"pageToken" is none of this list', { field: 'pageToken' })
+}

@@ -1,0 +1,170 @@
+import type { Principal } from '../../../core/ports/access.ts'
+import type { Operation, Page, SetOperation, Store } from '../../../core/ports/store.ts'
+import type { Json } from '../../../protocol/json.ts'
+import type { Generation, Message, Struct, TaskState, TaskStatus } from '../model.ts'
+
+/** One response of a task. A message that goes on with a task adds one. */
+export interface Step {
+  readonly session: string
+  readonly turn: string
+  /** Its events are those of the session's log after this number, up to its end. */
+  readonly after: number
+  readonly startedAt: number
+  /** What it left the task in; undefined while it runs. */
+  readonly end?: TaskStatus
+  /** It waits for the answers to its questions. */
+  readonly waits?: true
+  /** What it said is the message of its status alone: nothing of it was streamed. */
+  readonly quiet?: true
+}
+
+export interface TaskRecord {
+  readonly id: string
+  readonly contextId: string
+  readonly agent: string
+  readonly tenant: string
+  readonly owner: string
+  readonly generation: Generation
+  readonly createdAt: number
+  /** Of the status. Lists are in its order. */
+  readonly updatedAt: number
+  readonly status: TaskStatus
+  readonly steps: readonly Step[]
+  /** How many messages its history has. */
+  readonly messages: number
+  readonly metadata?: Struct
+}
+
+export interface Found {
+  readonly record: TaskRecord
+  readonly version: number
+}
+
+/** Which tasks of a caller. */
+export interface Filter {
+  readonly agent: string
+  readonly contextId?: string | undefined
+  readonly state?: TaskState | undefined
+}
+
+/** Tasks that run, of everybody: those that a crash left behind are found here. */
+const LIVE = 'a2a-live'
+
+/** The most messages of a task that are told at once. */
+const HISTORY = 1000
+
+const key = (...parts: readonly string[]): string => parts.map(encodeURIComponent).join('/')
+/** Sorts as text in the order of time. */
+const sortable = (number: number, digits = 15): string => String(number).padStart(digits, '0')
+
+export const isRunning = ({ status }: TaskRecord): boolean =>
+  status.state === 'TASK_STATE_WORKING' || status.state === 'TASK_STATE_SUBMITTED'
+
+export const ownerOf = ({ tenant, owner }: TaskRecord): Principal => ({ tenant, id: owner, scopes: [] })
+
+/** The keys and shapes under which tasks, their messages and their contexts are stored. Every key begins with the tenant and the owner. */
+export class TaskRecords {
+  readonly store: Store
+  readonly #ttlMs: number
+
+  constructor(store: Store, ttlMs: number) {
+    this.store = store
+    this.#ttlMs = ttlMs
+  }
+
+  /** By what a task is known in memory, too. */
+  keyOf({ tenant, id: owner }: Principal, task: string): string {
+    return key(tenant, 'a2a-task', owner, task)
+  }
+
+  async find(owner: Principal, task: string): Promise<Found | undefined> {
+    const stored = await this.store.get(this.keyOf(owner, task))
+    return stored && { record: stored.value as unknown as TaskRecord, version: stored.version }
+  }
+
+  set(record: TaskRecord, ifVersion?: number): SetOperation {
+    const { agent, contextId, status, updatedAt } = record
+    const { state } = status
+    const sort = sortable(updatedAt)
+    const all = indexOf(record, { agent })
+    const ofContext = all + inContext(contextId)
+    const index = {
+      [all]: sort,
+      [ofContext]: sort,
+      [all + inState(state)]: sort,
+      [ofContext + inState(state)]: sort,
+      ...(isRunning(record) && { [LIVE]: sort }),
+    }
+    return {
+      op: 'set',
+      key: this.keyOf(ownerOf(record), record.id),
+      value: record as unknown as Json,
+      options: { ttlMs: this.#ttlMs, index, ...(ifVersion !== undefined && { ifVersion }) },
+    }
+  }
+
+  remove(record: TaskRecord): Operation {
+    return { op: 'delete', key: this.keyOf(ownerOf(record), record.id) }
+  }
+
+  /** A message of a task's history, the `number`th. */
+  setMessage(record: TaskRecord, number: number, message: Message): Operation {
+    const { tenant, owner, id } = record
+    return {
+      op: 'set',
+      key: key(tenant, 'a2a-message', owner, id, String(number)),
+      value: message as unknown as Json,
+      options: { ttlMs: this.#ttlMs, index: { [this.#history(record)]: sortable(number, 9) } },
+    }
+  }
+
+  /** The last messages of a task, oldest first. */
+  async history(record: TaskRecord, length = HISTORY): Promise<Message[]> {
+    if (length <= 0) return []
+    const { items } = await this.store.list(this.#history(record), { limit: Math.min(length, HISTORY), descending: true })
+    return items.map(({ value }) => value as unknown as Message).reverse()
+  }
+
+  /** The turn that the next task of a context goes on from. */
+  setContext({ tenant, owner, agent, contextId }: Pick<TaskRecord, 'tenant' | 'owner' | 'agent' | 'contextId'>, turn: string): Operation {
+    return { op: 'set', key: key(tenant, 'a2a-context', owner, agent, contextId), value: turn, options: { ttlMs: this.#ttlMs } }
+  }
+
+  async context({ tenant, id: owner }: Principal, agent: string, contextId: string): Promise<string | undefined> {
+    return (await this.store.get(key(tenant, 'a2a-context', owner, agent, contextId)))?.value as string | undefined
+  }
+
+  /** The newest status first. */
+  async list(owner: Principal, filter: Filter, page: { readonly after?: string; readonly limit: number }): Promise<Page<TaskRecord>> {
+    const found = await this.store.list(indexOf({ tenant: owner.tenant, owner: owner.id }, filter), { ...page, descending: true })
+    return { items: found.items.map(({ value }) => value as unknown as TaskRecord), next: found.next }
+  }
+
+  /** How many there are; `since`: with a status of that time or later. */
+  count(owner: Principal, filter: Filter, since: number | undefined): Promise<number> {
+    const from = since === undefined ? undefined : sortable(Math.max(0, since))
+    return this.store.count(indexOf({ tenant: owner.tenant, owner: owner.id }, filter), from === undefined ? {} : { from })
+  }
+
+  /** Every task that is stored as running. */
+  async *running(): AsyncGenerator<TaskRecord, void> {
+    for (let after: string | undefined; ;) {
+      const page = await this.store.list(LIVE, after === undefined ? {} : { after })
+      for (const { value } of page.items) yield value as unknown as TaskRecord
+      if ((after = page.next) === undefined) return
+    }
+  }
+
+  #history({ tenant, owner, id }: TaskRecord): string {
+    return key(tenant, 'a2a-history', owner, id)
+  }
+}
+
+/** Each filter under its own name: a context may be called as a state is. */
+const inContext = (contextId: string): string => `/context/${encodeURIComponent(contextId)}`
+const inState = (state: TaskState): string => `/state/${state}`
+
+function indexOf({ tenant, owner }: Pick<TaskRecord, 'tenant' | 'owner'>, { agent, contextId, state }: Filter): string {
+  const context = contextId === undefined ? '' : inContext(contextId)
+  return key(tenant, 'a2a-tasks', owner, agent) + context + (state === undefined ? '' : inState(state))
+}

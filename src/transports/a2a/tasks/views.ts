@@ -1,0 +1,106 @@
+import type { Principal } from '../../../core/ports/access.ts'
+import type { Host } from '../../../core/ports/transport.ts'
+import type { Artifact, Message, Task } from '../model.ts'
+import { artifactsOf, Gathering } from './artifacts.ts'
+import type { Live } from './live.ts'
+import type { Lives } from './lives.ts'
+import { Narration } from './narration.ts'
+import { ownerOf, type Step, type TaskRecord, type TaskRecords } from './records.ts'
+import { notFound } from './shared.ts'
+
+export interface Shown {
+  /** Undefined: all. 0: none. */
+  readonly historyLength?: number | undefined
+  /** Default: true. */
+  readonly artifacts?: boolean
+}
+
+/** Tasks as they are shown: from what is stored, and of one that runs from its log. */
+export class Views {
+  readonly #host: Host
+  readonly #records: TaskRecords
+  readonly #lives: Lives
+
+  constructor(host: Host, records: TaskRecords, lives: Lives) {
+    this.#host = host
+    this.#records = records
+    this.#lives = lives
+  }
+
+  /** What is so far of a task, for its owner. */
+  async now(owner: Principal, id: string): Promise<Task> {
+    const live = this.#lives.get(this.#records.keyOf(owner, id))
+    if (live) return this.live(live)
+    const found = await this.#records.find(owner, id)
+    if (!found) throw notFound(id)
+    return this.stored(found.record)
+  }
+
+  async live(live: Live, { historyLength, artifacts = true }: Shown = {}): Promise<Task> {
+    const { record } = live
+    const known = artifacts ? [...(await this.before(record, live.index)), ...(await this.#given(live))] : []
+    return taskOf(record, known, await this.history(record, historyLength, live))
+  }
+
+  async stored(record: TaskRecord, { historyLength, artifacts = true }: Shown = {}): Promise<Task> {
+    const live = this.#lives.get(this.#records.keyOf(ownerOf(record), record.id))
+    if (live) return this.live(live, { historyLength, artifacts })
+    const known = artifacts ? await this.before(record, record.steps.length) : []
+    return taskOf(record, known, await this.history(record, historyLength))
+  }
+
+  /** What the first responses of a task gave. */
+  async before(record: TaskRecord, count: number): Promise<Artifact[]> {
+    const owner = ownerOf(record)
+    const each = await Promise.all(record.steps.slice(0, count).map((step) => this.#of(step, owner)))
+    return each.flat()
+  }
+
+  async history(record: TaskRecord, length: number | undefined, live?: Live): Promise<readonly Message[] | undefined> {
+    if (length === 0) return undefined
+    const known = live?.history
+    if (!known) return this.#records.history(record, length)
+    return length === undefined ? known : known.slice(-length)
+  }
+
+  /** What the response of a live task gave, or has given so far. */
+  async #given(live: Live): Promise<readonly Artifact[]> {
+    if (live.artifacts) return live.artifacts
+    return live.step.end ? this.#of(live.step, ownerOf(live.record)) : this.#soFar(live)
+  }
+
+  async #of({ turn, quiet }: Step, owner: Principal): Promise<Artifact[]> {
+    const stored = await this.#host.gateway.turn(turn, owner)
+    return stored ? artifactsOf(turn, stored.output, quiet) : []
+  }
+
+  async #soFar({ session, record, index, step }: Live): Promise<Artifact[]> {
+    const gathering = new Gathering()
+    const until = session.head
+    if (until <= step.after) return []
+    const { id: taskId, contextId } = record
+    const narration = new Narration({ taskId, contextId, index, step, known: 0, extras: false, now: this.#host.now })
+    const reader = session.read({ after: step.after, extensions: 'all' })
+    try {
+      for await (const batch of reader) {
+        narration.read(batch, gathering)
+        if (narration.over || narration.seq >= until) break
+      }
+    } finally {
+      reader.close()
+    }
+    return gathering.artifacts()
+  }
+}
+
+export function taskOf(record: TaskRecord, artifacts: readonly Artifact[], history: readonly Message[] | undefined): Task {
+  const { id, contextId, metadata } = record
+  return {
+    id,
+    contextId,
+    status: record.status,
+    ...(artifacts.length > 0 && { artifacts }),
+    ...(history && { history }),
+    ...(metadata && { metadata }),
+  }
+}

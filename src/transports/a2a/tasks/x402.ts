@@ -1,0 +1,70 @@
+/** Payments as the extension a2a-x402 has them: in the metadata of messages, on the same task. */
+import type { EventOf } from '../../../protocol/events.ts'
+import { isRecord, type Json } from '../../../protocol/json.ts'
+import type { Payment } from '../../../protocol/payment.ts'
+import type { Message, Struct } from '../model.ts'
+
+const STATUS = 'x402.payment.status'
+const REQUIRED = 'x402.payment.required'
+const PAYLOAD = 'x402.payment.payload'
+const RECEIPTS = 'x402.payment.receipts'
+const ERROR = 'x402.payment.error'
+
+/** How long an offer holds, where the agent does not say. */
+const OFFER_SECONDS = 600
+
+/** What a question for payment says: every way to pay. */
+export function offer({ requirements, extra }: EventOf<'payment.required'>, now: number): Struct {
+  const { amount, currency, schemes = [{ scheme: 'token' }], reason = 'Payment required', expires_at } = requirements
+  const seconds = expires_at === undefined ? OFFER_SECONDS : Math.max(0, Math.floor((expires_at - now) / 1000))
+  const accepts = schemes.map(({ scheme, network, address, min_amount, max_amount }) => ({
+    scheme,
+    network: network ?? '',
+    maxAmountRequired: max_amount ?? amount,
+    asset: currency,
+    payTo: address ?? '',
+    resource: '',
+    description: reason,
+    mimeType: '',
+    maxTimeoutSeconds: seconds,
+    extra: { amount, currency, ...(min_amount !== undefined && { min_amount }), ...(extra as Record<string, Json> | undefined) },
+  }))
+  return { [STATUS]: 'payment-required', [REQUIRED]: { x402Version: 1, error: reason, accepts } }
+}
+
+/** What a message pays with. */
+export function paymentIn({ metadata }: Message): Payment | undefined {
+  const payload = metadata?.[PAYLOAD]
+  if (typeof payload === 'string') return { scheme: 'token', token: payload }
+  if (!isRecord(payload)) return undefined
+  // Version 2 has scheme and network in what was accepted.
+  const { scheme, network } = isRecord(payload['accepted']) ? payload['accepted'] : payload
+  return {
+    scheme: typeof scheme === 'string' ? scheme : 'exact',
+    ...(typeof network === 'string' && { network }),
+    proof: payload,
+  }
+}
+
+export function rejectsPayment({ metadata }: Message): boolean {
+  return metadata?.[STATUS] === 'payment-rejected'
+}
+
+export const REJECTED: Struct = { [STATUS]: 'payment-rejected' }
+
+type Outcome = EventOf<'payment.accepted' | 'payment.error'>
+
+/** What became of the payments of a response; undefined when there were none. */
+export function receipts(outcomes: readonly Outcome[]): { readonly text: string; readonly metadata: Struct } | undefined {
+  const last = outcomes.at(-1)
+  if (!last) return undefined
+  const history = outcomes.map((outcome) =>
+    outcome.type === 'payment.accepted'
+      ? { success: true, transaction: outcome.payment_id, network: '' }
+      : { success: false, transaction: '', network: '', errorReason: outcome.code },
+  )
+  if (last.type === 'payment.accepted') {
+    return { text: 'The payment was accepted.', metadata: { [STATUS]: 'payment-completed', [RECEIPTS]: history } }
+  }
+  return { text: last.message, metadata: { [STATUS]: 'payment-failed', [RECEIPTS]: history, [ERROR]: last.code } }
+}

@@ -1,0 +1,152 @@
+/** What clients of A2A 0.2 and 0.3 send. `type` is taken for `kind`: 0.1 had that name, and it is still sent. */
+import * as z from 'zod/mini'
+import { isRecord, list, type Json } from '../../../protocol/json.ts'
+import { limits } from '../../../protocol/limits.ts'
+import type { Struct } from '../model.ts'
+
+/** Clients write null for what they leave out. */
+export const maybe = <T extends z.core.SomeType>(schema: T) => z.optional(z.nullable(schema))
+
+const text = (max: number) => z.string().check(z.maxLength(max))
+
+export const Id = text(limits.idLength).check(z.minLength(1, 'must not be empty'))
+/** ProtoJSON may write an empty string for what is not there. */
+const MaybeId = maybe(text(limits.idLength))
+/** Handed on untouched, as an extension slot is. */
+export const Metadata = maybe(z.custom<Struct>(isRecord, 'must be an object'))
+export const HistoryLength = maybe(z.int().check(z.minimum(0)))
+export const Modes = maybe(list(text(limits.idLength), limits.list))
+const Names = maybe(list(z.string(), limits.list))
+
+/** Characters of an address, and of a webhook's token or credentials. */
+const URL_LENGTH = 8_192
+const SECRET = 4_096
+
+const isUrl = (url: string) => url.length <= URL_LENGTH && URL.canParse(url)
+const ABSOLUTE = 'must be an absolute URL'
+const Url = z.string().check(z.refine(isUrl, ABSOLUTE))
+/** Empty is ProtoJSON's way to say that there is none. */
+const MaybeUrl = maybe(z.string().check(z.refine((url) => url === '' || isUrl(url), ABSOLUTE)))
+/** It becomes part of a header. */
+const Secret = text(SECRET).check(z.refine((secret) => !/[\r\n\0]/.test(secret), 'must be one line'))
+const isBase64 = (bytes: string) => /^[A-Za-z0-9+/_-]*={0,2}$/.test(bytes) && bytes.replace(/=+$/, '').length % 4 !== 1
+const Base64 = z.string().check(z.refine(isBase64, 'must be base64'))
+
+const TextPart = z.object({ kind: z.literal('text'), text: z.string(), metadata: Metadata })
+
+/** `url` is what the test kit of 0.3 writes, `data` what agents of UAMP transports write. */
+const File = z
+  .object({
+    name: maybe(z.string()),
+    mimeType: maybe(z.string()),
+    bytes: maybe(Base64),
+    data: maybe(Base64),
+    uri: MaybeUrl,
+    url: MaybeUrl,
+  })
+  .check(
+    z.refine((file) => (bytesOf(file) === undefined) !== (uriOf(file) === undefined), 'must have either "bytes" or "uri", and not both'),
+  )
+export type File = z.infer<typeof File>
+
+const FilePart = z.object({ kind: z.literal('file'), file: File, metadata: Metadata })
+
+const DataPart = z.object({
+  kind: z.literal('data'),
+  data: z.custom<Struct>(isRecord, 'must be an object'),
+  metadata: Metadata,
+})
+
+const DATA = 'must be an object or an array, or base64 with a "mimeType"'
+
+/** A2A 0.1.0 §6.5.3: also an array. A text with a media type is a file: agents of UAMP transports write media so. */
+const LooseDataPart = z
+  .object({
+    kind: z.literal('data'),
+    data: z.custom<Struct | readonly Json[] | string>(
+      (data) => typeof data === 'string' || (typeof data === 'object' && data !== null),
+      'must be an object or an array',
+    ),
+    mimeType: maybe(z.string()),
+    metadata: Metadata,
+  })
+  .check(z.refine(({ data, mimeType }) => typeof data !== 'string' || (Boolean(mimeType) && isBase64(data)), DATA))
+
+const withKind = z.transform((value: unknown) => {
+  if (!isRecord(value) || value['kind'] !== undefined || typeof value['type'] !== 'string') return value
+  return { ...value, kind: value['type'] }
+})
+
+export const Part = z.pipe(withKind, z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]))
+export type Part = z.output<typeof Part>
+export const LoosePart = z.pipe(withKind, z.discriminatedUnion('kind', [TextPart, FilePart, LooseDataPart]))
+export type LoosePart = z.output<typeof LoosePart>
+
+/** At least one: what says nothing is refused. */
+export const partsOf = <T extends z.core.SomeType>(part: T) => list(part, limits.list).check(z.minLength(1, 'must have at least one part'))
+
+/** What clients send is always from them to us. */
+export const Role = z.literal('user')
+
+export const Message = z.pipe(
+  withKind,
+  z.object({
+    kind: maybe(z.literal('message')),
+    messageId: Id,
+    role: Role,
+    parts: partsOf(Part),
+    contextId: MaybeId,
+    taskId: MaybeId,
+    metadata: Metadata,
+    extensions: Names,
+    referenceTaskIds: maybe(list(Id, limits.list)),
+  }),
+)
+export type Message = z.output<typeof Message>
+
+/** Ways to authenticate that a webhook may offer. */
+const SCHEMES = 16
+
+export const Push = z.object({
+  id: MaybeId,
+  url: Url,
+  token: maybe(Secret),
+  authentication: maybe(z.object({ schemes: maybe(list(Secret, SCHEMES)), credentials: maybe(Secret) })),
+})
+export type Push = z.infer<typeof Push>
+
+export const MessageSendParams = z.object({
+  message: Message,
+  configuration: maybe(
+    z.object({
+      acceptedOutputModes: Modes,
+      historyLength: HistoryLength,
+      pushNotificationConfig: maybe(Push),
+      blocking: maybe(z.boolean()),
+    }),
+  ),
+  metadata: Metadata,
+})
+export type MessageSendParams = z.output<typeof MessageSendParams>
+
+export const TaskQueryParams = z.object({ id: Id, historyLength: HistoryLength, metadata: Metadata })
+export const TaskIdParams = z.object({ id: Id, metadata: Metadata })
+
+export const SetPushParams = z.object({ taskId: Id, pushNotificationConfig: Push })
+export const GetPushParams = z.object({ id: Id, pushNotificationConfigId: MaybeId })
+export const DeletePushParams = z.object({ id: Id, pushNotificationConfigId: Id })
+
+interface Content {
+  readonly uri?: string | null | undefined
+  readonly url?: string | null | undefined
+  readonly bytes?: string | null | undefined
+  readonly data?: string | null | undefined
+}
+
+export function uriOf({ uri, url }: Content): string | undefined {
+  return uri || url || undefined
+}
+
+export function bytesOf({ bytes, data }: Content): string | undefined {
+  return bytes ?? data ?? undefined
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { exportJWK, flattenedVerify, generateKeyPair } from 'jose'
+import { demo } from '../../src/agents/demo/index.ts'
+import type { AgentCard } from '../../src/transports/a2a/card/index.ts'
+import { cardSigner, payloadOf } from '../../src/transports/a2a/card/sign.ts'
+import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
+
+type Wire = any // eslint-disable-line
+
+async function keyPair(alg = 'ES256') {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+  return { privateKey, publicKey, jwk: { ...(await exportJWK(privateKey)), alg, kid: `key-${alg}` } }
+}
+
+/** As a client does it: A2A 1.0 §8.4.3. One good signature is enough. */
+async function isGood(card: AgentCard, publicKey: Parameters<typeof flattenedVerify>[1]): Promise<boolean> {
+  const payload = Buffer.from(payloadOf(card)).toString('base64url')
+  for (const signature of card.signatures ?? []) {
+    if (await flattenedVerify({ ...signature, payload }, publicKey as CryptoKey).catch(() => undefined)) return true
+  }
+  return false
+}
+
+verifies('a2a-1.0.card-signature', 'a card that is served signed can be verified, and not once it is changed', async () => {
+  const { jwk, publicKey } = await keyPair()
+  const other = await keyPair('EdDSA')
+  const signingKeys = [
+    { key: jwk, jku: 'https://example.com/jwks.json' },
+    { key: other.privateKey, kid: 'second', alg: 'EdDSA' },
+  ]
+  const { url } = await startServer(demo(), { tokens: { alice: 'secret' }, a2a: { signingKeys } })
+  const address = `${url}/.well-known/agent-card.json`
+  const served: Wire = await (await fetch(address, { headers: { 'a2a-version': '1.0' } })).json()
+  const headers = served.signatures.map(({ protected: header }: Wire) => JSON.parse(Buffer.from(header, 'base64url').toString()))
+  expect(headers).toContainEqual({ alg: 'ES256', typ: 'JOSE', kid: 'key-ES256', jku: 'https://example.com/jwks.json' })
+  expect(headers).toContainEqual({ alg: 'EdDSA', typ: 'JOSE', kid: 'second' })
+  expect(await isGood(served, publicKey)).toBe(true)
+  expect(await isGood(served, other.publicKey)).toBe(true)
+  expect(await isGood({ ...served, name: 'mallory' }, publicKey)).toBe(false)
+  const { securityRequirements: _, ...open } = served
+  expect(await isGood(open, publicKey)).toBe(false)
+  expect(
+    await isGood({ ...served, supportedInterfaces: [{ ...served.supportedInterfaces[0], url: 'https://evil.example' }] }, publicKey),
+  ).toBe(false)
+  expect(await isGood(served, (await keyPair()).publicKey)).toBe(false)
+
+  const again = await fetch(address, { headers: { 'a2a-version': '1.0' } })
+  expect(await again.json()).toEqual(served)
+  const hybrid: Wire = await (await fetch(address)).json()
+  expect(hybrid.signatures.length).toBeGreaterThan(0)
+  const {
+    name,
+    description,
+    supportedInterfaces,
+    version,
+    securitySchemes,
+    securityRequirements,
+    defaultInputModes,
+    defaultOutputModes,
+    skills,
+  } = served
+  const read = {
+    name,
+    description,
+    supportedInterfaces,
+    version,
+    securitySchemes,
+    securityRequirements,
+    defaultInputModes,
+    defaultOutputModes,
+    skills,
+  }
+  // What a client of 1.0 reads of the hybrid card, which has nothing else in common with the pure one.
+  expect(await isGood({ ...read, capabilities: served.capabilities, signatures: hybrid.signatures }, publicKey)).toBe(true)
+})
+
+verifies('a2a-1.0.card-canonical', 'what is signed is sorted, without signatures, defaults and blanks', () => {
+  const card: Wire = {
+    version: '1',
+    name: 'Example Agent',
+    description: '',
+    capabilities: { streaming: false, pushNotifications: false, extensions: [{ uri: 'u', required: false, params: { list: [] } }] },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+    signatures: [{ protected: 'x', signature: 'y' }],
+    skills: [{ id: 'é', tags: ['b', 'a'], examples: [] }],
+  }
+  expect(payloadOf(card)).toBe(
+    '{"capabilities":{"extensions":[{"params":{"list":[]},"uri":"u"}],"pushNotifications":false,"streaming":false},"description":"","name":"Example Agent",' +
+      '"securityRequirements":[{"schemes":{"bearer":{}}}],"skills":[{"id":"é","tags":["b","a"]}],"version":"1"}',
+  )
+})
+
+test('a key that cannot be told from another, or that others have too, is refused', async () => {
+  const { privateKey, jwk } = await keyPair()
+  expect(() => cardSigner([{ key: privateKey }])).toThrow('needs "kid" and "alg"')
+  expect(() => cardSigner([{ key: { ...jwk, alg: 'HS256' } }])).toThrow('HS256 has none')
+})

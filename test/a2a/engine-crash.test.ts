@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { text } from '../../src/core/drafts.ts'
+import { serve } from '../../src/compose/index.ts'
+import { verifies } from '../support/verifies.ts'
+import { answering, stop } from './engine-agents.ts'
+import { engineClient, serveEngine, statesIn, streamedText, textOf } from './engine-client.ts'
+import { engineTransport } from './engine-transport.ts'
+
+const SOURCE = fileURLToPath(new URL('engine-server.ts', import.meta.url))
+/** Where packages are found from. */
+const SERVER = fileURLToPath(new URL(`../../node_modules/.cache/uamp-engine-server-${process.pid}.mjs`, import.meta.url))
+
+beforeAll(() => build({ entryPoints: [SOURCE], outfile: SERVER, bundle: true, packages: 'external', format: 'esm', platform: 'node' }))
+afterAll(() => rmSync(SERVER, { force: true }))
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'uamp-test-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+async function startChild(data: string) {
+  const child = spawn(process.execPath, [SERVER, data], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  let output = ''
+  const url = await new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer): void => {
+      output += chunk.toString()
+      const found = /http:\/\/(?:localhost|127\.0\.0\.1):\d+/.exec(output)
+      if (found) resolve(found[0])
+    }
+    child.stdout.on('data', read)
+    child.stderr.on('data', read)
+    void gone.then(() => reject(new Error(`the server ended: ${output}`)))
+  })
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await gone
+  }
+  onTestFinished(kill)
+  return { client: engineClient(url), kill }
+}
+
+verifies('a2a-1.0.task-durable', 'killed in mid-task: it has failed as interrupted, with what it had said', async () => {
+  const data = folder()
+  const first = await startChild(data)
+  const done = await first.client.task('hello')
+  const waiting = await first.client.task('/approve x')
+  const stream = await first.client.stream({ message: { contextId: done.contextId, parts: [{ text: '/count 100000 1' }] } })
+  await stream.until(() => streamedText(stream.heard).endsWith(' 200'))
+  const event = stream.heard[0]?.event
+  const id = event && 'task' in event ? event.task.id : ''
+  await first.kill()
+
+  const { client } = await startChild(data)
+  const { tasks, totalSize } = await client.list()
+  expect(totalSize).toBe(3)
+  expect(tasks[0]).toMatchObject({ id, status: { state: 'TASK_STATE_FAILED' } })
+  const task = await client.get(id)
+  expect(task.status.message).toMatchObject({
+    parts: [{ text: expect.stringMatching(/^Interrupted/) as unknown }],
+    metadata: { code: 'interrupted' },
+  })
+  const [kept, told] = [textOf(task), streamedText(stream.heard)]
+  expect(kept).toMatch(/^1 2 3 /)
+  expect(kept.startsWith(told) || told.startsWith(kept)).toBe(true)
+  expect(task.history?.map(({ role }) => role)).toEqual(['ROLE_USER', 'ROLE_AGENT'])
+  expect(await client.get(done.id)).toEqual(done)
+  // Whoever followed it is told the rest.
+  const rest = await (await client.subscribe(id, stream.heard.at(-1)?.id)).all()
+  expect(statesIn(rest)).toEqual(['FAILED'])
+  await expect(client.subscribe(id)).rejects.toMatchObject({ error: { reason: 'UNSUPPORTED_OPERATION' } })
+  // What waited still waits, and its agent is run again.
+  expect((await client.get(waiting.id)).status).toEqual(waiting.status)
+  expect(textOf(await client.task({ message: { taskId: waiting.id, parts: [{ text: 'yes' }] } }))).toContain('Approved: x')
+  const next = await client.task({ message: { contextId: done.contextId, parts: [{ text: '/history' }] } })
+  expect(textOf(next).split('\n').slice(0, 3)).toEqual(['user: hello', 'assistant: You said: hello', 'user: /count 100000 1'])
+})
+
+verifies('a2a-1.0.task-durable', 'a server that is shut down interrupts its tasks, and says so', async () => {
+  const data = folder()
+  const agent = answering(async function* (_, { signal }) {
+    yield text('begun')
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  })
+  const options = { port: 0, data, log: () => undefined }
+  const server = await serve(agent, { ...options, transports: [engineTransport()] })
+  const stream = await engineClient(server.url).stream('go')
+  await stream.until(() => streamedText(stream.heard) === 'begun')
+  const [heard] = await Promise.all([stream.all(), server.close({ graceMs: 0 })])
+  expect(statesIn(heard)).toEqual(['SUBMITTED', 'WORKING', 'FAILED'])
+  const { client } = await serveEngine(agent, { data })
+  const [task] = (await client.list({ includeArtifacts: true })).tasks
+  expect(task?.status).toMatchObject({ state: 'TASK_STATE_FAILED', message: { metadata: { code: 'interrupted' } } })
+  expect(task && textOf(task)).toBe('begun')
+})
+
+test('a task whose end was not written down is brought up to date from its log', async () => {
+  const data = folder()
+  const agent = answering(async function* (said) {
+    yield text('said')
+    yield stop(said === 'ask' ? 'input_required' : 'rejected')
+  })
+  let lost = 0
+  const lossy = {
+    onHost: ({ store }: Parameters<NonNullable<NonNullable<Parameters<typeof engineTransport>[0]>['onHost']>>[0]) => {
+      const { batch } = store
+      store.batch = async (operations, how) => {
+        const ended = operations.some(({ op, ...rest }) => op === 'set' && /"end":/.test(JSON.stringify(rest)))
+        if (ended) lost++
+        else await batch(operations, how)
+      }
+    },
+  }
+  const first = await serve(agent, { port: 0, data, log: () => undefined, transports: [engineTransport(lossy)] })
+  await engineClient(first.url).task('ask')
+  await engineClient(first.url).task('no')
+  await first.close({ graceMs: 0 })
+  expect(lost).toBe(2)
+  const { client } = await serveEngine(agent, { data })
+  const { tasks } = await client.list({ includeArtifacts: true })
+  expect(tasks.map(({ status }) => status.state).toSorted()).toEqual(['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_REJECTED'])
+  for (const task of tasks) {
+    expect(task.status.message?.parts).toEqual([{ text: 'said' }])
+    expect(textOf(task)).toBe('said')
+  }
+})

@@ -29,6 +29,7 @@ export function banner(served: Served, paint: Paint): string {
     ['WebSocket', `${url.replace('http', 'ws')}/uamp`],
     ['HTTP + SSE', 'POST /events, GET /events/stream'],
     ['OpenAI', `${url}/v1 is the base URL, the agent's name the model`],
+    ['A2A', `${url}/.well-known/agent-card.json is the card`],
     ['Operation', '/health  /metrics  /schemas/events.json'],
     ['Sessions', data === 'memory' ? 'in memory: gone when it stops' : `in ${relative('', data) || '.'}`],
     ['Callers', callers(served)],

@@ -169,11 +169,11 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (init.duplex || init.persist) session.announce(init.announce)
     this.#keep(session)
     if (init.input && !init.alias) {
-      journal?.beginLater(session)
+      journal?.beginLater(session, init.silent ?? false)
       return session
     }
     try {
-      await journal?.begin(session, init.alias ? [this.#records.setAlias(principal, init.alias, session.id)] : [])
+      await journal?.begin(session, init.alias ? [await this.#records.setAlias(principal, init.alias, session.id)] : [])
     } catch (error) {
       this.ended(session)
       throw error
@@ -196,7 +196,9 @@ class SessionGateway implements AgentGateway, SessionHost {
     do {
       const page = await this.#records.list(principal, { limit: limit - items.length, ...(next !== undefined && { after: next }) })
       for (const head of page.items) {
-        if (agent === undefined || head.agent === agent) items.push({ id: head.id, agent: head.agent, updatedAt: head.updatedAt })
+        if (agent !== undefined && head.agent !== agent) continue
+        const found = await this.#records.session(principal.tenant, head.id)
+        if (found) items.push({ id: head.id, agent: head.agent, updatedAt: head.updatedAt, config: found.session.config })
       }
       next = page.next
     } while (items.length < limit && next !== undefined)
@@ -218,6 +220,14 @@ class SessionGateway implements AgentGateway, SessionHost {
       this.ended(session)
     }
     return removed !== undefined
+  }
+
+  async remove(id: string, principal: Principal): Promise<boolean> {
+    const session = await this.attach(id, principal)
+    if (!session) return false
+    await session.end('deleted')
+    await this.#records.removeSession(principal.tenant, id)
+    return true
   }
 
   async start(): Promise<void> {

@@ -16,6 +16,7 @@ export class Journal {
   #inputs: number
   #unwritten: Unwritten[] = []
   #unwrittenSession: SetOperation | undefined
+  #silent = false
   #turn: string | null
 
   constructor(options: {
@@ -68,9 +69,13 @@ export class Journal {
     )
   }
 
-  /** A new session that is written with its first turn: nobody knows of it before. */
-  beginLater(session: SessionRecord): void {
+  /**
+   * A new session that is written with its first turn: nobody knows of it before. A silent one tells nobody of that turn before its
+   * end, so it is enough that the beginning is in the store with the first events, or with the end.
+   */
+  beginLater(session: SessionRecord, silent: boolean): void {
     this.#unwrittenSession = this.#session(session)
+    this.#silent = silent
   }
 
   /** A new session, with the first events of its log. */
@@ -91,6 +96,12 @@ export class Journal {
     const turn = fresh(this.#records.setTurn(record))
     const head = this.#head(session)
     const written = this.#unwrittenSession ? [fresh(this.#unwrittenSession), turn, fresh(head)] : [turn, head]
+    if (this.#unwrittenSession && this.#silent) {
+      this.#unwrittenSession = undefined
+      this.#logStore.withNext(written)
+      for (const { resolve } of inputs) resolve()
+      return
+    }
     try {
       await this.#records.store.batch(written, { sync: true })
       this.#unwrittenSession = undefined
@@ -104,13 +115,13 @@ export class Journal {
     }
   }
 
-  /** The operations that write a turn's state. */
-  turn(record: TurnRecord): Operation[] {
-    return [this.#records.setTurn(record)]
-  }
-
-  save(record: TurnRecord): Promise<void> {
-    return this.#records.store.batch(this.turn(record), { sync: true })
+  /** A turn has ended. Where its beginning is not in the store yet, the record of the beginning is left out. */
+  end(record: TurnRecord): Promise<void> {
+    const turn = this.#records.setTurn(record)
+    const beginning = this.#logStore.takeNext()
+    if (beginning.length === 0) return this.#logStore.commit([turn])
+    const others = beginning.filter((operation) => operation.op !== 'set' || operation.key !== turn.key)
+    return this.#logStore.commit([...others, fresh(turn)], { sync: true })
   }
 
   close(session: SessionRecord): Promise<void> {

@@ -28,6 +28,8 @@ export class LogStore {
   /** What readers are done with and the log has let go of, as it will be stored. */
   #encoded: string[] = []
   #encodedTo: number
+  /** To be written with the next commit, whatever that is for. */
+  #next: readonly Operation[] = []
   /** Everything up to here is committed. */
   committed: number
   uncommittedBytes = 0
@@ -63,9 +65,24 @@ export class LogStore {
     this.#encodedTo = slice.last
   }
 
-  /** Commits what is there, and `operations` with it, all or nothing. */
-  async commit(operations: readonly Operation[] = [], options?: { readonly sync?: boolean }): Promise<void> {
+  /** Operations that go with the next commit. */
+  withNext(operations: readonly Operation[]): void {
+    this.#next = operations
+    this.#committer.later(this)
+  }
+
+  /** What would go with the next commit; whoever takes it commits it. */
+  takeNext(): readonly Operation[] {
+    const next = this.#next
+    this.#next = []
+    return next
+  }
+
+  /** Commits what is there, and `given` with it, all or nothing. */
+  async commit(given: readonly Operation[] = [], options?: { readonly sync?: boolean }): Promise<void> {
     while (this.#committing) await this.#committing.catch(() => undefined)
+    const next = this.takeNext()
+    const operations = next.length > 0 ? [...next, ...given] : given
     const rest = this.#log?.since(this.#encodedTo)
     if (rest && rest.items.length > 0) this.absorb(rest)
     const texts = this.#encoded
@@ -80,6 +97,7 @@ export class LogStore {
       await this.#committing
     } catch (error) {
       this.#encoded = [...texts, ...this.#encoded]
+      if (next.length > 0) this.#next = next
       throw error
     } finally {
       this.#committing = undefined

@@ -77,11 +77,11 @@ export class Log implements ReadableLog, CommittedLog {
   }
 
   /** The end of a response: readers see it once it is committed, so that a crash cannot take back what a client was told. */
-  async seal(stamp: Stamp, draft: Draft, commit: (log: LogStore) => Promise<void>): Promise<void> {
+  async seal(stamp: Stamp, draft: Draft, commit: () => Promise<void> | undefined): Promise<void> {
     this.#push(stamp, draft)
     this.#sealing++
     try {
-      if (this.#store) await commit(this.#store)
+      await commit()
     } finally {
       // Also when the store fails: nobody shall wait for an end that never comes.
       this.#sealing--

@@ -131,8 +131,13 @@ export class Records {
     }
   }
 
-  setAlias(owner: Principal, alias: { readonly protocol: string; readonly id: string }, session: string): Operation {
-    return { op: 'set', key: this.#aliasKey(owner, alias), value: session, options: { ifVersion: 0 } }
+  /** A name is its first session's, until that is gone. */
+  async setAlias(owner: Principal, alias: { readonly protocol: string; readonly id: string }, session: string): Promise<Operation> {
+    const name = this.#aliasKey(owner, alias)
+    const taken = await this.store.get(name)
+    const before = taken && (await this.session(owner.tenant, taken.value as string))
+    const isGone = taken !== undefined && (before === undefined || before.head.closed)
+    return { op: 'set', key: name, value: session, options: { ifVersion: isGone ? taken.version : 0 } }
   }
 
   async alias(owner: Principal, alias: { readonly protocol: string; readonly id: string }): Promise<string | undefined> {

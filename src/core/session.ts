@@ -367,9 +367,7 @@ export class AgentSession implements Session, TurnHost {
     const usage = turn.output.usage
     const record = closedRecord(before, end, { endedAt: this.#host.now(), usage, answers: turn.questions.answers })
     try {
-      await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, usage), (store) =>
-        store.commit(this.#journal?.turn(record) ?? []),
-      )
+      await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, usage), () => this.#journal?.end(record))
     } catch (error) {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }

@@ -2,49 +2,79 @@ import { UampError } from '../protocol/errors.ts'
 
 type Place = readonly [sort: string, key: string]
 
+/** Places in one piece: putting one in moves the rest of its piece, and not the whole index. */
+const PIECE = 512
+
 /** The keys of one index, by sort key and then by key. */
 export class SortedKeys {
-  readonly #places: Place[] = []
+  /** Each sorted, none empty, and everything in one before everything in the next. */
+  readonly #pieces: Place[][] = []
+  #size = 0
 
   get size(): number {
-    return this.#places.length
+    return this.#size
   }
 
   /** How many have this sort key or one above. */
   countFrom(sort: string): number {
-    return this.size - this.#search([sort, ''])
+    const { piece, at } = this.#search([sort, ''])
+    let before = at
+    for (const { length } of this.#pieces.slice(0, piece)) before += length
+    return this.#size - before
   }
 
   add(sort: string, key: string): void {
-    this.#places.splice(this.#search([sort, key]), 0, [sort, key])
+    const place: Place = [sort, key]
+    const { piece, at } = this.#search(place)
+    const places = this.#pieces[piece]
+    if (places) places.splice(at, 0, place)
+    else this.#pieces.push([place])
+    this.#size++
+    if (places && places.length > PIECE) this.#pieces.splice(piece + 1, 0, places.splice(PIECE / 2))
   }
 
   remove(sort: string, key: string): void {
-    this.#places.splice(this.#search([sort, key]), 1)
+    const { piece, at } = this.#search([sort, key])
+    const places = this.#pieces[piece]
+    if (!places || places.splice(at, 1).length === 0) return
+    this.#size--
+    if (places.length === 0) this.#pieces.splice(piece, 1)
   }
 
   /** The keys behind a cursor, each with the cursor that stands on it. */
   *walk(after: string | undefined, descending: boolean): Generator<{ readonly key: string; readonly cursor: string }> {
     const step = descending ? -1 : 1
-    for (let at = this.#start(after, descending); ; at += step) {
-      const place = this.#places[at]
-      if (!place) return
-      yield { key: place[1], cursor: JSON.stringify(place) }
+    let { piece, at } = this.#start(after, descending)
+    for (let places = this.#pieces[piece]; places; places = this.#pieces[(piece += step)]) {
+      for (at = at < 0 ? places.length - 1 : at; at >= 0 && at < places.length; at += step) {
+        const place = places[at] as Place
+        yield { key: place[1], cursor: JSON.stringify(place) }
+      }
+      at = descending ? -1 : 0
     }
   }
 
-  #start(after: string | undefined, descending: boolean): number {
-    if (after === undefined) return descending ? this.#places.length - 1 : 0
+  /** `at` below 0: the end of the piece. */
+  #start(after: string | undefined, descending: boolean): Spot {
+    if (after === undefined) return descending ? { piece: this.#pieces.length - 1, at: -1 } : { piece: 0, at: 0 }
     const cursor = parseCursor(after)
-    const at = this.#search(cursor)
-    if (descending) return at - 1
-    const found = this.#places[at]
-    return found && compare(found, cursor) === 0 ? at + 1 : at
+    const { piece, at } = this.#search(cursor)
+    if (descending) return at > 0 ? { piece, at: at - 1 } : { piece: piece - 1, at: -1 }
+    const found = this.#pieces[piece]?.[at]
+    return { piece, at: found && compare(found, cursor) === 0 ? at + 1 : at }
   }
 
-  #search(place: Place): number {
-    return lowerBound(this.#places, (other) => compare(other, place) < 0)
+  /** Where the first place stands that is not before this one, or where it would. */
+  #search(place: Place): Spot {
+    const pieces = this.#pieces
+    const piece = Math.max(0, lowerBound(pieces, ([first]) => compare(first as Place, place) <= 0) - 1)
+    return { piece, at: lowerBound(pieces[piece] ?? [], (other) => compare(other, place) < 0) }
   }
+}
+
+interface Spot {
+  readonly piece: number
+  readonly at: number
 }
 
 /** The number of items at the front for which `before` holds. */
@@ -71,9 +101,13 @@ function compare(a: Place, b: Place): number {
   return compareText(a[0], b[0]) || compareText(a[1], b[1])
 }
 
+/** Without surrogates both orders are the same, and the engine's own comparison is many times faster. */
+const PLAIN = /^[\0-\ud7ff\ue000-\uffff]*$/
+
 /** By code point, as databases do; `<` compares UTF-16 units, and so puts an emoji before U+FF5E. */
 function compareText(a: string, b: string): number {
   if (a === b) return 0
+  if (PLAIN.test(a) && PLAIN.test(b)) return a < b ? -1 : 1
   for (let at = 0; at < a.length && at < b.length; at++) {
     if (a.charCodeAt(at) !== b.charCodeAt(at)) return rank(a.charCodeAt(at)) - rank(b.charCodeAt(at))
   }

@@ -66,12 +66,15 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
 
   function put(key: string, entry: Entry | undefined): Undo {
     const before = records.get(key)
-    for (const [name, sort] of before?.places ?? []) {
+    const [old, places] = [before?.places ?? [], entry?.places ?? []]
+    for (const [name, sort] of old) {
+      if (has(places, name, sort)) continue
       const index = indexes.get(name)
       index?.remove(sort, key)
       if (index?.size === 0) indexes.delete(name)
     }
-    for (const [name, sort] of entry?.places ?? []) {
+    for (const [name, sort] of places) {
+      if (has(old, name, sort)) continue
       const index = indexes.get(name) ?? new SortedKeys()
       indexes.set(name, index)
       index.add(sort, key)
@@ -200,6 +203,10 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
       closed = true
     },
   }
+}
+
+function has(places: Entry['places'], name: string, sort: string): boolean {
+  return places.some((place) => place[0] === name && place[1] === sort)
 }
 
 type Listing = PageRequest & { readonly descending?: boolean }

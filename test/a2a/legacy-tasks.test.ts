@@ -184,7 +184,7 @@ describe('/tasks', () => {
     const headers = { authorization: 'Bearer secret' }
     expect(await ask(`${url}/tasks/nope`, { headers })).toMatchObject({
       status: 404,
-      body: { error: expect.stringContaining('no task'), code: 'not_found', status_code: 404, task_id: 'nope' },
+      body: { error: expect.stringContaining('not found'), code: 'not_found', status_code: 404, task_id: 'nope' },
     })
     expect(await ask(`${url}/tasks/nope/artifacts`, { headers })).toMatchObject({ status: 404, body: { task_id: 'nope' } })
     expect(await ask(`${url}/tasks?limit=0`, { headers })).toMatchObject({ status: 400, body: { code: 'invalid_request', field: 'limit' } })

@@ -122,6 +122,16 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
     /:3: agents\[0\]\.remote must have a "model"/,
   ],
   [
+    'a remote agent at no address',
+    { 'uamp.config.yaml': 'agents:\n  - name: far\n    remote: a2a+ftp://a.example\n' },
+    /:3: agents\[0\]\.remote\.url must begin with http:\/\/, https:\/\/, a2a\+http:\/\/ or a2a\+https:\/\//,
+  ],
+  [
+    'an A2A agent of an A2A agent',
+    { 'uamp.config.yaml': 'agents:\n  - name: far\n    remote:\n      url: a2a+https://a.example\n      agent: bob\n' },
+    /:5: agents\[0\]\.remote\.agent is for a uamp server: an A2A agent has an address of its own/,
+  ],
+  [
     'a module that says nothing of it',
     { 'uamp.config.ts': 'export default { agents: [{ name: "one" }] }' },
     /uamp\.config\.ts: agents\[0\]\.model must be provider\/model/,

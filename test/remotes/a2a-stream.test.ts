@@ -47,7 +47,7 @@ verifies('a2a-remote.subscribe', 'a server that goes on behind the last event it
       reply.tellAs('2', chunk('One ', false))
       return reply.cut()
     }
-    reply.tellAs('3', chunk(`after ${request.headers['last-event-id']} `))
+    reply.tellAs('3', chunk(`after ${String(request.headers['last-event-id'])} `))
     if (request.headers['last-event-id'] === '2') return reply.cut()
     reply.tellAs('4', { status: 'completed' })
     reply.end()
@@ -180,10 +180,10 @@ verifies('a2a-remote.append', 'texts of two artifacts are two paragraphs, and a 
 })
 
 test.each([
-  ['text that is no JSON', 'data: {"broken\n\n', 'provider_error', /not JSON/],
+  ['text that is no JSON', 'data: {"broken\n\n', 'provider_error', /an event is not JSON/],
   ['an error in the stream', 'data: {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Oops"}}\n\n', 'provider_error', /Oops/],
 ])('%s ends the response as an error', async (_, line, code, message) => {
-  const { client } = await behind(v1JsonRpc, ({ op }, reply) => {
+  const { client, there } = await behind(v1JsonRpc, ({ op }, reply) => {
     if (op === 'cancel') return reply.whole({ task: 'canceled' })
     reply.tell({ task: 'working' }, chunk('Well', false))
     reply.response.end(line)
@@ -191,6 +191,8 @@ test.each([
   const events = await say(client, 'go')
   expect(textOf(events)).toBe('Well')
   expect(events.at(-1)).toMatchObject({ type: 'response.error', error: { code, message: expect.stringMatching(message) } })
+  // Nobody follows it any more.
+  await expect.poll(() => there.calls.map(({ op }) => op)).toEqual(['stream', 'cancel'])
 })
 
 test.each([

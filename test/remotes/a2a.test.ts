@@ -99,7 +99,9 @@ for (const { verifies: ids, name } of rows) {
     const { client, there } = await behind(wire, ({ op, texts }, reply) => {
       if (op === 'get') return reply.whole({ task: 'input-required', said: question })
       if (texts[0] === 'weather') reply.tell({ task: 'working' }, { status: 'input-required', said: question })
-      else reply.tell({ task: 'working' }, chunk('Sunny', false), { status: 'completed' })
+      // A server may begin with the task as it was before the answer.
+      else if (texts[0] === 'Oslo') reply.tell({ task: 'input-required', said: question }, { status: 'working' })
+      if (texts[0] !== 'weather') reply.tell(chunk('Sunny', false), { status: 'completed' })
       reply.end()
     })
     expect((await say(client, 'weather')).at(-1)).toMatchObject({
@@ -190,6 +192,22 @@ const SENT: Readonly<Record<string, readonly object[]>> = {
     { text: 'make' },
   ],
 }
+
+verifies('a2a-remote.follow-up', 'who looks at the task too early does not take the old question for a new one', async () => {
+  const question = { id: 'm1', parts: [{ text: 'Which city?' }] }
+  let looks = 0
+  const { client, there } = await behind(
+    v1JsonRpc,
+    ({ op, taskId, texts }, reply) => {
+      if (op === 'send' || (op === 'get' && ++looks < 4)) return reply.whole({ task: 'input-required', said: question })
+      reply.whole({ task: 'completed', ...made(`Sunny in ${taskId} ${texts.join()}`) })
+    },
+    { streaming: false },
+  )
+  expect(textOf(await say(client, 'weather'))).toBe('Which city?')
+  expect(textOf(await say(client, 'Oslo'))).toBe('Sunny in task-1 ')
+  expect(there.calls.map(({ op }) => op)).toEqual(['send', 'get', 'send', 'get', 'get', 'get'])
+})
 
 verifies([], 'what an agent says while it works is progress, and its answer where it says nothing else', async () => {
   const { client } = await behind(v1JsonRpc, ({ texts }, reply) => {

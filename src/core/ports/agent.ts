@@ -4,6 +4,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from './access.ts'
 import type { HttpClient } from './http.ts'
+import type { Tool } from './skill.ts'
 import type { Transport } from './transport.ts'
 
 /**
@@ -16,6 +17,8 @@ export interface AgentPort {
   readonly capabilities: Capabilities
   /** What it is good at, for cards and catalogues. Default: made of the tools that its capabilities name. */
   readonly abilities?: readonly Ability[]
+  /** Its tools, for clients that call one by themselves. */
+  readonly tools?: readonly Tool[]
   run(turn: Turn): AsyncIterable<Draft>
   /** Routes of its own, mounted before the built-in ones. */
   readonly transports?: readonly Transport[]

@@ -60,6 +60,8 @@ export interface Session {
   readonly agent: string
   readonly owner: Principal
   readonly createdAt: number
+  /** Whether questions are answered while the response goes on; else they end it. */
+  readonly duplex: boolean
   readonly config: SessionConfig
   /** What the client said it can do. */
   readonly client: Capabilities | undefined
@@ -103,6 +105,8 @@ export interface SessionInit {
   readonly parent?: string
   /** What the first response is asked, where that is more than input events can say: calls, results, thoughts. */
   readonly input?: readonly Message[]
+  /** Nobody is told of its first response before that has ended: until then it need not be in the store. */
+  readonly silent?: boolean
   /** Earlier messages that a stateless protocol sends again each time. */
   readonly history?: readonly Message[]
   readonly client?: Capabilities | undefined
@@ -116,6 +120,7 @@ export interface SessionSummary {
   readonly id: string
   readonly agent: string
   readonly updatedAt: number
+  readonly config: SessionConfig
 }
 
 /** One response as it is stored. */
@@ -156,4 +161,6 @@ export interface Gateway {
    * any more. False when there is none.
    */
   forget(id: string, principal: Principal): Promise<boolean>
+  /** Deletes a session with everything in it; what runs is cancelled. False when there is none. */
+  remove(id: string, principal: Principal): Promise<boolean>
 }

@@ -62,6 +62,8 @@ type Answer = Promise<Response | Streamed> | AsyncGenerator<string, void>
 export type HttpRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
+  /** Bytes of a body here, where a protocol needs more than the server allows elsewhere: 413. Read it as it comes. */
+  readonly bodyBytes?: number
   /** How this route says no, where its protocol has several ways to. */
   readonly refusal?: Transport['refusal']
 } & (
@@ -91,6 +93,8 @@ export type SocketRoute = {
   readonly method: 'WS'
   readonly path: string
   readonly subprotocols?: readonly string[]
+  /** Bytes of a message, where the protocol names a number: close 1009. Default: the server's. */
+  readonly messageBytes?: number | undefined
 } & (
   | { readonly access: 'public' | 'first-message'; handle(socket: Socket, call: Call): Promise<void> }
   | { readonly access: 'request'; handle(socket: Socket, call: KnownCall): Promise<void> }
@@ -127,8 +131,8 @@ export interface Quota {
 
 /** A WebSocket reduced to what protocols need. Iteration ends when the peer closes; `send` resolves when more may be sent, also if the peer vanishes. */
 export interface Socket extends AsyncIterable<string | Uint8Array> {
-  /** Writes all frames in one piece. */
-  send(frames: readonly string[] | Texts): Promise<void>
+  /** Writes all frames in one piece: texts as text messages, bytes as binary ones. */
+  send(frames: readonly (string | Uint8Array)[] | Texts): Promise<void>
   close(code?: number, reason?: string): void
 }
 

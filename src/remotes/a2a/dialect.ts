@@ -18,7 +18,7 @@ export interface Interface {
 
 export type Ask = Pick<HttpRequest, 'url' | 'method' | 'headers'> & { readonly body?: string }
 
-export interface SendOptions {
+interface SendOptions {
   readonly stream: boolean
   /** What the card says that it answers with. */
   readonly outputModes: readonly string[]

@@ -80,7 +80,8 @@ export class Endpoint {
     const { name, dialect } = this.#options
     const failure = event === 'error' ? failureIn(value) : undefined
     if (failure) throw toError(name, failure)
-    if (value === undefined) throw new UampError('provider_error', `${name} sent an event that is not JSON`)
+    // Named, so that it is not taken for a line that broke.
+    if (value === undefined) throw toError(name, { reason: 'INVALID_AGENT_RESPONSE', message: 'an event is not JSON' })
     const told = dialect.read(value, name)
     return told && { told, id }
   }

@@ -2,7 +2,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { backoff } from '../../wire/backoff.ts'
 import type { Endpoint, Heard } from './endpoint.ts'
 import { isOtherTongue, reasonOf } from './errors.ts'
-import { ENDED, SETTLED, type Outgoing, type State, type Told, type ToldTask } from './model.ts'
+import { ENDED, SETTLED, type Outgoing, type State, type Status, type Told, type ToldTask } from './model.ts'
 import { pause, unlessAborted } from './time.ts'
 
 /** How often in a row a broken stream is taken up again in vain. */
@@ -10,6 +10,8 @@ const TRIES = 6
 /** Between two looks at a task: at first, and at most. */
 const LOOK_MS = 200
 const LOOK_MAX_MS = 3_000
+/** How often a task may still show the question that was just answered. */
+const DOUBTS = 5
 /** For the last word, which nobody waits for. */
 const GOODBYE_MS = 5_000
 /** For the end of a stream whose task has ended: read to it, the connection can be used again. */
@@ -40,6 +42,9 @@ export class Follow {
   #pending: Promise<unknown> | undefined
   #rest: Promise<unknown> = Promise.resolve()
   #sent = false
+  /** The last question. */
+  #asked: string | undefined
+  #doubts = 0
 
   constructor(options: FollowOptions) {
     this.#options = options
@@ -53,6 +58,7 @@ export class Follow {
   /** Everything that is said from this message on, until there is an end or a question. */
   async *send(message: Outgoing): AsyncGenerator<readonly Told[], void> {
     this.state = undefined
+    this.#doubts = message.taskId === undefined ? 0 : DOUBTS
     this.taskId = message.taskId
     this.contextId = message.contextId ?? this.contextId
     if (this.#streaming) {
@@ -150,7 +156,19 @@ export class Follow {
     }
     this.taskId = told.taskId ?? this.taskId
     this.contextId = told.contextId ?? this.contextId
-    this.state = told.kind === 'artifact' ? (this.state ?? 'working') : told.status.state
+    this.state = told.kind === 'artifact' ? (this.state ?? 'working') : this.#stateOf(told.status)
+  }
+
+  /** Servers begin with the task as it was before our answer: then it has not asked again. */
+  #stateOf({ state, message }: Status): State {
+    if (ENDED.has(state) || !SETTLED.has(state)) {
+      if (state !== 'submitted') this.#doubts = 0
+      return state
+    }
+    const asked = message?.id ?? JSON.stringify(message?.parts)
+    if (asked === this.#asked && this.#doubts-- > 0) return 'working'
+    this.#asked = asked
+    return state
   }
 
   /** The stream broke off, but not the task. */

@@ -1,8 +1,14 @@
 import { base64 } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { extrasIn } from './extras.ts'
 import type { Artifact, Message, Part, Told, ToldTask } from './model.ts'
+
+/** Artifacts of one task. With more it is given up. */
+const ARTIFACTS = 10_000
+/** Messages that are known again. Of more, the oldest are forgotten. */
+const MESSAGES = 1_000
 
 /** What was told of one artifact, and how far the other side is known to be with it. */
 interface Telling {
@@ -97,13 +103,15 @@ export class Said {
     const key = id ?? JSON.stringify(parts)
     if (this.#messages.has(key)) return false
     this.#messages.add(key)
+    if (this.#messages.size > MESSAGES) for (const oldest of this.#messages.values()) return this.#messages.delete(oldest)
     return true
   }
 
   #artifact(artifact: Artifact, append: boolean, out: Draft[]): void {
     const { id, name, description } = artifact
-    let telling = this.#artifacts.get(id)
-    if (!telling) this.#artifacts.set(id, (telling = { text: '', at: 0, media: [], mediaAt: 0 }))
+    const telling = this.#artifacts.get(id) ?? { text: '', at: 0, media: [], mediaAt: 0 }
+    this.#artifacts.set(id, telling)
+    if (this.#artifacts.size > ARTIFACTS) throw new UampError('provider_error', `The remote agent made more than ${ARTIFACTS} artifacts`)
     const text = textIn(artifact.parts)
     if (!append) {
       if (!telling.text.startsWith(text.slice(0, telling.text.length))) {

@@ -61,6 +61,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<S
     persist: asked.store,
     onDetach: asked.background ? 'continue' : 'cancel',
     input: toMessages(input),
+    silent: !asked.stream && !asked.background,
     ...(previous && { parent: previous.id }),
     ...paying(caller),
   })

@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { project, serving } from '../../cli/run.ts'
 import { Child, ROOT } from '../../docs/child.ts'
+import { remoteA2a } from '../../../src/remotes/a2a/index.ts'
+import { cutting } from '../../remotes/a2a/cutting.ts'
 import { begin } from '../../remotes/plain.ts'
+import { startServer } from '../../support/server.ts'
 import { say as sayOver, textOf as textOver } from '../../support/talk.ts'
 import { overWebSocket } from '../../support/wire.ts'
 import { artifactText, collect, firstTask, say, taskOf, textOf } from './client.ts'
@@ -94,3 +97,17 @@ test.each(['0.3.14', '0.2.5'] as const)('the official server of %s, over UAMP ev
   await client.next('response.cancelled')
   await cancelled
 })
+
+test.each(['0.3.14', '0.2.5'] as const)(
+  'a line to the official server of %s that breaks costs nothing, and nothing comes twice',
+  async (version) => {
+    let there = ''
+    const line = await cutting(() => there, { after: 8_000, times: 2 })
+    there = (await officialServer(version, { via: () => line.url })).url
+    const here = await startServer(remoteA2a({ name: 'counter', url: line.url }))
+    const client = await overWebSocket(here.url)
+    await client.open()
+    expect(textOver(await sayOver(client, 'count 100'))).toBe(Array.from({ length: 100 }, (_, n) => n + 1).join(' '))
+    expect(line.cuts()).toBeGreaterThan(0)
+  },
+)

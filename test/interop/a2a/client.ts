@@ -3,7 +3,7 @@
 export type SeenPart = { readonly text: string } | { readonly data: unknown } | SeenFile
 
 /** `bytes` in base64, or `url`. */
-export interface SeenFile {
+interface SeenFile {
   readonly bytes?: string
   readonly url?: string
   readonly name?: string

@@ -78,7 +78,11 @@ const cardOf = (url: string, protocolVersion: string): AgentCard => ({
 /** What both transport handlers are: one answer, or a stream of them. */
 type Handle = (body: string) => Promise<unknown>
 
-export async function officialServer(version: '0.3.14' | '0.2.5'): Promise<{ url: string; cancelled: Promise<void> }> {
+/** `via`: where its card says that it is. */
+export async function officialServer(
+  version: '0.3.14' | '0.2.5',
+  { via }: { readonly via?: () => string } = {},
+): Promise<{ url: string; cancelled: Promise<void> }> {
   const counter = new Counter()
   let handle: Handle = () => Promise.reject(new Error('not ready'))
   let card: object = {}
@@ -99,12 +103,12 @@ export async function officialServer(version: '0.3.14' | '0.2.5'): Promise<{ url
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   if (version === '0.3.14') {
-    const own = cardOf(url, '0.3.0')
+    const own = cardOf(via?.() ?? url, '0.3.0')
     const rpc = new JsonRpc03(new Handler03(own, new Tasks03(), counter))
     card = own
     handle = (body) => rpc.handle(body)
   } else {
-    const own = cardOf(url, '0.2.5')
+    const own = cardOf(via?.() ?? url, '0.2.5')
     const rpc = new JsonRpc02(new Handler02(own as never, new Tasks02(), counter as never))
     card = own
     handle = (body) => rpc.handle(body)

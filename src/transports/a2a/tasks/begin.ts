@@ -70,7 +70,8 @@ async function beginNew(shared: Shared, call: KnownCall, { asked, agent }: { ask
   const contextId = message.contextId ?? host.newId()
   const parent = message.contextId === undefined ? undefined : await records.context(call.principal, agent, contextId)
   const record = { id: chosenId ?? host.newId(), contextId, agent }
-  const session = await openSession(shared, call, { request, record, parent })
+  const silent = isSilent(asked, undefined) && !mayAnswerDirectly(host, agent)
+  const session = await openSession(shared, call, { request, record, parent, silent })
   const create: ClientEvent = { type: 'response.create', event_id: host.newId() }
   const beginning: Beginning = { session, record, before: undefined, sent: [create], after: session.head }
   if (!mayAnswerDirectly(host, agent)) return start(shared, call, { asked, beginning })
@@ -129,11 +130,10 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
     }
     const begun = sent.map((event) => session.send(event))
     live.asked(session.turn ?? '')
-    const stored = records.store.batch([
-      records.set(live.record, before?.version ?? 0),
-      records.setMessage(record, record.messages, message),
-    ])
-    await settled([...begun, stored])
+    const first = records.setMessage(record, record.messages, message)
+    if (isSilent(asked, before)) live.writeLater(first)
+    else begun.push(records.store.batch([records.set(live.record, before?.version ?? 0), first]))
+    await settled(begun)
   } catch (thrown) {
     // Its response may have begun all the same.
     void session.send({ type: 'response.cancel', event_id: host.newId(), response_id: live.step.turn }).catch(() => undefined)
@@ -145,6 +145,11 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   const following = streaming ? session.read({ after, extensions: 'all', signal: call.signal }) : undefined
   live.follow()
   return { live, isNew: before === undefined, reader: following }
+}
+
+/** Whether nobody is told of a task before it has come to an end. */
+function isSilent({ request, streaming }: Asked, before: Found | undefined): boolean {
+  return !streaming && !request.returnImmediately && !request.push && !before && request.chosenId === undefined
 }
 
 function busy(taskId: string): Error {

@@ -1,10 +1,14 @@
 import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
+import type { Operation } from '../../../core/ports/store.ts'
 import type { ServerEvent } from '../../../protocol/events.ts'
 import type { Artifact, Message, StreamEvent, TaskStatus } from '../model.ts'
 import { artifactsOf, isMedia, mediaArtifact, textArtifactId } from './artifacts.ts'
 import { Endings, isEnd, type Ending } from './ending.ts'
 import { ownerOf, type Step, type TaskRecord } from './records.ts'
 import { notify, statusOf, type Shared } from './shared.ts'
+
+/** How long a task that nobody has been told of need not be in the store. */
+const SILENT_MS = 100
 
 export interface LiveParts {
   readonly session: Session
@@ -25,6 +29,9 @@ export class Live {
   #record: TaskRecord
   #history: readonly Message[] | undefined
   #artifacts: readonly Artifact[] | undefined
+  /** The beginning, while it waits to be written: nobody has been told of the task yet. */
+  #unwritten: Operation | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
   /** Resolves when its response has begun; rejects when it could not. */
   readonly started: Promise<void>
   /** Resolves when its response has ended and that is stored. */
@@ -77,8 +84,28 @@ export class Live {
     this.#record = { ...this.#record, steps: [...this.#record.steps.slice(0, -1), { ...this.step, turn }] }
   }
 
+  /**
+   * Nobody is told of it before it has ended, or has taken a while: then its beginning, with the message that it begins with, is
+   * written with its end.
+   */
+  writeLater(message: Operation): void {
+    this.#unwritten = message
+    this.#timer = setTimeout(() => this.#writeBeginning(), SILENT_MS)
+  }
+
+  #writeBeginning(): void {
+    const { records, host } = this.#shared
+    const message = this.#unwritten
+    this.#unwritten = undefined
+    if (!message) return
+    records.store
+      .batch([records.set(this.#record, 0), message])
+      .catch((error: unknown) => host.log('error', 'A task could not be stored', { task: this.#record.id, error }))
+  }
+
   /** It could not begin: it is as if it had never been there. */
   refused(reason: unknown): void {
+    clearTimeout(this.#timer)
     this.#shared.lives.remove(this)
     this.#refuse(reason)
     this.#reader.close()
@@ -101,6 +128,7 @@ export class Live {
         if (ending) return await this.#finish(ending)
       }
     } finally {
+      clearTimeout(this.#timer)
       this.#reader.close()
       this.#shared.lives.remove(this)
       this.#end()
@@ -139,7 +167,9 @@ export class Live {
     if (message && this.#history) this.#history = [...this.#history, message]
     if (ending.output) this.#artifacts = artifactsOf(this.step.turn, ending.output, ending.quiet)
     try {
-      await records.store.batch(endOperations(this.#shared, record, { ending, message }))
+      const beginning = this.#unwritten ? [this.#unwritten] : []
+      this.#unwritten = undefined
+      await records.store.batch([...beginning, ...endOperations(this.#shared, record, { ending, message })])
     } catch (error) {
       // Nobody shall wait for an end that never comes.
       host.log('error', 'The end of a task could not be stored', { task: record.id, error })

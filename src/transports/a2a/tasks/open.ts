@@ -13,13 +13,15 @@ interface Opening {
   readonly record: Pick<TaskRecord, 'id' | 'contextId' | 'agent'>
   /** The turn that it goes on from. */
   readonly parent: string | undefined
+  /** Nobody is told of it before its response has ended. */
+  readonly silent?: boolean
 }
 
 /** A session for what was said, which goes on from what was said before. */
 export async function openSession(
   { host }: Shared,
   { principal, request }: KnownCall,
-  { request: asked, record, parent }: Opening,
+  { request: asked, record, parent, silent = false }: Opening,
 ): Promise<Session> {
   const payment = paymentFrom(request.headers)
   const init = {
@@ -30,6 +32,7 @@ export async function openSession(
     duplex: false,
     persist: true,
     onDetach: 'continue',
+    silent,
     input: [toInput(asked.message)],
     ...(payment && { payment }),
   } as const

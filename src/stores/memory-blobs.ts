@@ -1,0 +1,68 @@
+import type { Blobs } from '../core/ports/blobs.ts'
+import { UampError } from '../protocol/errors.ts'
+
+/** Bytes that all blobs may have together. Beyond it a new one is refused. */
+const MOST = 256 * 1024 * 1024
+
+export interface MemoryBlobsOptions {
+  readonly now?: () => number
+  readonly mostBytes?: number
+}
+
+/** For tests, and for those who want nothing on disk. */
+export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOptions = {}): Blobs {
+  const blobs = new Map<string, { readonly bytes: Uint8Array; readonly at: number }>()
+  let held = 0
+
+  function drop(key: string): void {
+    held -= blobs.get(key)?.bytes.length ?? 0
+    blobs.delete(key)
+  }
+
+  return {
+    async put(key, body, { most }) {
+      if (blobs.has(key)) throw taken()
+      const pieces: Uint8Array[] = []
+      let size = 0
+      try {
+        for await (const piece of body) {
+          size += piece.length
+          held += piece.length
+          if (size > most) throw new UampError('too_large', `There may be ${most} bytes`, { details: { limit: most } })
+          if (held > mostBytes) throw new UampError('overloaded', 'There is no room for more', { details: { retry_after: 60 } })
+          pieces.push(piece)
+        }
+        if (blobs.has(key)) throw taken()
+      } catch (error) {
+        held -= size
+        throw error
+      }
+      blobs.set(key, { bytes: joined(pieces, size), at: now() })
+      return size
+    },
+    size: async (key) => blobs.get(key)?.bytes.length,
+    async *read(key, range) {
+      const blob = blobs.get(key)
+      if (!blob) throw new UampError('not_found', 'There is nothing here')
+      yield blob.bytes.slice(range?.start, range?.end)
+    },
+    delete: async (key) => drop(key),
+    async sweep(before) {
+      for (const [key, { at }] of blobs) if (at < before) drop(key)
+    },
+  }
+}
+
+function taken(): UampError {
+  return new UampError('conflict', 'There is something here already')
+}
+
+function joined(pieces: readonly Uint8Array[], size: number): Uint8Array {
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const piece of pieces) {
+    bytes.set(piece, at)
+    at += piece.length
+  }
+  return bytes
+}

@@ -16,6 +16,9 @@ export type Area =
   | 'openai'
   | 'providers'
   | 'a2a'
+  | 'acp'
+  | 'ag-ui'
+  | 'omnia'
 
 /** One thing that a specification demands, in our words. Tests cite it by `id`. */
 export interface Requirement {
@@ -63,6 +66,24 @@ export function a2a<R extends Rows>(version: string, rows: R): { readonly [Id in
   const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
     id,
     { id, source: `A2A ${version} §${section}`, behaviour, area: 'a2a' },
+  ])
+  return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
+}
+
+/** The requirements of ACP, by the document and its section. */
+export function acp<R extends Rows>(source: string, rows: R): { readonly [Id in keyof R]: Requirement } {
+  const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
+    id,
+    { id, source: `${source}, ${section}`, behaviour, area: 'acp' },
+  ])
+  return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
+}
+
+/** The requirements of AG-UI, by the document and its section. */
+export function agUi<R extends Rows>(source: string, rows: R): { readonly [Id in keyof R]: Requirement } {
+  const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
+    id,
+    { id, source: `${source}, ${section}`, behaviour, area: 'ag-ui' },
   ])
   return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
 }

@@ -5,6 +5,9 @@ import { a2aEngine } from './a2a/engine.ts'
 import { a2aLegacy } from './a2a/legacy.ts'
 import { a2aRemote } from './a2a/remote.ts'
 import { a2aV1 } from './a2a/v1.ts'
+import { acpAgent, acpRemote, acpUamp } from './acp/acp.ts'
+import { agUiRemote, agUiTransport } from './ag-ui/ag-ui.ts'
+import { omnia } from './omnia/omnia.ts'
 import { completions } from './openai/completions.ts'
 import { realtime } from './openai/realtime.ts'
 import { responses } from './openai/responses.ts'
@@ -55,10 +58,16 @@ const byId = {
   ...realtime,
   ...a2aEngine,
   ...a2aV1,
+  ...acpAgent,
+  ...acpUamp,
+  ...acpRemote,
   ...a2aRemote,
   ...a2aLegacy,
   ...a2aCard,
   ...a2aPush,
+  ...omnia,
+  ...agUiTransport,
+  ...agUiRemote,
 }
 
 export type RequirementId = keyof typeof byId

@@ -1,5 +1,6 @@
 // @ts-check
 import { connect } from 'node:net'
+import { EVENTS } from './dialects.js'
 import { message, Tally } from './tally.js'
 
 const LF = 10
@@ -7,7 +8,8 @@ const EMPTY = Buffer.alloc(0)
 
 /** `POST /events` and `GET /events/stream` on bare sockets: undoes the chunked coding, finds the ends of lines, looks at the type. */
 export class SseClient {
-  tally = new Tally()
+  tally = new Tally(EVENTS)
+  dialect = EVENTS
   sessionId = ''
   #options
   /** @type {import('node:net').Socket | undefined} */

@@ -1,5 +1,6 @@
 // @ts-check
 import { connect } from 'node:net'
+import { EVENTS } from './dialects.js'
 import { SURFACES } from './surfaces.js'
 import { Tally } from './tally.js'
 
@@ -11,7 +12,7 @@ export const isSurface = (/** @type {string} */ transport) => transport in SURFA
 
 /** One kept-alive connection that asks again and again. Counts the ends of events and looks at nothing else, unless it checks. */
 export class SurfaceClient {
-  tally = new Tally()
+  tally = new Tally(EVENTS)
   sessionId = ''
   #options
   #surface

@@ -71,6 +71,27 @@ export const SURFACES = {
       return { deltas, whole: deltas.join('') }
     },
   },
+  'ag-ui': {
+    path: '/ag-ui',
+    stream: true,
+    body: (text) => ({
+      threadId: randomUUID(),
+      runId: randomUUID(),
+      protocolVersion: '1.0',
+      state: {},
+      messages: [{ id: randomUUID(), role: 'user', content: text }],
+      tools: [],
+      context: [],
+      forwardedProps: {},
+    }),
+    parse: (text) => {
+      const events = dataLines(text).map((line) => JSON.parse(line))
+      if (events[0].type !== 'RUN_STARTED') throw new Error('the run does not begin with RUN_STARTED')
+      if (events.at(-1).outcome?.type !== 'success') throw new Error('the run was no success')
+      const deltas = events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta)
+      return { deltas, whole: deltas.join('') }
+    },
+  },
   'a2a-once': {
     ...a2a('SendMessage'),
     parse: (text) => {

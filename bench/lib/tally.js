@@ -9,6 +9,8 @@ export class Tally {
   sentAt = 0
   firstAt = 0
   check = false
+  /** @type {Pick<import('./dialects.js').Dialect, 'typeOf' | 'delta'>} */
+  #dialect
   /** Calls `reached` at this delta. */
   mark = -1
   reached = () => {}
@@ -21,6 +23,11 @@ export class Tally {
   /** @type {(type: string) => boolean} */
   #until = () => false
 
+  /** @param {Pick<import('./dialects.js').Dialect, 'typeOf' | 'delta'>} dialect */
+  constructor(dialect) {
+    this.#dialect = dialect
+  }
+
   delta() {
     if (++this.deltas === 1) this.firstAt = performance.now()
     if (this.deltas === this.mark) this.reached()
@@ -28,14 +35,19 @@ export class Tally {
 
   /** @param {string} text an event that is not a delta, or any event while `check` is on */
   event(text) {
-    const type = text.slice(9, text.indexOf('"', 9))
-    if (this.check && type === 'response.delta') {
+    const type = this.#dialect.typeOf(text)
+    if (this.check && type === this.#dialect.delta) {
       this.seen.push(JSON.parse(text))
       return this.delta()
     }
     if (this.#until(type)) {
-      this.#resolve?.({ type, event: type === 'session.created' || this.check ? JSON.parse(text) : undefined })
-    } else if (type.endsWith('.error')) {
+      this.#resolve?.({
+        type,
+        get event() {
+          return JSON.parse(text)
+        },
+      })
+    } else if (type.endsWith('error')) {
       this.fail(new Error(`the server answered ${text}`))
     }
   }

@@ -41,7 +41,7 @@ export function throughputTargets(results) {
       targets.push({ target: `${name}: CPU ratio to that at 10`, got: row.cpuRatio / reference.cpuRatio, need: 0.8 })
     }
   }
-  return [...targets, ...openAiTargets(results), ...gatewayTargets(results), ...a2aTargets(results)]
+  return [...targets, ...openAiTargets(results), ...interactiveTargets(results), ...gatewayTargets(results), ...a2aTargets(results)]
 }
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
@@ -67,6 +67,17 @@ function openAiTargets(results) {
     targets.push({ target: `${name}: events/s to our completions`, got: row.rateRatio, need: 0.8 })
   }
   return targets
+}
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
+function interactiveTargets(results) {
+  return ['ag-ui', 'acp', 'omnia'].flatMap((transport) =>
+    ours(results, `${transport} burst 16`).map(({ name, row }) => ({
+      target: `${name}: events/s to best bare`,
+      got: row.rateRatio,
+      need: 0.45,
+    })),
+  )
 }
 
 /** Responses per second of CPU time, to a pass-through that looks at nothing and to a peer. */

@@ -1,18 +1,18 @@
 // @ts-check
 import { connect } from 'node:net'
-import { message, Tally } from './tally.js'
+import { EVENTS } from './dialects.js'
+import { Tally } from './tally.js'
 
 const TEXT = 1
 const CLOSE = 8
 const PING = 9
 const PONG = 10
-/** `{"type":"response.de`: as much of an event as tells a delta from the others. */
-const PEEK = 20
 const EMPTY = Buffer.alloc(0)
 
 /** A WebSocket on a bare socket: reads frame headers and the first bytes of each event, nothing else. */
 export class WsClient {
-  tally = new Tally()
+  tally
+  dialect
   sessionId = ''
   #socket
   #upgraded = false
@@ -20,8 +20,10 @@ export class WsClient {
   #skip = 0
   #tail = EMPTY
 
-  /** @param {{ port: number, buffer: Uint8Array }} options `buffer` is shared: each read is used up before the next */
-  constructor({ port, buffer }) {
+  /** @param {{ port: number, buffer: Uint8Array, dialect?: import('./dialects.js').Dialect }} options `buffer` is shared: each read is used up before the next */
+  constructor({ port, buffer, dialect = EVENTS }) {
+    this.dialect = dialect
+    this.tally = new Tally(dialect)
     this.#socket = connect({
       port,
       host: '127.0.0.1',
@@ -37,26 +39,22 @@ export class WsClient {
     this.#socket.on('error', (error) => this.tally.fail(error))
     this.#socket.on('close', () => this.tally.fail(new Error('the server closed the socket')))
     this.#socket.write(
-      `GET /uamp HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      `GET ${dialect.path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
         'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
     )
   }
 
   /** Resolves once the socket is open; with `session`, once the server has opened one. @param {{ session?: boolean }} [options] */
   async open({ session = true } = {}) {
-    await this.tally.until('open')
-    if (!session) return
-    const created = this.tally.until('session.created')
-    this.send(message('session.create', { uamp_version: '1.0', session: { modalities: ['text'] } }))
-    const { event } = await created
-    this.sessionId = event.session_id ?? event.session.id
+    const { event } = await this.tally.until(this.dialect.greeting)
+    if (session) this.sessionId = await this.dialect.open(this, event)
   }
 
   /** @param {string} text */
   async respond(text) {
-    const done = this.tally.until('response.done')
+    const done = this.tally.until(this.dialect.end)
     this.tally.begin()
-    this.send(message('input.text', { session_id: this.sessionId, text }), message('response.create', { session_id: this.sessionId }))
+    this.send(...this.dialect.ask(text, this.sessionId))
     return await done
   }
 
@@ -84,7 +82,8 @@ export class WsClient {
   /** @param {Buffer} bytes @param {number} end */
   #frames(bytes, end) {
     let at = this.#skip
-    const { tally } = this
+    const { tally, dialect } = this
+    const { peek } = dialect
     while (at < end) {
       let length = bytes[at + 1] ?? 0
       let body = at + 2
@@ -96,9 +95,8 @@ export class WsClient {
         length = bytes.readUInt32BE(at + 6)
         body = at + 10
       }
-      if (body + (length < PEEK ? length : PEEK) > end) break
-      const isDelta = bytes[body + 9] === 114 && bytes[body + 18] === 100 && bytes[body + 19] === 101 && length > PEEK
-      if (isDelta && !tally.check) tally.delta()
+      if (body + (length < peek ? length : peek) > end) break
+      if (length > peek && !tally.check && dialect.isDelta(bytes, body)) tally.delta()
       else if (body + length > end) break
       else this.#other((bytes[at] ?? 0) & 15, bytes.subarray(body, body + length))
       at = body + length

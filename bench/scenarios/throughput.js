@@ -9,7 +9,7 @@
  * @returns {Scenario[]}
  */
 export function throughput({ quick }) {
-  return [...events({ quick }), ...openAi({ quick })]
+  return [...events({ quick }), ...openAi({ quick }), ...interactive({ quick })]
 }
 
 /** @param {{ quick: boolean }} options @returns {Scenario[]} */
@@ -48,4 +48,16 @@ function openAi({ quick }) {
     },
     { name: 'responses burst 16', transport: 'responses', clients: 16, ms: 0, ...load },
   ]
+}
+
+/** What front ends, editors and dashboards speak: a stream for each run, and sockets. @param {{ quick: boolean }} options @returns {Scenario[]} */
+function interactive({ quick }) {
+  const load = quick ? { responses: 2, rounds: 1, warm: 2 } : { responses: 25, rounds: 7, naiveRounds: 2, warm: 40 }
+  return /** @type {const} */ (['ag-ui', 'acp', 'omnia']).map((transport) => ({
+    name: `${transport} burst 16`,
+    transport,
+    clients: 16,
+    ms: 0,
+    ...load,
+  }))
 }

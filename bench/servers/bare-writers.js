@@ -1,6 +1,6 @@
 // @ts-check
 
-/** @typedef {import('./bare-session.js').Event} Event */
+/** What is written as JSON. @typedef {any} Event */
 
 /** What one writes first: an event, a write. */
 export const naive = {

@@ -2,7 +2,10 @@
 import { createServer } from 'node:http'
 import { WebSocketServer } from 'ws'
 import { answer } from '../lib/process.js'
+import { speakAcp } from './bare-acp.js'
+import { runAgUi } from './bare-ag-ui.js'
 import { complete } from './bare-completions.js'
+import { speakOmnia } from './bare-omnia.js'
 import { BareSession } from './bare-session.js'
 import { best, naive } from './bare-writers.js'
 
@@ -27,6 +30,7 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     const events = JSON.parse(body)
     if (request.url === '/v1/chat/completions') return void complete(events, response, writers === best)
+    if (request.url === '/ag-ui') return void runAgUi(events, response, writers === best)
     const target = session ?? new BareSession(() => {})
     if (!session) sessions.set(target.id, target)
     for (const event of Array.isArray(events) ? events : [events]) target.receive(event)
@@ -39,9 +43,19 @@ const server = createServer((request, response) => {
     response.end(reply)
   })
 })
-new WebSocketServer({ server, path: '/uamp' }).on('connection', (ws, request) => {
-  const session = new BareSession(writers.ws(ws, request.socket))
-  ws.on('message', (data) => session.receive(JSON.parse(data.toString())))
+/** @param {(event: any) => void} emit */
+const speakEvents = (emit) => {
+  const session = new BareSession(emit)
+  return (/** @type {any} */ event) => session.receive(event)
+}
+/** @type {Record<string, (emit: (message: any) => void) => (message: any) => void>} */
+const spoken = { '/uamp': speakEvents, '/acp': speakAcp, '/omnia': speakOmnia }
+const sockets = new WebSocketServer({ noServer: true })
+server.on('upgrade', (request, socket, head) => {
+  sockets.handleUpgrade(request, socket, head, (ws) => {
+    const receive = spoken[String(request.url)]?.(writers.ws(ws, request.socket))
+    ws.on('message', (data) => receive?.(JSON.parse(data.toString())))
+  })
 })
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())

@@ -6,7 +6,9 @@ import { serve } from '../../dist/compose/index.js'
 import { answer } from '../lib/process.js'
 
 const folder = process.argv[2] === 'memory' ? undefined : await mkdtemp(join(tmpdir(), 'uamp-bench-'))
-const server = await serve([demo()], { port: 0, host: '127.0.0.1', data: folder ?? 'memory' })
+// Load clients ask faster than people may.
+const omnia = { limits: { messagesPerSecond: 1e6, messageBurst: 1e6 } }
+const server = await serve([demo()], { port: 0, host: '127.0.0.1', data: folder ?? 'memory', omnia })
 
 answer(
   {},

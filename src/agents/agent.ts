@@ -45,7 +45,7 @@ export class Agent implements AgentPort {
       observers: skills.flatMap((skill) => skill.observers ?? []),
       ...(log && { log }),
     })
-    const built_in_tools = this.#tools.map((tool) => tool.name)
+    const built_in_tools = this.tools.map((tool) => tool.name)
     this.capabilities = agentCapabilities(name, {
       tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools },
       ...capabilities,
@@ -57,7 +57,7 @@ export class Agent implements AgentPort {
   }
 
   /** Those of this moment: a skill may get and lose some. */
-  get #tools(): readonly Tool[] {
+  get tools(): readonly Tool[] {
     return [...this.#own, ...this.#skills.flatMap((skill) => skill.tools ?? [])]
   }
 
@@ -75,7 +75,7 @@ export class Agent implements AgentPort {
   }
 
   async #handlerTurn(turn: Turn): Promise<HandlerTurn> {
-    const tools = this.#tools
+    const tools = this.tools
     return {
       ...derivedTurn(turn, { config: await instructed(turn, this.#instructions, this.#skills) }),
       given: turn,

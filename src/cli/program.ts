@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
@@ -62,6 +63,20 @@ function program(): Command {
     .action(async (url: string, options: ChatOptions) => {
       const { chat } = await import('./commands/chat.ts')
       await leave(await chat(url, options))
+    })
+  uamp
+    .command('acp')
+    .description('be the agent of an IDE that started this: ACP on standard input and output')
+    .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
+    .option('--agent <name>', 'the agent, where there are several')
+    .option('--url <url>', 'an agent elsewhere: http(s)://… as `remote` in a config, or ws(s)://…/acp')
+    .option('--protocol <name>', 'what is spoken at --url (default: events)')
+    .option('--model <name>', 'what the model is called there, for --protocol completions')
+    .option('--token <secret>', 'what is shown at --url')
+    .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else ~/.uamp)')
+    .action(async (file: string | undefined, flags: AcpFlags) => {
+      const { acp } = await import('./commands/acp.ts')
+      await leave(await acp(file, { ...flags, version: version() }))
     })
   return uamp
 }

@@ -10,6 +10,7 @@ import { createGateway } from '../core/gateway.ts'
 import type { AgentGateway } from '../core/gateway.ts'
 import type { CoreLimits } from '../core/limits.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
+import type { Blobs } from '../core/ports/blobs.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -22,15 +23,22 @@ import { nodeHttp } from '../server/node/http-client.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { pinoLog } from '../server/node/log.ts'
+import { fileBlobs } from '../stores/file-blobs.ts'
+import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
+import { acp } from '../transports/acp/index.ts'
+import { agUi } from '../transports/ag-ui/index.ts'
 import { completions } from '../transports/completions/index.ts'
 import { events } from '../transports/events/index.ts'
+import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
+import { connectTools } from './client-tools.ts'
 
 export type { A2aOptions } from '../transports/a2a/index.ts'
+export type { OmniaOptions } from '../transports/omnia/index.ts'
 export type { CoreLimits } from '../core/limits.ts'
 export type { Limits } from '../server/limits.ts'
 
@@ -57,6 +65,8 @@ export interface AgentAppOptions {
   readonly limits?: Partial<Limits & CoreLimits>
   /** Agent cards and push notifications of A2A. */
   readonly a2a?: A2aOptions
+  /** Tools that Omnia's clients have, and what they are shown and may send. */
+  readonly omnia?: OmniaOptions
   /** Mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
@@ -165,6 +175,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   for (const agent of 'run' in given ? [given] : given) agents.add(agent)
   const log = options.log ?? pinoLog()
   const a2aOptions = { ...(limits?.sessionTtlMs !== undefined && { taskTtlMs: limits.sessionTtlMs }), ...options.a2a }
+  const omniaLimits = { ...(limits?.messageBytes !== undefined && { messageBytes: limits.messageBytes }), ...options.omnia?.limits }
+  const omniaOptions = { blobs: openBlobs(options.data), ...options.omnia, limits: omniaLimits }
   const store = openStore(options.data, log)
   const metrics = new Metrics()
   const http = nodeHttp()
@@ -178,7 +190,17 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     metrics,
     store,
     agents,
-    transports: [...transports, events(), completions(), responses(), realtime(), a2a(a2aOptions)],
+    transports: [
+      ...transports,
+      events(),
+      completions(),
+      responses(),
+      realtime(),
+      a2a(a2aOptions),
+      agUi(),
+      acp({ connectTools }),
+      omnia(omniaOptions),
+    ],
     access,
     log,
     loopback,
@@ -197,6 +219,10 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
 function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {
   if (data === 'memory') return memoryStore()
   return sqliteStore({ path: join(data, 'uamp.db'), onError: (error) => log('error', 'The store could not tidy up', { error }) })
+}
+
+function openBlobs(data = process.env['UAMP_DATA'] ?? '.uamp'): Blobs {
+  return data === 'memory' ? memoryBlobs() : fileBlobs({ path: join(data, 'blobs') })
 }
 
 function isLoopback(host: string): boolean {

@@ -95,7 +95,12 @@ export function createApp(options: AppOptions): ServerApp {
     return stream?.(env, streamed) ?? readableResponse(streamed)
   }
 
-  const pass = guard({ limits, allowsOrigin, refusalAt: (path) => routes.refusalAt(path) })
+  const pass = guard({
+    limits,
+    allowsOrigin,
+    bodyBytesAt: (method, path) => routes.bodyBytesAt(method, path),
+    refusalAt: (path) => routes.refusalAt(path),
+  })
   const app = new Hono()
   app.use(async (c, next) => {
     const response = await pass(c.req.raw, async (request) => {

@@ -7,6 +7,8 @@ import type { Refusal } from './routes.ts'
 export interface GuardOptions {
   readonly limits: Limits
   readonly allowsOrigin: (origin: string) => boolean
+  /** Bytes of a body there, where a route names a number of its own. */
+  readonly bodyBytesAt: (method: string, path: string) => number | undefined
   /** How the protocol at this path says no. */
   readonly refusalAt: (path: string) => Refusal
 }
@@ -16,7 +18,7 @@ type Next = (request: Request) => Response | Promise<Response>
 /** What every request passes before it is routed, also to routes that a user added: origin and size. */
 export type Guard = (request: Request, next: Next) => Response | Promise<Response>
 
-export function guard({ limits, allowsOrigin, refusalAt }: GuardOptions): Guard {
+export function guard({ limits, allowsOrigin, bodyBytesAt, refusalAt }: GuardOptions): Guard {
   const refuse = ({ url }: Request, error: UampError, status?: number): Response =>
     refusalAt(pathOf(url))(error, status === undefined ? {} : { status })
 
@@ -36,8 +38,10 @@ export function guard({ limits, allowsOrigin, refusalAt }: GuardOptions): Guard 
     if (url.length > limits.urlBytes) return refuse(request, new UampError('too_large', 'The URL is too long'), 414)
     if (method === 'GET' || method === 'HEAD') return next(request)
     const length = headers.get('content-length')
-    if (Number(length) > limits.bodyBytes) return refuse(request, tooLarge(limits))
-    return next(length === null ? counted(request, limits) : request)
+    if (length !== null && Number(length) <= limits.bodyBytes) return next(request)
+    const most = bodyBytesAt(method, pathOf(url)) ?? limits.bodyBytes
+    if (Number(length) > most) return refuse(request, tooLarge(most))
+    return next(length === null ? counted(request, most) : request)
   }
 }
 
@@ -58,13 +62,13 @@ async function shared(answer: Response | Promise<Response>, origin: string): Pro
 }
 
 /** A body that did not say how long it is fails once it is too long. */
-function counted(request: Request, limits: Limits): Request {
+function counted(request: Request, most: number): Request {
   if (request.body === null) return request
   let bytes = 0
   const counter = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       bytes += chunk.byteLength
-      if (bytes > limits.bodyBytes) controller.error(tooLarge(limits))
+      if (bytes > most) controller.error(tooLarge(most))
       else controller.enqueue(chunk)
     },
   })
@@ -73,6 +77,6 @@ function counted(request: Request, limits: Limits): Request {
   return new Request(request, init)
 }
 
-function tooLarge({ bodyBytes }: Limits): UampError {
-  return new UampError('too_large', `A body may have ${bodyBytes} bytes`, { details: { limit: bodyBytes } })
+function tooLarge(most: number): UampError {
+  return new UampError('too_large', `A body may have ${most} bytes`, { details: { limit: most } })
 }

@@ -127,6 +127,16 @@ export class Routes {
     return errorResponse
   }
 
+  /** Bytes of a body, where the route that answers has a number of its own. */
+  bodyBytesAt(method: string, path: string): number | undefined {
+    const place = this.#locate(path)
+    for (const table of place?.tables ?? []) {
+      const match = table.match(method, place?.path ?? '')
+      if (match) return match.mounted.route.method === 'WS' ? undefined : match.mounted.route.bodyBytes
+    }
+    return undefined
+  }
+
   /** The methods that a path answers to, for OPTIONS. */
   allowed(path: string): string | undefined {
     const place = this.#locate(path)

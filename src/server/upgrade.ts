@@ -31,6 +31,8 @@ export interface Connection extends Socket {
 export interface Accepted {
   /** The subprotocol to answer with. Never the one that carries a token. */
   readonly protocol: string | undefined
+  /** Bytes of a message, where the route names a number. */
+  readonly messageBytes: number | undefined
   /** Hands the socket to its transport. Never rejects; the socket is closed when it resolves. */
   run(connection: Connection): Promise<void>
 }
@@ -77,8 +79,9 @@ export class Upgrades {
     const credentials = { headers, subprotocols }
     const principal = access === 'public' ? undefined : await admission.admit(credentials, found.agent, access === 'first-message')
     if (principal && this.#shares.isFull(principal)) throw full('rate_limited')
-    const supported = found.mounted.route.subprotocols ?? DEFAULT_SUBPROTOCOLS
+    const { subprotocols: supported = DEFAULT_SUBPROTOCOLS, messageBytes } = found.mounted.route
     return {
+      messageBytes,
       protocol: subprotocols.find((name) => supported.includes(name)),
       run: (connection) => this.#run(found.mounted, new SocketCall({ found, request, connection, principal, admission })),
     }

@@ -61,6 +61,11 @@ export class Cli {
     this.#child.stdin.write(text)
   }
 
+  /** Closes standard input. */
+  end(): void {
+    this.#child.stdin.end()
+  }
+
   signal(name: NodeJS.Signals): void {
     if (this.#group) process.kill(-(this.#child.pid as number), name)
     else this.#child.kill(name)

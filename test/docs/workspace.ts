@@ -14,6 +14,8 @@ await serve(demo(), { port: 8787 })`
 const INTEROP = join(ROOT, 'test/interop')
 /** What a guide may tell its reader to install besides. */
 const CLIENTS = [
+  '@ag-ui/client',
+  '@copilotkit/runtime',
   'openai',
   'ai',
   'zod',
@@ -36,6 +38,7 @@ export class Workspace {
     for (const name of CLIENTS) this.#install(name, join(INTEROP, 'node_modules', name))
     // Installed under the name of its generation.
     this.#install('@a2a-js/sdk', join(INTEROP, 'node_modules/a2a1'))
+    this.#install('@agentclientprotocol/sdk', join(INTEROP, 'node_modules/acp24'))
     writeFileSync(join(this.folder, 'package.json'), '{ "type": "module" }')
   }
 

@@ -27,7 +27,9 @@ export function demo(): AgentPort {
       modalities: ['text', 'image', 'audio', 'video', 'file'],
       supports_thinking: true,
       tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools: tools.map(({ name }) => name) },
+      extensions: { uamp: { commands: [...COMMANDS.keys()].map((name) => ({ name })) } },
     },
+    tools,
   })
 }
 

@@ -10,7 +10,7 @@ import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
 import { checkToolNames, handoffName, type Handoff } from './handoff.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
-import type { Model } from './model.ts'
+import { modelId, type Model } from './model.ts'
 import { PRICES, type PriceTable } from './prices.ts'
 
 export type { Handoff } from './handoff.ts'
@@ -85,6 +85,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       id: name,
       provider: 'uamp',
       tools: { supports_tools: true, supports_parallel_tools: true, ...able.tools, built_in_tools: allTools().map((tool) => tool.name) },
+      ...(models.length > 1 && { extensions: { ...able.extensions, uamp: { models: models.map((of) => ({ id: modelId(of) })) } } }),
       ...init.capabilities,
     })
   let capabilities = describe()
@@ -101,6 +102,9 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     },
     get abilities() {
       return abilitiesOf(tools, skills)
+    },
+    get tools() {
+      return allTools()
     },
     ready,
     run: run.run,

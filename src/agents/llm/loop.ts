@@ -9,6 +9,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { handedTurn, Handoffs, withoutCallsOf, type Handoff } from './handoff.ts'
+import { inChosenOrder } from './model.ts'
 import { ModelChain, type ChainOptions } from './model-chain.ts'
 import { CallIds, Step } from './step.ts'
 import { checkerOf, complaint } from './structured.ts'
@@ -38,7 +39,7 @@ export async function* modelLoop(
   const tools = [...options.tools(), ...handoffs.tools]
   const runTools = toolRunner(turn, { ...options.limits, tools, fromModel: true })
   const config = withTools(await instructed(), tools)
-  const chain = new ModelChain(options.chain)
+  const chain = new ModelChain({ ...options.chain, models: inChosenOrder(options.chain.models, config) })
   const messages = [...turn.messages, ...(turn.said ?? [])]
   const ids = new CallIds(messages)
   const check = options.checkOutput ? checkerOf(config.response_format) : undefined

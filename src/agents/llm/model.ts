@@ -1,3 +1,4 @@
+import { chosenIn } from '../../core/choices.ts'
 import type { ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
@@ -18,6 +19,18 @@ export interface Model {
 /** `modelOf(openai({ apiKey }), 'gpt-5', { settings: { temperature: 0 } })`. */
 export function modelOf(provider: Provider, model: string, options: Omit<Model, 'provider' | 'model'> = {}): Model {
   return { provider, model, ...options }
+}
+
+/** What a client calls it that chooses among the models of an agent. */
+export function modelId({ provider, model }: Model): string {
+  return `${provider.name}/${model}`
+}
+
+/** The models with the one first that the client chose. */
+export function inChosenOrder(models: readonly Model[], config: SessionConfig): readonly Model[] {
+  const { model } = chosenIn(config)
+  const chosen = models.find((each) => modelId(each) === model)
+  return chosen ? [chosen, ...models.filter((each) => each !== chosen)] : models
 }
 
 /** Words that mean the same: what a client says in one of them counts for all. */

@@ -66,29 +66,35 @@ function entryOf(value: unknown, into: Into): Entry | undefined {
   return entry && { path, kind: 'model', entry }
 }
 
-/** An address alone is enough, and `a2a+https://…` says as well what is spoken there. */
+/** An address alone is enough, and `a2a+https://…` or `ag-ui+https://…` says as well what is spoken there. */
 function remoteOf(given: unknown): unknown {
   const remote = typeof given === 'string' ? { url: given } : given
   const url = isRecord(remote) ? remote['url'] : undefined
-  if (!isRecord(remote) || typeof url !== 'string' || !url.startsWith(A2A)) return remote
-  return { protocol: 'a2a', ...remote, url: url.slice(A2A.length) }
+  const [, protocol, address] = /^(a2a|ag-ui)\+(.*)$/s.exec(typeof url === 'string' ? url : '') ?? []
+  return isRecord(remote) && protocol !== undefined ? { protocol, ...remote, url: address } : remote
 }
 
-const A2A = 'a2a+'
-
-function remoteProblems({ remote: { protocol, model, agent, url } }: RemoteEntry, path: Path): Problem[] {
+function remoteProblems({ remote: { protocol, model, agent, url, acp } }: RemoteEntry, path: Path): Problem[] {
   const at = [...path, 'remote']
+  if ((acp === undefined) === (url === '')) return [{ path: at, message: 'must have either a "url", or an "acp" program to start' }]
+  if (acp) return []
   const problems: Problem[] = []
   if (!/^https?:\/\/|^\$\{/.test(url))
-    problems.push({ path: [...at, 'url'], message: 'must begin with http://, https://, a2a+http:// or a2a+https://' })
+    problems.push({
+      path: [...at, 'url'],
+      message: 'must begin with http://, https://, a2a+http:// or a2a+https://, ag-ui+http:// or ag-ui+https://',
+    })
   if (protocol === 'completions' && model === undefined) {
     problems.push({ path: at, message: 'must have a "model": what the endpoint calls it, such as "gpt-5-mini"' })
   }
   if (protocol !== 'completions' && model !== undefined) {
     problems.push({ path: [...at, 'model'], message: 'is for "protocol": "completions"; a uamp server has an "agent"' })
   }
-  if (protocol === 'a2a' && agent !== undefined) {
-    problems.push({ path: [...at, 'agent'], message: 'is for a uamp server: an A2A agent has an address of its own' })
+  if ((protocol === 'a2a' || protocol === 'ag-ui') && agent !== undefined) {
+    problems.push({
+      path: [...at, 'agent'],
+      message: `is for a uamp server: an ${protocol === 'a2a' ? 'A2A' : 'AG-UI'} agent has an address of its own`,
+    })
   }
   return problems
 }

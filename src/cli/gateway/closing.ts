@@ -20,6 +20,9 @@ export function closing(agent: AgentPort, release: () => Promise<void>): Built {
     get capabilities() {
       return agent.capabilities
     },
+    get tools() {
+      return agent.tools ?? []
+    },
     ...(agent.transports && { transports: agent.transports }),
     run,
   }

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { agentFile, agentsIn } from '../agents.ts'
 import type { Entry } from './check.ts'
+import { closing } from './closing.ts'
 import { planModel } from './plan-model.ts'
 import { held, type Built, type Plan, type PlanContext } from './planned.ts'
 import { configError } from './source.ts'
@@ -17,7 +18,7 @@ export function planEntry(entry: Entry, context: PlanContext): Plan {
     case 'module':
       return planModule(entry, context)
     case 'remote':
-      return planRemote(entry, context)
+      return entry.entry.remote.acp ? planAcp(entry, entry.entry.remote.acp, context) : planRemote(entry, context)
     case 'model':
       return planModel(entry, context)
   }
@@ -35,6 +36,34 @@ function planModule(entry: Entry & { kind: 'module' }, { source, modules }: Plan
   return { entry, print: `module ${modules.version(file)}`, files: [file], needs: [], build }
 }
 
+type AcpProgram = NonNullable<(Entry & { kind: 'remote' })['entry']['remote']['acp']>
+
+function planAcp(
+  entry: Entry & { kind: 'remote' },
+  { folder, args, env, ...program }: AcpProgram,
+  { source, variables, log }: PlanContext,
+): Plan {
+  const { name, description } = entry.entry
+  const path = [...entry.path, 'remote', 'acp']
+  const options = {
+    ...described({ name, description }),
+    ...(Object.fromEntries(Object.entries(program).filter(([, value]) => value !== undefined)) as Pick<AcpProgram, 'command'>),
+    args: (args ?? []).map((arg, index) => variables.in(arg, [...path, 'args', index])),
+    env: variables.inAll(env ?? {}, [...path, 'env']),
+    folder: resolve(dirname(source.file), variables.in(folder, [...path, 'folder'])),
+  }
+  const build = async (): Promise<Built> => {
+    const { remoteAcp } = await import('../../remotes/acp/index.ts')
+    const agent = remoteAcp({ ...options, log })
+    return closing(agent, () => agent.close())
+  }
+  return { entry, print: JSON.stringify(['acp', options]), files: [], needs: [], build }
+}
+
+function described({ name, description }: { name: string; description?: string | undefined }): { name: string; description?: string } {
+  return { name, ...(description !== undefined && { description }) }
+}
+
 function planRemote({ path: at, ...entry }: Entry & { kind: 'remote' }, { variables }: PlanContext): Plan {
   const { name, description, remote } = entry.entry
   const path = [...at, 'remote']
@@ -46,6 +75,10 @@ function planRemote({ path: at, ...entry }: Entry & { kind: 'remote' }, { variab
     if (remote.protocol === 'a2a') {
       const { remoteA2a } = await import('../../remotes/a2a/index.ts')
       return held([remoteA2a({ ...common, ...(token !== undefined && { token }), ...(headers && { headers }) })])
+    }
+    if (remote.protocol === 'ag-ui') {
+      const { remoteAgUi } = await import('../../remotes/ag-ui/index.ts')
+      return held([remoteAgUi({ ...common, ...(token !== undefined && { token }), ...(headers && { headers }) })])
     }
     if (remote.protocol === 'completions') {
       const { remoteCompletions } = await import('../../remotes/completions/index.ts')

@@ -43,9 +43,20 @@ export const ModelEntry = z.strictObject({
 })
 export type ModelEntry = z.infer<typeof ModelEntry>
 
+/** A program that speaks ACP. Without `write` and `terminal` it may do both, in its folder. */
+const AcpProgram = z.strictObject({
+  command: z.string('must be the program to start, such as "npx"'),
+  args: texts,
+  env: table,
+  folder: z.string('must be the folder that it works in'),
+  write: z.optional(z.boolean()),
+  terminal: z.optional(z.boolean()),
+})
+
 const Remote = z.strictObject({
-  url: z.string('must be the address of the other server, such as "https://agents.example"'),
-  protocol: z.optional(z.enum(['events', 'completions', 'a2a'])),
+  url: z._default(z.string('must be the address of the other server, such as "https://agents.example"'), ''),
+  acp: z.optional(AcpProgram),
+  protocol: z.optional(z.enum(['events', 'completions', 'a2a', 'ag-ui'])),
   agent: text,
   model: text,
   token: text,

@@ -1,8 +1,9 @@
 import type { Texts } from '../../core/ports/transport.ts'
 import { TextBuffer } from './text-buffer.ts'
 
-/** FIN and the opcode of a text frame. */
+/** FIN and the opcode. */
 const TEXT = 0x81
+const BINARY = 0x82
 
 /** Unmasked text frames (RFC 6455 §5.2), one after the other in one buffer, for one write. */
 export function textFrames(texts: Texts): Buffer {
@@ -11,12 +12,34 @@ export function textFrames(texts: Texts): Buffer {
   return buffer.bytes
 }
 
+/** The same for messages of both kinds. */
+export function mixedFrames(frames: readonly (string | Uint8Array)[]): Buffer {
+  const buffer = new TextBuffer()
+  for (const frame of frames) {
+    if (typeof frame === 'string') addFrame(buffer, frame)
+    else addBinary(buffer, frame)
+  }
+  return buffer.bytes
+}
+
 function addFrame(buffer: TextBuffer, text: string): void {
   const room = headerSize(text)
   const at = buffer.reserve(room)
   const length = buffer.add(text)
+  setHeader(buffer.bytes, TEXT, { at, room, length })
+}
+
+function addBinary(buffer: TextBuffer, content: Uint8Array): void {
+  const { length } = content
+  const room = roomFor(length)
+  const at = buffer.reserve(room + length)
   const { bytes } = buffer
-  bytes[at] = TEXT
+  setHeader(bytes, BINARY, { at, room, length })
+  bytes.set(content, at + room)
+}
+
+function setHeader(bytes: Buffer, opcode: number, { at, room, length }: { at: number; room: number; length: number }): void {
+  bytes[at] = opcode
   if (room === 2) {
     bytes[at + 1] = length
   } else if (room === 4) {
@@ -31,6 +54,9 @@ function addFrame(buffer: TextBuffer, text: string): void {
 /** The header stands before the text and is as long as the text's length wants it. Most events need not be measured for that. */
 function headerSize(text: string): number {
   if (text.length >= 126 && text.length < 20_000) return 4
-  const size = Buffer.byteLength(text)
+  return roomFor(Buffer.byteLength(text))
+}
+
+function roomFor(size: number): number {
   return size < 126 ? 2 : size < 65_536 ? 4 : 10
 }

@@ -52,6 +52,25 @@ test('a body that is too large is refused by its length, before it is read', asy
   expect([counted.status, await counted.json()]).toMatchObject([413, { error: { code: 'too_large' } }])
 })
 
+test('a route may take more than others: as a body, and as a message', async () => {
+  const larger = { ...read, path: '/larger/:id', bodyBytes: 3000 } as Route
+  const louder = { ...echo, path: '/louder', messageBytes: 3000 } as Route
+  const { url, connect } = await testServer({ routes: [read, larger, echo, louder], limits: { bodyBytes: 1000, messageBytes: 1000 } })
+  const post = async (path: string, size: number) => (await fetch(url + path, { method: 'POST', body: 'x'.repeat(size) })).status
+  expect([await post('/larger/1', 3000), await post('/larger/1', 3001), await post('/read', 1001)]).toEqual([200, 413, 413])
+  for (const [path, size] of [
+    ['/louder', 3000],
+    ['/echo', 1000],
+  ] as const) {
+    const client = connect(path)
+    await once(client, 'open')
+    client.send('x'.repeat(size))
+    expect((await message(client)).length).toBe(size)
+    client.send('x'.repeat(size + 1))
+    expect((await once(client, 'close'))[0]).toBe(1009)
+  }
+})
+
 test('a URL or headers that are too long are refused', async () => {
   const { url, port } = await testServer({ routes: [read], limits: { urlBytes: 200, headerBytes: 4096, headerCount: 20 } })
   const long = await fetch(`${url}/${'x'.repeat(300)}`)

@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws'
 import type { Texts } from '../../core/ports/transport.ts'
 import type { Limits } from '../limits.ts'
 import type { Connection } from '../upgrade.ts'
-import { textFrames } from './frames.ts'
+import { mixedFrames, textFrames } from './frames.ts'
 import { Progress } from './sweeper.ts'
 import type { Swept } from './sweeper.ts'
 
@@ -78,9 +78,9 @@ export class NodeSocket implements Connection, Swept {
     return { next: () => this.#next() }
   }
 
-  send(frames: readonly string[] | Texts): Promise<void> {
+  send(frames: readonly Message[] | Texts): Promise<void> {
     if (this.#ws.readyState !== OPEN) return SENT
-    const bytes = textFrames('eachText' in frames ? frames : { eachText: (visit) => frames.forEach((text) => visit(text)) })
+    const bytes = 'eachText' in frames ? textFrames(frames) : mixedFrames(frames)
     if (bytes.length === 0) return SENT
     // Not `ws.send`: a call, a header buffer and a write for each. Nothing can come between, because frames are never fragmented.
     this.#socket.write(bytes)

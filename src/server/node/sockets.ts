@@ -23,7 +23,7 @@ export interface SocketsOptions {
 /** The open WebSockets of a server. The library does the handshake. */
 export class Sockets {
   readonly #server: ServerApp
-  readonly #handshake: WebSocketServer
+  readonly #handshakes = new Map<number, WebSocketServer>()
   readonly #protocols = new WeakMap<IncomingMessage, string>()
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
@@ -34,20 +34,6 @@ export class Sockets {
     this.#server = server
     this.#sweeper = sweeper
     this.#socketOptions = { limits: server.limits, now, onClose: (socket) => this.#forget(socket) }
-    // `closeTimeout` is missing in the types of the library.
-    const options: ServerOptions & { closeTimeout: number } = {
-      noServer: true,
-      clientTracking: false,
-      perMessageDeflate: false,
-      autoPong: false,
-      maxPayload: server.limits.messageBytes,
-      closeTimeout: CLOSE_TIMEOUT_MS,
-      handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
-    }
-    this.#handshake = new WebSocketServer(options)
-    this.#handshake.on('wsClientError', (error, socket) => {
-      void refuse(socket, errorResponse(new UampError('invalid_request', error.message)))
-    })
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -60,7 +46,8 @@ export class Sockets {
     if (!('run' in accepted)) return refuse(socket, accepted)
     if (accepted.protocol !== undefined) this.#protocols.set(request, accepted.protocol)
     socket.off('error', cut)
-    this.#handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
+    const handshake = this.#handshake(accepted.messageBytes ?? this.#server.limits.messageBytes)
+    handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
   }
 
   async close(timeoutMs: number): Promise<void> {
@@ -74,6 +61,28 @@ export class Sockets {
       }
     })
     for (const socket of this.#open) socket.terminate()
+  }
+
+  /** The library knows one size of messages for each of its servers. There are as many of them as routes name numbers. */
+  #handshake(maxPayload: number): WebSocketServer {
+    const known = this.#handshakes.get(maxPayload)
+    if (known) return known
+    // `closeTimeout` is missing in the types of the library.
+    const options: ServerOptions & { closeTimeout: number } = {
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      autoPong: false,
+      maxPayload,
+      closeTimeout: CLOSE_TIMEOUT_MS,
+      handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
+    }
+    const handshake = new WebSocketServer(options)
+    handshake.on('wsClientError', (error, socket) => {
+      void refuse(socket, errorResponse(new UampError('invalid_request', error.message)))
+    })
+    this.#handshakes.set(maxPayload, handshake)
+    return handshake
   }
 
   /** Not in `upgrade`: what is made here lives as long as the socket, and would keep the whole request with it. */

@@ -21,7 +21,12 @@ export type McpServer =
       readonly env?: Readonly<Record<string, string>>
       readonly cwd?: string
     }
-  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly url: string
+      readonly headers?: Readonly<Record<string, string>>
+      /** What it is called with, where it is a stranger's address. */
+      readonly fetch?: typeof fetch
+    }
 
 /** Pages of its tools that a server may send, and characters of its complaints that are kept. */
 const PAGES = 64
@@ -109,8 +114,9 @@ export class McpConnection {
 
 function transportTo(server: McpServer): { transport: Transport; complaints: () => string } {
   if ('url' in server) {
-    const requestInit = { headers: { ...server.headers } }
-    return { transport: new StreamableHTTPClientTransport(new URL(server.url), { requestInit }), complaints: () => '' }
+    const { url, headers, fetch } = server
+    const options = { requestInit: { headers: { ...headers } }, ...(fetch && { fetch }) }
+    return { transport: new StreamableHTTPClientTransport(new URL(url), options), complaints: () => '' }
   }
   const { command, args = [], env, cwd } = server
   const transport = new StdioClientTransport({

@@ -1,0 +1,80 @@
+/** The Omnia WebSocket protocol, and what Omnia's own facade and clients do beyond it. */
+import type { Requirement } from '../requirement.ts'
+
+const PROTOCOL = 'Omnia WebSocket protocol'
+const FACADE = 'Omnia facade'
+
+const rows = {
+  'omnia.connected': [PROTOCOL, 'Connected', 'A client is greeted with connected, which names its session.'],
+  'omnia.capabilities': [
+    FACADE,
+    'connected',
+    'connected tells that binary frames are understood, how large messages may be, and the version.',
+  ],
+  'omnia.timestamp': [FACADE, 'server messages', 'Every message of the server carries its time.'],
+  'omnia.agent': [PROTOCOL, 'URL Format', '`agent` names the agent.'],
+  'omnia.namespace': [PROTOCOL, 'URL Format', '`namespace` stands before the name of the agent; default is none.'],
+  'omnia.paths': [FACADE, 'endpoints', 'The bare address and the path of the dashboard are served too.'],
+  'omnia.unknown-agent': [FACADE, 'errors', 'An agent that is not there is AGENT_UNAVAILABLE, and the connection closes with 1011.'],
+  'omnia.auth': [FACADE, 'authentication', 'Who may not connect is refused with 401 before the upgrade.'],
+  'omnia.chunk': [PROTOCOL, 'Chunk', 'An answer is streamed as chunks.'],
+  'omnia.done': [PROTOCOL, 'Done', 'done ends an answer, and has the whole of its text.'],
+  'omnia.parts': [PROTOCOL, 'Multi-Modal Message', 'Parts become text, images, audio, video and files, and win over content.'],
+  'omnia.metadata': [PROTOCOL, 'Message', 'Metadata and consent grants of a message reach the agent.'],
+  'omnia.done-parts': [PROTOCOL, 'Multi-Modal Response', 'An answer with media has parts.'],
+  'omnia.media-chunk': [PROTOCOL, 'Media Chunk', 'Media that is streamed comes in chunks, numbered from 0, the last one marked.'],
+  'omnia.errors': [PROTOCOL, 'Error Codes', 'What fails is told with a code of the protocol, and the connection lives.'],
+  'omnia.in-flight': [FACADE, 'limits', 'One message of a connection is answered at a time; another is RATE_LIMITED.'],
+  'omnia.message-rate': [FACADE, 'limits', 'Messages beyond 50 a second, and a burst of 100, are RATE_LIMITED.'],
+  'omnia.message-size': [FACADE, 'limits', 'A message has at most 16 MiB; a larger one closes the connection.'],
+  'omnia.media-rate': [FACADE, 'limits', 'Binary frames are bounded by their bytes, not by their number.'],
+  'omnia.new-session': [PROTOCOL, 'New Session', 'A message without session_id begins a new session, and connected names it.'],
+  'omnia.resume': [PROTOCOL, 'Resume Session', 'A message with session_id goes on with that conversation, also on another connection.'],
+  'omnia.expired': [PROTOCOL, 'Session Expiration', 'A message to a session that has expired, or never was, begins a new one and says so.'],
+  'omnia.expires': [FACADE, 'errors', 'A session that ends while its client is there is told as SESSION_EXPIRED.'],
+  'omnia.resume-call': [FACADE, 'resume', 'A connection with ?resume= goes on where the one that broke left off.'],
+  'omnia.resume-owner': [FACADE, 'resume', 'Only its owner finds a session again.'],
+  'omnia.hangup': [FACADE, 'hangup', 'hangup stops what is being said and ends the connection.'],
+  'omnia.tool-call': [FACADE, 'client tools', 'A tool of the client is called with tool_call, and its result goes to the agent.'],
+  'omnia.tool-ack': [FACADE, 'client tools', 'A call that is not acknowledged in time fails; one that is has more time.'],
+  'omnia.tool-nack': [FACADE, 'client tools', 'A client may reject a call, or say that it failed.'],
+  'omnia.tool-unmatched': [FACADE, 'client tools', 'A result that nobody waits for is an error; an acknowledgement is none.'],
+  'omnia.tool-messages': [PROTOCOL, 'Tool Call', 'Tools of the agent are shown as tool_call and tool_result, where that is switched on.'],
+  'omnia.consent': [FACADE, 'client tools', 'What must be allowed is asked with a consent_message.'],
+  'omnia.payment': [
+    'UAMP transports',
+    'Payment handling',
+    'What must be paid is PAYMENT_REQUIRED with every way to pay; a token in metadata pays.',
+  ],
+  'omnia.frame-header': [FACADE, 'binary frames', 'A binary frame has 32 bytes of header, numbers big-endian.'],
+  'omnia.frame-chunks': [FACADE, 'binary frames', 'A payload above 1 MiB goes in chunks of 64 KiB, which tell their total.'],
+  'omnia.frame-flags': [FACADE, 'binary frames', 'The flags are 1 compressed, 2 chunked, 4 last.'],
+  'omnia.frame-bad': [FACADE, 'binary frames', 'A frame that is none is an error, and the connection lives.'],
+  'omnia.binary-in': [FACADE, 'duplex audio', 'Binary frames of sound, up to the last, are what the user says.'],
+  'omnia.binary-out': [FACADE, 'duplex audio', 'A client that asked for it gets media as binary frames.'],
+  'omnia.session-config': [FACADE, 'duplex audio', 'The first frame of a call is answered with the format that sound must have.'],
+  'omnia.interrupt': [FACADE, 'duplex audio', 'Who speaks while an answer is spoken interrupts it.'],
+  'omnia.pauses': [FACADE, 'duplex audio', 'A call goes on without an end: a pause makes it the agent’s turn.'],
+  'omnia.no-audio': [FACADE, 'duplex audio', 'Sound for an agent that hears none is MEDIA_NOT_ENABLED.'],
+  'omnia.upload-socket': [PROTOCOL, 'Upload Request', 'upload_request is answered with upload_ready.'],
+  'omnia.upload-http': [PROTOCOL, 'Media Upload', 'POST /media/request-upload gives the same over HTTP.'],
+  'omnia.upload-put': [PROTOCOL, 'Media Upload', 'PUT to the upload URL stores the file and gives 204.'],
+  'omnia.upload-complete': [PROTOCOL, 'Upload Complete', 'The session is told that an upload is complete.'],
+  'omnia.storage-ref': [PROTOCOL, 'Media Upload', 'A part with storage_ref is the file that was uploaded.'],
+  'omnia.storage-ref-owner': [PROTOCOL, 'Media Upload', 'A storage_ref is good in its own session and for its owner only.'],
+  'omnia.upload-size': [PROTOCOL, 'Upload Request', 'No more bytes are taken than were announced, while they come.'],
+  'omnia.upload-once': [FACADE, 'media', 'What was uploaded is not replaced.'],
+  'omnia.upload-expiry': [FACADE, 'media', 'After its time an upload URL, and later the upload, is gone: 410.'],
+  'omnia.upload-confirm': [FACADE, 'media', 'POST /media/confirm-upload/{id} tells of an upload that has come.'],
+  'omnia.media-info': [PROTOCOL, 'Media Info Endpoint', 'GET /media/info tells name, type, size and times.'],
+  'omnia.media-download': [PROTOCOL, 'Media Download Endpoint', 'GET /media/download gives the file, whole or a part of it.'],
+  'omnia.media-off': [PROTOCOL, 'Error Codes', 'Without storage uploads are MEDIA_NOT_ENABLED.'],
+  'omnia.upload-names': [PROTOCOL, 'Upload Request', 'A filename that is a path is refused.'],
+} as const satisfies Record<string, readonly [source: string, section: string, behaviour: string]>
+
+const requirements = Object.entries(rows).map(([id, [source, section, behaviour]]): [string, Requirement] => [
+  id,
+  { id, source: `${source}, ${section}`, behaviour, area: 'omnia' },
+])
+
+export const omnia = Object.fromEntries(requirements) as { readonly [Id in keyof typeof rows]: Requirement }

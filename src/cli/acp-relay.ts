@@ -1,0 +1,49 @@
+import type { Readable } from 'node:stream'
+import { WebSocket } from 'ws'
+import type { Output } from '../compose/acp-stdio.ts'
+import { UampError } from '../protocol/errors.ts'
+import { lineReader } from '../wire/lines.ts'
+
+/** Bytes of a message, either way. */
+const MESSAGE = 32 * 1024 * 1024
+
+export interface RelayOptions {
+  readonly url: string
+  readonly token: string | undefined
+  readonly input: Readable
+  readonly output: Output
+}
+
+/** An agent that speaks ACP over a WebSocket, for an IDE that can only start programs: messages go through as they are. */
+export async function relay({ url, token, input, output }: RelayOptions): Promise<number> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const socket = new WebSocket(url, { headers, maxPayload: MESSAGE, perMessageDeflate: false })
+  let failure: Error | undefined
+  socket.on('error', (error) => (failure ??= error))
+  const opened = new Promise<void>((resolve) => socket.once('open', resolve))
+  const closed = new Promise<'lost'>((resolve) => socket.once('close', () => resolve('lost')))
+  socket.on('message', (data: Buffer) => {
+    if (output.write(`${data.toString()}\n`)) return
+    socket.pause()
+    void output.drained().then(() => socket.resume())
+  })
+  if ((await Promise.race([opened, closed])) === 'lost') {
+    throw new UampError('provider_error', `There is no agent at ${url}: ${failure?.message ?? 'it closed the connection'}`)
+  }
+  const end = await Promise.race([pump(input, socket), closed])
+  socket.terminate()
+  if (end === 'lost') throw new UampError('interrupted', `The connection to ${url} was lost`)
+  return 0
+}
+
+async function pump(input: Readable, socket: WebSocket): Promise<void> {
+  const lines = lineReader(MESSAGE)
+  const send = (text: string | undefined): Promise<void> =>
+    text === undefined || text.trim() === '' ? Promise.resolve() : new Promise((resolve) => socket.send(text, () => resolve()))
+  try {
+    for await (const chunk of input) for (const line of lines(chunk as Uint8Array)) await send(line)
+    for (const line of lines(undefined)) await send(line)
+  } catch (error) {
+    if (!input.destroyed) throw error
+  }
+}

@@ -1,0 +1,78 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Store } from '../../core/ports/store.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { assemble, type AssembleContext } from '../gateway/assemble.ts'
+import { Modules } from '../gateway/modules.ts'
+import type { Source } from '../gateway/source.ts'
+import { report } from '../report.ts'
+import { loadSetup, type Setup } from '../setup.ts'
+import { onSignal } from '../signals.ts'
+import { takeStdout } from '../stdout.ts'
+
+export interface AcpFlags {
+  readonly agent?: string
+  readonly url?: string
+  readonly protocol?: string
+  readonly model?: string
+  readonly token?: string
+  readonly data?: string
+}
+
+/** An agent for the IDE that started us: ACP on standard input and output, until the input ends. */
+export async function acp(file: string | undefined, { version, ...flags }: AcpFlags & { readonly version: string }): Promise<number> {
+  const output = takeStdout()
+  const { env, stdin: input } = process
+  onSignal(['SIGINT', 'SIGTERM'], () => void input.destroy())
+  const { url, token } = flags
+  if (url !== undefined && /^wss?:/.test(url)) {
+    const { relay } = await import('../acp-relay.ts')
+    return relay({ url, token, input, output })
+  }
+  const { pinoLog } = await import('../../server/node/log.ts')
+  const log = pinoLog({ level: env['UAMP_DEBUG'] === '1' ? 'debug' : 'warn' })
+  const context: AssembleContext = { env, modules: new Modules(), log }
+  const setup = await (url === undefined ? loadSetup(file, context) : remote(url, flags, context))
+  try {
+    const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
+    const store = await openStore(flags.data ?? env['UAMP_DATA'] ?? setup.settings.data ?? join(homedir(), '.uamp'))
+    const { acpOverStdio } = await import('../../compose/acp-stdio.ts')
+    await acpOverStdio({ agents: setup.agents, agent, store, log, version, input, output })
+    return 0
+  } finally {
+    for (const built of setup.assembly?.built.values() ?? []) await built.close()
+  }
+}
+
+/** An agent elsewhere, as a config would name it. */
+async function remote(url: string, { agent, protocol, model, token }: AcpFlags, context: AssembleContext): Promise<Setup> {
+  const given = { url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined }
+  const there = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote: there }] }, lineOf: () => undefined }
+  const assembly = await assemble(source, context)
+  return { agents: assembly.agents, settings: {}, notes: [], assembly }
+}
+
+function agentOf({ agents, settings }: Setup, wanted: string | undefined): string {
+  const names = agents.map(({ name }) => name)
+  const name = wanted ?? settings.defaultAgent ?? (names.length === 1 ? names[0] : names.find((each) => each === 'demo'))
+  if (name !== undefined && names.includes(name)) return name
+  const choice = names.map((each) => `--agent ${each}`).join(', ')
+  throw new UampError(
+    'invalid_request',
+    name === undefined ? `Choose an agent: ${choice}` : `There is no agent "${name}". Choose one: ${choice}`,
+  )
+}
+
+/** One process owns a store. An IDE with two windows starts two: the second one works, and remembers nothing. */
+async function openStore(data: string): Promise<Store> {
+  const { memoryStore } = await import('../../stores/memory.ts')
+  if (data === 'memory') return memoryStore()
+  try {
+    const { sqliteStore } = await import('../../stores/sqlite.ts')
+    return sqliteStore({ path: join(data, 'uamp.db'), onError: report })
+  } catch (thrown) {
+    report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
+    return memoryStore()
+  }
+}

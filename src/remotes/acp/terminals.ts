@@ -1,0 +1,108 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { RPC, RpcError } from '../../wire/json-rpc.ts'
+import type { Folder } from './folder.ts'
+import { harmlessEnv, killGroup } from './process.ts'
+
+/** Terminals of one agent, and bytes of output that each keeps: the newest. */
+const TERMINALS = 32
+const OUTPUT = 1024 * 1024
+
+interface Exit {
+  readonly exitCode: number | null
+  readonly signal: string | null
+}
+
+export interface Command {
+  readonly command: string
+  readonly args?: readonly string[] | undefined
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | undefined
+  readonly cwd?: string | null | undefined
+  readonly outputByteLimit?: number | null | undefined
+}
+
+/** Commands that an agent runs through us. They begin in the folder, and end with the agent. */
+export class Terminals {
+  readonly #folder: Folder
+  readonly #open = new Map<string, Terminal>()
+  #last = 0
+
+  constructor(folder: Folder) {
+    this.#folder = folder
+  }
+
+  async create(command: Command): Promise<string> {
+    if (this.#open.size >= TERMINALS) throw new RpcError(RPC.invalidRequest, `${TERMINALS} terminals are open already: release some`)
+    const cwd = await this.#folder.within(command.cwd)
+    const id = `term_${++this.#last}`
+    this.#open.set(id, new Terminal(command, cwd))
+    return id
+  }
+
+  find(id: string): Terminal {
+    const terminal = this.#open.get(id)
+    if (!terminal) throw new RpcError(-32002, `There is no terminal "${id}"`)
+    return terminal
+  }
+
+  release(id: string): void {
+    this.find(id).kill()
+    this.#open.delete(id)
+  }
+
+  close(): void {
+    for (const terminal of this.#open.values()) terminal.kill()
+    this.#open.clear()
+  }
+}
+
+class Terminal {
+  readonly exit: Promise<Exit>
+  readonly #child: ChildProcess
+  readonly #limit: number
+  #output = Buffer.alloc(0)
+  #truncated = false
+  #exit: Exit | undefined
+
+  constructor({ command, args, env = [], outputByteLimit }: Command, cwd: string) {
+    this.#limit = Math.min(outputByteLimit ?? OUTPUT, OUTPUT)
+    const variables = Object.fromEntries(env.map(({ name, value }) => [name, value]))
+    // Without arguments it is a line for a shell.
+    this.#child = spawn(command, args ?? [], {
+      cwd,
+      env: harmlessEnv(variables),
+      shell: args === undefined || args.length === 0,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: process.platform !== 'win32',
+    })
+    this.#child.stdout?.on('data', (chunk: Buffer) => this.#add(chunk))
+    this.#child.stderr?.on('data', (chunk: Buffer) => this.#add(chunk))
+    this.exit = new Promise((resolve) => {
+      const over = (exit: Exit): void => resolve((this.#exit ??= exit))
+      this.#child.once('close', (exitCode, signal) => over({ exitCode, signal }))
+      this.#child.once('error', (error) => {
+        this.#add(Buffer.from(error.message))
+        over({ exitCode: 127, signal: null })
+      })
+    })
+  }
+
+  get shown(): { output: string; truncated: boolean; exitStatus?: Exit } {
+    return { output: this.#output.toString(), truncated: this.#truncated, ...(this.#exit && { exitStatus: this.#exit }) }
+  }
+
+  kill(): void {
+    if (!this.#exit) killGroup(this.#child.pid, 'SIGKILL')
+  }
+
+  #add(chunk: Buffer): void {
+    let output = Buffer.concat([this.#output, chunk])
+    if (output.length > this.#limit) {
+      this.#truncated = true
+      let from = output.length - this.#limit
+      // Not into the middle of a character.
+      while (from < output.length && ((output[from] ?? 0) & 0xc0) === 0x80) from++
+      output = output.subarray(from)
+    }
+    this.#output = output
+  }
+}

@@ -1,0 +1,71 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Blobs } from '../core/ports/blobs.ts'
+import { UampError } from '../protocol/errors.ts'
+
+/** A file for each blob, in one folder, which is made when it is first needed. */
+export function fileBlobs({ path: folder }: { readonly path: string }): Blobs {
+  /** A name that no key can lead out of the folder with, whatever is in it. */
+  const fileOf = (key: string): string => join(folder, createHash('sha256').update(key).digest('hex'))
+
+  return {
+    async put(key, body, { most }) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const draft = join(folder, `${randomUUID()}.part`)
+      try {
+        const size = await write(draft, body, most)
+        // Not `rename`, which would replace what is there.
+        await link(draft, fileOf(key)).catch((error: NodeJS.ErrnoException) => {
+          throw error.code === 'EEXIST' ? new UampError('conflict', 'There is something here already', { cause: error }) : error
+        })
+        return size
+      } finally {
+        await rm(draft, { force: true })
+      }
+    },
+    async size(key) {
+      return (await statOf(fileOf(key)))?.size
+    },
+    async *read(key, range) {
+      if (range && range.end <= range.start) return
+      yield* createReadStream(fileOf(key), range && { start: range.start, end: range.end - 1 }) as AsyncIterable<Uint8Array>
+    },
+    delete: (key) => rm(fileOf(key), { force: true }),
+    async sweep(before) {
+      for (const name of await readdir(folder).catch(absent(() => []))) {
+        const file = join(folder, name)
+        const found = await statOf(file)
+        if (found && found.mtimeMs < before) await rm(file, { force: true })
+      }
+    },
+  }
+}
+
+async function write(file: string, body: AsyncIterable<Uint8Array>, most: number): Promise<number> {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    let size = 0
+    for await (const piece of body) {
+      size += piece.length
+      if (size > most) throw new UampError('too_large', `There may be ${most} bytes`, { details: { limit: most } })
+      await handle.writeFile(piece)
+    }
+    await handle.sync()
+    return size
+  } finally {
+    await handle.close()
+  }
+}
+
+function statOf(file: string) {
+  return stat(file).catch(absent(() => undefined))
+}
+
+function absent<T>(instead: () => T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === 'ENOENT') return instead()
+    throw error
+  }
+}

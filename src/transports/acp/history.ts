@@ -1,0 +1,46 @@
+import type { Principal } from '../../core/ports/access.ts'
+import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { AcpSession } from './session.ts'
+
+/** As many responses of a conversation are shown again. */
+const TURNS = 512
+
+/** ACP, Loading Sessions: the whole conversation as updates. Gives the place in the log from which it goes on. */
+export async function replay(gateway: Gateway, shown: AcpSession, principal: Principal): Promise<number> {
+  const { session, updates } = shown
+  const { turns, after } = await turnsOf(gateway, session, principal)
+  for (const { id, input, output, status } of turns) {
+    for (const message of input) showMessage(updates, message)
+    updates.begin(id)
+    for (const item of output) updates.item(item)
+    if (status !== 'open') updates.calls.end(true)
+    await shown.flush()
+  }
+  return after
+}
+
+/** Oldest first. Read again if another response began meanwhile, so that nothing is shown twice or left out. */
+async function turnsOf(gateway: Gateway, session: Session, principal: Principal): Promise<{ turns: StoredTurn[]; after: number }> {
+  for (;;) {
+    const newest = session.turn
+    const turns: StoredTurn[] = []
+    for (let id = newest; id !== null && turns.length < TURNS;) {
+      const turn: StoredTurn | undefined = await gateway.turn(id, principal)
+      if (!turn) break
+      turns.unshift(turn)
+      id = turn.parent
+    }
+    if (session.turn !== newest) continue
+    const last = turns.at(-1)
+    // What it says is in the log until it has ended.
+    return { turns, after: last?.status === 'open' ? last.after : session.head }
+  }
+}
+
+function showMessage(updates: AcpSession['updates'], { role, content, content_items }: Message): void {
+  const items: readonly ContentItem[] = content_items ?? [{ type: 'text', text: content ?? '' }]
+  if (role === 'user') for (const item of items) updates.said(item)
+  if (role === 'assistant') for (const item of items) updates.item(item)
+}

@@ -1,0 +1,49 @@
+import type { EventOf } from '../../protocol/events.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Slot } from '../../protocol/json.ts'
+import { parse, PermissionAnswer } from './schema.ts'
+import { shownCall } from './tool-calls.ts'
+
+export interface Decision {
+  readonly approved: boolean
+  readonly option?: string
+  readonly reason?: string
+  /** For every call of this tool. */
+  readonly always?: boolean
+}
+
+const USUAL = [
+  { optionId: 'allow', name: 'Allow', kind: 'allow_once' },
+  { optionId: 'allow-always', name: 'Always allow', kind: 'allow_always' },
+  { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
+]
+const KINDS = new Set(['allow_once', 'allow_always', 'reject_once', 'reject_always'])
+
+/** ACP, Requesting Permission. Whoever cannot answer has not allowed it. */
+export async function askPermission(event: EventOf<'x.approval.request'>, ask: (params: Slot) => Promise<unknown>): Promise<Decision> {
+  const { approval_id, message, tool_call, options } = event
+  const usual = options === undefined || options.length === 0
+  const offered = usual
+    ? USUAL.filter(({ kind }) => tool_call !== undefined || kind !== 'allow_always')
+    : options.map(({ id, label, kind }) => ({ optionId: id, name: label, kind: kindOf(id, kind) }))
+  // What is shown of a call stays; what is only asked has no call, and is shown as one of its own.
+  const toolCall = tool_call
+    ? { ...shownCall(tool_call), title: message }
+    : { toolCallId: approval_id, title: message, kind: 'other', status: 'pending' }
+  try {
+    const { outcome } = parse(PermissionAnswer, await ask({ toolCall, options: offered }))
+    if (outcome.outcome === 'cancelled') return { approved: false, reason: 'cancelled' }
+    const chosen = offered.find(({ optionId }) => optionId === outcome.optionId)
+    if (!chosen) return { approved: false, reason: `There is no option "${outcome.optionId}"` }
+    const approved = chosen.kind.startsWith('allow')
+    return { approved, ...(!usual && { option: chosen.optionId }), always: usual && chosen.kind === 'allow_always' }
+  } catch (thrown) {
+    return { approved: false, reason: UampError.from(thrown).code === 'internal' ? 'approval_unavailable' : 'cancelled' }
+  }
+}
+
+/** An agent of another protocol may call its kinds otherwise. */
+function kindOf(id: string, kind: string | undefined): string {
+  if (kind !== undefined && KINDS.has(kind)) return kind
+  return /^(reject|deny|no|cancel|decline)/i.test(kind ?? id) ? 'reject_once' : 'allow_once'
+}

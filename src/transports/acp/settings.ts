@@ -1,0 +1,65 @@
+import { choicesOf, chosenIn } from '../../core/choices.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { isRecord, type Slot } from '../../protocol/json.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { RPC, RpcError } from '../../wire/json-rpc.ts'
+
+type Named = { readonly id: string; readonly name?: string | undefined; readonly description?: string | undefined }
+
+/** What a client may set in a session of this agent, and how it is set: ACP's modes, and its config options, which have them too. */
+export function settingsOf(capabilities: Capabilities | undefined, config: SessionConfig): Slot {
+  const { models, modes } = choicesOf(capabilities)
+  const { model, mode } = chosenIn(config)
+  const options = [
+    ...(modes.length > 0 ? [select('mode', 'Mode', { choices: modes, chosen: mode })] : []),
+    // One model is no choice.
+    ...(models.length > 1 ? [select('model', 'Model', { choices: models, chosen: model })] : []),
+  ]
+  return {
+    ...(modes.length > 0 && {
+      modes: { currentModeId: current(modes, mode), availableModes: modes.map((choice) => ({ id: choice.id, ...shown(choice) })) },
+    }),
+    ...(options.length > 0 && { configOptions: options }),
+  }
+}
+
+export function commandsOf(capabilities: Capabilities | undefined): Slot[] {
+  return choicesOf(capabilities).commands.map(({ name, description, hint }) => ({
+    name,
+    description: description ?? name,
+    ...(hint !== undefined && { input: { hint } }),
+  }))
+}
+
+/** The extensions of a session in which something else is chosen. */
+export function choose(
+  capabilities: Capabilities | undefined,
+  { extensions }: SessionConfig,
+  { option, value }: { readonly option: string; readonly value: string | boolean },
+): Slot {
+  const { models, modes } = choicesOf(capabilities)
+  const choices: readonly Named[] = option === 'mode' ? modes : option === 'model' ? models : []
+  if (choices.length === 0) throw new RpcError(RPC.invalidParams, `This agent has no option "${option}"`)
+  if (!choices.some(({ id }) => id === value)) {
+    throw new RpcError(RPC.invalidParams, `"${option}" must be one of ${choices.map(({ id }) => `"${id}"`).join(', ')}`)
+  }
+  const uamp = extensions?.['uamp']
+  return { ...extensions, uamp: { ...(isRecord(uamp) && uamp), [option]: value } }
+}
+
+function select(
+  id: string,
+  name: string,
+  { choices, chosen }: { readonly choices: readonly Named[]; readonly chosen: string | undefined },
+): Slot {
+  const options = choices.map((choice) => ({ value: choice.id, ...shown(choice) }))
+  return { id, name, category: id, type: 'select', currentValue: current(choices, chosen), options }
+}
+
+function current(choices: readonly Named[], chosen: string | undefined): string | undefined {
+  return (choices.find(({ id }) => id === chosen) ?? choices[0])?.id
+}
+
+function shown({ id, name, description }: Named): Slot {
+  return { name: name ?? id, ...(description !== undefined && { description }) }
+}

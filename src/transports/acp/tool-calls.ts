@@ -1,0 +1,166 @@
+import type { ToolCall, ToolResult } from '../../protocol/content.ts'
+import { isRecord, type Slot } from '../../protocol/json.ts'
+import { toBlock } from './content.ts'
+
+/** Calls of one response whose end is awaited; of more, nothing is shown but their beginning and their end. */
+const OPEN = 256
+const TITLE = 120
+
+interface Call {
+  readonly name: string
+  args: string
+  /** The arguments so far were told. */
+  told: boolean
+}
+
+type Tell = (update: Slot) => void
+
+/** Tool calls as clients see them: announced with their first piece, told whole before anything is done, and then how they went. */
+export class ToolCalls {
+  readonly #tell: Tell
+  readonly #open = new Map<string, Call>()
+  /** Some of them have arguments that were not told. */
+  unsettled = false
+
+  constructor(tell: Tell) {
+    this.#tell = tell
+  }
+
+  /** Arguments are streamed in pieces under the id of their call. ACP has no place for pieces. */
+  piece({ id, name, arguments: args }: ToolCall): void {
+    const known = this.#open.get(id)
+    if (known) {
+      known.args += args
+      known.told = false
+    } else {
+      if (this.#open.size < OPEN) this.#open.set(id, { name, args, told: false })
+      this.#tell({ sessionUpdate: 'tool_call', toolCallId: id, title: name, name, kind: kindOf(name), status: 'pending' })
+    }
+    this.unsettled = true
+  }
+
+  /** Put to the client: it is whole. */
+  asked(call: ToolCall): void {
+    if (!this.#open.has(call.id)) this.piece(call)
+    this.settle()
+  }
+
+  /** What comes now is no piece of a call. */
+  settle(): void {
+    if (!this.unsettled) return
+    this.unsettled = false
+    for (const [id, call] of this.#open) {
+      if (call.told) continue
+      call.told = true
+      this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: 'in_progress', ...shownInput(call) })
+    }
+  }
+
+  progress(id: string, text: string, data?: unknown): void {
+    this.settle()
+    const content = [{ type: 'content', content: { type: 'text', text } }]
+    this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: 'in_progress', content, ...ownPart(data) })
+  }
+
+  /** A client shows what happens in a terminal of its own. */
+  terminal(id: string, terminalId: string): void {
+    this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: 'in_progress', content: [{ type: 'terminal', terminalId }] })
+  }
+
+  result(result: ToolResult): void {
+    this.settle()
+    const { call_id: id, is_error, status, data } = result
+    const call = this.#open.get(id)
+    this.#open.delete(id)
+    const failed = is_error || status === 'failed'
+    const diff = failed || !call ? [] : diffIn(call)
+    this.#tell({
+      sessionUpdate: 'tool_call_update',
+      toolCallId: id,
+      status: failed ? 'failed' : 'completed',
+      content: diff.length > 0 ? diff : contentOf(result),
+      rawOutput: parsed(result.result),
+      ...ownPart(data),
+    })
+  }
+
+  /** The response is over: what is left was answered without anybody telling, or never will be. */
+  end(well: boolean): void {
+    this.settle()
+    for (const id of this.#open.keys()) {
+      this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: well ? 'completed' : 'failed' })
+    }
+    this.#open.clear()
+  }
+}
+
+/** What a permission is asked for. */
+export function shownCall({ id, name, arguments: args }: ToolCall): Slot {
+  return { toolCallId: id, name, kind: kindOf(name), status: 'pending', ...shownInput({ name, args }) }
+}
+
+function shownInput(call: Pick<Call, 'name' | 'args'>): Slot {
+  const rawInput = parsed(call.args === '' ? '{}' : call.args)
+  const { path, line, command, query, url } = isRecord(rawInput) ? rawInput : {}
+  const about = [path, command, query, url].find((value) => typeof value === 'string')
+  const diff = diffIn(call)
+  return {
+    title: about === undefined ? call.name : `${call.name}: ${String(about).split('\n')[0]?.slice(0, TITLE)}`,
+    rawInput,
+    ...(typeof path === 'string' && { locations: [{ path, ...(Number.isInteger(line) && { line }) }] }),
+    ...(diff.length > 0 && { content: diff }),
+  }
+}
+
+/** A tool that writes a file says what it writes. */
+function diffIn({ name, args }: Pick<Call, 'name' | 'args'>): Slot[] {
+  const input = kindOf(name) === 'edit' ? parsed(args) : undefined
+  if (!isRecord(input)) return []
+  const { path, content, oldText, newText = content } = input
+  if (typeof path !== 'string' || typeof newText !== 'string') return []
+  return [{ type: 'diff', path, newText, ...(typeof oldText === 'string' && { oldText }) }]
+}
+
+function contentOf({ result, content_items = [] }: ToolResult): Slot[] {
+  const blocks = [
+    ...(result === '' ? [] : [{ type: 'text' as const, text: result }]),
+    ...content_items.flatMap((item) => toBlock(item) ?? []),
+  ]
+  return blocks.map((content) => ({ type: 'content', content }))
+}
+
+/** What an agent that knows ACP says itself: under `data.acp`, its `content` (diffs, terminals), `locations`, `kind` and `title`. */
+function ownPart(data: unknown): Slot {
+  const acp = isRecord(data) ? data['acp'] : undefined
+  if (!isRecord(acp)) return {}
+  const { content, locations, kind, title } = acp
+  return {
+    ...(Array.isArray(content) && { content }),
+    ...(Array.isArray(locations) && { locations }),
+    ...(typeof kind === 'string' && { kind }),
+    ...(typeof title === 'string' && { title }),
+  }
+}
+
+const KINDS: readonly (readonly [RegExp, string])[] = [
+  [/^(read|open|cat|view|get)/i, 'read'],
+  [/^(write|edit|create|update|patch|apply|insert|replace)/i, 'edit'],
+  [/^(delete|remove|rm)/i, 'delete'],
+  [/^(move|rename|mv)/i, 'move'],
+  [/^(search|find|grep|glob|list|ls)/i, 'search'],
+  [/^(run|exec|shell|bash|terminal|command)/i, 'execute'],
+  [/^(fetch|http|download|browse|web)/i, 'fetch'],
+  [/^(think|plan|reason)/i, 'think'],
+]
+
+function kindOf(name: string): string {
+  return KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? 'other'
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

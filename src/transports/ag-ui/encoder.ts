@@ -1,0 +1,294 @@
+import type { Batch } from '../../core/ports/session.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { Delta } from '../../protocol/server-events.ts'
+import { addUsage, wholeInput, type Usage } from '../../protocol/usage.ts'
+import { Answer } from './answer.ts'
+import type { AgUiEvent, Out } from './events.ts'
+import { idIn } from './ids.ts'
+import { interruptOf, isQuestion, type Question } from './interrupts.ts'
+import { CONTENT_ACTIVITY, isMedia, toWireMessages } from '../../wire/ag-ui/messages.ts'
+
+/** What a run is, wherever it is told. */
+export interface RunPlan {
+  readonly threadId: string
+  readonly runId: string
+  readonly parentRunId?: string | undefined
+  readonly session: string
+  readonly response: string
+  /** Questions are answered while the response goes on: the run ends with one, the response does not. */
+  readonly duplex: boolean
+  /** The question of an earlier run that this one answers, where the response went on since. */
+  readonly resumes?: string | undefined
+  /** The tools that the client runs. */
+  readonly tools: ReadonlySet<string>
+  /** Calls whose results the client brought: it has them. */
+  readonly brought: ReadonlySet<string>
+}
+
+export interface EncoderOptions {
+  /** The last event that the client has. */
+  readonly known?: number
+  /** The conversation, for a client that joins it. */
+  readonly snapshot?: readonly object[] | undefined
+}
+
+/** Told in other words, or of no concern to a client. */
+const OWN: ReadonlySet<string> = new Set(['response.created', 'session.created', 'session.updated', 'pong', 'x.ack'])
+
+/**
+ * One run as events of AG-UI 1.0, from the events of a session's log: the same events give the same run, whenever they are read.
+ * Pure: no clock, no I/O.
+ */
+export class RunEncoder {
+  readonly #plan: RunPlan
+  readonly #options: EncoderOptions
+  readonly #answer: Answer
+  #pending: AgUiEvent[] = []
+  readonly #questions: Question[] = []
+  #usage: Usage | undefined
+  #transcript = ''
+  #running = false
+  /** Until the question that the run answers: an earlier run told it. */
+  #muted: boolean
+  ended = false
+
+  constructor(plan: RunPlan, options: EncoderOptions = {}) {
+    this.#plan = plan
+    this.#options = options
+    this.#muted = plan.resumes !== undefined
+    this.#answer = new Answer(plan.response, (event) => this.#pending.push(event))
+  }
+
+  read(batch: Batch, out: Out): void {
+    batch.visit({
+      text: (text, seq = 0) => {
+        if (this.#running && text !== '') this.#text(text, seq, out)
+      },
+      event: (event, seq = 0) => {
+        if (this.ended) return
+        this.#event(event)
+        this.#flush(seq, out)
+      },
+    })
+  }
+
+  #text(text: string, seq: number, out: Out): void {
+    const { text: open } = this.#answer
+    const messageId = open ?? this.#answer.speak()
+    if (this.#pending.length > 0) this.#flush(seq, out, true)
+    if (!this.#muted && seq > (this.#options.known ?? 0)) out.text(messageId, text, seq)
+  }
+
+  /** Of several events only the last has the number: who lost one of them gets all again. */
+  #flush(seq: number, out: Out, goesOn = false): void {
+    const events = this.#pending
+    if (events.length === 0) return
+    this.#pending = []
+    if (this.#muted || seq <= (this.#options.known ?? 0)) return
+    const last = goesOn ? undefined : events.at(-1)
+    for (const event of events) out.event(event, event === last ? seq : undefined)
+  }
+
+  #event(event: ServerEvent): void {
+    const mine = 'response_id' in event && event.response_id === this.#plan.response
+    if (event.type === 'response.created' && mine) return this.#begin()
+    // A crash can take the beginning of a response, but not its end.
+    if (!this.#running && mine && isEnd(event)) this.#begin()
+    if (!this.#running) return
+    if (isQuestion(event)) return this.#question(event)
+    this.#during(event)
+  }
+
+  #begin(): void {
+    this.#running = true
+    const { threadId, runId, parentRunId, session, response } = this.#plan
+    const uamp = { session_id: session, response_id: response }
+    const parent = parentRunId !== undefined && { parentRunId }
+    this.#emit({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', ...parent, metadata: { uamp } })
+    if (this.#options.snapshot) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages: this.#options.snapshot })
+  }
+
+  #during(event: ServerEvent): void {
+    const answer = this.#answer
+    switch (event.type) {
+      case 'response.delta':
+        return this.#delta(event.delta)
+      case 'thinking':
+        return answer.think(event.content, { signature: event.signature, whole: event.is_delta === false })
+      case 'tool.call_done':
+        return answer.endCall(event.call_id)
+      case 'transcript.delta':
+        this.#transcript += event.transcript
+        return this.#say(event.transcript)
+      case 'transcript.done':
+        // Audio may be faster than its words.
+        if (event.transcript?.startsWith(this.#transcript)) this.#say(event.transcript.slice(this.#transcript.length))
+        this.#transcript = ''
+        return
+      case 'usage.delta':
+        this.#usage = addUsage(this.#usage, event.delta)
+        return
+      case 'progress': {
+        const { target, target_id, stage, message, percent, step, total_steps } = event
+        const content = { target, target_id, stage, message, percent, step, total_steps }
+        return this.#activity(idIn(this.#plan.response, `progress.${target}`), 'uamp.progress', content)
+      }
+      case 'x.plan':
+        return this.#activity(idIn(this.#plan.response, 'plan'), 'PLAN', { entries: event.entries })
+      case 'x.state.snapshot':
+        return this.#emit({ type: 'STATE_SNAPSHOT', snapshot: event.snapshot ?? null })
+      case 'x.state.delta':
+        return this.#emit({ type: 'STATE_DELTA', delta: event.delta })
+      case 'x.messages.snapshot':
+        answer.settle()
+        return this.#emit({ type: 'MESSAGES_SNAPSHOT', messages: toWireMessages(event.messages, () => answer.next()) })
+      case 'x.activity.snapshot':
+      case 'x.activity.delta':
+        return this.#ownActivity(event)
+      case 'x.step.started':
+        return answer.stepStarted(event.name)
+      case 'x.step.finished':
+        return answer.stepFinished(event.name)
+      case 'x.subagent.started':
+        return answer.subagentStarted(event)
+      case 'x.subagent.finished':
+        return answer.subagentFinished(event)
+      case 'x.reasoning.encrypted':
+        return answer.encrypted(event)
+      case 'x.custom':
+        return this.#emit({ type: 'CUSTOM', name: event.name, value: event.value ?? null })
+      case 'x.raw':
+        return this.#emit({ type: 'RAW', event: event.event ?? null, ...(event.source !== undefined && { source: event.source }) })
+      case 'response.done':
+        return this.#done(event)
+      case 'response.cancelled':
+        return this.#finish({ type: 'cancelled' })
+      case 'response.error':
+      case 'session.error':
+        return this.#fail(event.error)
+      case 'session.end':
+        return this.#fail({ code: 'interrupted', message: 'The session was ended' })
+      default:
+        if (!OWN.has(event.type)) this.#other(event)
+    }
+  }
+
+  #delta(delta: Delta | ContentItem): void {
+    const answer = this.#answer
+    switch (delta.type) {
+      case 'text':
+        return this.#say(delta.text, delta.refusal)
+      case 'thinking':
+        return answer.think(delta.thinking, { signature: delta.signature, whole: true })
+      case 'tool_call':
+        return answer.call(delta.tool_call)
+      case 'tool_result':
+        return this.#plan.brought.has(delta.tool_result.call_id) ? undefined : answer.result(delta.tool_result)
+      case 'tool_progress': {
+        const { call_id, text, data } = delta.tool_progress
+        return this.#activity(idIn(this.#plan.response, `progress.${call_id}`), 'uamp.tool_progress', { call_id, text, data })
+      }
+      default:
+        answer.settle()
+        // A chunk of a stream has no handle; the whole comes with one.
+        if (isMedia(delta) && delta.content_id !== undefined) this.#activity(answer.next(), CONTENT_ACTIVITY, { item: delta })
+        else this.#emit({ type: 'CUSTOM', name: 'uamp.response.delta', value: { delta } })
+    }
+  }
+
+  #say(text: string, refuses?: boolean): void {
+    if (text === '') return
+    const messageId = this.#answer.speak(refuses)
+    this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text })
+  }
+
+  #activity(messageId: string, activityType: string, content: object): void {
+    this.#answer.interject()
+    this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId, activityType, content })
+  }
+
+  #ownActivity(event: EventOf<'x.activity.snapshot' | 'x.activity.delta'>): void {
+    const { activity_id: messageId, activity_type: activityType } = event
+    if (event.type === 'x.activity.delta') return this.#emit({ type: 'ACTIVITY_DELTA', messageId, activityType, patch: event.patch })
+    const { content, replace } = event
+    this.#answer.interject()
+    this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId, activityType, content, ...(replace !== undefined && { replace }) })
+  }
+
+  #other(event: ServerEvent): void {
+    const { type, event_id: _, session_id: __, seq: ___, timestamp: ____, ...rest } = event
+    const { response_id: _____, ...value } = rest as typeof rest & { response_id?: string }
+    this.#emit({ type: 'CUSTOM', name: `uamp.${type}`, value })
+  }
+
+  /** On a one-way session the response ends with its questions; on another the run does. */
+  #question(question: Question): void {
+    const { duplex, tools, resumes } = this.#plan
+    if (question.type === 'tool.call') this.#answer.ask({ id: question.call_id, name: question.name, arguments: question.arguments })
+    else if (question.type === 'x.approval.request' && question.tool_call) this.#answer.endCall(question.tool_call.id)
+    const { id } = interruptOf(question, this.#plan.response)
+    if (!duplex) this.#questions.push(question)
+    else if (this.#muted) {
+      this.#answer.close('completed')
+      this.#pending = []
+      if (id !== resumes) return
+      this.#muted = false
+      this.#begin()
+    } else if (question.type !== 'tool.call' || tools.has(question.name)) this.#finish({ type: 'success' }, { questions: [question] })
+  }
+
+  #done({ response, signature }: EventOf<'response.done'>): void {
+    this.#usage = response.usage ?? this.#usage
+    if (!this.#answer.spoke) for (const item of response.output) this.#delta(item)
+    const uamp = isRecord(response.extensions?.['uamp']) ? response.extensions['uamp'] : {}
+    const { waiting, stop_reason } = uamp
+    const known = { ...(signature !== undefined && { signature }), ...(stop_reason !== undefined && { stop_reason }) }
+    this.#finish({ type: 'success' }, { questions: waiting === undefined ? [] : this.#questions, uamp: known })
+  }
+
+  #finish(outcome: { type: string }, { questions = [], uamp = {} }: { questions?: readonly Question[]; uamp?: object } = {}): void {
+    this.ended = true
+    this.#running = false
+    this.#answer.close(outcome.type === 'cancelled' ? 'cancelled' : 'completed')
+    const { threadId, runId, response } = this.#plan
+    const calls = questions.flatMap((question) => (question.type === 'tool.call' ? [question.call_id] : []))
+    const interrupts = questions.flatMap((question) => (question.type === 'tool.call' ? [] : [interruptOf(question, response)]))
+    const how =
+      interrupts.length > 0 ? { type: 'interrupt', interrupts } : { ...outcome, ...(calls.length > 0 && { pendingToolCallIds: calls }) }
+    const metadata = Object.keys(uamp).length > 0 && { metadata: { uamp } }
+    this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome: how, ...this.#used(), ...metadata })
+  }
+
+  #fail({ code, message, details }: EventOf<'response.error'>['error']): void {
+    this.ended = true
+    this.#running = false
+    this.#answer.close('failed')
+    const metadata = details && { metadata: { uamp: { details } } }
+    this.#emit({ type: 'RUN_ERROR', message, code, ...this.#used(), ...metadata })
+  }
+
+  /** What a cache gave is a part of the whole there, whatever the provider counts. */
+  #used(): object {
+    const usage = this.#usage
+    if (!usage) return {}
+    const { output_tokens: outputTokens = 0, cached_tokens, cache_read, cache_write, reasoning } = usage
+    const inputTokens = wholeInput(usage)
+    const cached = cached_tokens ?? cache_read
+    const parts = {
+      ...(reasoning !== undefined && { reasoningTokens: reasoning }),
+      ...(cached !== undefined && { cachedInputTokens: cached }),
+      ...(cache_write !== undefined && { cacheWriteInputTokens: cache_write }),
+    }
+    return { usage: [{ inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, ...parts }] }
+  }
+
+  #emit(event: AgUiEvent): void {
+    this.#pending.push(event)
+  }
+}
+
+function isEnd({ type }: ServerEvent): boolean {
+  return type === 'response.done' || type === 'response.error' || type === 'response.cancelled'
+}

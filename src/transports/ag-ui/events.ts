@@ -1,0 +1,67 @@
+import { jsonText } from '../../protocol/json.ts'
+import type { Frame } from '../../core/ports/transport.ts'
+import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
+
+/** An event of AG-UI. */
+export interface AgUiEvent {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+/** Where events go. `seq`: how far a client that has this one is; undefined where more belongs to it. */
+export interface Out {
+  /** The hot path. */
+  text(messageId: string, delta: string, seq: number | undefined): void
+  event(event: AgUiEvent, seq: number | undefined): void
+}
+
+/** How events are written. */
+export interface Wire {
+  readonly headers: Readonly<Record<string, string>>
+  readonly heartbeat?: string
+  /** What `write` writes, as one frame. */
+  frame(write: (out: Out) => void): Frame
+}
+
+/** What the client's generation understands of an event; undefined: nothing. */
+export type Shape = (event: AgUiEvent) => AgUiEvent | undefined
+
+export const asItIs: Shape = (event) => event
+
+/** Server-sent events: one line of data each, line feeds alone, as clients fail on others. */
+export class SseWire implements Wire, Out {
+  readonly headers = SSE_HEADERS
+  readonly heartbeat = SSE_HEARTBEAT
+  readonly #shape: Shape
+  #visit: (text: string) => void = () => undefined
+  #messageId: string | undefined
+  #head = ''
+
+  constructor(shape: Shape) {
+    this.#shape = shape
+  }
+
+  /** Made while it is written, so that no text is kept. */
+  frame(write: (out: Out) => void): Frame {
+    return {
+      eachText: (visit) => {
+        this.#visit = visit
+        write(this)
+      },
+    }
+  }
+
+  text(messageId: string, delta: string, seq: number | undefined): void {
+    if (messageId !== this.#messageId) {
+      this.#messageId = messageId
+      this.#head = `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":${JSON.stringify(messageId)},"delta":`
+    }
+    const body = this.#head + jsonText(delta) + '}\n\n'
+    this.#visit(seq === undefined ? body : 'id: ' + seq + '\n' + body)
+  }
+
+  event(event: AgUiEvent, seq: number | undefined): void {
+    const shown = this.#shape(event)
+    if (shown) this.#visit(`${seq === undefined ? '' : `id: ${seq}\n`}data: ${JSON.stringify(shown)}\n\n`)
+  }
+}

@@ -1,0 +1,99 @@
+import type { Call, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { invalid } from '../../wire/openai/parse.ts'
+import { paymentRefusal } from '../../wire/payment.ts'
+import { capabilitiesOf } from './capabilities.ts'
+import { asItIs, SseWire, type Wire } from './events.ts'
+import { toLegacy } from './legacy.ts'
+import { loadProto, ProtoWire, wantsProto, type ProtoModule } from './proto.ts'
+import { toAsked } from './request.ts'
+import { Run } from './run.ts'
+import { planOf, Runs } from './runs.ts'
+import { Starter } from './start.ts'
+
+export interface AgUiOptions {
+  /** Where the binary form comes from. Default: `@ag-ui/proto`, where it is installed. */
+  readonly proto?: () => Promise<ProtoModule | undefined>
+}
+
+/** AG-UI 1.0 and 0.0.x, for unchanged front ends. */
+export function agUi({ proto = loadProto }: AgUiOptions = {}): Transport {
+  return {
+    name: 'ag-ui',
+    routes: (host) => {
+      const endpoint = new Endpoint(host, proto)
+      return [
+        { method: 'POST', path: '/ag-ui', access: 'request', handle: (request, call) => endpoint.run(request, call) },
+        { method: 'GET', path: '/ag-ui/runs/:runId', access: 'request', handle: (_, call) => endpoint.replay(call) },
+        { method: 'GET', path: '/ag-ui/capabilities', access: 'public', handle: async (_, call) => endpoint.capabilities(call) },
+      ]
+    },
+  }
+}
+
+class Endpoint {
+  readonly #host: Host
+  readonly #runs: Runs
+  readonly #proto: () => Promise<ProtoModule | undefined>
+
+  constructor(host: Host, proto: () => Promise<ProtoModule | undefined>) {
+    this.#host = host
+    this.#runs = new Runs(host.store)
+    this.#proto = proto
+  }
+
+  /** `POST /ag-ui`. */
+  async run(request: Request, call: KnownCall): Promise<Streamed> {
+    const asked = await toAsked(request)
+    const starter = new Starter(this.#host, this.#runs, { call, asked })
+    const leaving = { cancels: !asked.detach, signal: call.signal }
+    let run = new Run(this.#host, await starter.start(), leaving)
+    const { duplex } = run.started.session
+    try {
+      let unpaid = await run.begin()
+      if (unpaid && (asked.payment || !duplex)) await run.asked()
+      if (unpaid && asked.payment) {
+        run = new Run(this.#host, await starter.pay(run.started, asked.payment), leaving)
+        unpaid = duplex ? undefined : await run.begin()
+      }
+      if (unpaid) throw paymentRefusal(unpaid)
+      return this.#stream(run, await this.#wire(request, asked.legacy))
+    } catch (thrown) {
+      run.close()
+      throw thrown
+    }
+  }
+
+  /** `GET /ag-ui/runs/{runId}`: the whole of it, or what follows `Last-Event-ID`, and then what comes. */
+  async replay(call: KnownCall): Promise<Streamed> {
+    const { gateway } = this.#host
+    const { params, principal, request, agent, root, signal } = call
+    const known = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after') ?? '0'
+    if (!/^\d{1,15}$/.test(known)) throw invalid('"Last-Event-ID" must be the "id" of an event of this run', 'Last-Event-ID')
+    const record = await this.#runs.find(principal, params['runId'] ?? '')
+    const turn = record && (root || record.agent === agent) ? await gateway.turn(record.response, principal) : undefined
+    const session = turn && (await gateway.attach(turn.session, principal))
+    if (!record || !turn || !session) throw new UampError('not_found', `There is no run "${params['runId']}"`)
+    const reader = session.read({ after: record.after, extensions: 'all', signal })
+    const run = new Run(this.#host, { session, reader, plan: planOf(record, turn), snapshot: undefined }, { cancels: false, signal })
+    return this.#stream(run, await this.#wire(request, record.legacy), Number(known))
+  }
+
+  /** `GET /ag-ui/capabilities`. */
+  capabilities({ agent }: Call): Response {
+    const found = agent === undefined ? undefined : this.#host.agents.get(agent)
+    if (!found) throw new UampError('agent_offline', 'Say which agent: its address is /agents/{name}/ag-ui/capabilities')
+    return Response.json(capabilitiesOf(found))
+  }
+
+  #stream(run: Run, wire: Wire, known = 0): Streamed {
+    const { headers, heartbeat } = wire
+    return { status: 200, headers, frames: run.frames(wire, { known }), ...(heartbeat !== undefined && { heartbeat }) }
+  }
+
+  async #wire(request: Request, legacy: boolean): Promise<Wire> {
+    const shape = legacy ? toLegacy : asItIs
+    const module = wantsProto(request.headers.get('accept')) ? await this.#proto() : undefined
+    return module ? new ProtoWire(module, shape) : new SseWire(shape)
+  }
+}

@@ -1,0 +1,123 @@
+import type { Questions } from '../../core/ports/agent.ts'
+import type { Waiting } from '../../core/ports/session.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { Payment } from '../../protocol/payment.ts'
+import { invalid, parseValue } from '../../wire/openai/parse.ts'
+import { paymentRefusal } from '../../wire/payment.ts'
+import { paymentId } from './ids.ts'
+import { said } from './messages.ts'
+import { Resolved, type ResumeEntry, type WireMessage } from './schema.ts'
+
+export type Question = EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>
+type Given = Questions[keyof Questions]
+
+export function isQuestion(event: ServerEvent): event is Question {
+  return event.type === 'tool.call' || event.type === 'x.approval.request' || event.type === 'payment.required'
+}
+
+const APPROVAL = {
+  type: 'object',
+  properties: { approved: { type: 'boolean' }, option: { type: 'string' }, reason: { type: 'string' } },
+  required: ['approved'],
+}
+const PAYMENT = { type: 'object', properties: { payment_token: { type: 'string' } }, required: ['payment_token'] }
+
+/** A question as the interrupt that a run ends with. */
+export function interruptOf(question: Question, response: string): { readonly id: string } {
+  switch (question.type) {
+    case 'tool.call':
+      return { id: question.call_id }
+    case 'x.approval.request': {
+      const { approval_id: id, message, tool_call, options } = question
+      const about = { ...(options && { options }), ...(tool_call && { tool_call }) }
+      const call = tool_call && { toolCallId: tool_call.id }
+      const reason = tool_call ? 'tool_call' : 'confirmation'
+      const metadata = Object.keys(about).length > 0 && { metadata: { uamp: about } }
+      return { id, reason, message, ...call, responseSchema: APPROVAL, ...metadata } as { id: string }
+    }
+    case 'payment.required': {
+      const { message, details } = paymentRefusal(question)
+      const uamp = { requirements: question.requirements, accepts: details?.['accepts'] }
+      const ask = { reason: 'uamp:payment_required', message, responseSchema: PAYMENT, metadata: { uamp } }
+      return { id: paymentId(response), ...ask } as { id: string }
+    }
+  }
+}
+
+export interface Answering {
+  readonly resume: readonly ResumeEntry[]
+  readonly messages: readonly WireMessage[]
+  readonly payment: Payment | undefined
+  readonly newId: () => string
+}
+
+/**
+ * What a run answers of the questions that its thread waits for; undefined where it says something else instead. Throws where it
+ * answers only some, or nothing of what has to be decided.
+ */
+export function answersTo({ response, questions }: Waiting, answering: Answering): Given[] | undefined {
+  const { resume, payment, newId } = answering
+  const ids = new Set(questions.map(({ id, type }) => (type === 'payment.required' ? paymentId(response) : id)))
+  const unknown = resume.find(({ interruptId }) => !ids.has(interruptId))
+  if (unknown) throw noInterrupt(unknown)
+  const answers = questions.map(({ id, type }): Given | undefined => {
+    if (type === 'tool.call') return resultIn(answering, id)
+    const entry = resume.find(({ interruptId }) => interruptId === (type === 'payment.required' ? paymentId(response) : id))
+    if (entry) return resumed(entry, type, newId)
+    return type === 'payment.required' && payment ? { type: 'payment.submit', event_id: newId(), payment } : undefined
+  })
+  const missing = questions.filter((_, index) => answers[index] === undefined)
+  if (missing.length === 0) return answers.filter((answer) => answer !== undefined)
+  const undecided = missing.find(({ type }) => type === 'x.approval.request')
+  if (undecided) {
+    throw new UampError('conflict', `This thread waits for "${undecided.id}": send "resume" with it, also to cancel it`, {
+      details: { code: 'interrupt_pending', interrupts: [...ids] },
+    })
+  }
+  if (missing.length === questions.length) return undefined
+  throw invalid(`"messages" has no result for the call "${missing[0]?.id}"`, 'messages', 'missing_tool_result')
+}
+
+export function noInterrupt({ interruptId }: ResumeEntry): UampError {
+  return invalid(`Nothing waits for "${interruptId}" on this thread`, 'resume', 'unknown_interrupt')
+}
+
+/** An entry as the answer to a question of this type. */
+export function resumed({ interruptId, status, payload }: ResumeEntry, type: keyof Questions, newId: () => string): Given {
+  const event_id = newId()
+  if (type === 'tool.call') return { type: 'tool.result', event_id, call_id: interruptId, ...outcome(status, payload) }
+  if (type === 'payment.required') {
+    const token = isRecord(payload) ? payload['payment_token'] : undefined
+    if (status === 'cancelled' || typeof token !== 'string') {
+      throw new UampError('payment_required', 'The payload must have a "payment_token"', { details: { param: 'resume' } })
+    }
+    return { type: 'payment.submit', event_id, payment: { scheme: 'token', token } }
+  }
+  const answer = { type: 'x.approval.response', event_id, approval_id: interruptId } as const
+  if (status === 'cancelled') return { ...answer, approved: false, reason: 'cancelled' }
+  const { payload: decision } = parseValue(Resolved, { payload })
+  if (typeof decision === 'boolean') return { ...answer, approved: decision }
+  const { approved, option, reason } = decision
+  return { ...answer, approved, ...(option != null && { option }), ...(reason != null && { reason }) }
+}
+
+function outcome(status: ResumeEntry['status'], payload: unknown): { result: string; is_error?: boolean } {
+  if (status === 'cancelled') return { result: 'The user cancelled it', is_error: true }
+  return { result: typeof payload === 'string' ? payload : JSON.stringify(payload ?? null) }
+}
+
+function resultIn({ messages, resume, newId }: Answering, callId: string): Given | undefined {
+  const entry = resume.find(({ interruptId }) => interruptId === callId)
+  if (entry) return resumed(entry, 'tool.call', newId)
+  const found = messages.findLast((message) => message.role === 'tool' && message.toolCallId === callId)
+  return found?.role === 'tool' ? toolResult(found, newId) : undefined
+}
+
+/** What a tool of the page gave. */
+export function toolResult(message: Extract<WireMessage, { role: 'tool' }>, newId: () => string): Given {
+  const { content = '', content_items, is_error } = said(message, 'messages')
+  const more = { ...(is_error && { is_error }), ...(content_items && { content_items }) }
+  return { type: 'tool.result', event_id: newId(), call_id: message.toolCallId, result: content, ...more }
+}

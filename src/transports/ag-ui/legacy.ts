@@ -1,0 +1,54 @@
+import type { AgUiEvent } from './events.ts'
+
+/** What clients of 0.0.x understand of an event. They fail on an event, an outcome or a result that they do not know. */
+export function toLegacy(event: AgUiEvent): AgUiEvent | undefined {
+  switch (event.type) {
+    case 'RUN_STARTED': {
+      const { protocolVersion: _, ...rest } = event
+      return rest as AgUiEvent
+    }
+    case 'RUN_FINISHED':
+      return finished(event)
+    case 'TOOL_CALL_RESULT':
+      return { ...event, ...plain(event) }
+    case 'MESSAGES_SNAPSHOT': {
+      const messages = event['messages'] as readonly AgUiEvent[]
+      return { ...event, messages: messages.map((message) => (message['role'] === 'tool' ? { ...message, ...plain(message) } : message)) }
+    }
+    case 'SUBAGENT_STARTED':
+      return { ...subagent(event), type: 'ACTIVITY_SNAPSHOT', content: { name: event['name'], status: 'working' } }
+    case 'SUBAGENT_FINISHED':
+      return { ...subagent(event), type: 'ACTIVITY_DELTA', patch: [{ op: 'add', path: '/status', value: 'completed' }] }
+    case 'SUBAGENT_ERROR':
+      return { ...subagent(event), type: 'ACTIVITY_DELTA', patch: [{ op: 'add', path: '/status', value: 'failed' }] }
+    default:
+      return event
+  }
+}
+
+interface Outcome {
+  readonly type: string
+  readonly pendingToolCallIds?: unknown
+}
+
+function finished(event: AgUiEvent): AgUiEvent {
+  const { pendingToolCallIds: _, ...known } = event['outcome'] as Outcome
+  if (known.type !== 'cancelled') return { ...event, outcome: known }
+  const { outcome: __, metadata, ...rest } = event
+  return { ...rest, type: event.type, metadata: { uamp: { ...uampOf(metadata), cancelled: true } } }
+}
+
+/** The text of content parts; the parts themselves stand beside it. */
+function plain({ content, metadata }: Readonly<Record<string, unknown>>): object {
+  if (typeof content === 'string') return {}
+  const parts = content as readonly { readonly text?: string }[]
+  return { content: parts.map(({ text = '' }) => text).join(''), metadata: { uamp: { ...uampOf(metadata), content } } }
+}
+
+function uampOf(metadata: unknown): object | undefined {
+  return (metadata as { readonly uamp?: object } | undefined)?.uamp
+}
+
+function subagent({ subagentRunId }: AgUiEvent): object {
+  return { messageId: subagentRunId, activityType: 'uamp.subagent' }
+}

@@ -1,0 +1,89 @@
+import type { ContentItem, ToolCall } from '../../protocol/content.ts'
+import { textOf, type Message } from '../../protocol/message.ts'
+import { mediaItem } from '../../wire/ag-ui/messages.ts'
+import { invalid } from '../../wire/openai/parse.ts'
+import type { Part, WireMessage } from './schema.ts'
+
+type Assistant = Extract<WireMessage, { role: 'assistant' }>
+
+/** Messages of a client as a conversation. Throws where a tool answers a call that nobody made. */
+export function toMessages(given: readonly WireMessage[]): Message[] {
+  const calls = new Set<string>()
+  const messages: Message[] = []
+  /** Thoughts stand before what the assistant then says. */
+  let thoughts: ContentItem[] = []
+  for (const [index, message] of given.entries()) {
+    const param = `messages[${index}]`
+    if (message.role === 'activity') continue
+    if (message.role === 'reasoning') {
+      thoughts.push(thought(message, param))
+      continue
+    }
+    if (message.role !== 'assistant') {
+      if (message.role === 'tool' && !calls.has(message.toolCallId)) throw noCall(message.toolCallId, `${param}.toolCallId`)
+      messages.push(said(message, param))
+      continue
+    }
+    const made = callsOf(message)
+    for (const { id } of made) calls.add(id)
+    const items = [...thoughts, ...itemsOf(message.content ?? '', param), ...made.map(callItem)]
+    thoughts = []
+    messages.push({ role: 'assistant', content: textOf(items), content_items: items, ...(made.length > 0 && { tool_calls: made }) })
+  }
+  if (thoughts.length > 0) messages.push({ role: 'assistant', content: '', content_items: thoughts })
+  return messages
+}
+
+export function noCall(id: string, param: string): Error {
+  return invalid(`"${param}" answers the call "${id}", which nobody made`, param, 'unknown_tool_call')
+}
+
+type Said = Exclude<WireMessage, { role: 'assistant' | 'reasoning' | 'activity' }>
+
+export function said(message: Said, param: string): Message {
+  const { role, content, name } = message
+  const text = typeof content === 'string' ? { content } : withItems(itemsOf(content, param))
+  const named = name == null ? {} : { name }
+  if (role !== 'tool') return { role: role === 'user' ? 'user' : 'system', ...text, ...named }
+  const failed = message.error != null && { is_error: true, ...(text.content === '' && { content: message.error }) }
+  return { role, tool_call_id: message.toolCallId, ...text, ...failed }
+}
+
+function withItems(items: ContentItem[]): { content: string; content_items?: ContentItem[] } {
+  const content = textOf(items)
+  return items.length === 1 && items[0]?.type === 'text' ? { content } : { content, content_items: items }
+}
+
+function callsOf({ toolCalls }: Assistant): ToolCall[] {
+  return (toolCalls ?? []).map(({ id, function: { name, arguments: args } }) => ({ id, name, arguments: args }))
+}
+
+function callItem(tool_call: ToolCall): ContentItem {
+  return { type: 'tool_call', tool_call }
+}
+
+function thought({ content, encryptedValue }: Extract<WireMessage, { role: 'reasoning' }>, param: string): ContentItem {
+  const thinking = textOf(itemsOf(content ?? '', param))
+  return { type: 'thinking', thinking, ...(encryptedValue != null && { signature: encryptedValue }) }
+}
+
+function itemsOf(content: string | readonly Part[], param: string): ContentItem[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return content.map((part, index) => itemOf(part, `${param}.content[${index}]`))
+}
+
+/** Both spellings: parts by their kind, and the `binary` of 0.0.x. */
+function itemOf(part: Part, param: string): ContentItem {
+  if (part.type === 'text') return { type: 'text', text: part.text }
+  const source = part.type === 'binary' ? binarySource(part) : part.source
+  if (source === undefined || source.type === 'file') {
+    throw invalid(`"${param}" must bring its data or a public URL: files of other services cannot be fetched here`, param)
+  }
+  const filename = part.type === 'binary' ? part.filename : undefined
+  return mediaItem(part.type, source, { mimeType: source.mimeType ?? undefined, filename: filename ?? undefined })
+}
+
+function binarySource({ data, url, mimeType }: Extract<Part, { type: 'binary' }>) {
+  if (data != null) return { type: 'data' as const, value: data, mimeType }
+  return url == null ? undefined : { type: 'url' as const, value: url, mimeType }
+}

@@ -1,0 +1,68 @@
+import type { AgUiEvent, Out, Shape, Wire } from './events.ts'
+
+/** What is used of `@ag-ui/proto`, which users install for it. */
+export interface ProtoModule {
+  encode(event: AgUiEvent): Uint8Array
+}
+
+const PROTO_TYPE = 'application/vnd.ag-ui.event+proto'
+
+const PACKAGE = '@ag-ui/proto'
+
+/** Undefined where it is not installed. */
+export async function loadProto(): Promise<ProtoModule | undefined> {
+  try {
+    return (await import(/* @vite-ignore */ PACKAGE)) as ProtoModule
+  } catch {
+    return undefined
+  }
+}
+
+/** Only by its name: whoever takes anything gets text, which everything can read. */
+export function wantsProto(accept: string | null): boolean {
+  const quality = (type: string): number => {
+    const found = accept?.split(',').find((range) => range.split(';')[0]?.trim().toLowerCase() === type)
+    return found === undefined ? 0 : Number(/;\s*q=([\d.]+)/.exec(found)?.[1] ?? 1)
+  }
+  const wanted = quality(PROTO_TYPE)
+  return wanted > 0 && wanted >= quality('text/event-stream')
+}
+
+/** Each event behind its length in four bytes. */
+export class ProtoWire implements Wire, Out {
+  /** Without a parameter: clients compare it as a whole. */
+  readonly headers = { 'content-type': PROTO_TYPE, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' }
+  readonly #module: ProtoModule
+  readonly #shape: Shape
+  #parts: Uint8Array[] = []
+
+  constructor(module: ProtoModule, shape: Shape) {
+    this.#module = module
+    this.#shape = shape
+  }
+
+  frame(write: (out: Out) => void): Uint8Array {
+    this.#parts = []
+    write(this)
+    const whole = new Uint8Array(this.#parts.reduce((size, part) => size + part.length, 0))
+    let at = 0
+    for (const part of this.#parts) {
+      whole.set(part, at)
+      at += part.length
+    }
+    return whole
+  }
+
+  text(messageId: string, delta: string): void {
+    this.event({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
+  }
+
+  event(event: AgUiEvent): void {
+    const shown = this.#shape(event)
+    if (!shown) return
+    const body = this.#module.encode(shown)
+    const length = new Uint8Array(4)
+    new DataView(length.buffer).setUint32(0, body.length)
+    this.#parts.push(length, body)
+  }
+}

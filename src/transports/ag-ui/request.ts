@@ -1,0 +1,93 @@
+import { UampError } from '../../protocol/errors.ts'
+import { isRecord } from '../../protocol/json.ts'
+import type { Payment } from '../../protocol/payment.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
+import { parseBody, parseValue } from '../../wire/openai/parse.ts'
+import { paymentFrom } from '../../wire/payment.ts'
+import { OwnProps, RunAgentInput, type ResumeEntry, type WireMessage } from './schema.ts'
+
+/** A request in our own terms. */
+export interface Asked {
+  readonly threadId: string
+  readonly runId: string
+  readonly parentRunId: string | undefined
+  /** It speaks 0.0.x. */
+  readonly legacy: boolean
+  /** Without those that instruct: they are a setting of this run. */
+  readonly messages: readonly WireMessage[]
+  readonly instructions: string | undefined
+  readonly tools: readonly ToolDefinition[]
+  readonly resume: readonly ResumeEntry[]
+  readonly state: unknown
+  /** What an agent may want to know besides. */
+  readonly extras: Readonly<Record<string, unknown>>
+  readonly detach: boolean
+  readonly payment: Payment | undefined
+}
+
+const NONE = { detach: false, payment_token: undefined }
+
+export async function toAsked(request: Request): Promise<Asked> {
+  const input = parseBody(RunAgentInput, await request.text())
+  const { threadId, runId, parentRunId, context, forwardedProps, resume, state } = input
+  const isOwn = isRecord(forwardedProps) && forwardedProps['uamp'] != null
+  const { detach, payment_token: token } = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE
+  const first = input.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
+  const begin = first < 0 ? input.messages.length : first
+  const entries = resume == null ? [] : Array.isArray(resume) ? resume : [resume]
+  return {
+    threadId,
+    runId,
+    parentRunId: parentRunId ?? undefined,
+    legacy: isLegacy(input.protocolVersion ?? undefined),
+    messages: input.messages.slice(begin),
+    instructions: instructionsOf(input.messages.slice(0, begin), context ?? []),
+    tools: toolsOf(input),
+    resume: entries,
+    state: state ?? undefined,
+    extras: { threadId, runId, ...(context?.length && { context }), ...(forwardedProps != null && { forwardedProps }) },
+    detach: detach ?? false,
+    payment: paymentFrom(request.headers) ?? (token == null ? undefined : { scheme: 'token', token }),
+  }
+}
+
+/** What a run changes for its own response, beside what its session is. */
+export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, inputs: readonly string[]) {
+  const { state, extras, instructions, tools } = asked
+  const uamp = isRecord(extensions['uamp']) ? extensions['uamp'] : {}
+  return {
+    ...(instructions !== undefined && { instructions }),
+    tools: [...tools],
+    extensions: { ...extensions, 'ag-ui': { ...extras, inputs }, ...(state !== undefined && { uamp: { ...uamp, state } }) },
+  }
+}
+
+/** The ids of the messages that a response was given. */
+export function inputsOf({ extensions }: SessionConfig): readonly unknown[] {
+  const agUi = extensions?.['ag-ui']
+  return isRecord(agUi) && Array.isArray(agUi['inputs']) ? agUi['inputs'] : []
+}
+
+/** Clients of 1.0 say so; those before it say nothing. */
+function isLegacy(version: string | undefined): boolean {
+  if (version === undefined || /^0(\.|$)/.test(version)) return true
+  if (/^1(\.\d+)*$/.test(version)) return false
+  throw new UampError('version_mismatch', `AG-UI "${version}" is not spoken here: send "protocolVersion": "1.0", or none for 0.0.x`, {
+    details: { client_version: version, supported_versions: ['1.0', '0.0'] },
+  })
+}
+
+function instructionsOf(messages: readonly WireMessage[], context: NonNullable<RunAgentInput['context']>): string | undefined {
+  const told = messages.flatMap((message) => ('content' in message && typeof message.content === 'string' ? [message.content] : []))
+  const lines = context.map(({ description, value }) => `${description}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  if (lines.length > 0) told.push(`Context:\n${lines.join('\n')}`)
+  return told.length === 0 ? undefined : told.join('\n\n')
+}
+
+function toolsOf({ tools }: RunAgentInput): ToolDefinition[] {
+  return (tools ?? []).map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, ...(description != null && { description }), ...(parameters != null && { parameters }) },
+  }))
+}

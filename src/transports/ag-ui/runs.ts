@@ -1,0 +1,41 @@
+import { CORE_LIMITS } from '../../core/limits.ts'
+import type { Principal } from '../../core/ports/access.ts'
+import type { StoredTurn } from '../../core/ports/session.ts'
+import type { Store } from '../../core/ports/store.ts'
+import type { Json } from '../../protocol/json.ts'
+import type { RunPlan } from './encoder.ts'
+
+/** A run, by the id that its client chose: enough to tell it again. */
+export type RunRecord = Omit<RunPlan, 'tools' | 'brought'> & {
+  readonly agent: string
+  /** The session's newest event before it. */
+  readonly after: number
+  readonly legacy: boolean
+}
+
+/** Runs are kept as long as sessions. Of two with one id the newer is found. */
+export class Runs {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async set(principal: Principal, record: RunRecord): Promise<void> {
+    await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: CORE_LIMITS.sessionTtlMs })
+  }
+
+  async find(principal: Principal, runId: string): Promise<RunRecord | undefined> {
+    return (await this.#store.get(keyOf(principal, runId)))?.value as RunRecord | undefined
+  }
+}
+
+/** A run as it is told, from what is stored of it. */
+export function planOf(record: RunRecord, { config, given }: Pick<StoredTurn, 'config' | 'given'>): RunPlan {
+  const tools = new Set(config.tools?.map((tool) => tool.function.name))
+  return { ...record, tools, brought: new Set(given.flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : []))) }
+}
+
+function keyOf({ tenant, id }: Principal, runId: string): string {
+  return [tenant, 'ag-ui-run', id, runId].map(encodeURIComponent).join('/')
+}

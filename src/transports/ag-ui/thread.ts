@@ -1,0 +1,89 @@
+import type { Principal } from '../../core/ports/access.ts'
+import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { KnownCall } from '../../core/ports/transport.ts'
+import { outputMessages } from '../../core/output.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { ClientEvent } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+import { idIn, responseOf } from './ids.ts'
+import { toWireMessages } from '../../wire/ag-ui/messages.ts'
+import { inputsOf } from './request.ts'
+import type { WireMessage } from './schema.ts'
+
+/** As many responses of a conversation are looked at. */
+const TURNS = 512
+
+export function aliasOf(agent: string, threadId: string) {
+  return { protocol: 'ag-ui', id: `${agent} ${threadId}` }
+}
+
+/** The session of a thread: the one it opened, or one of another protocol whose id it has. */
+export async function findThread(
+  gateway: Gateway,
+  { root, principal, access }: KnownCall,
+  { agent, threadId }: { readonly agent: string; readonly threadId: string },
+): Promise<Session | undefined> {
+  const known = await gateway.attach(aliasOf(agent, threadId), principal)
+  if (known || !threadId.startsWith('sess_')) return known
+  const session = await gateway.attach(threadId, principal)
+  const mayUse = session?.agent === agent || (root && session && access.authorize(principal, 'call', session.agent))
+  return mayUse ? session : undefined
+}
+
+/** What is new in the messages of a run; undefined: the client went back, so all of them count and what is remembered does not. */
+export function addedTo(head: StoredTurn | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
+  if (!head) return messages
+  const inputs = new Set(inputsOf(head.config))
+  const last = messages.findLastIndex(({ id }) => inputs.has(id) || responseOf(id) !== undefined)
+  const known = messages[last]
+  // It leaves out what it knows to be here.
+  if (!known) return messages
+  const isAnswered = head.output.some(({ type }) => type !== 'tool_result')
+  if (inputs.has(known.id) ? isAnswered : responseOf(known.id) !== head.id) return undefined
+  const added = messages.slice(last + 1)
+  return added.length === 0 ? undefined : added
+}
+
+/** The conversation up to a response. */
+export async function historyOf(gateway: Gateway, last: string, principal: Principal): Promise<{ turn: string; messages: Message[] }[]> {
+  const history: { turn: string; messages: Message[] }[] = []
+  for (let id: string | null = last; id !== null && history.length < TURNS;) {
+    const turn: StoredTurn | undefined = await gateway.turn(id, principal)
+    if (!turn) break
+    history.unshift({ turn: turn.id, messages: [...turn.input, ...outputMessages(turn.output)] })
+    id = turn.parent
+  }
+  return history
+}
+
+/** The conversation for a client that joins it, its own messages last. */
+export function snapshotOf(history: Awaited<ReturnType<typeof historyOf>>, messages: readonly WireMessage[]): object[] {
+  const told = history.flatMap(({ turn, messages: of }) => {
+    let place = 0
+    return toWireMessages(of, () => idIn(turn, `h${place++}`))
+  })
+  const own = messages.map((message) => Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)))
+  return [...told, ...own]
+}
+
+/** A message as what a client would say. */
+export function inputEvents({ role, content = '', content_items }: Message, newId: () => string): ClientEvent[] {
+  const items: readonly ContentItem[] = content_items ?? [{ type: 'text', text: content }]
+  return items.flatMap((item): ClientEvent[] => {
+    const event_id = newId()
+    switch (item.type) {
+      case 'text':
+        return [{ type: 'input.text', event_id, text: item.text, ...(role !== 'tool' && { role }) }]
+      case 'image':
+        return [{ ...item, type: 'input.image', event_id }]
+      case 'audio':
+        return [{ type: 'input.audio', event_id, audio: item.audio, format: item.format ?? 'wav', is_final: true }]
+      case 'video':
+        return [{ ...item, type: 'input.video', event_id }]
+      case 'file':
+        return [{ ...item, type: 'input.file', event_id }]
+      default:
+        return []
+    }
+  })
+}

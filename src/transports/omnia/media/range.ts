@@ -1,0 +1,19 @@
+export interface Range {
+  readonly start: number
+  /** The first byte after it. */
+  readonly end: number
+}
+
+/**
+ * Which part of `size` bytes a `Range` header asks for (RFC 9110 §14). Undefined: the whole, also where several parts are asked for
+ * or the header makes no sense, as it may then be ignored. `unsatisfiable`: nothing of it is there.
+ */
+export function rangeOf(header: string | null, size: number): Range | 'unsatisfiable' | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []
+  if (first === '' && last === '') return undefined
+  if (first === '') return Number(last) === 0 ? 'unsatisfiable' : { start: Math.max(0, size - Number(last)), end: size }
+  const start = Number(first)
+  const end = last === '' ? size : Math.min(size, Number(last) + 1)
+  if (last !== '' && Number(last) < start) return undefined
+  return start >= size ? 'unsatisfiable' : { start, end }
+}

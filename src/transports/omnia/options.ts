@@ -1,0 +1,59 @@
+import type { Blobs } from '../../core/ports/blobs.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
+
+export interface OmniaOptions {
+  /** Where uploads are kept. Default: there are none, and who asks is told MEDIA_NOT_ENABLED. */
+  readonly blobs?: Blobs
+  /**
+   * Whether the agent's own tools are shown, as `tool_call` and `tool_result`. Default: no. Clients of today take every call for one
+   * of theirs, and ask their user about it.
+   */
+  readonly toolMessages?: boolean
+  /** Tools that every client here has. The protocol has no way for a client to say so; those that know us send `ext.tools`. */
+  readonly clientTools?: readonly ToolDefinition[]
+  readonly limits?: Partial<OmniaLimits>
+}
+
+/** What a client may do, and what happens beyond it. */
+export interface OmniaLimits {
+  /** Bytes of a message: close 1009. */
+  readonly messageBytes: number
+  /** Messages of text on one connection: RATE_LIMITED, and the message is dropped. */
+  readonly messagesPerSecond: number
+  readonly messageBurst: number
+  /** Bytes of binary frames on one connection: RATE_LIMITED, and the frame is dropped. Not their number: sound comes in many. */
+  readonly mediaBytesPerSecond: number
+  readonly mediaBurstBytes: number
+  /** Characters of base64 in one message, with what it refers to: INVALID_MESSAGE. */
+  readonly inlineLength: number
+  /** Time for a client to say that it works on a tool call: the call fails. */
+  readonly toolAckMs: number
+  /** Time for its result then: the call fails. */
+  readonly toolResultMs: number
+  /** How long it is remembered what a connection that broke has seen. */
+  readonly resumeMs: number
+  /** Bytes of an upload: 413. An agent must be able to hold it in one message. */
+  readonly uploadBytes: number
+  /** Time for the bytes of an upload to come: 410. */
+  readonly uploadMs: number
+  /** How long an upload is kept: 410. */
+  readonly mediaMs: number
+  /** Uploads that one principal may have: 429. */
+  readonly uploadsPerPrincipal: number
+}
+
+export const OMNIA_LIMITS: OmniaLimits = {
+  messageBytes: 16 * 1024 * 1024,
+  messagesPerSecond: 50,
+  messageBurst: 100,
+  mediaBytesPerSecond: 2 * 1024 * 1024,
+  mediaBurstBytes: 16 * 1024 * 1024,
+  inlineLength: 15 * 1024 * 1024,
+  toolAckMs: 5_000,
+  toolResultMs: 60_000,
+  resumeMs: 120_000,
+  uploadBytes: 10 * 1024 * 1024,
+  uploadMs: 15 * 60_000,
+  mediaMs: 24 * 3_600_000,
+  uploadsPerPrincipal: 256,
+}

@@ -1,0 +1,147 @@
+/** JSON-RPC 2.0 between two who may both ask, without batches. Knows texts, and no carrier. */
+import { isRecord, isTextDeeperThan } from '../protocol/json.ts'
+import { limits } from '../protocol/limits.ts'
+
+export type RpcId = string | number | null
+
+export const RPC = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+} as const
+
+/** An error that the protocol has a number for. */
+export class RpcError extends Error {
+  override readonly name = 'RpcError'
+  readonly code: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+export type RpcMessage =
+  | { readonly kind: 'request'; readonly id: RpcId; readonly method: string; readonly params: unknown }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: unknown }
+  | { readonly kind: 'response'; readonly id: RpcId; readonly result: unknown; readonly error: RpcError | undefined }
+  /** To be answered with this error; `id` null where it is not known. */
+  | { readonly kind: 'invalid'; readonly id: RpcId; readonly error: RpcError }
+  /** Shaped like an answer, but none. An answer to an answer could go on for ever. */
+  | { readonly kind: 'nothing' }
+
+export function readMessage(text: string): RpcMessage {
+  if (isTextDeeperThan(text, limits.depth)) return invalid(`A message must nest at most ${limits.depth} levels`)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return invalid('This is not JSON', RPC.parseError)
+  }
+  return asMessage(value)
+}
+
+export function asMessage(value: unknown): RpcMessage {
+  if (Array.isArray(value)) return invalid('There are no batches: send one message at a time')
+  if (!isRecord(value)) return invalid('A message is an object')
+  const { jsonrpc, id, method, params } = value
+  if (method === undefined && (id !== undefined || 'result' in value || 'error' in value)) return answerIn(value)
+  const known = isId(id) ? id : null
+  if (id !== undefined && !isId(id)) return invalid(`"id" must be a number, or a string of at most ${limits.idLength} characters`)
+  if (jsonrpc !== '2.0') return invalid('"jsonrpc" must be "2.0"', RPC.invalidRequest, known)
+  if (typeof method !== 'string') return invalid('"method" must be a string', RPC.invalidRequest, known)
+  if (params !== undefined && (typeof params !== 'object' || params === null))
+    return invalid('"params" must be an object', RPC.invalidParams, known)
+  return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id: known, method, params }
+}
+
+function answerIn({ jsonrpc, id, result, error }: Record<string, unknown>): RpcMessage {
+  if (jsonrpc !== '2.0' || !isId(id) || id === null || (result === undefined) === (error === undefined)) return { kind: 'nothing' }
+  if (error === undefined) return { kind: 'response', id, result, error: undefined }
+  const { code, message, data } = isRecord(error) ? error : {}
+  const told = new RpcError(typeof code === 'number' ? code : RPC.internal, typeof message === 'string' ? message : 'It failed', data)
+  return { kind: 'response', id, result: undefined, error: told }
+}
+
+function invalid(message: string, code: number = RPC.invalidRequest, id: RpcId = null): RpcMessage {
+  return { kind: 'invalid', id, error: new RpcError(code, message) }
+}
+
+/** It stands in what is answered, so it must not be endless. */
+function isId(value: unknown): value is RpcId {
+  return (
+    value === null ||
+    (typeof value === 'number' && Number.isFinite(value)) ||
+    (typeof value === 'string' && value.length <= limits.idLength)
+  )
+}
+
+export function resultText(id: RpcId, result: unknown): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result ?? null)}}`
+}
+
+export function errorText(id: RpcId, { code, message, data }: Pick<RpcError, 'code' | 'message' | 'data'>): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } })
+}
+
+export function notificationText(method: string, params: unknown): string {
+  return JSON.stringify({ jsonrpc: '2.0', method, params })
+}
+
+/** Requests without an answer; more of them are not sent. */
+const PENDING = 256
+
+interface Pending {
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Our own requests to the other side, and their answers. */
+export class Asking {
+  readonly #pending = new Map<RpcId, Pending>()
+  #last = 0
+  #closed: Error | undefined
+
+  /** The text to send, and what comes of it. An abort gives the answer up. */
+  ask(method: string, params: unknown, { signal }: { readonly signal?: AbortSignal } = {}) {
+    const id = ++this.#last
+    const answer = new Promise<unknown>((resolve, reject) => {
+      if (this.#closed) return reject(this.#closed)
+      if (signal?.aborted) return reject(signal.reason as Error)
+      if (this.#pending.size >= PENDING) return reject(new RpcError(RPC.internal, `${PENDING} requests wait for an answer already`))
+      const aborted = (): void => {
+        this.#pending.delete(id)
+        reject(signal?.reason as Error)
+      }
+      signal?.addEventListener('abort', aborted, { once: true })
+      const settled = (): void => signal?.removeEventListener('abort', aborted)
+      this.#pending.set(id, {
+        resolve: (result) => (settled(), resolve(result)),
+        reject: (error) => (settled(), reject(error as Error)),
+      })
+    })
+    // Whoever asked may have gone meanwhile.
+    answer.catch(() => undefined)
+    return { text: JSON.stringify({ jsonrpc: '2.0', id, method, params }), answer }
+  }
+
+  /** An answer came. False: to no question of ours. */
+  settle({ id, result, error }: RpcMessage & { kind: 'response' }): boolean {
+    const pending = this.#pending.get(id)
+    if (!pending) return false
+    this.#pending.delete(id)
+    if (error) pending.reject(error)
+    else pending.resolve(result)
+    return true
+  }
+
+  close(reason: Error): void {
+    this.#closed ??= reason
+    for (const { reject } of this.#pending.values()) reject(reason)
+    this.#pending.clear()
+  }
+}

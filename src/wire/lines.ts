@@ -1,0 +1,48 @@
+/**
+ * Cuts bytes into lines of text. A line of more than `max` bytes is given as undefined, once, when its end is there; nothing of it
+ * is kept. Feed it `undefined` at the end: what is left then is a line too.
+ */
+export function lineReader(max: number): (chunk: Uint8Array | undefined) => (string | undefined)[] {
+  let parts: Uint8Array[] = []
+  let length = 0
+  let over = false
+
+  const add = (part: Uint8Array): void => {
+    length += part.length
+    over ||= length > max
+    if (over) parts = []
+    else if (part.length > 0) parts.push(part)
+  }
+  const take = (): string | undefined => {
+    const line = over ? undefined : decode(parts, length)
+    parts = []
+    length = 0
+    over = false
+    return line
+  }
+  return (chunk) => {
+    const lines: (string | undefined)[] = []
+    if (chunk === undefined) return length > 0 ? [take()] : lines
+    let from = 0
+    for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, from)) {
+      add(chunk.subarray(from, at))
+      lines.push(take())
+      from = at + 1
+    }
+    // Copied: the caller may use its buffer again.
+    if (from < chunk.length) add(chunk.slice(from))
+    return lines
+  }
+}
+
+function decode(parts: readonly Uint8Array[], length: number): string {
+  const [only] = parts
+  if (parts.length === 1 && only) return new TextDecoder().decode(only)
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return new TextDecoder().decode(whole)
+}

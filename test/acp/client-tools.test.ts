@@ -1,0 +1,148 @@
+import { expect } from 'vitest'
+import { defineAgent } from '../../src/core/define-agent.ts'
+import { text } from '../../src/core/drafts.ts'
+import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
+import { caller, chooser } from './agents.ts'
+import { Client, overSocket, overStdio, type Heard } from './wire.ts'
+
+const ALL = { fs: { readTextFile: true, writeTextFile: true }, terminal: true }
+
+const offered = (client: Client): string[] => (JSON.parse(client.text) as { tools?: string[] }).tools ?? []
+
+async function asked(capabilities: object): Promise<Client> {
+  const client = await Client.connect(overStdio([chooser]))
+  await client.initialize(capabilities)
+  await client.say(await client.open(), 'go')
+  return client
+}
+
+verifies('acp-1.client-capabilities', 'only what a client has is offered to the agent', async () => {
+  expect(offered(await asked({}))).toEqual([])
+  expect(offered(await asked({ fs: { readTextFile: true } }))).toEqual(['read_text_file'])
+  expect(offered(await asked({ fs: null, terminal: true }))).toEqual(['run_command'])
+  expect(offered(await asked(ALL))).toEqual(['read_text_file', 'write_text_file', 'run_command'])
+})
+
+verifies('acp-1.client-capabilities', 'a tool of the same name that the agent has itself is its own', async () => {
+  const agent = defineAgent(
+    'own',
+    async function* ({ config }) {
+      yield text(JSON.stringify({ tools: config.tools?.map((tool) => tool.function.name) }))
+    },
+    {
+      // prettier-ignore
+      capabilities: { tools: { built_in_tools: ['read_text_file'] } },
+    },
+  )
+  const client = await Client.connect(overStdio([agent]))
+  await client.initialize(ALL)
+  await client.say(await client.open(), 'go')
+  expect(offered(client)).toEqual(['write_text_file', 'run_command'])
+})
+
+verifies('acp-1.client-tools', 'files of the user are read and written, and the change is shown', async () => {
+  const calls: Heard[] = []
+  const client = await Client.connect(overStdio([caller()]), {
+    'fs/read_text_file': (params) => (
+      calls.push(params),
+      params['path'] === '/project/none' ? Promise.reject(new Error('no such file')) : { content: 'let a' }
+    ),
+    'fs/write_text_file': (params) => (calls.push(params), {}),
+  })
+  await client.initialize(ALL)
+  const sessionId = await client.open()
+  await client.say(sessionId, 'read_text_file {"path":"/project/a.ts","line":2,"limit":5}')
+  expect(client.text).toBe('gave: let a')
+  await client.say(sessionId, 'write_text_file {"path":"/project/a.ts","content":"let b"}')
+  await client.say(sessionId, 'read_text_file {"path":"/project/none"}')
+  expect(client.text).toContain('failed: {"error":{"message":"Error: no such file"}}')
+  expect(calls).toEqual([
+    { sessionId, path: '/project/a.ts', line: 2, limit: 5 },
+    { sessionId, path: '/project/a.ts', content: 'let b' },
+    { sessionId, path: '/project/none' },
+  ])
+  const [, written] = client.updates.filter(({ status }) => status === 'completed')
+  expect(written).toMatchObject({ content: [{ type: 'diff', path: '/project/a.ts', newText: 'let b' }] })
+})
+
+function terminal(exit: (params: Heard) => unknown) {
+  const calls: string[] = []
+  const note = (name: string, result: (params: Heard) => unknown) => (params: Heard) => (calls.push(name), result(params))
+  return {
+    calls,
+    answers: {
+      'terminal/create': note('create', () => ({ terminalId: 't1' })),
+      'terminal/wait_for_exit': note('wait', exit),
+      'terminal/output': note('output', () => ({ output: 'ok', truncated: false })),
+      'terminal/release': note('release', () => ({})),
+    },
+  }
+}
+
+verifies('acp-1.client-tools', 'a command runs in a terminal of the user, which is shown and let go of', async () => {
+  const { calls, answers } = terminal(() => ({ exitCode: 3 }))
+  const client = await Client.connect(overStdio([caller()]), answers)
+  await client.initialize(ALL)
+  await client.say(await client.open(), 'run_command {"command":"npm","args":["test"]}')
+  expect(client.text).toBe('gave: ok\n[exit code 3]')
+  await client.next(({ method }) => method === 'terminal/release')
+  expect(calls).toEqual(['create', 'wait', 'output', 'release'])
+  expect(client.heard.find(({ method }) => method === 'terminal/create')?.['params']).toMatchObject({
+    command: 'npm',
+    args: ['test'],
+    cwd: '/work',
+  })
+  expect(client.updates).toContainEqual(expect.objectContaining({ content: [{ type: 'terminal', terminalId: 't1' }] }))
+})
+
+verifies(['acp-1.client-tools', 'acp-1.cancel'], 'a cancel lets go of the terminal', async () => {
+  // It never ends.
+  const { answers } = terminal(() => undefined)
+  const client = await Client.connect(overStdio([caller()]), answers)
+  await client.initialize(ALL)
+  const sessionId = await client.open()
+  const prompt = client.say(sessionId, 'run_command {"command":"sleep"}')
+  await client.next(({ method }) => method === 'terminal/wait_for_exit')
+  client.send({ method: 'session/cancel', params: { sessionId } })
+  expect((await prompt)['result']).toEqual({ stopReason: 'cancelled' })
+  await client.next(({ method }) => method === 'terminal/release')
+})
+
+verifies('acp-1.client-tools', 'of two clients of one session, the one that asked is asked', async () => {
+  const { url } = await startServer(caller())
+  const written: string[] = []
+  const writing = (name: string) => ({ 'fs/write_text_file': () => (written.push(name), {}) })
+  const [first, second] = await Promise.all([
+    Client.connect(overSocket(url), writing('first')),
+    Client.connect(overSocket(url), writing('second')),
+  ])
+  await Promise.all([first.initialize(ALL), second.initialize(ALL)])
+  const sessionId = await first.open()
+  await second.ask('session/resume', { sessionId, cwd: '/work' })
+  await first.say(sessionId, 'write_text_file {"path":"/project/a","content":""}')
+  await second.say(sessionId, 'write_text_file {"path":"/project/a","content":""}')
+  expect(written).toEqual(['first', 'second'])
+})
+
+const SERVER = { name: 'adder', command: process.execPath, args: ['test/agents/mcp/stdio.js'], env: [] }
+
+verifies('acp-1.mcp', 'the tools of an MCP server that the client names', async () => {
+  const client = await Client.connect(overStdio([caller()]))
+  await client.initialize()
+  const sessionId = await client.open({ mcpServers: [SERVER, { ...SERVER, name: 'broken', command: '/nowhere/at/all' }] })
+  await client.say(sessionId, 'add {"a":2,"b":3}')
+  expect(client.text).toContain('5')
+})
+
+verifies('acp-1.mcp', 'over the network no program is started, and no address in our network is called', async () => {
+  const server = await startServer(chooser)
+  const client = await Client.connect(overSocket(server.url))
+  await client.initialize()
+  const { error } = await client.ask('session/new', { cwd: '/work', mcpServers: [SERVER] })
+  expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('network') as string })
+  const sessionId = await client.open({ mcpServers: [{ type: 'http', name: 'near', url: 'http://127.0.0.1:1/mcp', headers: [] }] })
+  await client.say(sessionId, 'go')
+  expect(offered(client)).toEqual([])
+  expect(server.logged).toContainEqual(expect.objectContaining({ message: 'An MCP server of a client is left out' }))
+})

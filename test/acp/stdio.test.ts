@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { Cli, finished, project } from '../cli/run.ts'
+import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
+import { demo } from './agents.ts'
+import type { Heard } from './wire.ts'
+
+const line = (id: number, method: string, params: object = {}): string => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`
+const INITIALIZE = line(1, 'initialize', { protocolVersion: 1, clientCapabilities: {} })
+const NEW = line(2, 'session/new', { cwd: '/work', mcpServers: [] })
+
+const messages = ({ stdout }: Pick<Cli, 'stdout'>): Heard[] =>
+  stdout.split('\n').flatMap((text) => (text === '' ? [] : [JSON.parse(text) as Heard]))
+
+/** Says one thing and gives what was answered, as text. */
+async function talk(cli: Cli, text: string): Promise<string> {
+  cli.write(INITIALIZE + NEW)
+  const [, session = ''] = await cli.prints(/"sessionId":"(sess_[^"]+)"/)
+  cli.write(line(3, 'session/prompt', { sessionId: session, prompt: [{ type: 'text', text }] }))
+  await cli.prints(/"id":3,/)
+  return messages(cli)
+    .flatMap(({ params }) => (params?.update?.sessionUpdate === 'agent_message_chunk' ? [params.update.content.text as string] : []))
+    .join('')
+}
+
+const NOISY = `
+  import { defineAgent } from 'uamp'
+  console.log('loaded')
+  process.stdout.write('raw\\n')
+  export default defineAgent('noisy', async function* () {
+    console.log('thinking')
+    console.info({ deep: true })
+    yield { type: 'response.delta', delta: { type: 'text', text: 'quiet' } }
+  })`
+
+verifies('acp-1.stdio', 'nothing but the protocol is on standard output, whatever an agent prints', async () => {
+  const cwd = await project({ 'agent.js': NOISY })
+  const cli = new Cli(['acp', 'agent.js', '--data', 'memory'], { cwd })
+  expect(await talk(cli, 'go')).toBe('quiet')
+  expect(messages(cli).every(({ jsonrpc }) => jsonrpc === '2.0')).toBe(true)
+  expect(cli.stderr).toContain('loaded')
+  expect(cli.stderr).toContain('thinking')
+})
+
+verifies('acp-1.stdio', 'it ends when its input does, also in mid-answer, and when it is told to', async () => {
+  expect(await finished(['acp', '--data', 'memory'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  const all = await finished(['acp', '--data', 'memory'], { input: INITIALIZE.trimEnd() })
+  expect(all.code).toBe(0)
+  expect(messages(all)).toMatchObject([{ id: 1, result: { protocolVersion: 1 } }])
+  const busy = new Cli(['acp', '--data', 'memory'])
+  await talk(busy, 'hello')
+  const [, session] = /"sessionId":"(sess_[^"]+)"/.exec(busy.stdout) ?? []
+  busy.write(line(4, 'session/prompt', { sessionId: session, prompt: [{ type: 'text', text: '/count 1000000 1' }] }))
+  await busy.prints(/"text":" 5"/)
+  busy.end()
+  expect(await busy.exit()).toBe(0)
+  const told = new Cli(['acp', '--data', 'memory'])
+  told.write(INITIALIZE)
+  await told.prints(/"id":1/)
+  told.signal('SIGTERM')
+  expect(await told.exit()).toBe(0)
+})
+
+verifies(['acp-1.load', 'acp-1.stdio'], 'a session is loaded in a new process; a second one beside it works without', async () => {
+  const data = await project()
+  const first = new Cli(['acp', '--data', data])
+  await talk(first, 'remember me')
+  const [, session = ''] = /"sessionId":"(sess_[^"]+)"/.exec(first.stdout) ?? []
+  const beside = new Cli(['acp', '--data', data])
+  expect(await talk(beside, 'me too')).toBe('You said: me too')
+  expect(beside.stderr).toContain('Sessions are not kept')
+  first.end()
+  await first.exit()
+  const second = new Cli(['acp', '--data', data])
+  second.write(INITIALIZE + line(2, 'session/load', { sessionId: session, cwd: '/work', mcpServers: [] }))
+  await second.prints(/"id":2,"result"/)
+  expect(second.stdout).toContain('"text":"You said: remember me"')
+})
+
+verifies('acp-1.stdio', 'a bridge to an agent elsewhere, over every protocol that it speaks', async () => {
+  const { url } = await startServer(demo())
+  const ways: readonly (readonly string[])[] = [
+    ['--url', url],
+    ['--url', `${url}/agents/demo`, '--protocol', 'a2a'],
+    ['--url', `a2a+${url}/agents/demo`],
+    ['--url', `ag-ui+${url}/ag-ui`],
+    ['--url', `${url}/v1`, '--protocol', 'completions', '--model', 'demo'],
+    ['--url', `${url.replace('http', 'ws')}/acp`],
+  ]
+  for (const way of ways) {
+    const cli = new Cli(['acp', '--data', 'memory', ...way])
+    expect([way, await talk(cli, 'across')]).toEqual([way, 'You said: across'])
+    cli.end()
+    expect(await cli.exit()).toBe(0)
+  }
+})
+
+test('what is wrong with the command line is told on standard error', async () => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [['acp', '--agent', 'nobody'], /There is no agent "nobody".*--agent demo/],
+    [['acp', 'nothing.ts'], /There is no file/],
+    [['acp', '--url', 'ftp://x'], /must begin with/],
+    [['acp', '--url', 'ws://127.0.0.1:1/acp'], /There is no agent at ws:/],
+  ]
+  for (const [args, told] of cases) {
+    const { code, stdout, stderr } = await finished([...args, '--data', 'memory'])
+    expect(code).not.toBe(0)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(told)
+  }
+})

@@ -1,0 +1,129 @@
+import { expect } from 'vitest'
+import { endless } from '../support/agents.ts'
+import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
+import { caller, careful, demo, paid } from './agents.ts'
+import { Client, overSocket, overStdio, type Heard } from './wire.ts'
+
+const HELLO = { messages: [{ role: 'user', content: 'Hello' }] }
+
+async function post(url: string, message: object, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${url}/acp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+  })
+}
+
+verifies(['acp-uamp.initialize', 'acp-uamp.submit', 'acp-uamp.tools'], 'one request after the other', async () => {
+  const { url } = await startServer(demo())
+  const ask = async (method: string, params: object = {}): Promise<Heard> =>
+    (await (await post(url, { id: 1, method, params })).json()) as Heard
+  expect(await ask('initialize')).toEqual({
+    jsonrpc: '2.0',
+    id: 1,
+    result: { protocolVersion: '1.0', serverInfo: { name: 'demo', version: '1.0' }, capabilities: { streaming: true, tools: true } },
+  })
+  expect((await ask('initialize', { protocolVersion: '1.0' }))['result'].protocolVersion).toBe('1.0')
+  expect(await ask('prompt/submit', HELLO)).toEqual({ jsonrpc: '2.0', id: 1, result: { status: 'complete', content: 'You said: Hello' } })
+  expect((await ask('chat/submit', HELLO))['result']).toEqual({ status: 'complete', content: 'You said: Hello' })
+  expect((await ask('tools/list'))['result'].tools).toContainEqual({
+    name: 'add',
+    description: 'The sum of two numbers',
+    inputSchema: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+  })
+  expect((await ask('tools/call', { name: 'add', arguments: { a: 1, b: 2 } }))['result']).toEqual({
+    content: [{ type: 'text', text: '{"sum":3}' }],
+    isError: false,
+  })
+  expect((await ask('tools/call', { name: 'add', arguments: { a: 'x' } }))['result']).toMatchObject({ isError: true })
+  expect((await ask('tools/call', { name: 'nothing' }))['error'].code).toBe(-32602)
+  expect((await ask('capabilities'))['result']).toMatchObject({ streaming: true, tools: true, agent: { id: 'demo' } })
+  expect((await ask('prompt/submit', { messages: [] }))['error'].code).toBe(-32602)
+  expect((await ask('prompt/submit', { messages: [{ role: 'user', content: '/error of_its_own' }] }))['error']).toMatchObject({
+    code: -32603,
+  })
+  expect((await post(url, { method: 'prompt/submit', params: HELLO })).status).toBe(202)
+})
+
+verifies('acp-uamp.submit', 'as server-sent events', async () => {
+  const { url } = await startServer(demo())
+  const response = await post(url, { id: 'r-2', method: 'prompt/submit', params: HELLO }, { accept: 'text/event-stream' })
+  expect(response.headers.get('content-type')).toContain('text/event-stream')
+  const told = [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Heard)
+  expect(told).toEqual([
+    { jsonrpc: '2.0', method: 'prompt/started', params: { requestId: 'r-2' } },
+    ...['You', ' said:', ' Hello'].map((content) => ({
+      jsonrpc: '2.0',
+      method: 'prompt/progress',
+      params: { content, role: 'assistant' },
+    })),
+    { jsonrpc: '2.0', id: 'r-2', result: { status: 'complete', content: 'You said: Hello' } },
+  ])
+})
+
+verifies(['acp-uamp.submit', 'acp-uamp.initialize'], 'over WebSocket, at both paths, and none of it to clients of ACP itself', async () => {
+  const { url } = await startServer(demo())
+  for (const path of ['/acp', '/acp/stream', '/agents/demo/acp/stream']) {
+    const client = await Client.connect(overSocket(url, { path }))
+    await client.ask('initialize')
+    const { result } = await client.ask('prompt/submit', HELLO)
+    expect(result).toEqual({ status: 'complete', content: 'You said: Hello' })
+    expect(client.heard.filter(({ method }) => method !== undefined).map(({ method }) => method as string)).toEqual([
+      'prompt/started',
+      'prompt/progress',
+      'prompt/progress',
+      'prompt/progress',
+    ])
+  }
+  const official = await Client.connect(overStdio([demo()]))
+  await official.initialize()
+  expect((await official.ask('prompt/submit', HELLO))['result']).toEqual({ status: 'complete', content: 'You said: Hello' })
+  expect((await official.ask('tools/list'))['result'].tools).toHaveLength(3)
+  expect(official.heard.filter(({ method }) => method !== undefined)).toEqual([])
+})
+
+verifies('acp-uamp.submit', 'who leaves stops the agent', async () => {
+  const { agent, stopped } = endless()
+  const { url } = await startServer(agent)
+  const client = await Client.connect(overSocket(url, { path: '/acp/stream' }))
+  client.begin('prompt/submit', HELLO)
+  await client.next(({ method }) => method === 'prompt/progress')
+  client.close()
+  await stopped
+})
+
+verifies('acp-uamp.tools', 'a tool that must be allowed is not run beside a conversation', async () => {
+  const { tool, runs } = careful()
+  const { url } = await startServer(caller([tool]))
+  const answer = (await (await post(url, { id: 1, method: 'tools/call', params: { name: 'delete_all' } })).json()) as Heard
+  expect(answer['result'].isError).toBe(true)
+  expect(runs()).toBe(0)
+})
+
+verifies('acp-uamp.payment', 'a prompt that must be paid for, and the same one with a token', async () => {
+  const client = await Client.connect(overStdio([paid]))
+  await client.initialize()
+  const session = await client.open()
+  const accepts = [{ scheme: 'token', amount: '0.01', currency: 'USD' }]
+  expect((await client.say(session, 'one'))['error']).toMatchObject({ code: -32402, data: { accepts } })
+  expect((await client.say(session, 'one', { payment_token: 'tok-1' }))['result']).toMatchObject({ stopReason: 'end_turn' })
+  // It went on where it was: the question was put once.
+  expect(client.text).toBe('paid with tok-1 for one, message 1')
+  expect((await client.say(session, 'two', { _meta: { 'uamp/payment_token': 'tok-2' } }))['result']).toMatchObject({
+    stopReason: 'end_turn',
+  })
+  expect(client.text).toContain('paid with tok-2 for two')
+  expect((await client.say(session, 'three'))['error'].code).toBe(-32402)
+  expect((await client.say(session, 'four', { payment_token: 'tok-4' }))['result']).toMatchObject({ stopReason: 'end_turn' })
+  expect(client.text).toContain('paid with tok-4 for four')
+})
+
+verifies('acp-uamp.payment', 'the older methods are paid for too', async () => {
+  const { url } = await startServer(paid)
+  const ask = async (params: object, headers = {}): Promise<Heard> =>
+    (await (await post(url, { id: 1, method: 'prompt/submit', params: { ...HELLO, ...params } }, headers)).json()) as Heard
+  expect((await ask({}))['error']).toMatchObject({ code: -32402, data: { accepts: [{ amount: '0.01' }] } })
+  expect((await ask({ payment_token: 'tok' }))['result'].content).toContain('paid with tok')
+  expect((await ask({}, { 'x-payment': 'header' }))['result'].content).toContain('paid with header')
+})

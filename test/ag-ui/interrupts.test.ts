@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import { demo } from '../../src/agents/demo/index.ts'
+import { defineAgent } from '../../src/core/define-agent.ts'
+import { text } from '../../src/core/drafts.ts'
+import { toolRunner } from '../../src/core/tool-loop.ts'
+import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
+import { paid } from './agents.ts'
+import { messagesOf, post, refusal, replay, run, user } from './wire.ts'
+
+const input = { threadId: 't' }
+const asks = user('u1', '/approve it')
+
+async function interrupted(url: string, messages: readonly object[] = [asks]) {
+  const { end, events } = await run(url, messages, { input })
+  const [interrupt] = end['outcome'].interrupts as { id: string; [field: string]: unknown }[]
+  return { id: interrupt?.id as string, interrupt, events }
+}
+
+const DECISIONS: readonly [name: string, entry: object, said: string][] = [
+  ['an object', { status: 'resolved', payload: { approved: true } }, 'Approved: it'],
+  ['yes', { status: 'resolved', payload: true }, 'Approved: it'],
+  ['no', { status: 'resolved', payload: false }, 'Denied: it'],
+  ['a reason', { status: 'resolved', payload: { approved: false, reason: 'too late' } }, 'Denied: it (too late)'],
+  ['a cancel', { status: 'cancelled' }, 'Denied: it (cancelled)'],
+]
+for (const [name, entry, expected] of DECISIONS) {
+  verifies('ag-ui.interrupt', `it is resumed with ${name}`, async () => {
+    const { url } = await startServer(demo())
+    const { id } = await interrupted(url)
+    const { said, types } = await run(url, [asks], { input: { ...input, resume: [{ interruptId: id, ...entry }] } })
+    expect(said).toBe(expected)
+    expect(types[0]).toBe('RUN_STARTED')
+  })
+}
+
+verifies('ag-ui.interrupt', 'it is resumed as the draft of it had it', async () => {
+  const { url } = await startServer(demo())
+  const { id } = await interrupted(url)
+  const { said } = await run(url, [asks], { input: { ...input, resume: { interruptId: id, payload: { approved: true } } } })
+  expect(said).toBe('Approved: it')
+})
+
+verifies('ag-ui.interrupt-pending', 'a run without a decision is refused, and the decision still counts after it', async () => {
+  const { url } = await startServer(demo())
+  const { id } = await interrupted(url)
+  const refused = await refusal(await post(url, [asks, user('u2', 'hello?')], { input }))
+  expect(refused).toMatchObject({ status: 409, code: 'conflict', details: { code: 'interrupt_pending', interrupts: [id] } })
+  const resume = [{ interruptId: id, status: 'resolved', payload: true }]
+  expect(await refusal(await post(url, [asks, user('u2', 'and?')], { input: { ...input, resume } }))).toMatchObject({ status: 400 })
+  expect((await run(url, [asks], { input: { ...input, resume } })).said).toBe('Approved: it')
+  const again = await refusal(await post(url, [asks], { input: { ...input, resume } }))
+  expect(again).toMatchObject({ status: 400, details: { code: 'unknown_interrupt' } })
+})
+
+verifies(['ag-ui.interrupt', 'ag-ui.resume'], 'after a restart it is resumed, and the run before is still told', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'uamp-ag-ui-'))
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+  const before = await startServer(demo(), { data })
+  const asked = await run(before.url, [asks], { input: { ...input, runId: 'r1' } })
+  await before.close({ graceMs: 0 })
+  const { url } = await startServer(demo(), { data })
+  expect((await replay(url, 'r1')).text).toBe(asked.text)
+  const resume = [{ interruptId: asked.end['outcome'].interrupts[0].id, status: 'resolved', payload: true }]
+  expect((await run(url, [asks], { input: { ...input, resume } })).said).toBe('Approved: it')
+})
+
+verifies('ag-ui.interrupt', 'what does not decide is refused', async () => {
+  const { url } = await startServer(demo())
+  const { id } = await interrupted(url)
+  for (const payload of [undefined, 'yes', { ok: true }]) {
+    const resume = [{ interruptId: id, status: 'resolved', payload }]
+    const refused = await refusal(await post(url, [asks], { input: { ...input, resume } }))
+    expect(refused).toMatchObject({ status: 400, message: expect.stringContaining('payload') })
+  }
+  const resume = [{ interruptId: 'another', status: 'resolved', payload: true }]
+  expect(await refusal(await post(url, [asks], { input: { ...input, resume } }))).toMatchObject({ status: 400 })
+  expect(await refusal(await post(url, 'hi', { input: { resume } }))).toMatchObject({ status: 400, details: { code: 'unknown_interrupt' } })
+})
+
+const careful = defineAgent('careful', async function* (turn) {
+  const wipe = { name: 'wipe', needsApproval: true, run: () => 'wiped' }
+  const [result] = yield* toolRunner(turn, { tools: [wipe] })([{ id: 'c1', name: 'wipe', arguments: '{"all":true}' }])
+  yield text(`${result?.result}`)
+})
+
+verifies(['ag-ui.interrupt', 'ag-ui.order'], 'a tool that needs to be allowed', async () => {
+  const { url } = await startServer(careful)
+  const { interrupt, events } = await interrupted(url, [user('u1')])
+  const call = { id: 'c1', name: 'wipe', arguments: '{"all":true}' }
+  expect(interrupt).toMatchObject({ reason: 'tool_call', toolCallId: 'c1', metadata: { uamp: { tool_call: call } } })
+  expect(events.map(({ type }) => type).slice(1)).toEqual(['TOOL_CALL_START', 'TOOL_CALL_ARGS', 'TOOL_CALL_END', 'RUN_FINISHED'])
+  const resume = [{ interruptId: interrupt?.id, status: 'resolved', payload: { approved: true } }]
+  const after = await run(url, [user('u1'), ...messagesOf(events)], { input: { ...input, resume } })
+  expect(after.types.slice(1, 2)).toEqual(['TOOL_CALL_RESULT'])
+  expect(after.said).toBe('wiped')
+})
+
+verifies('ag-ui.payment', 'what has to be paid first is 402, and the same run with money is answered', async () => {
+  const { url } = await startServer(paid)
+  const refused = await refusal(await post(url, [user('u1')], { input }))
+  expect(refused).toMatchObject({
+    status: 402,
+    code: 'payment_required',
+    details: { accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }] },
+  })
+  expect(await refusal(await post(url, [user('u1')], { input }))).toMatchObject({ status: 402 })
+  expect((await run(url, [user('u1')], { input, headers: { 'x-payment': 'coin' } })).said).toBe('Paid with coin.')
+})
+
+verifies('ag-ui.payment', 'a run that brings money is not refused, and its money is its own', async () => {
+  const { url } = await startServer(paid)
+  const { said, types, events } = await run(url, [user('u1')], { input, headers: { 'x-payment': 'coin' } })
+  expect(said).toBe('Paid with coin.')
+  expect(types.filter((type) => type === 'RUN_STARTED')).toHaveLength(1)
+  const more = [user('u1'), ...messagesOf(events), user('u2')]
+  expect(await refusal(await post(url, more, { input }))).toMatchObject({ status: 402 })
+  const again = await run(url, more, { input: { ...input, forwardedProps: { uamp: { payment_token: 'other' } } } })
+  expect(again.said).toBe('Paid with other.')
+})
+
+verifies('ag-ui.payment', 'money in the middle of an answer is an interrupt', async () => {
+  const { url } = await startServer(paid)
+  const { id, interrupt, events } = await interrupted(url, [user('u1', 'later')])
+  expect(interrupt).toMatchObject({
+    reason: 'uamp:payment_required',
+    metadata: { uamp: { requirements: { amount: '0.01', currency: 'USD' } } },
+  })
+  const messages = [user('u1', 'later'), ...messagesOf(events)]
+  const unpaid = await post(url, messages, { input: { ...input, resume: [{ interruptId: id, status: 'cancelled' }] } })
+  expect(await refusal(unpaid)).toMatchObject({ status: 402 })
+  const resume = [{ interruptId: id, status: 'resolved', payload: { payment_token: 'coin' } }]
+  expect((await run(url, messages, { input: { ...input, resume } })).said).toBe('Paid with coin.')
+})

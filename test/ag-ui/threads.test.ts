@@ -1,0 +1,203 @@
+import { expect } from 'vitest'
+import { demo } from '../../src/agents/demo/index.ts'
+import { defineAgent } from '../../src/core/define-agent.ts'
+import { text } from '../../src/core/drafts.ts'
+import { startServer } from '../support/server.ts'
+import { isEnd, say } from '../support/talk.ts'
+import { verifies } from '../support/verifies.ts'
+import { overWebSocket } from '../support/wire.ts'
+import { paid } from './agents.ts'
+import { messagesOf, post, refusal, run, user, type Heard } from './wire.ts'
+
+const input = { threadId: 't' }
+const lines = (said: string) => said.split('\n')
+
+/** A client that keeps what it hears, as AG-UI's do. */
+function page(url: string, threadId = 't') {
+  const messages: object[] = []
+  const talk = async (said: readonly object[], more: object = {}) => {
+    messages.push(...said)
+    const heard = await run(url, messages, { input: { threadId, ...more } })
+    messages.push(...messagesOf(heard.events))
+    return heard
+  }
+  return { messages, talk }
+}
+
+verifies('ag-ui.thread', 'messages that are there already are not said again', async () => {
+  const { url } = await startServer(demo())
+  const { talk } = page(url)
+  await talk([user('u1', 'one')])
+  await talk([user('u2', '/tool add {"a":1,"b":2}')])
+  const { said } = await talk([user('u3', '/history')])
+  expect(lines(said)).toEqual([
+    'user: one',
+    'assistant: You said: one',
+    'user: /tool add {"a":1,"b":2}',
+    'assistant: [call add {"a":1,"b":2}]',
+    'tool: {"sum":3}',
+    'assistant: add answered: {"sum":3}',
+    'user: /history',
+  ])
+})
+
+verifies('ag-ui.thread', 'what failed before it was answered is not said again', async () => {
+  const { url } = await startServer(demo())
+  const { talk } = page(url)
+  await talk([user('u1', '/error no')])
+  await talk([user('u2', '/error never')])
+  expect(lines((await talk([user('u3', '/history')])).said)).toEqual(['user: /error no', 'user: /error never', 'user: /history'])
+})
+
+verifies(['ag-ui.thread', 'ag-ui.snapshot'], 'a client that leaves out what is there is told all of it', async () => {
+  const { url } = await startServer(demo())
+  await run(url, [user('u1', 'one')], { input })
+  const { said, events, types } = await run(url, [user('u2', '/history')], { input })
+  expect(lines(said)).toEqual(['user: one', 'assistant: You said: one', 'user: /history'])
+  expect(types[1]).toBe('MESSAGES_SNAPSHOT')
+  const messages = events[1]?.['messages'] as { id: string; role: string; content: string }[]
+  expect(messages.map(({ role, content }) => [role, content])).toEqual([
+    ['user', 'one'],
+    ['assistant', 'You said: one'],
+    ['user', '/history'],
+  ])
+  // What it was told it has: it is recognised.
+  const more = await run(url, [...messages, ...messagesOf(events), user('u3', '/history')], { input })
+  expect(more.types).not.toContain('MESSAGES_SNAPSHOT')
+  expect(lines(more.said).filter((line) => line.startsWith('user'))).toHaveLength(3)
+})
+
+verifies('ag-ui.branch', 'an answer is made again, and a message is said anew', async () => {
+  const { url } = await startServer(demo())
+  const { talk, messages } = page(url)
+  await talk([user('u1', 'one')])
+  const before = [...messages]
+  await talk([user('u2', 'two')])
+  const again = await run(url, [...before, user('u2', 'two')], { input })
+  expect(again.said).toBe('You said: two')
+  const { said } = await run(url, [...before, user('u3', '/history')], { input })
+  expect(lines(said)).toEqual(['user: one', 'assistant: You said: one', 'user: /history'])
+})
+
+verifies('ag-ui.branch', 'a run goes on from the run it names, whatever was said since', async () => {
+  const { url } = await startServer(demo())
+  const { talk } = page(url)
+  await talk([user('u1', 'one')], { runId: 'first' })
+  await talk([user('u2', 'two')], { runId: 'second' })
+  const { said, events } = await run(url, [user('u3', '/history')], { input: { ...input, parentRunId: 'first' } })
+  expect(lines(said)).toEqual(['user: one', 'assistant: You said: one', 'user: /history'])
+  expect(events[0]).toMatchObject({ type: 'RUN_STARTED', parentRunId: 'first' })
+  const unknown = await run(url, 'hi', { input: { parentRunId: 'of another server' } })
+  expect(unknown.said).toBe('You said: hi')
+})
+
+verifies('ag-ui.thread', 'threads are their owners and their agents', async () => {
+  const other = defineAgent('other', async function* ({ messages }) {
+    yield text(String(messages.length))
+  })
+  const { url } = await startServer([demo(), other], { tokens: { a: 'one', b: 'two' } })
+  const as = (token: string) => ({ input, headers: { authorization: `Bearer ${token}` } })
+  await run(url, [user('u1', 'mine')], as('one'))
+  expect(lines((await run(url, [user('u2', '/history')], as('two'))).said)).toEqual(['user: /history'])
+  expect((await run(`${url}/agents/other`, [user('u2', 'x')], as('one'))).said).toBe('1')
+})
+
+verifies('ag-ui.thread', 'two runs of a thread at once: one is refused', async () => {
+  const { url } = await startServer(demo())
+  const both = await Promise.all([1, 2].map((n) => post(url, [user(`u${n}`, '/count 3 50')], { input })))
+  expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]))
+  for (const response of both) {
+    if (response.status === 200) expect(await response.text()).toContain('RUN_FINISHED')
+    else expect(await refusal(response)).toMatchObject({ code: expect.stringMatching(/conflict|response_in_progress/) })
+  }
+})
+
+verifies('ag-ui.thread', 'after its session has ended a thread begins anew', async () => {
+  const server = await startServer(demo())
+  const { events } = await run(server.url, [user('u1', 'one')], { input })
+  const { session_id } = events[0]?.['metadata'].uamp as { session_id: string }
+  const session = await server.gateway.attach(session_id, { tenant: 'default', id: 'anonymous', scopes: [] })
+  expect(session).toBeDefined()
+  await session?.end()
+  expect(lines((await run(server.url, [user('u2', '/history')], { input })).said)).toEqual(['user: /history'])
+})
+
+verifies(['ag-ui.thread', 'ag-ui.snapshot'], 'a session that was begun over UAMP events goes on over AG-UI', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  const threadId = await wire.open()
+  await say(wire, 'from events')
+  const { said, types } = await run(url, [user('u1', '/history')], { input: { threadId } })
+  expect(types[1]).toBe('MESSAGES_SNAPSHOT')
+  expect(lines(said)).toEqual(['user: from events', 'assistant: You said: from events', 'user: /history'])
+  await wire.next(isEnd)
+  const after = await say(wire, '/history')
+  expect(JSON.stringify(after)).toContain('from events')
+  wire.close()
+})
+
+verifies(
+  ['ag-ui.interrupt', 'ag-ui.thread'],
+  'a question on such a session ends the run, and the response goes on when it is resumed',
+  async () => {
+    const { url } = await startServer(demo())
+    const wire = await overWebSocket(url)
+    const threadId = await wire.open({ client_capabilities: capabilities })
+    const { end, events } = await run(url, [user('u1', '/approve it')], { input: { threadId, runId: 'r1' } })
+    const [interrupt] = end['outcome'].interrupts as { id: string }[]
+    const resume = [{ interruptId: interrupt?.id, status: 'resolved', payload: true }]
+    const after = await run(url, [user('u1', '/approve it')], { input: { threadId, runId: 'r2', resume } })
+    expect(after.said).toBe('Approved: it')
+    expect(idOf(after.events)).toBe(idOf(events))
+    const again = await fetch(`${url}/ag-ui/runs/r2`)
+    expect(await again.text()).toBe(after.text)
+    wire.close()
+  },
+)
+
+verifies('ag-ui.client-tools', 'a tool of the page on such a session', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  const threadId = await wire.open()
+  const tools = [{ name: 'pick', description: '' }]
+  const first = await run(url, [user('u1', '/tool pick')], { input: { threadId, tools } })
+  const [call] = messagesOf(first.events) as [{ toolCalls: { id: string }[] }]
+  const toolCallId = call.toolCalls[0]?.id
+  expect(first.end['outcome']).toEqual({ type: 'success', pendingToolCallIds: [toolCallId] })
+  const messages = [user('u1', '/tool pick'), call, { id: 't1', role: 'tool', toolCallId, content: 'this' }]
+  const next = await run(url, messages, { input: { threadId, tools } })
+  expect(next.said).toBe('pick answered: this')
+  expect(next.types).not.toContain('TOOL_CALL_START')
+  wire.close()
+})
+
+verifies('ag-ui.payment', 'money on such a session', async () => {
+  const { url } = await startServer(paid)
+  const wire = await overWebSocket(url)
+  const threadId = await wire.open()
+  expect((await run(url, [user('u1')], { input: { threadId }, headers: { 'x-payment': 'coin' } })).said).toBe('Paid with coin.')
+  expect(await refusal(await post(url, [user('u2')], { input: { threadId } }))).toMatchObject({ status: 402 })
+  wire.close()
+})
+
+verifies('ag-ui.cancel', 'a cancel over UAMP events ends the run', async () => {
+  const { url } = await startServer(demo())
+  const wire = await overWebSocket(url)
+  const threadId = await wire.open()
+  const response = await post(url, [user('u1', '/count 1000 20')], { input: { threadId } })
+  await wire.next('response.delta')
+  await wire.send({ type: 'response.cancel' })
+  expect(await response.text()).toMatch(/"outcome":\{"type":"cancelled"\}\}\n\n$/)
+  wire.close()
+})
+
+const capabilities = {
+  id: 'test',
+  provider: 'test',
+  modalities: ['text'],
+  extensions: { uamp: { events: true } },
+}
+
+function idOf(events: readonly Heard[]): unknown {
+  return events[0]?.['metadata'].uamp.response_id
+}

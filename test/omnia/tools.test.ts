@@ -1,0 +1,184 @@
+import { describe, expect, test } from 'vitest'
+import { demo } from '../../src/agents/demo/index.ts'
+import { defineAgent } from '../../src/core/define-agent.ts'
+import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
+import { OmniaClient, typesOf, type Heard } from './omnia-client.ts'
+
+const WEATHER = {
+  type: 'function' as const,
+  function: { name: 'weather', parameters: { type: 'object', properties: { location: { type: 'string' } } } },
+}
+const ask = '/tool weather {"location":"San Francisco"}'
+
+describe('tools of the client', () => {
+  verifies(['omnia.tool-call', 'omnia.tool-ack'], 'are called, acknowledged, answered', async () => {
+    const { url } = await startServer(demo(), { omnia: { clientTools: [WEATHER], limits: { toolAckMs: 60_000 } } })
+    const client = await OmniaClient.open(url)
+    const call = await client.ask({ type: 'message', session_id: client.sessionId, content: ask }, 'tool_call')
+    expect(call).toMatchObject({ session_id: client.sessionId, timestamp: expect.any(String) })
+    expect(call['tool_call']).toEqual({ id: expect.any(String), name: 'weather', arguments: { location: 'San Francisco' } })
+    const { id } = call['tool_call']
+    client.send({ type: 'tool_call_ack', tool_call_ack: { call_id: id } })
+    client.send({ type: 'tool_result', tool_result: { call_id: id, result: { temperature: 72 } } })
+    expect((await client.next('done'))['content']).toBe('weather answered: {"temperature":72}')
+    expect(typesOf(client.heard as Heard[]).filter((type) => type.startsWith('tool'))).toEqual(['tool_call'])
+  })
+
+  verifies(
+    'omnia.tool-call',
+    'can be named by a client that knows us, and need no acknowledgement when the result comes at once',
+    async () => {
+      const { url } = await startServer(demo())
+      const client = await OmniaClient.open(url)
+      const call = await client.ask({ type: 'message', session_id: client.sessionId, content: ask, ext: { tools: [WEATHER] } }, 'tool_call')
+      client.send({ type: 'tool_result', tool_result: { call_id: call['tool_call'].id, result: '72°F, Sunny' } })
+      expect((await client.next('done'))['content']).toBe('weather answered: 72°F, Sunny')
+    },
+  )
+
+  verifies('omnia.tool-nack', 'can be rejected, or fail', async () => {
+    const { url } = await startServer(demo(), { omnia: { clientTools: [WEATHER] } })
+    const client = await OmniaClient.open(url)
+    const refusals = [
+      (call_id: string) => ({ type: 'tool_call_nack', tool_call_nack: { call_id, reason: 'tool not supported' } }),
+      (call_id: string) => ({ type: 'tool_result', tool_result: { call_id, error: 'tool not supported' } }),
+    ]
+    for (const refuse of refusals) {
+      const call = await client.ask({ type: 'message', session_id: client.sessionId, content: ask }, 'tool_call')
+      client.send(refuse(call['tool_call'].id as string))
+      expect((await client.next('done'))['content']).toBe('weather failed: tool not supported')
+    }
+  })
+
+  verifies('omnia.tool-ack', 'fail when nobody acknowledges them, or nobody answers then', async () => {
+    const { url } = await startServer(demo(), { omnia: { clientTools: [WEATHER], limits: { toolAckMs: 20, toolResultMs: 20 } } })
+    const client = await OmniaClient.open(url)
+    expect((await client.say(ask)).at(-1)?.['content']).toBe('weather failed: client did not acknowledge tool call within timeout')
+    const patient = await startServer(demo(), { omnia: { clientTools: [WEATHER], limits: { toolAckMs: 60_000, toolResultMs: 20 } } })
+    const second = await OmniaClient.open(patient.url)
+    const call = await second.ask({ type: 'message', session_id: second.sessionId, content: ask }, 'tool_call')
+    second.send({ type: 'tool_call_ack', tool_call_ack: { call_id: call['tool_call'].id } })
+    expect((await second.next('done'))['content']).toBe('weather failed: client did not answer tool call within timeout')
+  })
+
+  verifies('omnia.tool-unmatched', 'a result for no call is an error, an acknowledgement of none is not', async () => {
+    const { url } = await startServer(demo())
+    const client = await OmniaClient.open(url)
+    client.send({ type: 'tool_call_ack', tool_call_ack: { call_id: 'none' } })
+    expect(await client.fails({ type: 'tool_result', tool_result: { call_id: 'none', result: 1 } })).toMatchObject({
+      code: 'INVALID_MESSAGE',
+      message: 'no pending tool call',
+    })
+    expect((await client.say('hi')).at(-1)?.['content']).toBe('You said: hi')
+  })
+
+  test('several at once are told apart', async () => {
+    const agent = defineAgent('demo', async function* (turn) {
+      const [one, two] = await Promise.all(
+        ['one', 'two'].map((name) => turn.ask('tool.call', { call_id: name, name, arguments: '{}' }, { key: name })),
+      )
+      yield { type: 'response.delta', delta: { type: 'text', text: `${one?.result} ${two?.result}` } }
+    })
+    const { url } = await startServer(agent)
+    const client = await OmniaClient.open(url)
+    client.send({ type: 'message', content: 'go' })
+    await client.next('tool_call')
+    await client.next('tool_call')
+    for (const call_id of ['two', 'one']) client.send({ type: 'tool_result', tool_result: { call_id, result: `${call_id}!` } })
+    expect((await client.next('done'))['content']).toBe('one! two!')
+  })
+})
+
+describe('tools of the agent', () => {
+  const add = '/tool add {"a":1,"b":2}'
+
+  test('are its own business', async () => {
+    const { url } = await startServer(demo())
+    const client = await OmniaClient.open(url)
+    expect(new Set(typesOf(await client.say(add)))).toEqual(new Set(['chunk', 'done']))
+  })
+
+  verifies('omnia.tool-messages', 'are shown where that is switched on, and those of the client only as calls', async () => {
+    const { url } = await startServer(demo(), { omnia: { toolMessages: true, clientTools: [WEATHER] } })
+    const client = await OmniaClient.open(url)
+    const shown = (await client.say(add)).filter(({ type }) => type.startsWith('tool'))
+    expect(shown).toMatchObject([
+      { type: 'tool_call', tool_call: { name: 'add', arguments: { a: 1, b: 2 } } },
+      { type: 'tool_result', tool_result: { result: expect.anything() } },
+    ])
+    expect(shown[0]?.['tool_call'].id).toBe(shown[1]?.['tool_result'].id)
+    const failed = (await client.say('/tool add {}')).find(({ type }) => type === 'tool_result')
+    expect(failed?.['tool_result'].error).toContain('invalid_request')
+    const from = client.heard.length
+    const call = await client.ask({ type: 'message', session_id: client.sessionId, content: ask }, 'tool_call')
+    client.send({ type: 'tool_result', tool_result: { call_id: call['tool_call'].id, result: 'sun' } })
+    await client.next('done')
+    expect(typesOf((client.heard as Heard[]).slice(from)).filter((type) => type.startsWith('tool'))).toEqual(['tool_call'])
+  })
+
+  verifies('omnia.tool-messages', 'are shown when their arguments, which come in pieces, are whole', async () => {
+    const agent = defineAgent('demo', async function* () {
+      for (const piece of ['{"a":{}', ',"b":"}"', '}']) {
+        yield { type: 'response.delta', delta: { type: 'tool_call', tool_call: { id: 'c', name: 'f', arguments: piece } } }
+      }
+      yield { type: 'response.delta', delta: { type: 'tool_call', tool_call: { id: 'd', name: 'g', arguments: '' } } }
+      for (const call_id of ['c', 'd'])
+        yield { type: 'response.delta', delta: { type: 'tool_result', tool_result: { call_id, result: 'ok' } } }
+    })
+    const { url } = await startServer(agent, { omnia: { toolMessages: true } })
+    const client = await OmniaClient.open(url)
+    expect((await client.say('go')).slice(0, -1).map(({ tool_call, tool_result }) => tool_call ?? tool_result)).toEqual([
+      { id: 'c', name: 'f', arguments: { a: {}, b: '}' } },
+      { id: 'c', result: 'ok' },
+      { id: 'd', name: 'g', arguments: {} },
+      { id: 'd', result: 'ok' },
+    ])
+  })
+})
+
+verifies('omnia.consent', 'what must be allowed is asked with a consent message', async () => {
+  const { url } = await startServer(demo())
+  const client = await OmniaClient.open(url)
+  const answers = [
+    [(call_id: string) => ({ type: 'tool_result', tool_result: { call_id, result: true } }), 'Approved: to delete it'],
+    [(call_id: string) => ({ type: 'tool_call_nack', tool_call_nack: { call_id, reason: 'no!' } }), 'Denied: to delete it (no!)'],
+  ] as const
+  for (const [answer, expected] of answers) {
+    const call = await client.ask({ type: 'message', session_id: client.sessionId, content: '/approve to delete it' }, 'tool_call')
+    expect(call['tool_call']).toMatchObject({ consent_message: 'to delete it', arguments: {} })
+    client.send(answer(call['tool_call'].id as string))
+    expect((await client.next('done'))['content']).toBe(expected)
+  }
+})
+
+describe('payment', () => {
+  const shop = defineAgent('demo', async function* (turn) {
+    const said = turn.messages.at(-1)?.content
+    if (said === 'buy') {
+      const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
+      yield { type: 'response.delta', delta: { type: 'text', text: `paid with ${payment.token}` } }
+    } else {
+      yield { type: 'response.delta', delta: { type: 'text', text: `${said}` } }
+    }
+  })
+
+  verifies('omnia.payment', 'is asked for with every way to pay, and a token in the metadata pays', async () => {
+    const { url } = await startServer(shop)
+    const client = await OmniaClient.open(url)
+    const message = { type: 'message', session_id: client.sessionId, content: 'buy' }
+    const error = await client.fails(message)
+    expect(error).toMatchObject({ code: 'PAYMENT_REQUIRED', details: { accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }] } })
+    const done = await client.ask({ ...message, metadata: { payment_token: 'coin' } }, 'done')
+    expect(done['content']).toBe('paid with coin')
+  })
+
+  verifies('omnia.payment', 'may be left, and something else said', async () => {
+    const { url } = await startServer(shop)
+    const client = await OmniaClient.open(url)
+    await client.fails({ type: 'message', session_id: client.sessionId, content: 'buy' })
+    const answer = await client.say('something else')
+    expect(typesOf(answer)).toEqual(['chunk', 'done'])
+    expect(answer.at(-1)?.['content']).toBe('something else')
+  })
+})

@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest'
+import { demo } from '../../src/agents/demo/index.ts'
+import { defineAgent } from '../../src/core/define-agent.ts'
+import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
+import { flags, frame, OmniaClient, SOUND, type Heard, type HeardFrame } from './omnia-client.ts'
+
+const path = '/omnia?agent=demo&binary=true'
+const BYTES_PER_MS = 48
+
+/** Sound of so many milliseconds: a tone that is loud, or next to nothing. */
+function sound(ms: number, height: number): Buffer {
+  const bytes = Buffer.alloc(ms * BYTES_PER_MS)
+  for (let at = 0; at < bytes.length; at += 2) bytes.writeInt16LE(Math.round(height * Math.sin(at / 10)), at)
+  return bytes
+}
+
+const pieces = (bytes: Buffer, size: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
+
+const framesIn = (client: OmniaClient): HeardFrame[] => client.heard.filter((each): each is HeardFrame => each.type === 'binary')
+
+describe('a call', () => {
+  verifies(
+    ['omnia.binary-in', 'omnia.binary-out', 'omnia.frame-flags'],
+    'what is said comes back from the demo, byte by byte, as binary frames',
+    async () => {
+      const { url } = await startServer(demo())
+      const client = await OmniaClient.open(url, { path })
+      const said = sound(250, 3)
+      const sent = pieces(said, 4096)
+      for (const [sequence, payload] of sent.entries()) {
+        client.send(frame({ sequence, payload, flags: sequence === sent.length - 1 ? flags.last : 0 }))
+      }
+      const done = await client.next('done')
+      expect(done['content']).toMatch(/You said 0\.\d s of audio/)
+      const frames = framesIn(client)
+      expect(Buffer.concat(frames.map(({ payload }) => payload)).equals(said)).toBe(true)
+      expect(frames.map(({ sequence }) => sequence)).toEqual([...frames.keys()])
+      expect(frames.map((each) => each.flags)).toEqual([...frames.slice(1).map(() => 0), flags.last])
+      expect(frames[0]?.mediaId).toMatch(/^\w{12}$/)
+      expect(new Set(frames.map(({ mediaId }) => mediaId)).size).toBe(1)
+      expect(frames[0]).toMatchObject({ kind: 1, meta: { session_id: client.sessionId, codec: 'pcm', sample_rate: 24_000, channels: 1 } })
+      expect(frames[0]?.bytes.subarray(0, 8)).toEqual(Buffer.from([0x4f, 0x4d, 0x4e, 0x49, 1, 0, 0, 1]))
+    },
+  )
+
+  verifies('omnia.frame-chunks', 'a long piece comes in chunks', async () => {
+    const whole = sound(30_000, 100)
+    const agent = defineAgent(
+      'demo',
+      async function* () {
+        yield { type: 'audio.delta', audio: whole.toString('base64'), format: 'pcm16' }
+        yield { type: 'audio.done' }
+      },
+      { capabilities: { modalities: ['text', 'audio'] } },
+    )
+    const { url } = await startServer(agent)
+    const client = await OmniaClient.open(url, { path })
+    await client.say('speak')
+    const chunks = framesIn(client)
+    expect(Buffer.concat(chunks.map(({ payload }) => payload)).equals(whole)).toBe(true)
+    expect(chunks.map((each) => [each.flags, each.sequence, each.meta['total_chunks']])).toEqual(
+      chunks.map((_, index) => [flags.chunked | (index === 21 ? flags.last : 0), index, 22]),
+    )
+  })
+
+  verifies('omnia.binary-out', 'a piece that ends in the middle of a sample is completed by the next', async () => {
+    const agent = defineAgent(
+      'demo',
+      async function* () {
+        for (const piece of [[1, 2, 3], [4], [5, 6, 7], [8, 9]]) yield { type: 'audio.delta', audio: Buffer.from(piece).toString('base64') }
+      },
+      { capabilities: { modalities: ['text', 'audio'] } },
+    )
+    const { url } = await startServer(agent)
+    const client = await OmniaClient.open(url, { path })
+    await client.say('speak')
+    expect(framesIn(client).map((each) => [...each.payload, each.flags])).toEqual([
+      [1, 2, 0],
+      [3, 4, 0],
+      [5, 6, 0],
+      [7, 8, flags.last],
+    ])
+  })
+
+  verifies(
+    'omnia.session-config',
+    'begins with the format that sound must have; another is refused, and then the right one heard',
+    async () => {
+      const { url } = await startServer(demo())
+      const client = await OmniaClient.open(url, { path })
+      client.send(frame({ payload: sound(20, 3), meta: { ...SOUND, sample_rate: 16_000 } }))
+      expect((await client.next('session_config'))['session_config']).toEqual({ codec: 'pcm', sample_rate: 24_000, channels: 1 })
+      expect((await client.next('error'))['error'].code).toBe('UNSATISFIABLE_FORMAT')
+      expect((await client.fails(frame({ meta: { ...SOUND, codec: 'opus' } }))).code).toBe('UNSATISFIABLE_FORMAT')
+      client.send(frame({ payload: sound(100, 3), flags: flags.last }))
+      expect((await client.next('done'))['content']).toBe('You said 0.1 s of audio.')
+      expect(client.heard.filter(({ type }) => type === 'session_config')).toHaveLength(1)
+    },
+  )
+
+  verifies('omnia.pauses', 'needs no end: after a pause it is the agent’s turn, and then the next', async () => {
+    const { url } = await startServer(demo())
+    const client = await OmniaClient.open(url, { path })
+    for (let turn = 1; turn <= 2; turn++) {
+      for (const payload of pieces(Buffer.concat([sound(400, 8000), sound(720, 0)]), 256)) client.send(frame({ payload }))
+      expect((await client.next('done'))['content']).toBe('You said 1.1 s of audio.')
+    }
+    // Silence alone is nothing that was said.
+    client.send(frame({ payload: sound(500, 0), flags: flags.last }))
+    expect((await client.say('/history')).at(-1)?.['content'].match(/user: \[audio/g)).toHaveLength(2)
+  })
+
+  verifies('omnia.interrupt', 'who speaks up interrupts what is spoken, and is answered', async () => {
+    let runs = 0
+    let stopped!: () => void
+    const stop = new Promise<void>((resolve) => (stopped = resolve))
+    const agent = defineAgent(
+      'demo',
+      async function* ({ signal, messages }) {
+        if (++runs > 1)
+          return yield { type: 'response.delta', delta: { type: 'text', text: `Yes? ${messages.at(-1)?.content_items?.[0]?.type}` } }
+        for (let count = 0; count < 2; count++) yield { type: 'audio.delta', audio: sound(100, 100).toString('base64'), format: 'pcm16' }
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+        stopped()
+      },
+      { capabilities: { modalities: ['text', 'audio'] } },
+    )
+    const { url } = await startServer(agent)
+    const client = await OmniaClient.open(url, { path })
+    await client.ask({ type: 'message', content: 'tell me a story' }, 'binary')
+    client.send(frame({ payload: sound(200, 8000) }))
+    await client.next('interrupt')
+    await stop
+    expect((await client.next('done'))['ext'].status).toBe('cancelled')
+    client.send(frame({ payload: sound(100, 8000), flags: flags.last }))
+    expect((await client.next('done'))['content']).toBe('Yes? audio')
+  })
+
+  verifies('omnia.binary-in', 'what is said while an answer is given is answered after it', async () => {
+    let go!: () => void
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    const agent = defineAgent(
+      'demo',
+      async function* ({ messages }) {
+        const text = messages
+          .at(-1)
+          ?.content_items?.map(({ type }) => type)
+          .join()
+        yield { type: 'response.delta', delta: { type: 'text', text: `${text}` } }
+        await gate
+      },
+      { capabilities: { modalities: ['text', 'audio'] } },
+    )
+    const { url } = await startServer(agent)
+    const client = await OmniaClient.open(url, { path })
+    await client.ask({ type: 'message', content: 'hi' }, 'chunk')
+    // Too quiet to interrupt, but sent to be heard.
+    client.send(frame({ payload: sound(100, 3), flags: flags.last }))
+    await client.next('session_config')
+    go()
+    expect((await client.next('done'))['content']).toBe('text')
+    expect((await client.next('done'))['content']).toBe('audio')
+  })
+
+  verifies('omnia.no-audio', 'an agent that hears nothing is not called', async () => {
+    const agent = defineAgent('demo', async function* () {
+      yield { type: 'response.delta', delta: { type: 'text', text: 'text only' } }
+    })
+    const { url } = await startServer(agent)
+    const client = await OmniaClient.open(url, { path })
+    expect((await client.fails(frame({ payload: sound(20, 3) }))).code).toBe('MEDIA_NOT_ENABLED')
+    expect((await client.say('hi')).at(-1)?.['content']).toBe('text only')
+  })
+
+  verifies('omnia.media-rate', 'is bounded by its bytes', async () => {
+    const { url } = await startServer(demo(), {
+      omnia: { limits: { mediaBytesPerSecond: 1, mediaBurstBytes: 25_000, messageBurst: 2, messagesPerSecond: 0.001 } },
+    })
+    const client = await OmniaClient.open(url, { path })
+    for (let count = 0; count < 100; count++) client.send(frame({ payload: Buffer.alloc(128) }))
+    client.send(frame({ payload: Buffer.alloc(4096) }))
+    expect(await client.next('error')).toMatchObject({ error: { code: 'RATE_LIMITED', message: 'media rate limit exceeded' } })
+    expect((await client.say('hi')).at(-1)?.['content']).toBe('You said: hi')
+  })
+})
+
+test('a client that did not ask for binary frames gets none', async () => {
+  const { url } = await startServer(demo())
+  const client = await OmniaClient.open(url)
+  client.send(frame({ payload: sound(100, 3), flags: flags.last }))
+  await client.next('done')
+  const chunks = (client.heard as Heard[]).flatMap((message) => (message.type === 'media_chunk' ? [message['media_chunk']] : []))
+  expect(framesIn(client)).toEqual([])
+  expect(Buffer.concat(chunks.map(({ data }) => Buffer.from(data as string, 'base64'))).equals(sound(100, 3))).toBe(true)
+})

@@ -1,0 +1,164 @@
+// @ts-check
+/** An ACP agent as plain as it can be. What it is asked says what it does. */
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+const loads = process.argv.includes('--load')
+const MEMORY = 'sessions.json'
+/** @type {Record<string, any>} */
+const sessions = loads && existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8')) : {}
+/** @type {Map<number, (answer: any) => void>} */
+const waiting = new Map()
+/** @type {Map<string, () => void>} */
+const cancels = new Map()
+let last = 0
+
+/** @param {object} message */
+const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+/** @param {string} method @param {object} params @returns {Promise<any>} */
+const ask = (method, params) =>
+  new Promise((resolve) => {
+    waiting.set(++last, resolve)
+    send({ id: last, method, params })
+  })
+
+const modes = { currentModeId: 'ask', availableModes: [{ id: 'ask', name: 'Ask' }, { id: 'code', name: 'Code' }] } // prettier-ignore
+const configOptions = [
+  { id: 'llm', name: 'Model', category: 'model', type: 'select', currentValue: 'small', options: [{ value: 'small', name: 'S' }, { value: 'large', name: 'L' }] }, // prettier-ignore
+]
+
+/** @param {number} code @param {string} message @param {object} [data] */
+const failure = (code, message, data) => Object.assign(new Error(message), { code, data })
+
+/** @param {string} method @param {any} params */
+async function answer(method, params) {
+  const { sessionId } = params
+  switch (method) {
+    case 'initialize':
+      return { protocolVersion: 1, agentCapabilities: { loadSession: loads, promptCapabilities: { image: true } }, authMethods: [] }
+    case 'session/new': {
+      const id = `s${process.pid}-${Object.keys(sessions).length + 1}`
+      sessions[id] = { prompts: [], mode: 'ask', model: 'small' }
+      return { sessionId: id, modes, configOptions }
+    }
+    case 'session/load':
+      if (!sessions[sessionId]) throw failure(-32002, 'No such session')
+      send({
+        method: 'session/update',
+        params: { sessionId, update: { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'again' } } },
+      })
+      return { modes, configOptions }
+    case 'session/set_mode':
+      sessions[sessionId].mode = params.modeId
+      return {}
+    case 'session/set_config_option':
+      sessions[sessionId].model = params.value
+      return { configOptions }
+    case 'session/prompt':
+      return prompt(sessionId, params.prompt)
+    default:
+      throw failure(-32601, 'Method not found')
+  }
+}
+
+/** @param {string} sessionId @param {any[]} blocks */
+async function prompt(sessionId, blocks) {
+  const session = sessions[sessionId]
+  const text = blocks.map((block) => block.text ?? `<${block.type}>`).join('')
+  session.prompts.push(text)
+  if (loads) writeFileSync(MEMORY, JSON.stringify(sessions))
+  /** @param {object} update */
+  const update = (update) => send({ method: 'session/update', params: { sessionId, update } })
+  /** @param {unknown} said */
+  const say = (said) =>
+    update({
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'text', text: typeof said === 'string' ? said : JSON.stringify(said) },
+    })
+  const [command = '', ...rest] = text.split(' ')
+  const argument = rest.join(' ')
+  switch (command) {
+    case 'everything':
+      update({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'Hm.' } })
+      update({ sessionUpdate: 'plan', entries: [{ content: 'Do it', status: 'pending', priority: 'high' }] })
+      update({ sessionUpdate: 'tool_call', toolCallId: 'c1', title: 'Edit a.ts', kind: 'edit', status: 'pending' })
+      update({ sessionUpdate: 'tool_call_update', toolCallId: 'c1', rawInput: { path: 'a.ts' }, locations: [{ path: '/a.ts' }] })
+      update({
+        sessionUpdate: 'tool_call_update',
+        toolCallId: 'c1',
+        status: 'in_progress',
+        content: [{ type: 'content', content: { type: 'text', text: 'half' } }],
+      })
+      update({
+        sessionUpdate: 'tool_call_update',
+        toolCallId: 'c1',
+        status: 'completed',
+        content: [{ type: 'diff', path: '/a.ts', oldText: 'a', newText: 'b' }],
+      })
+      update({ sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount: 0.5, currency: 'USD' } })
+      update({ sessionUpdate: 'something_new', value: 1 })
+      update({ sessionUpdate: 'available_commands_update', availableCommands: [{ name: 'fix', description: 'Repairs it' }] })
+      update({ sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: 'aaaa', mimeType: 'image/png' } })
+      break
+    case 'permission': {
+      update({ sessionUpdate: 'tool_call', toolCallId: 'p1', title: 'rm -rf', kind: 'delete', rawInput: { all: true } })
+      const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }, { optionId: 'ever', name: 'Ever', kind: 'allow_always' }, { optionId: 'no', name: 'No', kind: 'reject_once' }] // prettier-ignore
+      say((await ask('session/request_permission', { sessionId, toolCall: { toolCallId: 'p1', title: 'May I?' }, options })).result)
+      return { stopReason: 'end_turn' }
+    }
+    case 'read':
+      say(await ask('fs/read_text_file', { sessionId, path: argument }))
+      return { stopReason: 'end_turn' }
+    case 'write':
+      say(await ask('fs/write_text_file', { sessionId, path: rest[0], content: rest.slice(1).join(' ') }))
+      return { stopReason: 'end_turn' }
+    case 'run': {
+      const made = await ask('terminal/create', { sessionId, ...JSON.parse(argument) })
+      if (made.error) say(made)
+      else {
+        const { terminalId } = made.result
+        const { result: exit } = await ask('terminal/wait_for_exit', { sessionId, terminalId })
+        const { result: shown } = await ask('terminal/output', { sessionId, terminalId })
+        await ask('terminal/release', { sessionId, terminalId })
+        say({ exit, shown, after: (await ask('terminal/output', { sessionId, terminalId })).error.code })
+      }
+      return { stopReason: 'end_turn' }
+    }
+    case 'start': {
+      const made = await ask('terminal/create', { sessionId, command: 'sleep', args: ['1000'] })
+      const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
+      say({ terminal: made.result.terminalId, pids: [process.pid, child.pid] })
+      return { stopReason: 'end_turn' }
+    }
+    case 'wait':
+      say('waiting')
+      await new Promise((resolve) => cancels.set(sessionId, () => resolve(undefined)))
+      session.prompts.push('CANCELLED')
+      return { stopReason: 'cancelled' }
+    case 'fail':
+      throw failure(-32603, 'out of ink', { code: 'no_ink' })
+    case 'sign':
+      throw failure(-32000, 'Authentication required')
+    case 'long':
+      return { stopReason: 'max_tokens' }
+    case 'die':
+      process.stderr.write('something broke\n')
+      process.exit(7)
+  }
+  say({ session: sessionId, prompts: session.prompts, mode: session.mode, model: session.model, env: process.env['SECRET'] ?? null })
+  return { stopReason: 'end_turn' }
+}
+
+process.stdout.write('hello from an agent that prints\n')
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params, ...rest } = JSON.parse(line)
+  if (method === undefined) waiting.get(id)?.(rest)
+  else if (method === 'session/cancel') cancels.get(params.sessionId)?.()
+  else if (id !== undefined)
+    answer(method, params).then(
+      (result) => send({ id, result }),
+      ({ code = -32603, message, data }) => send({ id, error: { code, message, data } }),
+    )
+}
+process.exit(0)

@@ -3,14 +3,15 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundleZod } from './bundle-zod.js'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
 /** Written last, so that a build that was broken off counts as none. */
 const stamp = join(dist, '.built')
-const INPUTS = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/write-schemas.js']
+const INPUTS = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/write-schemas.js', 'scripts/bundle-zod.js']
 /** Made by other means than one output for each source file. */
-const GENERATED = /^(schemas|console)\//
+const GENERATED = /^(schemas|console|vendor)\//
 
 /** @param {string} folder @returns {string[]} every file below it */
 export function filesBelow(folder) {
@@ -51,6 +52,7 @@ export function build() {
   rmSync(stamp, { force: true })
   if (!node(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'])) return false
   prune()
+  bundleZod({ root, dist, files: filesBelow(dist) })
   if (!node(['scripts/write-schemas.js'])) return false
   writeFileSync(stamp, '')
   // A source that was saved while we were building makes this build stale.

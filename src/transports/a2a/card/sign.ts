@@ -1,5 +1,5 @@
 import canonicalize from 'canonicalize'
-import { FlattenedSign, type CryptoKey, type JWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
 import { UampError } from '../../../protocol/errors.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import type { AgentCard, CardSignature } from './model.ts'
@@ -34,6 +34,8 @@ function signerOf({
   if (kid === undefined || alg === undefined) throw new UampError('invalid_request', 'A key for agent cards needs "kid" and "alg"')
   if (!/^(ES|RS|PS|Ed)/.test(alg)) throw new UampError('invalid_request', `Agent cards are signed with a private key, and ${alg} has none`)
   return async (payload) => {
+    // Loaded by those who sign: 46 modules.
+    const { FlattenedSign } = await import('jose')
     const signing = new FlattenedSign(new TextEncoder().encode(payload))
     signing.setProtectedHeader({ alg, typ: 'JOSE', kid, ...(jku !== undefined && { jku }) })
     const { protected: header = '', signature } = await signing.sign(key)

@@ -4,6 +4,7 @@ import type { Draft } from '../../protocol/events.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { abilitiesOf } from '../abilities.ts'
 import { COMMANDS } from './commands.ts'
+import { MEANINGS } from './meanings.ts'
 import { say } from './say.ts'
 import { answerAudio } from './speak.ts'
 import { tools } from './tools.ts'
@@ -27,7 +28,7 @@ export function demo(): AgentPort {
       modalities: ['text', 'image', 'audio', 'video', 'file'],
       supports_thinking: true,
       tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools: tools.map(({ name }) => name) },
-      extensions: { uamp: { commands: [...COMMANDS.keys()].map((name) => ({ name })) } },
+      extensions: { uamp: { commands: [...COMMANDS.keys()].map((name) => ({ name, description: MEANINGS.get(name) ?? name })) } },
     },
     tools,
   })

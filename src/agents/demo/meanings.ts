@@ -1,0 +1,21 @@
+/** What each command shows, for clients that offer them to people. */
+export const MEANINGS: ReadonlyMap<string, string> = new Map([
+  ['count', 'Counts: how far, and how many milliseconds between two numbers'],
+  ['think', 'Thinks aloud before it answers'],
+  ['tool', 'Calls a tool: clock, add, or one of yours'],
+  ['approve', 'Asks you before it does something'],
+  ['progress', 'Reports how far it has come'],
+  ['image', 'Shows a picture'],
+  ['file', 'Gives you a file'],
+  ['audio', 'Plays a sound'],
+  ['video', 'Shows a film'],
+  ['json', 'Answers in JSON'],
+  ['pay', 'Asks for a payment: not there yet'],
+  ['topup', 'Asks for more money in the middle: not there yet'],
+  ['delegate', 'Has another agent do it: not there yet'],
+  ['state', 'Changes the state that you share with it'],
+  ['error', 'Fails'],
+  ['history', 'Tells what was said so far'],
+  ['big', 'Gives a long answer'],
+  ['help', 'Lists the commands'],
+])

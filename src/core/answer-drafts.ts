@@ -16,28 +16,103 @@ export interface AnswerReader {
 export type EventBatch = readonly { readonly data: string }[]
 
 /** The drafts of an answer. What was said and spent before it failed is told before the failure is. */
-export async function* answerDrafts(
+export function answerDrafts(
   open: () => AsyncIterable<EventBatch> | Promise<AsyncIterable<EventBatch>>,
   reader: AnswerReader,
-): AsyncGenerator<Draft, void> {
-  const told: Draft[] = []
-  try {
-    for await (const batch of await open()) {
-      for (const { data } of batch) reader.read(data, told)
-      for (const draft of told) yield draft
-      told.length = 0
-    }
-  } catch (thrown) {
-    if (!reader.over) {
-      reader.usage(told)
-      for (const draft of told) yield draft
-      throw thrown
+): AsyncIterableIterator<Draft, undefined> {
+  return new AnswerDrafts(open, reader)
+}
+
+type Step = IteratorResult<Draft, undefined>
+
+const DONE: Step = { done: true, value: undefined }
+
+/** Not a generator: every word of a model goes through here, and what came together is handed on without waiting in between. */
+class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
+  readonly #open: () => AsyncIterable<EventBatch> | Promise<AsyncIterable<EventBatch>>
+  readonly #reader: AnswerReader
+  #batches: AsyncIterator<EventBatch> | undefined
+  #told: Draft[] = []
+  /** How many of them were handed on. */
+  #at = 0
+  #over = false
+  /** Thrown once everything is told. */
+  #failure: { readonly reason: unknown } | undefined
+
+  constructor(open: () => AsyncIterable<EventBatch> | Promise<AsyncIterable<EventBatch>>, reader: AnswerReader) {
+    this.#open = open
+    this.#reader = reader
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<Step> {
+    const value = this.#told[this.#at]
+    if (!value) return this.#more()
+    this.#at++
+    return Promise.resolve({ done: false, value })
+  }
+
+  async return(): Promise<Step> {
+    this.#end()
+    this.#told = []
+    this.#failure = undefined
+    await this.#batches?.return?.()
+    return DONE
+  }
+
+  async #more(): Promise<Step> {
+    for (;;) {
+      this.#told.length = this.#at = 0
+      if (!this.#over) await this.#read()
+      const value = this.#told[0]
+      if (value) {
+        this.#at = 1
+        return { done: false, value }
+      }
+      if (!this.#over) continue
+      const failure = this.#failure
+      this.#failure = undefined
+      if (failure) throw failure.reason
+      return DONE
     }
   }
-  try {
-    reader.end(told)
-  } finally {
-    for (const draft of told) yield draft
+
+  /** The next batch, or the end. */
+  async #read(): Promise<void> {
+    const reader = this.#reader
+    try {
+      const batches = (this.#batches ??= (await this.#open())[Symbol.asyncIterator]())
+      // Left while it was being opened.
+      if (this.#over) return void (await batches.return?.())
+      const { done, value: batch } = await batches.next()
+      if (this.#over) return
+      if (!done) {
+        for (const { data } of batch) reader.read(data, this.#told)
+        return
+      }
+    } catch (reason) {
+      if (this.#over) return
+      void Promise.resolve(this.#batches?.return?.()).catch(() => undefined)
+      if (!reader.over) {
+        this.#end(reason)
+        reader.usage(this.#told)
+        return
+      }
+    }
+    this.#end()
+    try {
+      reader.end(this.#told)
+    } catch (reason) {
+      this.#end(reason)
+    }
+  }
+
+  #end(reason?: unknown): void {
+    this.#over = true
+    if (reason !== undefined) this.#failure = { reason }
   }
 }
 

@@ -26,8 +26,7 @@ export function banner(served: Served, paint: Paint): string {
   const rows = [
     ...(agents.length > 1 ? [['Agents', listed(served)]] : []),
     ...notes.map((note) => ['Model', note]),
-    ['WebSocket', `${url.replace('http', 'ws')}/uamp`],
-    ['HTTP + SSE', 'POST /events, GET /events/stream'],
+    ['Events', `${url.replace('http', 'ws')}/uamp, or POST /events and GET /events/stream`],
     ['OpenAI', `${url}/v1 is the base URL, the agent's name the model`],
     ['A2A', `${url}/.well-known/agent-card.json is the card`],
     ['AG-UI', `${url}/ag-ui`],

@@ -28,6 +28,64 @@ export const EVERY_TRANSPORT: Readonly<Record<string, Talk>> = {
     const done = (await wire.respond(says(text))).at(-1)
     return done?.['response'].output[0].content[0].text as string
   },
+  'A2A 1.0, JSON-RPC': async (url, text) => {
+    const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text }] }
+    const { result } = await post(`${url}/a2a`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } })
+    return textOfTask(result.task)
+  },
+  'A2A 0.3, REST': async (url, text) => {
+    const message = { messageId: 'm', role: 'ROLE_USER', content: [{ text }] }
+    const { task } = await post(`${url}/a2a/rest/v1/message:send`, { message })
+    return textOfTask(task)
+  },
+  'AG-UI': async (url, text) => {
+    const [threadId, runId, id] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()]
+    const body = JSON.stringify({ threadId, runId, messages: [{ id, role: 'user', content: text }] })
+    const response = await fetch(`${url}/ag-ui`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const events = [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(
+      ([, data]) => JSON.parse(data ?? '') as Record<string, string>,
+    )
+    return events.flatMap(({ type, delta }) => (type === 'TEXT_MESSAGE_CONTENT' ? [delta] : [])).join('')
+  },
+  ACP: async (url, text) => {
+    const params = { messages: [{ role: 'user', content: text }] }
+    return JSON.stringify(await post(`${url}/acp`, { jsonrpc: '2.0', id: 1, method: 'prompt/submit', params }))
+  },
+  Omnia: overOmnia,
+}
+
+/** What is common to the answers that are read here. */
+interface Answered {
+  readonly result: { readonly task: Task }
+  readonly task: Task
+}
+
+interface Task {
+  readonly artifacts: readonly { readonly parts: readonly { readonly text: string }[] }[]
+}
+
+const textOfTask = ({ artifacts }: Task): string => artifacts[0]?.parts[0]?.text ?? ''
+
+async function post(url: string, body: object): Promise<Answered> {
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  return (await response.json()) as Answered
+}
+
+async function overOmnia(url: string, content: string): Promise<string> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/omnia?agent=assistant`)
+  const done = new Promise<string>((resolve, reject) => {
+    socket.on('message', (data: Buffer) => {
+      const told = JSON.parse(data.toString()) as { type: string; content?: string }
+      if (told.type === 'done') resolve(told.content ?? '')
+      else if (told.type === 'error') reject(new Error(JSON.stringify(told)))
+    })
+    socket.on('close', () => reject(new Error('The connection was closed')))
+  })
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ type: 'message', content }))
+  const text = await done
+  socket.terminate()
+  return text
 }
 
 function overEvents(open: Connect): Talk {

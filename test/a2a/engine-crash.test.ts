@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { text } from '../../src/core/drafts.ts'
 import { serve } from '../../src/compose/index.ts'
+import { startChild } from '../support/child.ts'
 import { verifies } from '../support/verifies.ts'
 import { answering, stop } from './engine-agents.ts'
 import { engineClient, serveEngine, statesIn, streamedText, textOf } from './engine-client.ts'
@@ -25,31 +25,14 @@ function folder(): string {
   return path
 }
 
-async function startChild(data: string) {
-  const child = spawn(process.execPath, [SERVER, data], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  let output = ''
-  const url = await new Promise<string>((resolve, reject) => {
-    const read = (chunk: Buffer): void => {
-      output += chunk.toString()
-      const found = /http:\/\/(?:localhost|127\.0\.0\.1):\d+/.exec(output)
-      if (found) resolve(found[0])
-    }
-    child.stdout.on('data', read)
-    child.stderr.on('data', read)
-    void gone.then(() => reject(new Error(`the server ended: ${output}`)))
-  })
-  const kill = async (): Promise<void> => {
-    child.kill('SIGKILL')
-    await gone
-  }
-  onTestFinished(kill)
+async function startEngine(data: string) {
+  const { url, kill } = await startChild(data, { program: [SERVER, data] })
   return { client: engineClient(url), kill }
 }
 
 verifies('a2a-1.0.task-durable', 'killed in mid-task: it has failed as interrupted, with what it had said', async () => {
   const data = folder()
-  const first = await startChild(data)
+  const first = await startEngine(data)
   const done = await first.client.task('hello')
   const waiting = await first.client.task('/approve x')
   const stream = await first.client.stream({ message: { contextId: done.contextId, parts: [{ text: '/count 100000 1' }] } })
@@ -58,7 +41,7 @@ verifies('a2a-1.0.task-durable', 'killed in mid-task: it has failed as interrupt
   const id = event && 'task' in event ? event.task.id : ''
   await first.kill()
 
-  const { client } = await startChild(data)
+  const { client } = await startEngine(data)
   const { tasks, totalSize } = await client.list()
   expect(totalSize).toBe(3)
   expect(tasks[0]).toMatchObject({ id, status: { state: 'TASK_STATE_FAILED' } })

@@ -11,9 +11,12 @@ export interface ChildServer {
   kill(): Promise<void>
 }
 
-/** The built server in a process of its own, so that it can be killed. */
-export async function startChild(data: string, { prefix = [] as readonly string[] } = {}): Promise<ChildServer> {
-  const [command, ...args] = [...prefix, process.execPath, MAIN, 'serve', '--port', '0', '--data', data]
+/** The built server, or another `program`, in a process of its own, so that it can be killed. */
+export async function startChild(
+  data: string,
+  { prefix = [] as readonly string[], program = [MAIN, 'serve', '--port', '0', '--data', data] as readonly string[] } = {},
+): Promise<ChildServer> {
+  const [command, ...args] = [...prefix, process.execPath, ...program]
   // A group of its own: what runs under strace must end with it.
   const child = spawn(command as string, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Output } from '../compose/acp-stdio.ts'
 import { UampError } from '../protocol/errors.ts'
-import { lineReader } from '../wire/lines.ts'
+import { linesIn } from '../wire/lines.ts'
 
 /** Bytes of a message, either way. */
 const MESSAGE = 32 * 1024 * 1024
@@ -37,13 +37,7 @@ export async function relay({ url, token, input, output }: RelayOptions): Promis
 }
 
 async function pump(input: Readable, socket: WebSocket): Promise<void> {
-  const lines = lineReader(MESSAGE)
-  const send = (text: string | undefined): Promise<void> =>
-    text === undefined || text.trim() === '' ? Promise.resolve() : new Promise((resolve) => socket.send(text, () => resolve()))
-  try {
-    for await (const chunk of input) for (const line of lines(chunk as Uint8Array)) await send(line)
-    for (const line of lines(undefined)) await send(line)
-  } catch (error) {
-    if (!input.destroyed) throw error
+  for await (const line of linesIn(input, MESSAGE)) {
+    if (line !== undefined) await new Promise((resolve) => socket.send(line, resolve))
   }
 }

@@ -14,10 +14,15 @@ export class Exchange {
   #finish: () => void = () => undefined
 
   readonly #after: number
+  readonly #request: string
 
-  /** `after`: the newest event that was there before the request; a replay has other responses in it. */
-  constructor(after: number) {
+  /**
+   * `after`: the newest event that was there before the request; a replay has other responses in it. `request`: the event that asks
+   * for it, as others may ask in this session too.
+   */
+  constructor(after: number, request: string) {
     this.#after = after
+    this.#request = request
     this.begun = new Promise((resolve) => (this.#begin = resolve))
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
@@ -25,7 +30,11 @@ export class Exchange {
   /** To be shown every event of the session, from before the request is sent. */
   see(event: ServerEvent): void {
     if (event.seq !== undefined && event.seq <= this.#after) return
-    if (event.type === 'response.created' && this.id === undefined) {
+    if (
+      event.type === 'response.created' &&
+      this.id === undefined &&
+      (createdExtension(event)?.request ?? this.#request) === this.#request
+    ) {
       this.id = event.response_id
       this.#begin()
     }

@@ -18,13 +18,13 @@ export interface LineOptions {
   readonly newId: () => string
 }
 
-/** What the server adds to `session.created` under `extensions.uamp`. */
+/** What the server adds to `session.created` and `response.created` under `extensions.uamp`: what it answers, and how. */
 interface CreatedExtension {
   readonly request?: string
   readonly resume?: { readonly recovered: boolean; readonly head?: number }
 }
 
-export function createdExtension(event: EventOf<'session.created'>): CreatedExtension | undefined {
+export function createdExtension(event: EventOf<'session.created' | 'response.created'>): CreatedExtension | undefined {
   return event.extensions?.['uamp'] as CreatedExtension | undefined
 }
 
@@ -128,9 +128,13 @@ export class Line {
     this.#listeners.push(listener)
   }
 
+  newId(): string {
+    return this.#options.newId()
+  }
+
   /** Resolves when the event is acknowledged. */
   send(draft: ClientDraft): Promise<void> {
-    const event_id = draft.event_id ?? this.#options.newId()
+    const event_id = draft.event_id ?? this.newId()
     const sent = this.outbox.add({ id: event_id, text: JSON.stringify({ ...draft, event_id, session_id: this.id }) })
     this.onSend()
     return sent

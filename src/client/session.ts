@@ -48,12 +48,13 @@ export class Session implements AsyncIterable<ServerEvent> {
       await settled(this.#exchange.over, signal)
       signal?.throwIfAborted()
     }
-    const exchange = (this.#exchange = new Exchange(Math.max(this.#line.seq, this.#line.head)))
+    const event_id = this.#line.newId()
+    const exchange = (this.#exchange = new Exchange(Math.max(this.#line.seq, this.#line.head), event_id))
     this.#abandoned = false
     const queue = this.#line.subscribe((event) => exchange.owns(event))
     const aborted = (): void => void queue.return()
     signal?.addEventListener('abort', aborted)
-    const request = [...inputs(input), { type: 'response.create', ...overrides } as const]
+    const request = [...inputs(input), { type: 'response.create', event_id, ...overrides } as const]
     Promise.all(request.map((event) => this.send(event))).catch((error: unknown) => {
       exchange.finish()
       queue.end(error)

@@ -8,9 +8,9 @@ import type { Log } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { Metrics } from '../server/metrics.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
-import { AcpConnection, type Link } from '../transports/acp/index.ts'
+import { AcpConnection } from '../transports/acp/index.ts'
 import { errorText, readMessage, RPC, RpcError } from '../wire/json-rpc.ts'
-import { lineReader } from '../wire/lines.ts'
+import { linesIn } from '../wire/lines.ts'
 import { connectTools } from './client-tools.ts'
 
 /** Bytes of one message: a prompt may hold pictures. A longer one is refused, and the next one is read. */
@@ -34,66 +34,35 @@ export interface AcpStdioOptions {
   readonly output: Output
 }
 
-/** ACP over standard input and output, until the input ends. */
+/** ACP over standard input and output, one message a line, until the input ends. */
 export async function acpOverStdio({ agents: given, agent, store, log, version, input, output }: AcpStdioOptions): Promise<void> {
   const agents = new AgentRegistry()
   for (const each of given) agents.add(each)
   const http = nodeHttp()
-  const meter = new Metrics()
-  const gateway = createGateway({ agents, store, log, meter, http })
-  meter.gauges = gateway
+  const gateway = createGateway({ agents, store, log, http })
   const access = staticTokens({ tokens: {}, anonymous: true })
   const principal = await access.authenticate({})
   if (!principal) throw new UampError('internal', 'Nobody is let in')
-  const closing = new AbortController()
-  const newId = () => crypto.randomUUID()
-  const host = {
-    gateway,
-    store,
-    agents,
-    log,
-    meter,
-    now: Date.now,
-    newId,
-    publicUrl: () => '',
-    outbound: undefined,
-    closing: closing.signal,
-  }
-  const caller = { agent, root: true, principal, access }
-  const connection = new AcpConnection({ host, link: stdioLink(output), caller, local: true, connectTools, version })
+  const connection = new AcpConnection({
+    host: { gateway, agents, log, meter: new Metrics(), newId: () => crypto.randomUUID() },
+    caller: { agent, root: true, principal, access },
+    // JSON has no line break in it.
+    send: async (frames) => (output.write(`${frames.join('\n')}\n`) ? undefined : output.drained()),
+    local: true,
+    connectTools,
+    version,
+  })
   try {
     await gateway.start()
-    const lines = lineReader(LINE)
-    const take = (texts: readonly (string | undefined)[]): void => {
-      for (const text of texts) receive(connection, output, text)
+    for await (const line of linesIn(input, LINE)) {
+      if (line !== undefined) void connection.receive(readMessage(line))
+      else output.write(`${errorText(null, new RpcError(RPC.invalidRequest, `A message must be at most ${LINE} bytes long`))}\n`)
     }
-    for await (const chunk of input) take(lines(chunk as Uint8Array))
-    take(lines(undefined))
-  } catch (error) {
-    // Who stops us by a signal closes the input.
-    if (!input.destroyed) throw error
   } finally {
-    closing.abort()
     await connection.close()
     await gateway.drain(0)
     await gateway.close()
     http.close()
     await store.close()
-  }
-}
-
-function receive(connection: AcpConnection, output: Output, text: string | undefined): void {
-  if (text === undefined)
-    output.write(`${errorText(null, new RpcError(RPC.invalidRequest, `A message must be at most ${LINE} bytes long`))}\n`)
-  else if (text.trim() !== '') connection.receive(readMessage(text))
-}
-
-/** One message a line. JSON has no line break in it. */
-function stdioLink(output: Output): Link {
-  return {
-    async send(frames) {
-      if (frames.length > 0 && !output.write(`${frames.join('\n')}\n`)) await output.drained()
-    },
-    listens: () => true,
   }
 }

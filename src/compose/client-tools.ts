@@ -1,7 +1,5 @@
 import { Readable } from 'node:stream'
 import type { GuardedHttp } from '../core/ports/http.ts'
-import type { ToolContext } from '../core/ports/skill.ts'
-import { toolDefinition } from '../core/tool.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { McpServer } from '../skills/mcp/index.ts'
 import type { ConnectTools } from '../transports/acp/index.ts'
@@ -13,28 +11,19 @@ const TIMEOUTS = { firstByteMs: 60_000, idleMs: 10 * 60_000 }
 
 /** MCP servers that clients of ACP bring. */
 export const connectTools: ConnectTools = async (given, { log, local, outbound }) => {
-  const table = (pairs: readonly { name: string; value: string }[]) => Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
-  let server: McpServer
-  if ('command' in given) server = { command: given.command, args: given.args, env: table(given.env) }
-  else {
-    if (!local && !outbound) throw new UampError('not_supported', 'This runtime cannot call addresses that clients name')
-    server = { url: given.url, headers: table(given.headers), ...(!local && outbound && { fetch: guardedFetch(outbound) }) }
-  }
   const { mcpSkill } = await import('../skills/mcp/index.ts')
-  const skill = await mcpSkill({ name: given.name, server, log, connectMs: CONNECT_MS })
-  return {
-    tools: () =>
-      skill.tools.map((tool) => ({
-        definition: toolDefinition(tool),
-        // Tools of MCP servers look at nothing of the turn.
-        run: async (args, context) => tool.run(args, context as ToolContext),
-      })),
-    close: () => skill.close(),
-  }
+  return mcpSkill({ name: given.name, server: serverOf(given, local ? undefined : guardedFetch(outbound)), log, connectMs: CONNECT_MS })
+}
+
+function serverOf(given: Parameters<ConnectTools>[0], guarded: typeof fetch | undefined): McpServer {
+  const table = (pairs: readonly { name: string; value: string }[]) => Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
+  if ('command' in given) return { command: given.command, args: given.args, env: table(given.env) }
+  return { url: given.url, headers: table(given.headers), ...(guarded && { fetch: guarded }) }
 }
 
 /** `fetch` that calls nothing on this machine or in its network. */
-function guardedFetch(outbound: GuardedHttp): typeof fetch {
+function guardedFetch(outbound: GuardedHttp | undefined): typeof fetch {
+  if (!outbound) throw new UampError('not_supported', 'This runtime cannot call addresses that clients name')
   return async (input, init = {}) => {
     const request = new Request(input, init)
     const { status, headers, body } = await outbound.request({

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import type { Capabilities } from '../protocol/capabilities.ts'
-import { isRecord } from '../protocol/json.ts'
+import { uampIn } from '../protocol/extensions.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 
 const Choice = z.object({ id: z.string(), name: z.optional(z.string()), description: z.optional(z.string()) })
@@ -17,15 +17,13 @@ export interface Choices {
 }
 
 export function choicesOf(capabilities: Capabilities | undefined): Choices {
-  const uamp = capabilities?.extensions?.['uamp']
-  const { models, modes, commands } = isRecord(uamp) ? uamp : {}
+  const { models, modes, commands } = uampIn(capabilities?.extensions)
   return { models: listOf(Choice, models), modes: listOf(Choice, modes), commands: listOf(Command, commands) }
 }
 
 /** What a client chose: under `config.extensions.uamp`. */
 export function chosenIn({ extensions }: SessionConfig): { readonly model: string | undefined; readonly mode: string | undefined } {
-  const uamp = extensions?.['uamp']
-  const { model, mode } = isRecord(uamp) ? uamp : {}
+  const { model, mode } = uampIn(extensions)
   return { model: typeof model === 'string' ? model : undefined, mode: typeof mode === 'string' ? mode : undefined }
 }
 

@@ -1,9 +1,10 @@
 import type { Capabilities } from '../protocol/capabilities.ts'
+import type { Draft } from '../protocol/events.ts'
 import type { Ability, AgentPort } from './ports/agent.ts'
 import type { Tool } from './ports/skill.ts'
 
 export interface AgentOptions {
-  readonly description?: string
+  readonly description?: string | undefined
   readonly capabilities?: Partial<Capabilities>
   /** What it is good at, for cards and catalogues. */
   readonly abilities?: readonly Ability[]
@@ -29,4 +30,11 @@ export function agentCapabilities(name: string, given: Partial<Capabilities> = {
     supports_caching: false,
     ...given,
   }
+}
+
+/** What an agent elsewhere says that it can do. Open sessions are told of a change. */
+export function learnt(agent: { capabilities: Capabilities }, capabilities: Capabilities): Draft | undefined {
+  if (JSON.stringify(capabilities) === JSON.stringify(agent.capabilities)) return undefined
+  agent.capabilities = capabilities
+  return { type: 'capabilities', capabilities }
 }

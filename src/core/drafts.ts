@@ -1,8 +1,9 @@
 import jsonPatch from 'fast-json-patch'
 import type * as z from 'zod/mini'
 import type { Draft } from '../protocol/events.ts'
+import { uampIn } from '../protocol/extensions.ts'
 import type { PatchOperation } from '../protocol/extension-events.ts'
-import { isRecord, type Slot } from '../protocol/json.ts'
+import type { Slot } from '../protocol/json.ts'
 import type { Turn } from './ports/agent.ts'
 
 type Patch = readonly z.infer<typeof PatchOperation>[]
@@ -15,10 +16,7 @@ export function text(piece: string): Draft {
 /** What an agent and its front end both see. */
 export const state = {
   /** As the front end sent it with this turn; undefined where it has none. */
-  given: (turn: Pick<Turn, 'config'>): unknown => {
-    const uamp = turn.config.extensions?.['uamp']
-    return isRecord(uamp) ? uamp['state'] : undefined
-  },
+  given: (turn: Pick<Turn, 'config'>): unknown => uampIn(turn.config.extensions)['state'],
   /** The whole of it: `yield state.snapshot({ count: 0 })`. */
   snapshot: (snapshot: unknown): Draft => ({ type: 'x.state.snapshot', snapshot }),
   /** Changes of it, by RFC 6902. */

@@ -3,6 +3,7 @@ import type { AgentRegistry } from './agent-registry.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
 import { fetchHttp } from './fetch-http.ts'
+import { timeOrderedId } from './ids.ts'
 import { isInput, withContentIds } from './input.ts'
 import { Journal } from './journal.ts'
 import { CORE_LIMITS, type CoreLimits } from './limits.ts'
@@ -10,6 +11,7 @@ import { Log } from './log.ts'
 import { LogStore } from './log-store.ts'
 import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
+import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
@@ -95,7 +97,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     http = fetchHttp(),
     log = () => undefined,
     now = Date.now,
-    newId = () => crypto.randomUUID(),
+    newId = () => timeOrderedId(now()),
   }: GatewayOptions) {
     this.limits = { ...CORE_LIMITS, ...limits }
     this.log = log
@@ -132,17 +134,15 @@ class SessionGateway implements AgentGateway, SessionHost {
     return this.#agents.get(name)
   }
 
-  admit(): void {
+  admit(agent: string): AgentPort {
     if (this.#draining) throw new UampError('overloaded', 'The server is shutting down: try again shortly', { details: { retry_after: 5 } })
+    const found = this.#agents.get(agent)
+    if (found) return found
+    throw new UampError('agent_offline', `There is no agent "${agent}" here`, { details: { agent, agents: this.#agents.names() } })
   }
 
   async open(init: SessionInit): Promise<Session> {
-    this.admit()
-    if (!this.#agents.get(init.agent)) {
-      throw new UampError('agent_offline', `There is no agent "${init.agent}" here`, {
-        details: { agent: init.agent, agents: this.#agents.names() },
-      })
-    }
+    this.admit(init.agent)
     this.#checkRoom(init.principal)
     const { principal, parent } = init
     const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
@@ -166,14 +166,12 @@ class SessionGateway implements AgentGateway, SessionHost {
     }
     const { session, journal } = this.#build(state, init.persist ? { position: 0, head: 0, inputs: 0, turn: parent ?? null } : undefined)
     // Of one request and its reply, nobody sees how the session began.
-    if (init.duplex || init.persist) session.announce(init.announce)
+    if (init.duplex) session.announce(init.announce)
     this.#keep(session)
-    if (init.input && !init.alias) {
-      journal?.beginLater(session, init.silent ?? false)
-      return session
-    }
     try {
-      await journal?.begin(session, init.alias ? [await this.#records.setAlias(principal, init.alias, session.id)] : [])
+      const alias = init.alias ? [await this.#records.setAlias(principal, init.alias, session.id)] : []
+      if (init.input) journal?.beginLater(session, { alias, silent: init.silent ?? false })
+      else await journal?.begin(session, alias)
     } catch (error) {
       this.ended(session)
       throw error

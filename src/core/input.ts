@@ -1,8 +1,7 @@
 import { withContentId, type ContentItem } from '../protocol/content.ts'
 import type { ClientEvent, EventOf } from '../protocol/events.ts'
 import { textOf, type Message } from '../protocol/message.ts'
-
-export type InputEvent = EventOf<'input.text' | 'input.audio' | 'input.image' | 'input.video' | 'input.file'>
+import type { InputEvent } from './ports/session.ts'
 
 export function isInput(event: ClientEvent): event is InputEvent {
   switch (event.type) {

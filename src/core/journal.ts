@@ -15,7 +15,8 @@ export class Journal {
   readonly #tenant: string
   #inputs: number
   #unwritten: Unwritten[] = []
-  #unwrittenSession: SetOperation | undefined
+  /** A session that nobody knows of yet, with its alias. */
+  #unwrittenSession: readonly Operation[] | undefined
   #silent = false
   #turn: string | null
 
@@ -73,13 +74,13 @@ export class Journal {
    * A new session that is written with its first turn: nobody knows of it before. A silent one tells nobody of that turn before its
    * end, so it is enough that the beginning is in the store with the first events, or with the end.
    */
-  beginLater(session: SessionRecord, silent: boolean): void {
-    this.#unwrittenSession = this.#session(session)
+  beginLater(session: SessionRecord, { alias, silent }: { readonly alias: readonly Operation[]; readonly silent: boolean }): void {
+    this.#unwrittenSession = [fresh(this.#session(session)), ...alias]
     this.#silent = silent
   }
 
   /** A new session, with the first events of its log. */
-  begin(session: SessionRecord, alias: Operation[]): Promise<void> {
+  begin(session: SessionRecord, alias: readonly Operation[]): Promise<void> {
     return this.#logStore.commit([fresh(this.#session(session)), fresh(this.#head(session)), ...alias])
   }
 
@@ -95,7 +96,7 @@ export class Journal {
     this.#unwritten = []
     const turn = fresh(this.#records.setTurn(record))
     const head = this.#head(session)
-    const written = this.#unwrittenSession ? [fresh(this.#unwrittenSession), turn, fresh(head)] : [turn, head]
+    const written = this.#unwrittenSession ? [...this.#unwrittenSession, turn, fresh(head)] : [turn, head]
     if (this.#unwrittenSession && this.#silent) {
       this.#unwrittenSession = undefined
       this.#logStore.withNext(written)

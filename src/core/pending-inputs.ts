@@ -1,7 +1,8 @@
 import { UampError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
-import { gatherInput, sizeOf, withContentIds, type Gathered, type InputEvent } from './input.ts'
+import { gatherInput, sizeOf, withContentIds, type Gathered } from './input.ts'
 import type { CoreLimits } from './limits.ts'
+import type { InputEvent } from './ports/session.ts'
 
 /** What was said and is part of no response yet. Bounded: beyond it an input is refused. */
 export class PendingInputs {
@@ -37,8 +38,24 @@ export class PendingInputs {
     this.#bytes += bytes
   }
 
+  /** All or none. Returns what takes them back. */
+  addAll(events: readonly InputEvent[]): () => void {
+    const before = { events: [...this.#events], bytes: this.#bytes }
+    try {
+      for (const event of events) this.add(event)
+    } catch (error) {
+      this.#events = before.events
+      this.#bytes = before.bytes
+      throw error
+    }
+    return () => events.forEach((event) => this.remove(event))
+  }
+
   remove(event: InputEvent): void {
-    this.#events = this.#events.filter((each) => each !== event)
+    const at = this.#events.indexOf(event)
+    if (at < 0) return
+    this.#events.splice(at, 1)
+    this.#bytes -= sizeOf(event)
   }
 
   /** As the messages of a response. */
@@ -49,13 +66,14 @@ export class PendingInputs {
 
   /** They belong to a response now. Returns what puts them back, before what came since. */
   take(): () => void {
-    const { messages, events } = { messages: this.#messages, events: this.#events }
+    const { messages, events, bytes } = { messages: this.#messages, events: this.#events, bytes: this.#bytes }
     this.#messages = []
     this.#events = []
     this.#bytes = 0
     return () => {
       this.#messages = messages
       this.#events = [...events, ...this.#events]
+      this.#bytes += bytes
     }
   }
 }

@@ -1,6 +1,6 @@
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
-import type { Payment } from '../protocol/payment.ts'
+import { DECLINED, type Payment } from '../protocol/payment.ts'
 import type { Message } from '../protocol/message.ts'
 import { AnsweredCalls } from './answered-calls.ts'
 import type { AskOptions, QuestionDraft, Questions } from './ports/agent.ts'
@@ -43,11 +43,19 @@ interface Open extends Question {
 /** The question that an event answers. A payment has no id: it goes to whoever waits for one. */
 export function answered<Q extends Question>(questions: Iterable<Q>, event: ClientEvent): Q | undefined {
   for (const question of questions) {
-    if (event.type === 'tool.result' && question.id === event.call_id) return question
-    if (event.type === 'x.approval.response' && question.id === event.approval_id) return question
-    if (event.type === 'payment.submit' && question.type === 'payment.required') return question
+    const { type, id } = question
+    if (event.type === 'tool.result' && type === 'tool.call' && id === event.call_id) return question
+    if (event.type === 'x.approval.response' && type === 'x.approval.request' && id === event.approval_id) return question
+    if (event.type === 'payment.submit' && type === 'payment.required') return question
   }
   return undefined
+}
+
+function paid<A extends Answer>(answer: A): A {
+  if (answer.type === 'payment.submit' && answer.payment.scheme === DECLINED.scheme) {
+    throw new UampError('payment_required', 'The client does not pay')
+  }
+  return answer
 }
 
 /** The questions of one turn: who waits for what, and what was answered. */
@@ -90,7 +98,7 @@ export class QuestionBook {
     this.#asked.set(type, number)
     const name = key ?? `${type}#${number}`
     const known = this.#answers.get(name) ?? this.#brought(type, anew ? undefined : question)
-    if (known) return known as Questions[Q]
+    if (known) return paid(known) as Questions[Q]
     this.#asker.signal.throwIfAborted()
     const given = question as { call_id?: string; approval_id?: string }
     const id = given.call_id ?? given.approval_id ?? `${type === 'tool.call' ? 'call' : 'ask'}_${this.#asker.id}_${number}`
@@ -105,7 +113,7 @@ export class QuestionBook {
       ...(type === 'x.approval.request' && { approval_id: id }),
     } as unknown as Draft)
     if (!this.#asker.duplex) this.#asker.park()
-    return answer
+    return paid(await answer)
   }
 
   /** Takes an answer. False when nobody waits for it: of several readers the first one wins. */

@@ -9,6 +9,7 @@ import type { Principal } from './ports/access.ts'
 import type { SessionInit } from './ports/session.ts'
 import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/store.ts'
 import type { Answer, Question } from './questions.ts'
+import { storeKey } from './store-key.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
 export interface SessionRecord {
@@ -80,7 +81,6 @@ const EXPIRY = 'session-expiry'
 /** As many turns of a conversation are loaded. */
 const TURNS = 512
 
-const key = (...parts: readonly string[]): string => parts.map(encodeURIComponent).join('/')
 /** Sorts as text in the order of time. To the minute: an index that does not change costs no write. */
 const sortable = (time: number): string => String(Math.floor(time / 60_000)).padStart(12, '0')
 
@@ -95,22 +95,22 @@ export class Records {
   }
 
   logStream(tenant: string, session: string): string {
-    return key(tenant, 'log', session)
+    return storeKey(tenant, 'log', session)
   }
 
   inputStream(tenant: string, session: string): string {
-    return key(tenant, 'in', session)
+    return storeKey(tenant, 'in', session)
   }
 
   setSession(record: SessionRecord): SetOperation {
-    return { op: 'set', key: key(record.owner.tenant, 'session', record.id), value: record as unknown as Json }
+    return { op: 'set', key: storeKey(record.owner.tenant, 'session', record.id), value: record as unknown as Json }
   }
 
   setHead(tenant: string, record: HeadRecord): SetOperation {
-    const listed = { [key(tenant, 'sessions', record.owner)]: sortable(record.updatedAt) }
+    const listed = { [storeKey(tenant, 'sessions', record.owner)]: sortable(record.updatedAt) }
     return {
       op: 'set',
-      key: key(tenant, 'head', record.id),
+      key: storeKey(tenant, 'head', record.id),
       value: { ...record, tenant } as unknown as Json,
       options: { index: { ...(!record.closed && listed), [EXPIRY]: sortable(record.updatedAt + this.#ttlMs) } },
     }
@@ -119,7 +119,7 @@ export class Records {
   setTurn(record: TurnRecord): SetOperation {
     return {
       op: 'set',
-      key: key(record.tenant, 'turn', record.id),
+      key: storeKey(record.tenant, 'turn', record.id),
       value: record as unknown as Json,
       options: {
         index: {
@@ -145,13 +145,16 @@ export class Records {
   }
 
   async session(tenant: string, id: string): Promise<{ session: SessionRecord; head: HeadRecord } | undefined> {
-    const [session, head] = await Promise.all([this.store.get(key(tenant, 'session', id)), this.store.get(key(tenant, 'head', id))])
+    const [session, head] = await Promise.all([
+      this.store.get(storeKey(tenant, 'session', id)),
+      this.store.get(storeKey(tenant, 'head', id)),
+    ])
     if (!session || !head) return undefined
     return { session: session.value as unknown as SessionRecord, head: head.value as unknown as HeadRecord }
   }
 
   async turn(tenant: string, id: string): Promise<TurnRecord | undefined> {
-    return (await this.store.get(key(tenant, 'turn', id)))?.value as TurnRecord | undefined
+    return (await this.store.get(storeKey(tenant, 'turn', id)))?.value as TurnRecord | undefined
   }
 
   /** The turns from the first that counts to `last`. */
@@ -189,7 +192,7 @@ export class Records {
 
   /** Newest first. */
   async list(owner: Principal, page: PageRequest): Promise<Page<HeadRecord>> {
-    const found = await this.store.list(key(owner.tenant, 'sessions', owner.id), { ...page, descending: true })
+    const found = await this.store.list(storeKey(owner.tenant, 'sessions', owner.id), { ...page, descending: true })
     return { items: found.items.map(({ value }) => value as unknown as HeadRecord), next: found.next }
   }
 
@@ -210,8 +213,8 @@ export class Records {
   async removeSession(tenant: string, id: string): Promise<void> {
     const turns = await this.store.list(this.#turnsOf(tenant, id), { limit: 1000 })
     await this.store.batch([
-      { op: 'delete', key: key(tenant, 'head', id) },
-      { op: 'delete', key: key(tenant, 'session', id) },
+      { op: 'delete', key: storeKey(tenant, 'head', id) },
+      { op: 'delete', key: storeKey(tenant, 'session', id) },
       ...turns.items.map((turn): Operation => ({ op: 'delete', key: turn.key })),
       { op: 'drop', stream: this.logStream(tenant, id) },
       { op: 'drop', stream: this.inputStream(tenant, id) },
@@ -229,14 +232,14 @@ export class Records {
   }
 
   #aliasKey(owner: Principal, alias: { readonly protocol: string; readonly id: string }): string {
-    return key(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
+    return storeKey(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
   }
 
   #childrenOf(tenant: string, turn: string): string {
-    return key(tenant, 'children', turn)
+    return storeKey(tenant, 'children', turn)
   }
 
   #turnsOf(tenant: string, session: string): string {
-    return key(tenant, 'turns', session)
+    return storeKey(tenant, 'turns', session)
   }
 }

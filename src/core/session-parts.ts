@@ -1,11 +1,10 @@
 import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
-import type { InputEvent } from './input.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
-import type { Session } from './ports/session.ts'
+import type { InputEvent, Session } from './ports/session.ts'
 import type { Log, Meter } from './ports/transport.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
 import type { RunStart } from './run.ts'
@@ -32,8 +31,8 @@ export interface SessionHost {
   readonly log: Log
   readonly meter: Meter | undefined
   findAgent(name: string): AgentPort | undefined
-  /** Throws when no new response may begin. */
-  admit(session: Session): void
+  /** The agent, for a new response. Throws when none may begin. */
+  admit(agent: string): AgentPort
   ended(session: Session): void
   /** Nobody needs it in memory any more. */
   letGo(session: Session): Promise<void>

@@ -5,7 +5,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { Stamp } from './entry.ts'
-import { isInput, type InputEvent } from './input.ts'
+import { isInput } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { Log } from './log.ts'
 import { outputMessages } from './output.ts'
@@ -14,7 +14,7 @@ import { PendingInputs } from './pending-inputs.ts'
 import { responseConfig, withOverrides } from './overrides.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
-import type { Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
+import type { InputEvent, Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
 import { answersTo, closedRecord, openedRecord, resultsIn, runAgain, type RunStart } from './run.ts'
@@ -36,6 +36,8 @@ export class AgentSession implements Session, TurnHost {
   readonly createdAt: number
   readonly log: Log
   readonly seen = new Seen()
+  readonly turnstile: Turnstile
+  readonly newId: () => string
   config: SessionConfig
   client: Capabilities | undefined
   /** When the last response ended or the last reader left. */
@@ -67,6 +69,8 @@ export class AgentSession implements Session, TurnHost {
     this.duplex = state.duplex
     this.createdAt = state.createdAt
     this.idleSince = host.now()
+    this.turnstile = host.turnstile
+    this.newId = host.newId
     this.#host = host
     this.#journal = parts.journal
     this.onDetach = state.onDetach
@@ -85,14 +89,6 @@ export class AgentSession implements Session, TurnHost {
 
   get principal(): Principal {
     return this.owner
-  }
-
-  get turnstile(): Turnstile {
-    return this.#host.turnstile
-  }
-
-  get newId(): () => string {
-    return this.#host.newId
   }
 
   get head(): number {
@@ -137,16 +133,20 @@ export class AgentSession implements Session, TurnHost {
     return this.log.read(options)
   }
 
-  send(event: ClientEvent): Promise<void> {
+  async send(event: ClientEvent): Promise<void> {
+    this.#checkOpen()
+    if (event.type === 'ping') this.log.tell({ type: 'pong', event_id: this.newId(), session_id: this.id })
+    else await this.seen.once(event, () => this.#accept(event))
+  }
+
+  async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>): Promise<void> {
+    this.#checkOpen()
+    const takeBack = this.#pending.addAll(inputs)
     try {
-      if (this.#ended) throw new UampError('not_found', 'This session has ended')
-      if (event.type === 'ping') {
-        this.log.tell({ type: 'pong', event_id: this.newId(), session_id: this.id })
-        return Promise.resolve()
-      }
-      return this.seen.once(event, () => this.#accept(event))
-    } catch (thrown) {
-      return Promise.reject(UampError.from(thrown))
+      await this.seen.once(create, () => this.#respond(create))
+    } catch (error) {
+      takeBack()
+      throw error
     }
   }
 
@@ -193,6 +193,10 @@ export class AgentSession implements Session, TurnHost {
   /** Everything so far is committed. */
   async flush(): Promise<void> {
     await this.#journal?.flush()
+  }
+
+  #checkOpen(): void {
+    if (this.#ended) throw new UampError('not_found', 'This session has ended')
   }
 
   #accept(event: ClientEvent): Promise<void> {
@@ -266,9 +270,7 @@ export class AgentSession implements Session, TurnHost {
         details: { response_id: this.#turn.responseId },
       })
     }
-    this.#host.admit(this)
-    const agent = this.#host.findAgent(this.agent)
-    if (!agent) throw new UampError('agent_offline', `The agent "${this.agent}" is not here`, { details: { agent: this.agent } })
+    const agent = this.#host.admit(this.agent)
     if (this.#parked && this.#pending.empty) return this.#goOn(agent, this.#parked, event)
     this.#abandon('Something else was said instead of an answer')
     const { messages: input, stateless } = this.#pending.gather(this.newId)
@@ -288,6 +290,7 @@ export class AgentSession implements Session, TurnHost {
     const turn = new ActiveTurn(this, {
       id: run.id,
       responseId: record.id,
+      request: this.duplex ? record.eventIds.at(-1) : undefined,
       messages: run.messages,
       ...(run.said && { said: [...run.said, ...outputMessages(record.output)] }),
       config: run.config ?? this.config,

@@ -33,7 +33,8 @@ export function prepare(
   })
 }
 
-function parseArguments({ name, arguments: text }: ToolCall): Record<string, unknown> {
+/** What a call says, as an object. */
+export function parseArguments({ name, arguments: text }: ToolCall): Record<string, unknown> {
   let value: unknown
   try {
     value = JSON.parse(text.trim() === '' ? '{}' : text)
@@ -80,7 +81,8 @@ export async function runTool(turn: Turn, prepared: Prepared, { time, resultLeng
   return resultOf(call, await time.within(timeoutMs, call.name, run), resultLength)
 }
 
-function resultOf({ id, name }: ToolCall, given: unknown, length: number): ToolResult {
+/** What a tool gave, as the result of its call. A longer text is cut off. */
+export function resultOf({ id, name }: ToolCall, given: unknown, length: number): ToolResult {
   const output = isToolOutput(given) ? given : undefined
   const text = output ? output.text : typeof given === 'string' ? given : (JSON.stringify(given) ?? 'null')
   const beside = { content_items: output?.content_items, data: output?.data }

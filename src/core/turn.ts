@@ -44,6 +44,8 @@ export interface TurnStart {
   readonly id: string
   /** Its response, where that is not the first of the run. */
   readonly responseId?: string
+  /** The client's event that asked for it, for a client that is not alone in its session. */
+  readonly request?: string | undefined
   readonly messages: readonly Message[]
   readonly said?: readonly Message[]
   readonly config: SessionConfig
@@ -83,6 +85,7 @@ export class ActiveTurn implements Turn, Asker {
   #stopped: UampError | undefined
   /** Answers that came between two responses: they belong to the second. */
   #parkedResults: ToolResult[] = []
+  readonly #request: string | undefined
   #announced = false
   #closed = false
   #parking = false
@@ -101,6 +104,7 @@ export class ActiveTurn implements Turn, Asker {
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.sessionId, this.responseId)
     this.#limits = start.limits
+    this.#request = start.request
     this.questions = new QuestionBook(this, start)
   }
 
@@ -256,7 +260,8 @@ export class ActiveTurn implements Turn, Asker {
   #announce(): void {
     if (this.#announced) return
     this.#announced = true
-    this.#host.log.append(this.#stamp, { type: 'response.created' })
+    const asked = this.#request !== undefined && { extensions: { uamp: { request: this.#request } } }
+    this.#host.log.append(this.#stamp, { type: 'response.created', ...asked })
   }
 
   emit(given: Draft): void {

@@ -1,4 +1,5 @@
 import { UampError, type ErrorCode } from '../protocol/errors.ts'
+import { jsonIn } from '../protocol/json.ts'
 import type { HttpAnswer, HttpHeaders } from './ports/http.ts'
 
 /** Bytes of a refusal that are read: the reason stands at its beginning. */
@@ -27,7 +28,7 @@ export async function refusedBy({
   const mayPass = (status === 408 || status === 409 || status === 429 || status >= 500) && headers.get('x-should-retry') !== 'false'
   const code = codeOf(status)
   // Whose key was refused is the operator's affair, and the words may hold a part of it.
-  const words = status === 401 || status === 403 ? undefined : (explain(json(text)) ?? shown(text))
+  const words = status === 401 || status === 403 ? undefined : (explain(jsonIn(text)) ?? shown(text))
   const error = new UampError(code, `${name} answered ${status}${words === undefined ? '' : `: ${words}`}`, {
     cause: new Error(text.slice(0, SHOWN)),
     details: { status, ...(retryAfterMs !== undefined && { retry_after: retryAfterMs / 1000 }) },
@@ -65,14 +66,6 @@ async function beginning(body: AsyncIterable<Uint8Array>): Promise<string> {
     if ((size += chunk.length) > REFUSAL_BYTES) break
   }
   return text
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** An error page is nothing to show. */

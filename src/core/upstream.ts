@@ -1,6 +1,7 @@
 import { UampError } from '../protocol/errors.ts'
 import type { HttpAnswer, HttpClient, HttpRequest, Timeouts } from './ports/http.ts'
 export type { Timeouts } from './ports/http.ts'
+import { pause } from './time.ts'
 import { refusedBy, type Explain } from './upstream-error.ts'
 
 const TIMEOUTS: Timeouts = { firstByteMs: 120_000, idleMs: 120_000 }
@@ -27,7 +28,7 @@ export interface UpstreamCall {
  * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says.
  */
 export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
-  const { name, signal, retries = RETRIES, random = Math.random } = call
+  const { signal, retries = RETRIES, random = Math.random } = call
   for (let attempt = 0; ; attempt++) {
     const tried = await send(call)
     if ('answer' in tried) return tried.answer
@@ -35,8 +36,31 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
     if (!mayPass || attempt >= retries) throw error
     const waitMs = retryAfterMs ?? FIRST_WAIT_MS * 2 ** attempt * (0.75 + random() / 4)
     if (waitMs > LONGEST_WAIT_MS) throw error
-    await pause(waitMs, signal, name)
+    await pause(waitMs, signal)
   }
+}
+
+export interface UpstreamPost extends Pick<UpstreamCall, 'name' | 'explain'> {
+  readonly url: string
+  readonly token?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body: unknown
+}
+
+/** JSON to somebody who may want a token. */
+export function postUpstream({ url, token, headers, body, ...call }: UpstreamPost, by: Pick<UpstreamCall, 'http' | 'signal'>) {
+  const { http, signal } = by
+  const request = {
+    url,
+    method: 'POST' as const,
+    headers: { 'content-type': 'application/json', ...bearer(token), ...headers },
+    body: JSON.stringify(body),
+  }
+  return callUpstream({ ...call, http, signal, request })
+}
+
+export function bearer(token: string | undefined): Record<string, string> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` }
 }
 
 type Tried =
@@ -94,18 +118,4 @@ class Body implements AsyncIterable<Uint8Array> {
       return: async () => (await chunks.return?.()) ?? { done: true, value: undefined },
     }
   }
-}
-
-function pause(ms: number, signal: AbortSignal, name: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const aborted = (): void => {
-      clearTimeout(timer)
-      reject((signal.reason as Error | undefined) ?? new UampError('cancelled', `The call to ${name} was cancelled`))
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', aborted)
-      resolve()
-    }, ms)
-    signal.addEventListener('abort', aborted, { once: true })
-  })
 }

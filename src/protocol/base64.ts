@@ -1,8 +1,19 @@
-/** Bytes as base64 and back, where the platform has only `btoa` and `atob`. */
+const LETTERS = new TextEncoder().encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
+const PADDING = '='.charCodeAt(0)
+
+/** By a table: `btoa` wants the bytes as a string first, which takes twenty times as long. */
 export function base64(bytes: Uint8Array): string {
-  let binary = ''
-  for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000))
-  return btoa(binary)
+  const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4)
+  for (let from = 0, to = 0; from < bytes.length; from += 3, to += 4) {
+    // Beyond the end there are zeros: `undefined` is 0 once it is shifted.
+    const group = ((bytes[from] as number) << 16) | ((bytes[from + 1] as number) << 8) | (bytes[from + 2] as number)
+    text[to] = LETTERS[group >> 18] as number
+    text[to + 1] = LETTERS[(group >> 12) & 63] as number
+    text[to + 2] = LETTERS[(group >> 6) & 63] as number
+    text[to + 3] = LETTERS[group & 63] as number
+  }
+  const missing = (3 - (bytes.length % 3)) % 3
+  return new TextDecoder().decode(text.fill(PADDING, text.length - missing))
 }
 
 /** Throws when it is not base64. */
@@ -11,4 +22,18 @@ export function fromBase64(text: string): Uint8Array {
   const bytes = new Uint8Array(binary.length)
   for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at)
   return bytes
+}
+
+/** Undefined: it is not base64. */
+export function bytesIn(text: string): Uint8Array | undefined {
+  try {
+    return fromBase64(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether it may be base64, also that for URLs, alone or in a `data:` URL. */
+export function isBase64(text: string): boolean {
+  return /^(?:data:[^,]*;base64,)?[A-Za-z0-9+/_-]*={0,2}$/.test(text)
 }

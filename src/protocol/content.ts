@@ -95,7 +95,7 @@ export type ContentItem = z.infer<typeof ContentItem>
 
 export type MediaItem = Extract<ContentItem, { type: 'image' | 'audio' | 'video' | 'file' }>
 
-function isMedia(item: ContentItem): item is MediaItem {
+export function isMedia(item: { readonly type: string }): item is MediaItem {
   return item.type === 'image' || item.type === 'audio' || item.type === 'video' || item.type === 'file'
 }
 

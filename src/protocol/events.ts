@@ -1,6 +1,7 @@
 import * as z from 'zod/mini'
 import * as c from './client-events.ts'
 import * as x from './extension-events.ts'
+import type { Slot } from './json.ts'
 import * as s from './server-events.ts'
 
 /** Everything a client may send: the 20 events of UAMP events §15, the read receipt (§7.1), and the answer to an approval. */
@@ -91,3 +92,12 @@ export type EventOf<T extends AnyEvent['type']> = Extract<AnyEvent, { type: T }>
 export type Draft<E = ServerEvent> = E extends { type: infer T }
   ? { readonly type: T } & Omit<E, 'type' | 'event_id' | 'timestamp' | 'session_id' | 'response_id' | 'seq'>
   : never
+
+/** What somebody else says is a draft of ours, if it has the form of one. What he adds to it stays. */
+export function draftIn(given: Slot): Draft | undefined {
+  const stamped = { ...given, event_id: '', session_id: '', response_id: '' }
+  return z.safeParse(ServerEvent, stamped).success ? (given as unknown as Draft) : undefined
+}
+
+/** A client's event that has no id yet. */
+export type Unsent<E = ClientEvent> = E extends unknown ? Omit<E, 'event_id'> : never

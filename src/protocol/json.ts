@@ -7,6 +7,16 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The fields of what should be an object: of anything else, none. */
+export function fieldsOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {}
+}
+
+/** The objects in what should be an array of them. */
+export function recordsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : []
+}
+
 /**
  * An extension slot (`extensions`, `metadata`, `context` …): an object that is handed on by reference, untouched.
  * Not `z.record`: that copies key by key and leaves out `__proto__`, so the slot would no longer be verbatim.
@@ -58,6 +68,15 @@ function endOfString(text: string, open: number): number {
     quote = text.indexOf('"', quote + 1)
   }
   return -1
+}
+
+/** Undefined: it is not JSON. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 export function utf8Length(text: string): number {

@@ -22,3 +22,13 @@ export function textOf(items: readonly ContentItem[]): string {
   for (const item of items) if (item.type === 'text') text += item.text
   return text
 }
+
+/** The text of a message: where it has items, theirs. */
+export function plainText({ content, content_items }: Message): string {
+  return content_items ? textOf(content_items) : (content ?? '')
+}
+
+/** What a message holds: where it has no items, its text is the only one. */
+export function itemsOf({ content, content_items }: Message): readonly ContentItem[] {
+  return content_items ?? [{ type: 'text', text: content ?? '' }]
+}

@@ -35,3 +35,6 @@ export const Payment = z.object({
   ap2_credential: z.optional(Slot),
 })
 export type Payment = z.infer<typeof Payment>
+
+/** How a client says that it does not pay: `turn.ask('payment.required', …)` fails. */
+export const DECLINED: Payment = { scheme: 'declined' }

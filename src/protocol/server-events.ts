@@ -62,7 +62,12 @@ export const Delta = z.discriminatedUnion('type', [
 ])
 export type Delta = z.infer<typeof Delta>
 
-export const ResponseCreated = z.object({ ...base, type: z.literal('response.created'), response_id: z.string() })
+export const ResponseCreated = z.object({
+  ...base,
+  type: z.literal('response.created'),
+  response_id: z.string(),
+  extensions: z.optional(Slot),
+})
 export const ResponseDelta = z.object({ ...base, type: z.literal('response.delta'), response_id: z.string(), delta: Delta })
 export const ResponseDone = z.object({
   ...base,

@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { timeOrderedId } from '../core/ids.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp } from '../core/ports/http.ts'
 import type { Gateway } from '../core/ports/session.ts'
@@ -65,7 +66,7 @@ export interface ServerApp {
 /** Everything of the server that is the same on every runtime. It is handed its parts and knows no transport by name. */
 export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
-  const { now = Date.now, newId = () => crypto.randomUUID(), started = Promise.resolve() } = options
+  const { now = Date.now, newId = () => timeOrderedId(now()), started = Promise.resolve() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
   const { outbound, closing = new AbortController().signal } = options

@@ -46,7 +46,7 @@ export const DEFAULT_LIMITS: Limits = {
   headerCount: 100,
   urlBytes: 8 * 1024,
   headersTimeoutMs: 10_000,
-  requestTimeoutMs: 30_000,
+  requestTimeoutMs: 300_000,
   connections: 10_000,
   socketsPerPrincipal: 6_000,
   requestsPerSecond: 10_000,

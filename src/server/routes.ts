@@ -2,6 +2,7 @@ import type { ParamIndexMap, Params } from 'hono/router'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { SmartRouter } from 'hono/router/smart-router'
 import { TrieRouter } from 'hono/router/trie-router'
+import { agentAtRoot } from '../core/choose-agent.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -156,9 +157,7 @@ export class Routes {
 
   #rootAgent(): string | undefined {
     const { agents, defaultAgent } = this.#options
-    if (defaultAgent !== undefined) return defaultAgent
-    const names = agents.names()
-    return names.length === 1 ? names[0] : agents.get('demo')?.name
+    return defaultAgent ?? agentAtRoot(agents.names())
   }
 
   #ownTable(name: string | undefined): readonly Table[] {

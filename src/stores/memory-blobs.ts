@@ -1,4 +1,5 @@
 import type { Blobs } from '../core/ports/blobs.ts'
+import { joinedBytes } from '../protocol/bytes.ts'
 import { UampError } from '../protocol/errors.ts'
 
 /** Bytes that all blobs may have together. Beyond it a new one is refused. */
@@ -37,7 +38,7 @@ export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOpt
         held -= size
         throw error
       }
-      blobs.set(key, { bytes: joined(pieces, size), at: now() })
+      blobs.set(key, { bytes: joinedBytes(pieces), at: now() })
       return size
     },
     size: async (key) => blobs.get(key)?.bytes.length,
@@ -55,14 +56,4 @@ export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOpt
 
 function taken(): UampError {
   return new UampError('conflict', 'There is something here already')
-}
-
-function joined(pieces: readonly Uint8Array[], size: number): Uint8Array {
-  const bytes = new Uint8Array(size)
-  let at = 0
-  for (const piece of pieces) {
-    bytes.set(piece, at)
-    at += piece.length
-  }
-  return bytes
 }

@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 between two who may both ask, without batches. Knows texts, and no carrier. */
-import { isRecord, isTextDeeperThan } from '../protocol/json.ts'
+import { isRecord, isTextDeeperThan, jsonIn } from '../protocol/json.ts'
 import { limits } from '../protocol/limits.ts'
 
 export type RpcId = string | number | null
@@ -36,22 +36,14 @@ export type RpcMessage =
 
 export function readMessage(text: string): RpcMessage {
   if (isTextDeeperThan(text, limits.depth)) return invalid(`A message must nest at most ${limits.depth} levels`)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return invalid('This is not JSON', RPC.parseError)
-  }
-  return asMessage(value)
-}
-
-export function asMessage(value: unknown): RpcMessage {
+  const value = jsonIn(text)
+  if (value === undefined) return invalid('This is not JSON', RPC.parseError)
   if (Array.isArray(value)) return invalid('There are no batches: send one message at a time')
   if (!isRecord(value)) return invalid('A message is an object')
   const { jsonrpc, id, method, params } = value
   if (method === undefined && (id !== undefined || 'result' in value || 'error' in value)) return answerIn(value)
-  const known = isId(id) ? id : null
   if (id !== undefined && !isId(id)) return invalid(`"id" must be a number, or a string of at most ${limits.idLength} characters`)
+  const known = id ?? null
   if (jsonrpc !== '2.0') return invalid('"jsonrpc" must be "2.0"', RPC.invalidRequest, known)
   if (typeof method !== 'string') return invalid('"method" must be a string', RPC.invalidRequest, known)
   if (params !== undefined && (typeof params !== 'object' || params === null))
@@ -107,7 +99,7 @@ export class Asking {
   #closed: Error | undefined
 
   /** The text to send, and what comes of it. An abort gives the answer up. */
-  ask(method: string, params: unknown, { signal }: { readonly signal?: AbortSignal } = {}) {
+  ask(method: string, params: unknown, { signal }: { readonly signal?: AbortSignal | undefined } = {}) {
     const id = ++this.#last
     const answer = new Promise<unknown>((resolve, reject) => {
       if (this.#closed) return reject(this.#closed)

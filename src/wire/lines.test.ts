@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lineReader } from './lines.ts'
+import { lineReader, linesIn } from './lines.ts'
 
 const TEXT = '{"a":1}\n\n{"ä":"öü€😀"}\r\nlast'
 const LINES = ['{"a":1}', '', '{"ä":"öü€😀"}\r', 'last']
@@ -27,4 +27,33 @@ test('the buffer that was read from may be used again', () => {
   read(buffer)
   buffer.fill(0x21)
   expect(read(new TextEncoder().encode('d\n'))).toEqual(['abcd'])
+})
+
+function stream(chunks: readonly string[], end: () => void = () => undefined) {
+  const input = {
+    destroyed: false,
+    async *[Symbol.asyncIterator]() {
+      for (const chunk of chunks) yield new TextEncoder().encode(chunk)
+      end()
+    },
+  }
+  return input
+}
+
+test('the lines of a stream', async () => {
+  const lines: (string | undefined)[] = []
+  for await (const line of linesIn(stream(['on', 'e\n \n', 'far too long\ntwo']), 5)) lines.push(line)
+  expect(lines).toEqual(['one', undefined, 'two'])
+})
+
+test('a stream that fails, and one that was destroyed', async () => {
+  const fail = (): never => {
+    throw new Error('broken')
+  }
+  const broken = linesIn(stream(['one\n'], fail), 5)
+  expect(await broken.next()).toEqual({ done: false, value: 'one' })
+  await expect(broken.next()).rejects.toThrow('broken')
+  const left = linesIn({ ...stream(['one\ntw'], fail), destroyed: true }, 5)
+  expect(await left.next()).toEqual({ done: false, value: 'one' })
+  expect(await left.next()).toEqual({ done: true, value: undefined })
 })

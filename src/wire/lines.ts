@@ -46,3 +46,22 @@ function decode(parts: readonly Uint8Array[], length: number): string {
   }
   return new TextDecoder().decode(whole)
 }
+
+/**
+ * The lines of a stream, without those that are blank; one of more than `max` bytes is undefined. Who has enough of the stream
+ * destroys it, and that is an end like any other.
+ */
+export async function* linesIn(
+  input: AsyncIterable<unknown> & { readonly destroyed: boolean },
+  max: number,
+): AsyncGenerator<string | undefined, void> {
+  const read = lineReader(max)
+  const isBlank = (line: string | undefined): boolean => line?.trim() === ''
+  try {
+    for await (const chunk of input) for (const line of read(chunk as Uint8Array)) if (!isBlank(line)) yield line
+  } catch (error) {
+    if (!input.destroyed) throw error
+    return
+  }
+  for (const line of read(undefined)) if (!isBlank(line)) yield line
+}

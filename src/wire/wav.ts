@@ -1,9 +1,11 @@
-/** Samples of 16 bits, one channel, 24 kHz: what `pcm16` means here. */
-const SAMPLE_RATE = 24_000
+import { base64, fromBase64 } from '../protocol/base64.ts'
+import { joinedBytes } from '../protocol/bytes.ts'
+import { SAMPLE_RATE } from './audio/samples.ts'
+
 const SAMPLE_BYTES = 2
 const HEADER_BYTES = 44
 
-/** A WAV file around raw samples, both as base64. */
+/** A WAV file around samples of pcm16, both as base64. */
 export function wav(samples: string): string {
   const padding = samples.endsWith('==') ? 2 : samples.endsWith('=') ? 1 : 0
   const size = (samples.length / 4) * 3 - padding
@@ -23,6 +25,5 @@ export function wav(samples: string): string {
   view.setUint16(34, SAMPLE_BYTES * 8, true)
   tag(36, 'data')
   view.setUint32(40, size, true)
-  // The header is no multiple of three bytes: its last two go with the first sample's first.
-  return btoa(String.fromCharCode(...new Uint8Array(view.buffer)) + atob(samples))
+  return base64(joinedBytes([new Uint8Array(view.buffer), fromBase64(samples)]))
 }

@@ -93,6 +93,17 @@ verifies('acp-uamp.submit', 'who leaves stops the agent', async () => {
   await stopped
 })
 
+verifies('acp-uamp.submit', 'who leaves a stream of server-sent events stops the agent too', async () => {
+  const { agent, stopped } = endless()
+  const { url } = await startServer(agent)
+  const response = await post(url, { id: 1, method: 'prompt/submit', params: HELLO }, { accept: 'text/event-stream' })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let heard = ''
+  while (!heard.includes('prompt/progress')) heard += (await reader?.read())?.value ?? ''
+  await reader?.cancel()
+  await stopped
+})
+
 verifies('acp-uamp.tools', 'a tool that must be allowed is not run beside a conversation', async () => {
   const { tool, runs } = careful()
   const { url } = await startServer(caller([tool]))
@@ -117,6 +128,17 @@ verifies('acp-uamp.payment', 'a prompt that must be paid for, and the same one w
   expect((await client.say(session, 'three'))['error'].code).toBe(-32402)
   expect((await client.say(session, 'four', { payment_token: 'tok-4' }))['result']).toMatchObject({ stopReason: 'end_turn' })
   expect(client.text).toContain('paid with tok-4 for four')
+})
+
+verifies('acp-uamp.payment', 'of two prompts at once that take the place of an unpaid one, one is asked and one is refused', async () => {
+  const client = await Client.connect(overStdio([paid]))
+  await client.initialize()
+  const session = await client.open()
+  expect((await client.say(session, 'one'))['error'].code).toBe(-32402)
+  const both = await Promise.all([client.say(session, 'two'), client.say(session, 'three')])
+  expect(both.map(({ error }) => error.code as number)).toEqual([-32402, -32600])
+  expect((await client.say(session, 'two', { payment_token: 'tok' }))['result']).toMatchObject({ stopReason: 'end_turn' })
+  expect(client.text).toContain('paid with tok for two')
 })
 
 verifies('acp-uamp.payment', 'the older methods are paid for too', async () => {

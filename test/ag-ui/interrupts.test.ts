@@ -50,10 +50,34 @@ verifies('ag-ui.interrupt-pending', 'a run without a decision is refused, and th
   const refused = await refusal(await post(url, [asks, user('u2', 'hello?')], { input }))
   expect(refused).toMatchObject({ status: 409, code: 'conflict', details: { code: 'interrupt_pending', interrupts: [id] } })
   const resume = [{ interruptId: id, status: 'resolved', payload: true }]
-  expect(await refusal(await post(url, [asks, user('u2', 'and?')], { input: { ...input, resume } }))).toMatchObject({ status: 400 })
   expect((await run(url, [asks], { input: { ...input, resume } })).said).toBe('Approved: it')
   const again = await refusal(await post(url, [asks], { input: { ...input, resume } }))
   expect(again).toMatchObject({ status: 400, details: { code: 'unknown_interrupt' } })
+})
+
+verifies('ag-ui.interrupt', 'who decides and says more is answered in the next run', async () => {
+  const { url } = await startServer(demo())
+  const { id } = await interrupted(url)
+  const resume = [{ interruptId: id, status: 'resolved', payload: true }]
+  const decided = await run(url, [asks, user('u2', 'and then?')], { input: { ...input, resume } })
+  expect(decided.said).toBe('Approved: it')
+  const next = await run(url, [asks, ...messagesOf(decided.events), user('u2', 'and then?'), user('u3', '/history')], { input })
+  expect(next.said.split('\n').slice(-1)[0]).toContain('and then?')
+})
+
+verifies('ag-ui.interrupt', 'who cancels and says something else is answered', async () => {
+  const { url } = await startServer(demo())
+  const { id } = await interrupted(url)
+  const resume = [{ interruptId: id, status: 'cancelled' }]
+  expect((await run(url, [asks, user('u2', 'hello')], { input: { ...input, resume } })).said).toBe('You said: hello')
+})
+
+verifies('ag-ui.interrupt', 'one interrupt is not answered twice', async () => {
+  const { url } = await startServer(demo())
+  const { id } = await interrupted(url)
+  const resume = [true, false].map((payload) => ({ interruptId: id, status: 'resolved', payload }))
+  const refused = await refusal(await post(url, [asks], { input: { ...input, resume } }))
+  expect(refused).toMatchObject({ status: 400, details: { code: 'duplicate_interrupt' } })
 })
 
 verifies(['ag-ui.interrupt', 'ag-ui.resume'], 'after a restart it is resumed, and the run before is still told', async () => {
@@ -130,8 +154,18 @@ verifies('ag-ui.payment', 'money in the middle of an answer is an interrupt', as
     metadata: { uamp: { requirements: { amount: '0.01', currency: 'USD' } } },
   })
   const messages = [user('u1', 'later'), ...messagesOf(events)]
-  const unpaid = await post(url, messages, { input: { ...input, resume: [{ interruptId: id, status: 'cancelled' }] } })
-  expect(await refusal(unpaid)).toMatchObject({ status: 402 })
+  const worthless = await post(url, messages, { input: { ...input, resume: [{ interruptId: id, status: 'resolved', payload: {} }] } })
+  expect(await refusal(worthless)).toMatchObject({ status: 402 })
   const resume = [{ interruptId: id, status: 'resolved', payload: { payment_token: 'coin' } }]
   expect((await run(url, messages, { input: { ...input, resume } })).said).toBe('Paid with coin.')
+})
+
+verifies('ag-ui.payment', 'who does not pay ends the run, and the thread goes on', async () => {
+  const { url } = await startServer(paid)
+  const { id, events } = await interrupted(url, [user('u1', 'later')])
+  const messages = [user('u1', 'later'), ...messagesOf(events)]
+  const declined = await run(url, messages, { input: { ...input, resume: [{ interruptId: id, status: 'cancelled' }] } })
+  expect(declined.end).toMatchObject({ type: 'RUN_ERROR', code: 'payment_required' })
+  const again = await interrupted(url, [...messages, user('u2', 'later')])
+  expect(again.id).not.toBe(id)
 })

@@ -6,7 +6,7 @@ import { mirror, scripted, type Mirrored } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { everything } from './agents.ts'
-import { post, run, user, type Heard } from './wire.ts'
+import { post, refusal, run, user, type Heard } from './wire.ts'
 
 /** One event as a line, without the ids that are new in every run. */
 function line(event: Heard): string {
@@ -304,4 +304,27 @@ verifies('ag-ui.sse', 'a run is a stream that no proxy holds back', async () => 
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
   await response.text()
+})
+
+verifies(['ag-ui.profile', 'ag-ui.snapshot'], 'media in a conversation that a client of 0.0.x joins', async () => {
+  const { url } = await startServer(demo())
+  const picture = { type: 'image', source: { type: 'data', value: 'iVBORw==', mimeType: 'image/png' } }
+  const input = { threadId: 'pictures', protocolVersion: undefined }
+  await run(url, [user('u1', [{ type: 'text', text: 'see' }, picture])], { input })
+  const { events } = await run(url, [user('u2', 'and?')], { input })
+  const snapshot = events.find(({ type }) => type === 'MESSAGES_SNAPSHOT') as Heard
+  expect(snapshot['messages'][0].content).toEqual([
+    { type: 'text', text: 'see' },
+    { type: 'binary', mimeType: 'image/png', data: 'iVBORw==' },
+  ])
+})
+
+verifies('ag-ui.input', 'what is no base64 is refused', async () => {
+  const { url } = await startServer(demo())
+  for (const part of [
+    { type: 'image', source: { type: 'data', value: 'no base64!', mimeType: 'image/png' } },
+    { type: 'binary', mimeType: 'image/png', data: '???' },
+  ]) {
+    expect(await refusal(await post(url, [user('u1', [part])]))).toMatchObject({ status: 400, message: expect.stringContaining('base64') })
+  }
 })

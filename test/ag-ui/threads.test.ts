@@ -7,7 +7,7 @@ import { isEnd, say } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { paid } from './agents.ts'
-import { messagesOf, post, refusal, run, user, type Heard } from './wire.ts'
+import { heard, messagesOf, post, refusal, replay, run, user, type Heard } from './wire.ts'
 
 const input = { threadId: 't' }
 const lines = (said: string) => said.split('\n')
@@ -104,7 +104,7 @@ verifies('ag-ui.thread', 'threads are their owners and their agents', async () =
 
 verifies('ag-ui.thread', 'two runs of a thread at once: one is refused', async () => {
   const { url } = await startServer(demo())
-  const both = await Promise.all([1, 2].map((n) => post(url, [user(`u${n}`, '/count 3 50')], { input })))
+  const both = await Promise.all([1, 2].map((n) => post(url, [user(`u${n}`, '/count 60 50')], { input })))
   expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]))
   for (const response of both) {
     if (response.status === 200) expect(await response.text()).toContain('RUN_FINISHED')
@@ -201,3 +201,60 @@ const capabilities = {
 function idOf(events: readonly Heard[]): unknown {
   return events[0]?.['metadata'].uamp.response_id
 }
+
+verifies('ag-ui.thread', 'a run that is refused leaves nothing behind', async () => {
+  let open: () => void = () => undefined
+  const gate = new Promise<void>((resolve) => (open = resolve))
+  const agent = defineAgent('slow', async function* ({ messages }) {
+    yield text(messages.map(({ content }) => content).join(' | '))
+    if (messages.length === 1) await gate
+  })
+  const { url } = await startServer(agent)
+  const first = await post(url, [user('u1', 'one')], { input: { ...input, runId: 'r1' } })
+  for (const runId of ['r1', 'r2']) {
+    expect(await refusal(await post(url, [user('u2', 'refused')], { input: { ...input, runId } }))).toMatchObject({ status: 409 })
+  }
+  open()
+  const whole = heard(await first.text())
+  expect(await refusal(await fetch(`${url}/ag-ui/runs/r2`))).toMatchObject({ status: 404 })
+  expect((await replay(url, 'r1')).text).toBe(whole.text)
+  expect((await run(url, [user('u3', 'three')], { input })).said).toBe('one | one | three')
+})
+
+verifies('ag-ui.cancel', 'a page may stop a run and start the next at once', async () => {
+  const { url } = await startServer(demo())
+  for (let round = 0; round < 10; round++) {
+    const stop = new AbortController()
+    expect((await post(url, [user(`s${round}`, '/count 100000 1')], { input, signal: stop.signal })).status).toBe(200)
+    stop.abort()
+    expect((await run(url, [user(`u${round}`, 'next')], { input })).said).toBe('You said: next')
+  }
+})
+
+const CHANGES: readonly [name: string, change: (messages: Said[]) => Said[], told: string[]][] = [
+  ['edits what was said', ([one, ...rest]) => [{ ...(one as Said), content: 'uno' }, ...rest], ['user: uno', 'assistant: You said: one']],
+  ['edits an answer', ([one, two, ...rest]) => [one as Said, { ...(two as Said), content: 'No' }, ...rest], ['user: one', 'assistant: No']],
+  ['takes something away', ([, ...rest]) => rest, ['assistant: You said: one']],
+]
+interface Said {
+  readonly id: string
+  readonly content: string
+}
+for (const [name, change, told] of CHANGES) {
+  verifies('ag-ui.thread', `a client that ${name} is believed`, async () => {
+    const { url } = await startServer(demo())
+    const { talk, messages } = page(url)
+    await talk([user('u1', 'one')])
+    await talk([user('u2', 'two')])
+    const changed = change(messages as Said[])
+    const { said } = await run(url, [...changed, user('u3', '/history')], { input })
+    expect(lines(said)).toEqual([...told, 'user: two', 'assistant: You said: two', 'user: /history'])
+  })
+}
+
+verifies('ag-ui.thread', 'ids must be text', async () => {
+  const { url } = await startServer(demo())
+  for (const ids of [{ threadId: 'a\ud800' }, { runId: '\udc00' }, { parentRunId: '\ud800x' }]) {
+    expect(await refusal(await post(url, [user('u1', 'one')], { input: ids }))).toMatchObject({ status: 400 })
+  }
+})

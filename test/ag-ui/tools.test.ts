@@ -70,3 +70,12 @@ verifies('ag-ui.client-tools', 'a result and something more in one run', async (
   const { said } = await run(url, more, { input: { threadId: 't', tools } })
   expect(said.split('\n')).toEqual(['user: /tool pick', 'assistant: [call pick {}]', 'tool: this', 'user: /history'])
 })
+
+verifies('ag-ui.client-tools', 'a result and something more, without what is there already', async () => {
+  const { url } = await startServer(demo())
+  const { events } = await run(url, [user('u1', '/tool pick')], { input: { threadId: 't', tools } })
+  const [call] = messagesOf(events) as [{ toolCalls: { id: string }[] }]
+  const more = [tool('t1', call.toolCalls[0]?.id as string, 'this'), user('u2', '/history')]
+  const { said } = await run(url, more, { input: { threadId: 't', tools } })
+  expect(said.split('\n')).toEqual(['user: /tool pick', 'assistant: [call pick {}]', 'tool: this', 'user: /history'])
+})

@@ -46,13 +46,13 @@ export function heard(text: string) {
   expect(text).not.toContain('\r')
   const frames = text.split('\n\n').filter((frame) => frame !== '')
   const events: Heard[] = []
-  const ids: (number | undefined)[] = []
+  const ids: string[] = []
   for (const frame of frames) {
     if (frame.startsWith(':')) continue
-    const [, id, data] = /^(?:id: (\d+)\n)?data: ([^\n]*)$/.exec(frame) ?? []
+    const [, id, data] = /^id: ([\d.]+)\ndata: ([^\n]*)$/.exec(frame) ?? []
     expect(data, frame).toBeDefined()
     events.push(JSON.parse(data as string) as Heard)
-    ids.push(id === undefined ? undefined : Number(id))
+    ids.push(id as string)
   }
   return { events, ids, types: events.map(({ type }) => type), said: textOf(events), end: events.at(-1) as Heard, text }
 }

@@ -48,6 +48,20 @@ for (const transport of ['websocket', 'sse'] as const) {
       expect(client.status).toBe('open')
     })
 
+    test('two who talk in one session get each their own answers', async () => {
+      const one = await client.session()
+      const other = connect(server.url, { transport })
+      try {
+        const two = await other.session({ resume: one.position })
+        for (let round = 0; round < 5; round++) {
+          expect(await one.say(`one ${round}`)).toBe(`You said: one ${round}`)
+          expect(await two.say(`two ${round}`)).toBe(`You said: two ${round}`)
+        }
+      } finally {
+        other.close()
+      }
+    })
+
     test('the session iterated gives every event from its beginning', async () => {
       const session = await client.session()
       const events = session[Symbol.asyncIterator]()

@@ -152,6 +152,17 @@ verifies('omnia.consent', 'what must be allowed is asked with a consent message'
   }
 })
 
+test('consent that was asked for before a break is given after it', async () => {
+  const { url } = await startServer(demo())
+  const client = await OmniaClient.open(url)
+  const call = await client.ask({ type: 'message', session_id: client.sessionId, content: '/approve to delete it' }, 'tool_call')
+  client.socket.terminate()
+  await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).toMatch(/sockets\S* 0$/m)
+  const back = await OmniaClient.open(url, { path: `/omnia?agent=demo&resume=${client.sessionId}` })
+  const answer = { type: 'tool_result', tool_result: { call_id: call['tool_call'].id, result: true } }
+  expect((await back.ask(answer, 'done'))['content']).toBe('Approved: to delete it')
+})
+
 describe('payment', () => {
   const shop = defineAgent('demo', async function* (turn) {
     const said = turn.messages.at(-1)?.content

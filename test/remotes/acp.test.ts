@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
+import type { Log } from '../../src/core/ports/transport.ts'
 import { remoteAcp, type RemoteAcpOptions } from '../../src/remotes/acp/index.ts'
 import { Client, overSocket } from '../acp/wire.ts'
 import { ask } from '../openai/support.ts'
@@ -75,6 +76,24 @@ verifies('acp-remote.prompt', 'a conversation that comes along whole, and one th
   expect(JSON.parse(second)).toMatchObject({ prompts: ['one', 'two'] })
   const other = await talk('red', 'Fine', 'blue')
   expect(JSON.parse(other)).toMatchObject({ prompts: ['The conversation so far:\nuser: red\nassistant: Fine\n\nNow:\nblue'] })
+})
+
+verifies('acp-remote.prompt', 'two conversations that begin with the same words are two', async () => {
+  const { server } = await started()
+  const talk = async (...texts: readonly string[]): Promise<string> => {
+    const messages = texts.map((content, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content }))
+    return (await ask(`${server.url}/v1/chat/completions`, { model: 'coder', messages })).body.choices[0].message.content as string
+  }
+  const [first, second] = [await talk('hi'), await talk('hi')]
+  const { session } = JSON.parse(first) as { session: string }
+  expect(JSON.parse(second)).not.toMatchObject({ session })
+  expect(JSON.parse(await talk('hi', first, 'and'))).toMatchObject({ session, prompts: ['hi', 'and'] })
+})
+
+verifies('acp-remote.choices', 'commands that come in one piece with the answer are not lost', async () => {
+  const { wire } = await started({ args: [AGENT, '--eager'] })
+  await say(wire, 'hello')
+  expect(wire.heard.findLast(({ type }) => type === 'capabilities')?.['capabilities'].extensions.uamp.commands).toEqual([{ name: 'soon' }])
 })
 
 verifies('acp-remote.prompt', 'how it ends', async () => {
@@ -228,11 +247,15 @@ verifies('acp-remote.restart', 'it dies, and is started again: the conversation 
 })
 
 verifies('acp-remote.restart', 'one that can load its sessions goes on in them', async () => {
-  const { wire, agent } = await started({ args: [AGENT, '--load'] })
+  let noticed: () => void = () => undefined
+  const gone = new Promise<void>((resolve) => (noticed = resolve))
+  const log: Log = (_, message) => message === 'An ACP agent is gone' && noticed()
+  const { wire, agent } = await started({ args: [AGENT, '--load'], log })
   const { session } = told(await say(wire, 'hello'))
   const pid = Number(/^s(\d+)-/.exec(session as string)?.[1])
   process.kill(pid, 'SIGKILL')
   await expect.poll(() => isAlive(pid)).toBe(false)
+  await gone
   expect(told(await say(wire, 'again'))).toMatchObject({ session, prompts: ['hello', 'again'] })
   await agent.close()
 })

@@ -1,7 +1,7 @@
 import { isEnd } from '../support/talk.ts'
 import type { Heard, Wire } from '../support/wire.ts'
 
-const STAMPS = new Set(['event_id', 'timestamp', 'session_id', 'response_id', 'seq', 'content_id'])
+const STAMPS = new Set(['event_id', 'timestamp', 'session_id', 'response_id', 'seq', 'content_id', 'request'])
 const IDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
 /** Events without what is new in every response, so that two of them can be compared. */

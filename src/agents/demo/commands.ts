@@ -3,7 +3,7 @@ import type { Turn } from '../../core/ports/agent.ts'
 import { toolRunner } from '../../core/tool-loop.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { Message } from '../../protocol/message.ts'
+import { itemsOf, type Message } from '../../protocol/message.ts'
 import { emptyMp4, PNG, tone } from './media.ts'
 import { base64 } from '../../protocol/base64.ts'
 import { sample } from './sample.ts'
@@ -166,8 +166,7 @@ function numberIn(given: string, max: number, usual: number): number {
 }
 
 function lineOf(message: Message): string {
-  const items: readonly ContentItem[] = message.content_items ?? [{ type: 'text', text: message.content ?? '' }]
-  return items.map(shown).join(' ').replace(/\s+/g, ' ').trim()
+  return itemsOf(message).map(shown).join(' ').replace(/\s+/g, ' ').trim()
 }
 
 function shown(item: ContentItem): string {

@@ -1,3 +1,5 @@
+import { joinedBytes } from '../../protocol/bytes.ts'
+
 /** Small pieces of media, made here. */
 
 /** A PNG of one orange pixel. */
@@ -22,26 +24,16 @@ export const CHUNK_BYTES = (SAMPLE_RATE / 10) * 2
 export function emptyMp4(): Uint8Array {
   const header = new Uint8Array(100)
   new DataView(header.buffer).setUint32(12, 1000)
-  return box('ftyp', concat(ascii('isom'), new Uint8Array(4), ascii('isommp41')), box('moov', box('mvhd', header)))
+  return box('ftyp', joinedBytes([ascii('isom'), new Uint8Array(4), ascii('isommp41')]), box('moov', box('mvhd', header)))
 }
 
 function box(type: string, ...contents: readonly Uint8Array[]): Uint8Array {
   const [own = new Uint8Array(), ...after] = contents
   const size = new Uint8Array(4)
   new DataView(size.buffer).setUint32(0, own.length + 8)
-  return concat(size, ascii(type), own, ...after)
+  return joinedBytes([size, ascii(type), own, ...after])
 }
 
 function ascii(text: string): Uint8Array {
   return new TextEncoder().encode(text)
-}
-
-function concat(...parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
 }

@@ -1,5 +1,5 @@
 import type { Turn } from '../../core/ports/agent.ts'
-import { base64, fromBase64 } from '../../protocol/base64.ts'
+import { base64, bytesIn } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { CHUNK_BYTES, SAMPLE_RATE, tone } from './media.ts'
 import { spent, type Drafts } from './say.ts'
@@ -30,18 +30,10 @@ export async function* speak({ bytes, transcript, description }: Speech, turn: T
 
 /** Who is spoken to speaks: what was heard comes back, if it is samples, else a tone. */
 export function answerAudio({ audio, format }: Extract<ContentItem, { type: 'audio' }>, turn: Turn): Drafts {
-  const heard = typeof audio === 'string' && (format === undefined || format === 'pcm16') ? samples(audio) : undefined
+  const heard = typeof audio === 'string' && (format === undefined || format === 'pcm16') ? bytesIn(audio) : undefined
   if (!heard) return speak({ bytes: tone(1), transcript: 'I heard you, but I only repeat pcm16.', description: 'A tone' }, turn)
   const seconds = (heard.length / 2 / SAMPLE_RATE).toFixed(1)
   return speak({ bytes: heard, transcript: `You said ${seconds} s of audio.`, description: 'What you said' }, turn)
-}
-
-function samples(audio: string): Uint8Array | undefined {
-  try {
-    return fromBase64(audio)
-  } catch {
-    return undefined
-  }
 }
 
 export function handle(description: string): { content_id: string; description: string } {

@@ -3,7 +3,7 @@ import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Tool } from '../../core/ports/skill.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
-import { textOf, type Message } from '../../protocol/message.ts'
+import { plainText, type Message } from '../../protocol/message.ts'
 
 /** Somebody else who can take the turn: an agent, or the handler of a skill that takes events of this type. */
 export interface Handoff {
@@ -82,8 +82,8 @@ export function withoutCallsOf(names: ReadonlySet<string>, messages: readonly Me
 }
 
 /** A text beside a call stays; a thought was about the call. */
-function saidBeside({ content, content_items }: Message): Message[] {
-  const text = content_items ? textOf(content_items) : (content ?? '')
+function saidBeside(message: Message): Message[] {
+  const text = plainText(message)
   return text === '' ? [] : [{ role: 'assistant', content: text }]
 }
 

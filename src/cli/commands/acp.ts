@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { agentAtRoot } from '../../core/choose-agent.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { assemble, type AssembleContext } from '../gateway/assemble.ts'
@@ -55,13 +56,10 @@ async function remote(url: string, { agent, protocol, model, token }: AcpFlags, 
 
 function agentOf({ agents, settings }: Setup, wanted: string | undefined): string {
   const names = agents.map(({ name }) => name)
-  const name = wanted ?? settings.defaultAgent ?? (names.length === 1 ? names[0] : names.find((each) => each === 'demo'))
+  const name = wanted ?? agentAtRoot(names, settings.defaultAgent)
   if (name !== undefined && names.includes(name)) return name
   const choice = names.map((each) => `--agent ${each}`).join(', ')
-  throw new UampError(
-    'invalid_request',
-    name === undefined ? `Choose an agent: ${choice}` : `There is no agent "${name}". Choose one: ${choice}`,
-  )
+  throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
 /** One process owns a store. An IDE with two windows starts two: the second one works, and remembers nothing. */

@@ -1,4 +1,5 @@
 import type { RunningServer, ServeOptions } from '../../compose/index.ts'
+import { agentAtRoot } from '../../core/choose-agent.ts'
 import type { Log } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { banner } from '../banner.ts'
@@ -45,7 +46,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const data = flags.data ?? env['UAMP_DATA'] ?? settings.data ?? '.uamp'
   const server = await listening(setup, { ...flags, data, tokens, log })
   const names = setup.agents.map(({ name }) => name)
-  const root = settings.defaultAgent ?? (names.length === 1 ? names[0] : names.find((name) => name === 'demo'))
+  const root = agentAtRoot(names, settings.defaultAgent)
   const url = server.url.replace('//127.0.0.1:', '//localhost:')
   const callers = Object.keys(tokens)
   const host = flags.host ?? settings.host ?? '127.0.0.1'

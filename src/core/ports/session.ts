@@ -54,6 +54,8 @@ export interface ReadOptions {
   readonly extensions?: readonly string[] | 'all'
 }
 
+export type InputEvent = EventOf<'input.text' | 'input.audio' | 'input.image' | 'input.video' | 'input.file'>
+
 /** One conversation in progress: client events in by `send`, server events out through any number of readers of its log. */
 export interface Session {
   readonly id: string
@@ -76,6 +78,8 @@ export interface Session {
    * seen before is accepted again without effect. Rejects with the reason when the event is refused.
    */
   send(event: ClientEvent): Promise<void>
+  /** What is said and the response to it, all or nothing: when the response is refused, nothing was said. Else as `send`. */
+  say(inputs: readonly InputEvent[], create: EventOf<'response.create'>): Promise<void>
   read(options?: ReadOptions): Reader
   end(reason?: string): Promise<void>
   /** Its request is over: nothing of it is kept in memory but what waits for an answer. One that is not stored ends. */

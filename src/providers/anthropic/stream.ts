@@ -1,4 +1,5 @@
 import type { AnswerReader } from '../../core/answer-drafts.ts'
+import { done } from '../../core/done.ts'
 import { text } from '../../core/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { cutOff, eventData, failureOf } from '../../wire/openai/upstream.ts'
@@ -106,8 +107,7 @@ export class AnswerStream implements AnswerReader {
     const stop_reason = STOPS[reason]
     if (reason === 'refusal' && explanation !== undefined)
       out.push({ type: 'response.delta', delta: { type: 'text', text: explanation, refusal: true } })
-    if (stop_reason)
-      out.push({ type: 'response.done', response: { id: '', status: 'completed', output: [], extensions: { uamp: { stop_reason } } } })
+    if (stop_reason) out.push(done({ stop: stop_reason }))
   }
 
   #start(block: WireBlock, out: Draft[]): void {

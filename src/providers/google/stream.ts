@@ -1,4 +1,5 @@
 import type { AnswerReader } from '../../core/answer-drafts.ts'
+import { done } from '../../core/done.ts'
 import { text } from '../../core/drafts.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
@@ -97,8 +98,7 @@ export class AnswerStream implements AnswerReader {
     const stop_reason = STOPS[reason]
     if (stop_reason === 'content_filter' && message !== undefined)
       out.push({ type: 'response.delta', delta: { type: 'text', text: message, refusal: true } })
-    if (stop_reason)
-      out.push({ type: 'response.done', response: { id: '', status: 'completed', output: [], extensions: { uamp: { stop_reason } } } })
+    if (stop_reason) out.push(done({ stop: stop_reason }))
   }
 
   #part({ text: said, thought, thoughtSignature, functionCall, inlineData }: WirePart, out: Draft[]): void {

@@ -1,4 +1,5 @@
 import type { AnswerReader } from '../../core/answer-drafts.ts'
+import { done } from '../../core/done.ts'
 import { text } from '../../core/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -74,7 +75,7 @@ export class ChatStream implements AnswerReader {
         return
       case 'length':
       case 'content_filter':
-        out.push(stopped(this.#finish))
+        out.push(done({ stop: this.#finish }))
         return
       case 'error':
       case 'insufficient_system_resource':
@@ -173,8 +174,4 @@ function said(value: unknown): value is string {
 function saysOnlyText(chunk: Fields, choice: Fields, { content, role: _role, ...others }: Fields): boolean {
   if (typeof content !== 'string' || chunk['usage'] != null || choice['finish_reason'] != null || choice['error'] != null) return false
   return Object.values(others).every((value) => value == null)
-}
-
-function stopped(stop_reason: 'length' | 'content_filter'): Draft {
-  return { type: 'response.done', response: { id: '', status: 'completed', output: [], extensions: { uamp: { stop_reason } } } }
 }

@@ -1,4 +1,5 @@
 import type { AnswerReader } from '../../core/answer-drafts.ts'
+import { done } from '../../core/done.ts'
 import { text } from '../../core/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
@@ -89,7 +90,7 @@ export class ResponseStream implements AnswerReader {
   end(out: Draft[]): void {
     if (!this.#over) throw cutOff(this.#name)
     this.usage(out)
-    if (this.#stop) out.push(stopped(this.#stop))
+    if (this.#stop) out.push(done({ stop: this.#stop }))
   }
 
   #text({ item_id, delta }: Fields, out: Draft[]): void {
@@ -172,10 +173,6 @@ export class ResponseStream implements AnswerReader {
 function piece(call: Call, args: string): Draft {
   call.streamed += args
   return { type: 'response.delta', delta: { type: 'tool_call', tool_call: { id: call.id, name: call.name, arguments: args } } }
-}
-
-function stopped(stop_reason: StopReason): Draft {
-  return { type: 'response.done', response: { id: '', status: 'completed', output: [], extensions: { uamp: { stop_reason } } } }
 }
 
 /** UAMP events §8.7: `input_tokens` includes what was read from the cache, `cached_tokens` is what was read. */

@@ -1,9 +1,9 @@
 /** The agent card of any generation, as far as we need it. */
 import type { Ability } from '../../core/ports/agent.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Interface, Version } from './dialect.ts'
-import { records, struct, text, texts } from './fields.ts'
+import { struct, text, texts } from './fields.ts'
 import type { Struct } from './model.ts'
 
 export interface Card {
@@ -39,8 +39,8 @@ export function readCard(value: unknown, { name, from }: { readonly name: string
     streaming: capabilities['streaming'] === true,
     inputModes: modes(value['defaultInputModes']),
     outputModes: modes(value['defaultOutputModes']),
-    extensions: records(capabilities['extensions']).flatMap(({ uri }) => text(uri) ?? []),
-    abilities: records(value['skills'])
+    extensions: recordsIn(capabilities['extensions']).flatMap(({ uri }) => text(uri) ?? []),
+    abilities: recordsIn(value['skills'])
       .slice(0, SKILLS)
       .flatMap((skill) => abilityOf(skill) ?? []),
     keyHeader: keyHeader(struct(value['securitySchemes'])),
@@ -63,12 +63,12 @@ function modes(given: unknown): readonly string[] {
  * Behind those stand the older ways to speak at the same address, for cards that promise more than their server keeps.
  */
 function interfacesOf(card: Struct): Interface[] {
-  const named = records(card['supportedInterfaces']).flatMap(({ url, protocolBinding, protocolVersion, tenant }) =>
+  const named = recordsIn(card['supportedInterfaces']).flatMap(({ url, protocolBinding, protocolVersion, tenant }) =>
     interfaceOf({ url, binding: protocolBinding, version: protocolVersion, tenant: text(tenant) }),
   )
   const version = text(card['protocolVersion']) ?? '0.2'
   const first = { url: card['url'], binding: text(card['preferredTransport']) ?? 'JSONRPC', version }
-  const others = records(card['additionalInterfaces']).map(({ url, transport }) => ({ url, binding: transport, version }))
+  const others = recordsIn(card['additionalInterfaces']).map(({ url, transport }) => ({ url, binding: transport, version }))
   const found = [...named, ...[first, ...others].flatMap(interfaceOf)]
   const older = found.flatMap(({ url, binding, version: spoken }) =>
     binding === 'JSONRPC' ? OLDER[spoken].map((other): Interface => ({ url, binding, version: other })) : [],

@@ -2,6 +2,7 @@ import type { HttpAnswer, HttpClient } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, type UpstreamCall } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { jsonIn } from '../../protocol/json.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
 import type { Ask, Dialect } from './dialect.ts'
 import { failureIn, isOtherTongue, toError } from './errors.ts'
@@ -76,7 +77,7 @@ export class Endpoint {
   }
 
   #event({ data, event, id }: ParsedSse): Heard | undefined {
-    const value = json(data)
+    const value = jsonIn(data)
     const { name, dialect } = this.#options
     const failure = event === 'error' ? failureIn(value) : undefined
     if (failure) throw toError(name, failure)
@@ -105,13 +106,5 @@ export class Endpoint {
       if (thrown instanceof UampError && failure?.reason !== undefined) throw toError(name, failure, thrown)
       throw thrown
     }
-  }
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

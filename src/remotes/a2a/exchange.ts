@@ -1,12 +1,14 @@
+import { ClientAnswers } from '../../core/client-answers.ts'
+import { done } from '../../core/done.ts'
+import type { Conversation } from '../../core/places.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import type { Place } from './contexts.ts'
 import { isOtherTongue, reasonOf } from './errors.ts'
 import type { Follow } from './follow.ts'
-import { toParts, type Conversation } from './input.ts'
+import { toParts } from './input.ts'
 import { ENDED, type Message, type Outgoing, type Status, type Struct, type Told } from './model.ts'
 import { answersTo, questionsIn } from './questions.ts'
 import { Said, textIn } from './said.ts'
@@ -14,6 +16,13 @@ import { usageIn } from './usage.ts'
 
 /** How often a task may ask before it is given up. */
 const ROUNDS = 64
+
+/** Where a conversation goes on (A2A 1.0 §3.4.1: it is the agent that names its context). */
+export interface Place {
+  readonly contextId: string
+  /** A task that asked something: the next message answers it. */
+  readonly taskId?: string | undefined
+}
 
 export interface ExchangeOptions {
   readonly name: string
@@ -51,13 +60,15 @@ export class Exchange {
   }
 
   /** Where the next message goes. */
-  get place(): Place {
+  get place(): Place | undefined {
     const { contextId, taskId, state } = this.#follow
+    if (contextId === undefined) return undefined
     return { contextId, ...(this.#over && (state === 'input-required' || state === 'auth-required') && { taskId }) }
   }
 
   /** All that is said, but for the end. */
   async *run(): AsyncGenerator<Draft, void> {
+    const client = new ClientAnswers(this.#options.turn, { numbered: true })
     let message = await this.#opening()
     for (let round = 0; round < ROUNDS; round++) {
       for (let next: Outgoing | undefined = message; next; next = yield* this.#say(next));
@@ -68,7 +79,7 @@ export class Exchange {
         return yield* this.#last()
       }
       const { taskId, contextId } = this.#follow
-      message = { messageId: this.#options.newId(), taskId, contextId, ...(await answersTo(questions, this.#options.turn)) }
+      message = { messageId: this.#options.newId(), taskId, contextId, ...(await answersTo(questions, client)) }
     }
     throw new UampError('tool_budget_exceeded', `"${this.#options.name}" asked ${ROUNDS} times in one task`)
   }
@@ -92,8 +103,7 @@ export class Exchange {
         const stop = state === 'input-required' ? 'input_required' : state === 'auth-required' ? 'auth_required' : undefined
         const a2a = { ...(taskId !== undefined && { taskId }), ...(contextId !== undefined && { contextId }) }
         const metadata = this.#metadata && { metadata: this.#metadata }
-        const extensions = { ...(stop !== undefined && { uamp: { stop_reason: stop } }), a2a: { ...a2a, ...metadata } }
-        return { type: 'response.done', response: { id: '', status: 'completed', output: [], extensions } }
+        return done({ stop, extensions: { a2a: { ...a2a, ...metadata } } })
       }
     }
   }

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import { ServerEvent, type Draft } from '../../protocol/events.ts'
+import { draftIn, type Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { Delta } from '../../protocol/server-events.ts'
 import type { Message } from './model.ts'
@@ -23,6 +23,5 @@ function draftOf(data: unknown): Draft | undefined {
   // A thought is an event of its own, and a delta only as a whole.
   if (delta.success) return { type: 'response.delta', delta: delta.data }
   const { timestamp: _, ...fields } = data
-  const event = z.safeParse(ServerEvent, { ...fields, event_id: 'e', session_id: 's', response_id: 'r' })
-  return event.success ? (fields as unknown as Draft) : undefined
+  return draftIn(fields)
 }

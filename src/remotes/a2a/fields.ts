@@ -14,7 +14,3 @@ export function texts(value: unknown): string[] {
 export function struct(value: unknown): Struct | undefined {
   return isRecord(value) && Object.keys(value).length > 0 ? value : undefined
 }
-
-export function records(value: unknown): Struct[] {
-  return Array.isArray(value) ? value.filter(isRecord) : []
-}

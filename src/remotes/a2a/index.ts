@@ -1,13 +1,14 @@
-import { agentCapabilities } from '../../core/define-agent.ts'
+import { agentCapabilities, learnt } from '../../core/define-agent.ts'
+import { Places } from '../../core/places.ts'
 import type { Ability, AgentPort, Turn } from '../../core/ports/agent.ts'
+import { bearer } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Card } from './card.ts'
 import { Cards } from './cards.ts'
-import { Contexts } from './contexts.ts'
 import { dialectOf, type Interface } from './dialect.ts'
 import { Endpoint } from './endpoint.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type Place } from './exchange.ts'
 import { EVENTS_EXTENSION } from './extras.ts'
 import { Follow } from './follow.ts'
 
@@ -40,7 +41,7 @@ class RemoteAgent implements AgentPort {
   capabilities: Capabilities
   readonly #options: RemoteA2aOptions
   readonly #cards: Cards
-  readonly #contexts = new Contexts()
+  readonly #places = new Places<Place>()
   readonly #newId: () => string
   #card: Card | undefined
   /** The address that last understood us, of this card. */
@@ -65,15 +66,16 @@ class RemoteAgent implements AgentPort {
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
     const card = await this.#cards.get(turn)
-    const learned = this.#learn(card)
-    if (learned) yield learned
-    const { place, ...talk } = await this.#contexts.find(turn)
+    this.#card = card
+    const change = learnt(this, capabilitiesOf(this.name, card))
+    if (change) yield change
+    const { found: place, ...talk } = await this.#places.find(turn, (known) => Promise.resolve(known))
     const ways = this.#ways(turn, card)
     const exchange = new Exchange({ name: this.name, turn, talk, place, next: () => ways.next().value, newId: this.#newId })
     let kept = false
     const keep = (): Promise<void> => {
       kept = true
-      return this.#contexts.keep(turn, { place: exchange.place, said: exchange.text })
+      return this.#places.keep(turn, { place: exchange.place, said: exchange.text })
     }
     try {
       yield* exchange.run()
@@ -107,19 +109,6 @@ class RemoteAgent implements AgentPort {
       : {}
     return { ...key, ...extensions, ...headers }
   }
-
-  /** Open sessions are told of a change. */
-  #learn(card: Card): Draft | undefined {
-    this.#card = card
-    const capabilities = capabilitiesOf(this.name, card)
-    if (JSON.stringify(capabilities) === JSON.stringify(this.capabilities)) return undefined
-    this.capabilities = capabilities
-    return { type: 'capabilities', capabilities }
-  }
-}
-
-function bearer(token: string | undefined): Record<string, string> {
-  return token === undefined ? {} : { authorization: `Bearer ${token}` }
 }
 
 function capabilitiesOf(name: string, card: Card): Capabilities {

@@ -1,18 +1,13 @@
+import type { Conversation } from '../../core/places.ts'
 import { fromBase64 } from '../../protocol/base64.ts'
 import type { ContentItem, MediaItem } from '../../protocol/content.ts'
-import { textOf, type Message } from '../../protocol/message.ts'
+import { plainText, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
 import { note } from '../../wire/openai/media-parts.ts'
 import type { Part } from './model.ts'
 
 /** Characters of an earlier conversation that are told. Of a longer one the beginning is left out. */
 const TRANSCRIPT = 100_000
-
-/** What is new, and what was said before it. Calls and results behind the last user message are told when they are asked for. */
-export interface Conversation {
-  readonly before: readonly Message[]
-  readonly now: readonly Message[]
-}
 
 /** The parts of a message. Where the agent there cannot know what was said before, that is told first. */
 export function toParts({ before, now }: Conversation, { known }: { readonly known: boolean }): Part[] {
@@ -69,8 +64,4 @@ function transcript(messages: readonly Message[]): string {
   if (lines.length === 0) return ''
   const whole = lines.join('\n\n')
   return `The conversation so far:\n\n${whole.length > TRANSCRIPT ? `…${whole.slice(-TRANSCRIPT)}` : whole}`
-}
-
-export function plainText({ content, content_items }: Message): string {
-  return content_items ? textOf(content_items) : (content ?? '')
 }

@@ -2,8 +2,8 @@
  * What an A2A agent sent, whatever its generation: 1.0 names an event by the member it is in, 0.2 and 0.3 by `kind`, 0.1 by what it
  * has. Little is demanded, as agents in the field leave out much.
  */
-import { isRecord } from '../../protocol/json.ts'
-import { records, struct, text, texts } from './fields.ts'
+import { isRecord, recordsIn } from '../../protocol/json.ts'
+import { struct, text, texts } from './fields.ts'
 import type { Artifact, Message, Part, State, Status, Struct, Told } from './model.ts'
 
 const STATES: ReadonlySet<string> = new Set<State>([
@@ -62,8 +62,8 @@ function readTask(value: Struct, options: ReadOptions): Told {
     kind: 'task',
     ...ofTask(value),
     status: readStatus(value['status'], options),
-    artifacts: records(value['artifacts']).map((artifact, index) => readArtifact(artifact, { ...options, index })),
-    history: records(value['history']).map((message) => readMessage(message, options)),
+    artifacts: recordsIn(value['artifacts']).map((artifact, index) => readArtifact(artifact, { ...options, index })),
+    history: recordsIn(value['history']).map((message) => readMessage(message, options)),
   }
 }
 
@@ -123,7 +123,7 @@ function readMessage(value: Struct, options: ReadOptions): Message {
 }
 
 function readParts(value: unknown, options: ReadOptions): Part[] {
-  return records(value).flatMap((part) => readPart(part, options) ?? [])
+  return recordsIn(value).flatMap((part) => readPart(part, options) ?? [])
 }
 
 function readPart(part: Struct, { wrapped }: ReadOptions): Part | undefined {

@@ -1,3 +1,4 @@
+import { uampIn } from '../../protocol/extensions.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import type { Struct } from './model.ts'
@@ -11,8 +12,7 @@ const NAMES: Readonly<Record<'input_tokens' | 'output_tokens' | 'total_tokens', 
 const PLACES = ['usage', 'token_usage', 'tokenUsage', 'adk_usage_metadata']
 
 export function usageIn(metadata: Struct | undefined): Usage | undefined {
-  const uamp = metadata?.['uamp']
-  const places = [isRecord(uamp) ? uamp['usage'] : undefined, ...PLACES.map((name) => metadata?.[name])]
+  const places = [uampIn(metadata)['usage'], ...PLACES.map((name) => metadata?.[name])]
   const given = places.find(isRecord)
   if (!given) return undefined
   const counts = Object.entries(NAMES).flatMap(([name, names]) => {

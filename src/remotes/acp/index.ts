@@ -1,17 +1,22 @@
-import { Channel } from '../../core/channel.ts'
+import * as z from 'zod/mini'
 import { chosenIn } from '../../core/choices.ts'
-import { agentCapabilities } from '../../core/define-agent.ts'
+import { ClientAnswers } from '../../core/client-answers.ts'
+import { agentCapabilities, learnt } from '../../core/define-agent.ts'
+import { done } from '../../core/done.ts'
+import { Places } from '../../core/places.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Log } from '../../core/ports/transport.ts'
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import { pause } from '../../core/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { isRecord, type Slot } from '../../protocol/json.ts'
+import { uampIn } from '../../protocol/extensions.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
+import { Usage } from '../../protocol/usage.ts'
 import { backoff } from '../../wire/backoff.ts'
 import { RpcError } from '../../wire/json-rpc.ts'
-import { Live, type PermissionRequest } from './live.ts'
+import { COMMANDS, Live } from './live.ts'
 import { decide } from './permission.ts'
-import { blocksOf, keysOf, talksOf, type Talk } from './prompt.ts'
+import { blocksOf } from './prompt.ts'
 import { Said } from './said.ts'
 
 export interface RemoteAcpOptions {
@@ -37,16 +42,8 @@ export interface RemoteAcpAgent extends AgentPort {
   close(): Promise<void>
 }
 
-/** Conversations whose sessions over there are remembered; of more, the oldest begin anew. */
-const KEPT = 1_000
-/** Updates that wait to be passed on before no more are read. */
-const UNREAD = 256
-/** How long a cancelled prompt may take to be answered before its session is given up. */
-const CANCEL_MS = 5_000
 /** One that ends sooner than this after its start has failed to start. */
 const STEADY_MS = 10_000
-
-type Heard = { readonly update: Slot } | { readonly permission: PermissionRequest }
 
 /** An ACP agent, started as a program, as an agent here. It is started with the first turn, and again when it has died. */
 export function remoteAcp(options: RemoteAcpOptions): RemoteAcpAgent {
@@ -56,13 +53,10 @@ export function remoteAcp(options: RemoteAcpOptions): RemoteAcpAgent {
 class RemoteAcp implements RemoteAcpAgent {
   readonly name: string
   readonly description?: string
-  capabilities: Capabilities
+  capabilities
   readonly #options: RemoteAcpOptions
-  /** Sessions over there, by how their conversations are known again. They outlive the program, if it can load them. */
-  readonly #sessions = new Map<string, string>()
-  readonly #listeners = new Map<string, Channel<Heard>>()
-  /** Prompts that were cancelled and are not answered yet. */
-  readonly #leaving = new Map<string, Promise<unknown>>()
+  /** Sessions over there, by their ids. They outlive the program, if it can load them. */
+  readonly #places = new Places<string>()
   readonly #wait = backoff({ minMs: 200, maxMs: 10_000 })
   #live: Promise<Live> | undefined
   #failures = 0
@@ -77,35 +71,32 @@ class RemoteAcp implements RemoteAcpAgent {
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
     const live = await this.#started(turn.signal)
-    const { id, known, talk } = await this.#session(live, turn)
-    const heard = new Channel<Heard>(UNREAD)
-    this.#listeners.set(id, heard)
-    let answered = false
+    const { found, ...talk } = await this.#places.find(turn, (id) => live.take(id))
+    const session = found ?? (await live.open())
+    const client = new ClientAnswers(turn)
+    const said = new Said()
+    let over = false
     try {
-      yield* this.#choose(live, id, turn)
-      const answer = live.process.request('session/prompt', { sessionId: id, prompt: blocksOf(talk, { known, accepts: live.accepts }) })
-      this.#leaving.set(
-        id,
-        answer.catch(() => undefined),
-      )
-      answer.then(
-        () => heard.close(),
-        () => heard.close(),
-      )
-      const aborted = (): void => heard.close()
-      turn.signal.addEventListener('abort', aborted, { once: true })
-      yield* this.#pass(turn, heard, live)
+      yield* this.#describe(live)
+      await session.choose(chosenIn(turn.config))
+      const answer = session.prompt(blocksOf(talk, { known: found !== undefined, accepts: live.accepts }), turn.signal)
+      for await (const heard of session.heard) {
+        if ('permission' in heard) {
+          // Questions are put to our client once what was said before them is on its way.
+          yield* said.announce(heard.permission.toolCall, true)
+          const decided = decide(heard.permission, client).then(heard.answer)
+          // Where a question ends the response, nothing may come after it.
+          if (turn.duplex === false) await decided
+        } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(live)
+        else yield* said.take(heard.update)
+      }
       turn.signal.throwIfAborted()
-      answered = true
-      const result = await answer.catch(failed)
-      this.#leaving.delete(id)
-      yield ending(result)
+      over = true
+      yield ending(await answer.catch(failed))
     } finally {
-      this.#listeners.delete(id)
-      heard.close()
       // Also if it failed: it has heard what was said.
-      this.#remember(keysOf(turn, turn.messages), id)
-      if (!answered) live.process.notify('session/cancel', { sessionId: id })
+      void this.#places.keep(turn, { place: session.id, said: said.text })
+      session.leave({ over })
     }
   }
 
@@ -115,139 +106,51 @@ class RemoteAcp implements RemoteAcpAgent {
     await live?.stop()
   }
 
-  /** What is said, in order; questions among it are put to our client once what was said before them is on its way. */
-  async *#pass(turn: Turn, heard: Channel<Heard>, live: Live): AsyncGenerator<Draft, void> {
-    const said = new Said()
-    for await (const item of heard) {
-      if ('permission' in item) {
-        const { toolCall, options, answer } = item.permission
-        yield* said.asked(toolCall)
-        const decided = decide(turn, toolCall, options).then(answer)
-        // Where a question ends the response, nothing may come after it.
-        if (turn.duplex === false) await decided
-        continue
-      }
-      const learnt = live.learn(item.update)
-      if (learnt) yield* this.#describe(live)
-      else yield* said.take(item.update)
-    }
-  }
-
-  /** Open sessions are told of what can be chosen now. */
-  *#describe(live: Live): Generator<Draft, void> {
-    const { accepts, choices } = live
-    const modalities = [
-      'text',
-      ...(accepts.image ? ['image'] : []),
-      ...(accepts.audio ? ['audio'] : []),
-      ...(accepts.embeddedContext ? ['file'] : []),
-    ]
-    const capabilities = { ...this.capabilities, modalities, extensions: { uamp: choices } }
-    if (JSON.stringify(capabilities) === JSON.stringify(this.capabilities)) return
-    this.capabilities = capabilities
-    yield { type: 'capabilities', capabilities }
-  }
-
-  async *#choose(live: Live, id: string, { config }: Turn): AsyncGenerator<Draft, void> {
-    yield* this.#describe(live)
-    await live.choose(id, chosenIn(config))
-  }
-
-  async #session(live: Live, turn: Turn): Promise<{ id: string; known: boolean; talk: Talk }> {
-    const talks = talksOf(turn)
-    for (const talk of talks) {
-      for (const key of keysOf(turn, talk.before)) {
-        const id = this.#sessions.get(key)
-        this.#sessions.delete(key)
-        if (id === undefined || this.#listeners.has(id)) continue
-        const left = await settled(this.#leaving.get(id))
-        this.#leaving.delete(id)
-        if (left && (await live.take(id))) return { id, known: true, talk }
-      }
-    }
-    return { id: await live.open(), known: false, talk: talks.at(-1) ?? { before: [], now: turn.messages } }
-  }
-
-  #remember(keys: readonly string[], id: string): void {
-    for (const key of keys) {
-      this.#sessions.delete(key)
-      this.#sessions.set(key, id)
-    }
-    for (const key of this.#sessions.keys()) {
-      if (this.#sessions.size <= KEPT * 2) break
-      this.#sessions.delete(key)
-    }
-  }
-
-  /** One that nobody hears is not given. */
-  async #ask(id: string, permission: PermissionRequest): Promise<void> {
-    if (!(await this.#listeners.get(id)?.put({ permission }))) permission.answer(undefined)
+  /** What it takes, and what can be chosen now. */
+  *#describe({ accepts, choices }: Live): Generator<Draft, void> {
+    const { image, audio, embeddedContext } = accepts
+    const modalities = ['text', ...(image ? ['image'] : []), ...(audio ? ['audio'] : []), ...(embeddedContext ? ['file'] : [])]
+    const change = learnt(this, { ...this.capabilities, modalities, extensions: { uamp: choices } })
+    if (change) yield change
   }
 
   async #started(signal: AbortSignal): Promise<Live> {
+    if (!this.#live && !this.#closed && this.#failures > 0) await pause(this.#wait(this.#failures - 1), signal)
     if (this.#closed) throw new UampError('agent_offline', `The agent "${this.name}" was stopped`)
-    if (this.#live) return this.#live
-    if (this.#failures > 0) await pause(this.#wait(this.#failures - 1), signal)
-    if (this.#live) return this.#live
+    return (this.#live ??= this.#start())
+  }
+
+  #start(): Promise<Live> {
     const begun = performance.now()
-    const starting = Live.start(this.#options, {
-      onUpdate: async (id, update) => void (await this.#listeners.get(id)?.put({ update })),
-      onPermission: (id, permission) => void this.#ask(id, permission),
-      onEnd: () => {
-        if (this.#live === starting) this.#live = undefined
-        this.#failures = performance.now() - begun < STEADY_MS ? this.#failures + 1 : 0
-      },
-    })
-    this.#live = starting
-    starting.catch(() => {
-      if (this.#live === starting) this.#live = undefined
-    })
+    const ended = (): void => {
+      this.#live = undefined
+      this.#failures = performance.now() - begun < STEADY_MS ? this.#failures + 1 : 0
+    }
+    const starting = Live.start(this.#options)
+    starting.then((live) => live.ended).then(ended, ended)
     return starting
   }
 }
 
+const STOPS = new Map<unknown, string>([
+  ['max_tokens', 'length'],
+  ['max_turn_requests', 'length'],
+  ['refusal', 'content_filter'],
+])
+
 /** Why it stopped, as our clients are told. */
 function ending(result: unknown): Draft {
-  const { stopReason, _meta } = isRecord(result) ? result : {}
+  const { stopReason, _meta } = fieldsOf(result)
   if (stopReason === 'cancelled') return { type: 'response.cancelled' }
-  const uamp = isRecord(_meta) && isRecord(_meta['uamp']) ? _meta['uamp'] : {}
-  const reason =
-    stopReason === 'max_tokens' || stopReason === 'max_turn_requests' ? 'length' : stopReason === 'refusal' ? 'content_filter' : undefined
-  const usage = isRecord(uamp['usage']) && { usage: uamp['usage'] }
-  return {
-    type: 'response.done',
-    response: {
-      id: '',
-      status: 'completed',
-      output: [],
-      ...usage,
-      ...(reason !== undefined && { extensions: { uamp: { stop_reason: reason } } }),
-    },
-  }
+  const { data: usage } = z.safeParse(Usage, uampIn(fieldsOf(_meta))['usage'])
+  return done({ stop: STOPS.get(stopReason), usage })
 }
 
 function failed(thrown: unknown): never {
   if (!(thrown instanceof RpcError)) throw thrown
   const { code, message, data } = thrown
-  const known = isRecord(data) && typeof data['code'] === 'string' ? data['code'] : undefined
   if (code === -32402) throw new UampError('payment_required', message, isRecord(data) ? { details: data } : {})
   if (code === -32000) throw new UampError('provider_error', `The agent wants its user to sign in: ${message}`)
-  throw new UampError('provider_error', message, { details: { remote_code: known ?? code } })
-}
-
-/** Whether a cancelled prompt was answered in time. */
-async function settled(leaving: Promise<unknown> | undefined): Promise<boolean> {
-  if (!leaving) return true
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<false>((resolve) => (timer = setTimeout(resolve, CANCEL_MS, false)))
-  const left = await Promise.race([leaving.then(() => true), late])
-  clearTimeout(timer)
-  return left
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => (clearTimeout(timer), reject(signal.reason as Error)), { once: true })
-  })
+  const known = fieldsOf(data)['code']
+  throw new UampError('provider_error', message, { details: { remote_code: typeof known === 'string' ? known : code } })
 }

@@ -1,47 +1,22 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
-import type { Log } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { Asking, errorText, notificationText, readMessage, resultText, RPC, RpcError, type RpcMessage } from '../../wire/json-rpc.ts'
 import { lineReader } from '../../wire/lines.ts'
+import { childOptions, killGroup } from './child.ts'
+import type { RemoteAcpOptions } from './index.ts'
 
 /** Bytes of a message of the agent's; characters of its complaints that are kept. */
 const LINE = 32 * 1024 * 1024
 const COMPLAINTS = 2_000
 /** How long it may take to end when it is asked to. */
 const STOP_MS = 2_000
+/** How long it may take to answer, but to a prompt. */
+const ANSWER_MS = 60_000
 
-/** What a program gets of our environment: nothing that could be a key. */
-const HARMLESS = [
-  'PATH',
-  'HOME',
-  'LANG',
-  'LC_ALL',
-  'TERM',
-  'USER',
-  'LOGNAME',
-  'SHELL',
-  'TMPDIR',
-  'SYSTEMROOT',
-  'APPDATA',
-  'USERPROFILE',
-  'PATHEXT',
-]
-
-export function harmlessEnv(env: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const kept = HARMLESS.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
-  return { ...(Object.fromEntries(kept) as Record<string, string>), ...env }
-}
-
-export interface ProcessOptions {
-  readonly name: string
-  readonly command: string
-  readonly args: readonly string[]
-  readonly env: Readonly<Record<string, string>> | undefined
-  readonly cwd: string
-  readonly log: Log
+export interface Handlers {
   /** What it asks of us. */
-  readonly onRequest: (method: string, params: unknown) => Promise<unknown>
+  readonly onRequest: (method: string, params: unknown) => unknown
   /** What it tells. It is not read on before that is taken. */
   readonly onNotification: (method: string, params: unknown) => Promise<void>
 }
@@ -50,42 +25,56 @@ export interface ProcessOptions {
 export class AcpProcess {
   /** Resolves when it has ended, with why. */
   readonly ended: Promise<Error>
-  readonly #options: ProcessOptions
+  readonly #options: RemoteAcpOptions
+  readonly #handlers: Handlers
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly #asking = new Asking()
   readonly #onExit = (): void => killGroup(this.#child.pid, 'SIGKILL')
   #complaints = ''
 
-  constructor(options: ProcessOptions) {
+  constructor(options: RemoteAcpOptions, cwd: string, handlers: Handlers) {
     this.#options = options
-    const { command, args, env, cwd, name, log } = options
-    // A group of its own, so that what it starts ends with it.
-    const child = spawn(command, args, { cwd, env: harmlessEnv(env), stdio: 'pipe', detached: process.platform !== 'win32' })
+    this.#handlers = handlers
+    const { command, args = [], env } = options
+    const child = spawn(command, args, { ...childOptions(cwd, env), stdio: 'pipe' })
     this.#child = child
     child.stdin.on('error', () => undefined)
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#complaints = (this.#complaints + text).slice(-COMPLAINTS)
-      log('debug', 'An ACP agent says', { agent: name, text: text.slice(0, COMPLAINTS) })
+      this.#log('debug', 'An ACP agent says', { text: text.slice(0, COMPLAINTS) })
     })
     process.once('exit', this.#onExit)
     this.ended = new Promise((resolve) => {
       const over = (why: string): void => {
         process.removeListener('exit', this.#onExit)
         const said = this.#complaints.trim().split('\n').at(-1)
-        const error = new UampError('provider_error', `The agent "${name}" ${why}${said ? `: ${said}` : ''}`)
+        const error = new UampError('provider_error', `The agent "${options.name}" ${why}${said ? `: ${said}` : ''}`)
         this.#asking.close(error)
+        this.#log('info', 'An ACP agent is gone', { error: error.message })
         resolve(error)
       }
       child.once('error', (error) => over(`could not be started: ${error.message}`))
       child.once('close', (code, signal) => over(`has ended with ${signal ?? code}`))
     })
-    void this.#read().catch((error: unknown) => log('warn', 'An ACP agent could not be read', { agent: name, error }))
+    void this.#read().catch((error: unknown) => this.#log('warn', 'An ACP agent could not be read', { error }))
   }
 
-  request(method: string, params: unknown): Promise<unknown> {
-    const { text, answer } = this.#asking.ask(method, params)
+  /** However long it takes. */
+  request(method: string, params: unknown, signal?: AbortSignal): Promise<unknown> {
+    const { text, answer } = this.#asking.ask(method, params, { signal })
     this.#write(text)
     return answer
+  }
+
+  /** What must be answered in time. */
+  async ask(method: string, params: unknown): Promise<unknown> {
+    const signal = AbortSignal.timeout(ANSWER_MS)
+    try {
+      return await this.request(method, params, signal)
+    } catch (thrown) {
+      if (thrown !== signal.reason) throw thrown
+      throw new UampError('timeout', `"${this.#options.name}" did not answer within ${ANSWER_MS} ms`)
+    }
   }
 
   notify(method: string, params: unknown): void {
@@ -96,11 +85,11 @@ export class AcpProcess {
   async stop(): Promise<void> {
     this.#child.stdin.end()
     killGroup(this.#child.pid, 'SIGTERM')
-    const hard = setTimeout(() => killGroup(this.#child.pid, 'SIGKILL'), STOP_MS)
+    const hard = setTimeout(this.#onExit, STOP_MS)
     await this.ended
     clearTimeout(hard)
     // What it started may not have listened.
-    killGroup(this.#child.pid, 'SIGKILL')
+    this.#onExit()
   }
 
   #write(text: string): void {
@@ -116,29 +105,22 @@ export class AcpProcess {
 
   async #take(message: RpcMessage): Promise<void> {
     if (message.kind === 'response') this.#asking.settle(message)
-    else if (message.kind === 'notification') await this.#options.onNotification(message.method, message.params)
+    else if (message.kind === 'notification') await this.#handlers.onNotification(message.method, message.params)
     else if (message.kind === 'request') void this.#answer(message)
     // Agents print what is no message; it harms nobody.
-    else if (message.kind === 'invalid') this.#options.log('debug', 'An ACP agent sent what is no message', { agent: this.#options.name })
+    else if (message.kind === 'invalid') this.#log('debug', 'An ACP agent sent what is no message')
   }
 
   async #answer({ id, method, params }: RpcMessage & { kind: 'request' }): Promise<void> {
     try {
-      this.#write(resultText(id, await this.#options.onRequest(method, params)))
+      this.#write(resultText(id, await this.#handlers.onRequest(method, params)))
     } catch (thrown) {
-      const error =
-        thrown instanceof RpcError ? thrown : new RpcError(RPC.internal, thrown instanceof Error ? thrown.message : String(thrown))
-      this.#write(errorText(id, error))
+      const message = thrown instanceof Error ? thrown.message : String(thrown)
+      this.#write(errorText(id, thrown instanceof RpcError ? thrown : new RpcError(RPC.internal, message)))
     }
   }
-}
 
-/** A process and all that it started. */
-export function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return
-  try {
-    process.kill(process.platform === 'win32' ? pid : -pid, signal)
-  } catch {
-    // It has gone.
+  #log(level: 'debug' | 'info' | 'warn', message: string, fields: object = {}): void {
+    this.#options.log?.(level, message, { agent: this.#options.name, ...fields })
   }
 }

@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import * as z from 'zod/mini'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
+import { childOptions, killGroup } from './child.ts'
 import type { Folder } from './folder.ts'
-import { harmlessEnv, killGroup } from './process.ts'
 
 /** Terminals of one agent, and bytes of output that each keeps: the newest. */
 const TERMINALS = 32
@@ -12,13 +13,16 @@ interface Exit {
   readonly signal: string | null
 }
 
-export interface Command {
-  readonly command: string
-  readonly args?: readonly string[] | undefined
-  readonly env?: readonly { readonly name: string; readonly value: string }[] | undefined
-  readonly cwd?: string | null | undefined
-  readonly outputByteLimit?: number | null | undefined
-}
+/** ACP, Terminals: `terminal/create`. */
+export const Command = z.object({
+  sessionId: z.string(),
+  command: z.string(),
+  args: z._default(z.array(z.string()), []),
+  env: z._default(z.array(z.object({ name: z.string(), value: z.string() })), []),
+  cwd: z.nullish(z.string()),
+  outputByteLimit: z.nullish(z.number()),
+})
+export type Command = z.infer<typeof Command>
 
 /** Commands that an agent runs through us. They begin in the folder, and end with the agent. */
 export class Terminals {
@@ -32,7 +36,7 @@ export class Terminals {
 
   async create(command: Command): Promise<string> {
     if (this.#open.size >= TERMINALS) throw new RpcError(RPC.invalidRequest, `${TERMINALS} terminals are open already: release some`)
-    const cwd = await this.#folder.within(command.cwd)
+    const cwd = command.cwd ? await this.#folder.find(command.cwd) : this.#folder.root
     const id = `term_${++this.#last}`
     this.#open.set(id, new Terminal(command, cwd))
     return id
@@ -50,8 +54,7 @@ export class Terminals {
   }
 
   close(): void {
-    for (const terminal of this.#open.values()) terminal.kill()
-    this.#open.clear()
+    for (const id of this.#open.keys()) this.release(id)
   }
 }
 
@@ -63,17 +66,11 @@ class Terminal {
   #truncated = false
   #exit: Exit | undefined
 
-  constructor({ command, args, env = [], outputByteLimit }: Command, cwd: string) {
+  constructor({ command, args, env, outputByteLimit }: Command, cwd: string) {
     this.#limit = Math.min(outputByteLimit ?? OUTPUT, OUTPUT)
-    const variables = Object.fromEntries(env.map(({ name, value }) => [name, value]))
+    const options = childOptions(cwd, Object.fromEntries(env.map(({ name, value }) => [name, value])))
     // Without arguments it is a line for a shell.
-    this.#child = spawn(command, args ?? [], {
-      cwd,
-      env: harmlessEnv(variables),
-      shell: args === undefined || args.length === 0,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: process.platform !== 'win32',
-    })
+    this.#child = spawn(command, args, { ...options, shell: args.length === 0, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stdout?.on('data', (chunk: Buffer) => this.#add(chunk))
     this.#child.stderr?.on('data', (chunk: Buffer) => this.#add(chunk))
     this.exit = new Promise((resolve) => {
@@ -95,14 +92,11 @@ class Terminal {
   }
 
   #add(chunk: Buffer): void {
-    let output = Buffer.concat([this.#output, chunk])
-    if (output.length > this.#limit) {
-      this.#truncated = true
-      let from = output.length - this.#limit
-      // Not into the middle of a character.
-      while (from < output.length && ((output[from] ?? 0) & 0xc0) === 0x80) from++
-      output = output.subarray(from)
-    }
-    this.#output = output
+    const output = Buffer.concat([this.#output, chunk])
+    let from = Math.max(0, output.length - this.#limit)
+    this.#truncated ||= from > 0
+    // Not into the middle of a character.
+    while (from > 0 && ((output[from] ?? 0) & 0xc0) === 0x80) from++
+    this.#output = output.subarray(from)
   }
 }

@@ -1,17 +1,20 @@
 import { answerDrafts } from '../../core/answer-drafts.ts'
-import { agentCapabilities } from '../../core/define-agent.ts'
-import { state } from '../../core/drafts.ts'
+import { ClientAnswers, offeredBy } from '../../core/client-answers.ts'
+import { defineAgent } from '../../core/define-agent.ts'
+import { done } from '../../core/done.ts'
+import { state, text } from '../../core/drafts.ts'
+import { outputMessages } from '../../core/output.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import type { HttpAnswer } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream } from '../../core/upstream.ts'
+import { postUpstream } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
-import { toWireMessages, type WireMessage } from '../../wire/ag-ui/messages.ts'
+import { fieldsOf } from '../../protocol/json.ts'
+import { toWireMessages } from '../../wire/ag-ui/messages.ts'
+import { explainOpenAi } from '../../wire/openai/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { Heard } from './heard.ts'
-import { Asking, isOpenQuestion, type ResumeEntry } from './questions.ts'
+import { isOpenQuestion, resumed, type ResumeEntry } from './questions.ts'
 
 /** Runs of the other side that one turn may take: each brings results or decisions. */
 const ROUNDS = 64
@@ -34,102 +37,56 @@ export interface RemoteAgUiOptions {
  */
 export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
   const { name, description } = options
-  return {
-    name,
-    ...(description !== undefined && { description }),
-    capabilities: agentCapabilities(name, { modalities: ['text', 'image', 'audio', 'video', 'file'], supports_thinking: true }),
-    run: (turn) => run(turn, options),
-  }
+  const capabilities = { modalities: ['text', 'image', 'audio', 'video', 'file'], supports_thinking: true }
+  return defineAgent(name, (turn) => run(turn, options), { description, capabilities })
 }
 
 async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draft, void> {
-  const { name, newId = () => crypto.randomUUID() } = options
-  const threadId = newId()
-  const offered = new Set(turn.config.tools?.map((tool) => tool.function.name))
-  const asking = new Asking(turn, offered)
-  let messages = [...instructing(turn, newId), ...toWireMessages([...turn.messages, ...(turn.said ?? [])], newId, { signed: true })]
+  const { url, token, headers, newId = () => crypto.randomUUID() } = options
+  const name = `"${options.name}"`
+  const to = { name, url, token, explain: explainOpenAi, headers: { accept: 'text/event-stream', ...headers } }
+  const thread = { ...common(turn), threadId: newId() }
+  const offered = offeredBy(turn)
+  const client = new ClientAnswers(turn, { offered })
+  const { instructions: content } = turn.config
+  const instructing = content === undefined ? [] : [{ role: 'system' as const, content }]
+  let messages = toWireMessages([...instructing, ...turn.messages, ...(turn.said ?? [])], newId, { signed: true })
   let resume: readonly ResumeEntry[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const heard = new Heard(name, messages)
-    const { body } = await post(turn, options, {
-      ...common(turn),
-      threadId,
-      runId: newId(),
-      messages,
-      ...(resume.length > 0 && { resume }),
-    })
-    yield* answerDrafts(() => upstreamEvents(body, { name, parse: sseParser() }), heard)
+    const { body } = await postUpstream(
+      { ...to, body: { ...thread, runId: newId(), messages, ...(resume.length > 0 && { resume }) } },
+      turn,
+    )
+    yield* answerDrafts(() => upstreamEvents(body, { name: options.name, parse: sseParser() }), heard)
+    const { interrupts, calls } = heard
     const open = heard.open(offered)
-    const { interrupts } = heard
-    if (interrupts.some(isOpenQuestion)) return yield* wordsOf(interrupts)
-    if (open.length === 0 && interrupts.length === 0) return yield heard.done()
+    if (interrupts.some(isOpenQuestion)) {
+      // What the user has to say more than yes or no to is said, and the next message answers it.
+      yield text(interrupts.map(({ message, reason }) => String(message ?? reason)).join('\n'))
+      return yield done({ stop: 'input_required' })
+    }
+    if (open.length === 0 && interrupts.length === 0) return yield heard.done
+    // All are asked at once: on a one-way transport the first of them ends the response.
     const [results, entries] = await Promise.all([
-      Promise.all(open.map((call) => asking.result(call))),
-      Promise.all(interrupts.map((interrupt) => asking.resume(interrupt, heard.calls))),
+      Promise.all(open.map((call) => client.result(call))),
+      Promise.all(interrupts.map((interrupt) => resumed(interrupt, { turn, client, calls }))),
     ])
-    for (const tool_result of results) yield { type: 'response.delta', delta: { type: 'tool_result', tool_result } }
-    const answers = results.map(({ call_id, result, is_error, content_items }) => ({
-      role: 'tool' as const,
-      tool_call_id: call_id,
-      content: result,
-      ...(is_error && { is_error }),
-      ...(content_items && { content_items }),
-    }))
-    messages = [...heard.messages, ...toWireMessages(answers, newId)]
+    const items = results.map((tool_result) => ({ type: 'tool_result' as const, tool_result }))
+    for (const delta of items) yield { type: 'response.delta', delta }
+    messages = [...heard.messages, ...toWireMessages(outputMessages(items), newId)]
     resume = entries
   }
-  throw new UampError('tool_budget_exceeded', `"${name}" asked in ${ROUNDS} runs one after the other`)
-}
-
-function instructing({ config }: Turn, newId: () => string): WireMessage[] {
-  return config.instructions === undefined ? [] : [{ id: newId(), role: 'system', content: config.instructions }]
+  throw new UampError('tool_budget_exceeded', `${name} asked in ${ROUNDS} runs one after the other`)
 }
 
 /** What every run of a turn has in common. What a client of AG-UI sent us is passed on, but for what pays us. */
 function common(turn: Turn): object {
-  const given = turn.config.extensions?.['ag-ui']
-  const { context, forwardedProps } = isRecord(given) ? given : {}
-  const { uamp: _, ...props } = isRecord(forwardedProps) ? forwardedProps : {}
-  const tools = (turn.config.tools ?? []).map(
-    ({ function: { name, description = '', parameters = { type: 'object', properties: {} } } }) => {
-      return { name, description, parameters }
-    },
-  )
-  return { protocolVersion: '1.0', state: state.given(turn) ?? {}, tools, context: context ?? [], forwardedProps: props }
-}
-
-/** What the user has to say more than yes or no to is said, and the next message answers it. */
-function* wordsOf(interrupts: readonly Readonly<Record<string, unknown>>[]): Generator<Draft, void> {
-  const words = interrupts.map(({ message, reason }) => String(message ?? reason)).join('\n')
-  yield { type: 'response.delta', delta: { type: 'text', text: words } }
-  const extensions = { uamp: { stop_reason: 'input_required' } }
-  yield { type: 'response.done', response: { id: '', status: 'completed', output: [], extensions } }
-}
-
-function post({ http, signal }: Turn, { name, url, token, headers }: RemoteAgUiOptions, body: object): Promise<HttpAnswer> {
-  return callUpstream({
-    name: `"${name}"`,
-    http,
-    signal,
-    explain,
-    request: {
-      url,
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'text/event-stream',
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...headers,
-      },
-      body: JSON.stringify(body),
-    },
+  const { context, forwardedProps } = fieldsOf(turn.config.extensions?.['ag-ui'])
+  const { uamp: _, ...props } = fieldsOf(forwardedProps)
+  const tools = turn.config.tools?.map(({ function: made }) => {
+    const { name, description = '', parameters = { type: 'object', properties: {} } } = made
+    return { name, description, parameters }
   })
-}
-
-/** There is no form for it: most have an `error` or a `detail`. */
-function explain(body: unknown): string | undefined {
-  if (!isRecord(body)) return undefined
-  const { error, detail, message } = body
-  const said = isRecord(error) ? error['message'] : (error ?? detail ?? message)
-  return typeof said === 'string' ? said : undefined
+  return { protocolVersion: '1.0', state: state.given(turn) ?? {}, tools: tools ?? [], context: context ?? [], forwardedProps: props }
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini'
 import type { AnswerReader } from '../../core/answer-drafts.ts'
+import { done } from '../../core/done.ts'
 import { ContentItem, type ToolCall } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
@@ -84,13 +85,7 @@ export class Answer implements AnswerReader {
   done(): Draft | undefined {
     const stop = this.#finish === 'length' || this.#finish === 'content_filter' ? this.#finish : undefined
     if (stop === undefined && this.#signature === undefined) return undefined
-    const response = {
-      id: '',
-      status: 'completed' as const,
-      output: [],
-      ...(stop !== undefined && { extensions: { uamp: { stop_reason: stop } } }),
-    }
-    return { type: 'response.done', response, ...(this.#signature !== undefined && { signature: this.#signature }) }
+    return done({ stop, signature: this.#signature })
   }
 
   /** As it stands in the conversation when its calls are answered. */

@@ -1,9 +1,11 @@
 import { answerDrafts } from '../../core/answer-drafts.ts'
-import { agentCapabilities } from '../../core/define-agent.ts'
+import { ClientAnswers, offeredBy } from '../../core/client-answers.ts'
+import { defineAgent } from '../../core/define-agent.ts'
+import { outputMessages } from '../../core/output.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream } from '../../core/upstream.ts'
+import { postUpstream } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
@@ -12,7 +14,6 @@ import { sseParser } from '../../wire/sse-parse.ts'
 import { callIds } from '../../wire/openai/steps.ts'
 import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
 import { Answer } from './answer.ts'
-import { Calls } from './calls.ts'
 import { toRequest, type Asked } from './request.ts'
 
 /** Requests of one turn: each round of tool results is a new one. */
@@ -38,19 +39,17 @@ export interface RemoteCompletionsOptions {
  */
 export function remoteCompletions(options: RemoteCompletionsOptions): AgentPort {
   const { name, description } = options
-  const capabilities = agentCapabilities(name, {
-    modalities: ['text', 'image'],
-    tools: { supports_tools: true, supports_parallel_tools: true },
-    ...options.capabilities,
-  })
-  return { name, ...(description !== undefined && { description }), capabilities, run: (turn) => run(turn, options) }
+  const tools = { supports_tools: true, supports_parallel_tools: true }
+  const capabilities = { modalities: ['text', 'image'], tools, ...options.capabilities }
+  return defineAgent(name, (turn) => run(turn, options), { description, capabilities })
 }
 
 async function* run(turn: Turn, options: RemoteCompletionsOptions): AsyncGenerator<Draft, void> {
   const { name, newId = () => crypto.randomUUID() } = options
   let messages: readonly Message[] = [...turn.messages, ...(turn.said ?? [])]
   const taken = callIds(messages)
-  const calls = new Calls(turn)
+  // It has no other tools than those that the client brought.
+  const client = new ClientAnswers(turn, { offered: offeredBy(turn) })
   for (let round = 0; round < ROUNDS; round++) {
     const answer = new Answer({ name, taken, newId })
     const response = await request(turn, options, { messages, config: turn.config })
@@ -67,39 +66,16 @@ async function* run(turn: Turn, options: RemoteCompletionsOptions): AsyncGenerat
       if (done) yield done
       return
     }
-    const results = await calls.answered(answer.calls)
-    for (const tool_result of results) yield { type: 'response.delta', delta: { type: 'tool_result', tool_result } }
-    messages = [
-      ...messages,
-      answer.message(),
-      ...results.map(({ call_id, result, content_items }) => ({
-        role: 'tool' as const,
-        tool_call_id: call_id,
-        content: result,
-        ...(content_items && { content_items }),
-      })),
-    ]
+    const results = await Promise.all(answer.calls.map((call) => client.result(call)))
+    const items = results.map((tool_result) => ({ type: 'tool_result' as const, tool_result }))
+    for (const delta of items) yield { type: 'response.delta', delta }
+    messages = [...messages, answer.message(), ...outputMessages(items)]
   }
   throw new UampError('tool_budget_exceeded', `"${name}" asked for tools in ${ROUNDS} answers one after the other`)
 }
 
-function request({ http, signal }: Turn, options: RemoteCompletionsOptions, asked: Asked): Promise<HttpAnswer> {
-  const { name, url, apiKey, headers } = options
-  return callUpstream({
-    name,
-    http,
-    signal,
-    explain: explainOpenAi,
-    request: {
-      url: `${url.replace(/\/+$/, '')}/chat/completions`,
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'text/event-stream',
-        ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
-        ...headers,
-      },
-      body: JSON.stringify(toRequest(asked, options)),
-    },
-  })
+function request(turn: Turn, options: RemoteCompletionsOptions, asked: Asked): Promise<HttpAnswer> {
+  const { name, url, apiKey: token, headers } = options
+  const post = { url: `${url.replace(/\/+$/, '')}/chat/completions`, headers: { accept: 'text/event-stream', ...headers } }
+  return postUpstream({ name, token, explain: explainOpenAi, body: toRequest(asked, options), ...post }, turn)
 }

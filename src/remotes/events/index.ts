@@ -1,9 +1,9 @@
-import { agentCapabilities } from '../../core/define-agent.ts'
+import { ClientAnswers } from '../../core/client-answers.ts'
+import { agentCapabilities, learnt } from '../../core/define-agent.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
-import { Answers } from './answers.ts'
 import { isEnd, isQuestion, toDraft } from './incoming.ts'
 import { Line } from './line.ts'
 import { opening } from './opening.ts'
@@ -43,7 +43,7 @@ class RemoteAgent implements AgentPort {
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
     const line = await Line.open(this.#options, turn, opening(turn, this.#options.agent))
-    const answers = new Answers(turn)
+    const answers = new ClientAnswers(turn)
     const open = new OpenAnswers()
     let over = false
     try {
@@ -78,21 +78,13 @@ class RemoteAgent implements AgentPort {
       case 'session.end':
         throw new UampError('interrupted', `The server of "${this.name}" ended the session: ${event.reason ?? 'it gave no reason'}`)
       case 'capabilities':
-        return this.#learn(event.capabilities)
+        return learnt(this, { ...event.capabilities, id: this.name })
       // About our own use of the other server.
       case 'rate_limit':
         return undefined
       default:
         return toDraft(event)
     }
-  }
-
-  /** Open sessions are told of a change. */
-  #learn(given: Capabilities): Draft | undefined {
-    const capabilities = { ...given, id: this.name }
-    if (JSON.stringify(capabilities) === JSON.stringify(this.capabilities)) return undefined
-    this.capabilities = capabilities
-    return { type: 'capabilities', capabilities }
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream } from '../../core/upstream.ts'
+import { postUpstream } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { explainOpenAi } from '../../wire/openai/upstream.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
 import { readEvent } from './incoming.ts'
 
@@ -69,25 +69,9 @@ export class Line {
 
 function post(
   { name, url, token }: LineOptions,
-  { http, signal }: Pick<Turn, 'http' | 'signal'>,
+  by: Pick<Turn, 'http' | 'signal'>,
   { events, headers }: { readonly events: readonly object[]; readonly headers: Readonly<Record<string, string>> },
 ): Promise<HttpAnswer> {
-  return callUpstream({
-    name: `The server of "${name}"`,
-    http,
-    signal,
-    explain,
-    request: {
-      url: `${url.replace(/\/+$/, '')}/events`,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
-      body: JSON.stringify(events),
-    },
-  })
-}
-
-/** `{ "error": { "message" } }`. */
-function explain(body: unknown): string | undefined {
-  const error = isRecord(body) ? body['error'] : undefined
-  return isRecord(error) && typeof error['message'] === 'string' ? error['message'] : undefined
+  const to = { name: `The server of "${name}"`, url: `${url.replace(/\/+$/, '')}/events`, token, headers }
+  return postUpstream({ ...to, explain: explainOpenAi, body: events }, by)
 }

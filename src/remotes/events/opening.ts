@@ -1,6 +1,6 @@
 import type { Turn } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { uampIn } from '../../protocol/extensions.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
 
@@ -24,8 +24,7 @@ export function opening({ messages, said = [], config, client }: Turn, agent: st
 
 /** When our connection breaks nobody reads the answer any more, and it must not go on at a price. */
 function sessionOf({ extensions, ...config }: SessionConfig): object {
-  const uamp = extensions?.['uamp']
-  const { resume: _, ...kept } = isRecord(uamp) ? uamp : {}
+  const { resume: _, ...kept } = uampIn(extensions)
   return { ...config, extensions: { ...extensions, uamp: { ...kept, on_detach: 'cancel' } } }
 }
 

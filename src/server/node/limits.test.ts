@@ -90,6 +90,14 @@ test('what is not HTTP, and what does not come, is refused', async () => {
   expect(await raw(port, `${upgrade}upgrade: h2c\r\n\r\n`)).toMatchObject({ status: 400 })
 })
 
+test('a body that does not come, or cannot be read, is refused in words', async () => {
+  const { port } = await testServer({ routes: [read], limits: { headersTimeoutMs: 60, requestTimeoutMs: 120 } })
+  const post = 'POST /read HTTP/1.1\r\nhost: localhost\r\n'
+  expect(await raw(port, `${post}content-length: 10\r\n\r\nhalf`)).toMatchObject({ status: 408, body: { error: { code: 'timeout' } } })
+  const nonsense = `${post}transfer-encoding: chunked\r\n\r\nnonsense\r\n`
+  expect(await raw(port, nonsense)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } })
+})
+
 test('a handshake that is none is refused as JSON', async () => {
   const { port } = await testServer({ routes: [echo] })
   const upgrade = 'GET /echo HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\r\n'

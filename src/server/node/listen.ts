@@ -83,7 +83,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // In the middle of an answer another one would be taken for a part of it. Node's own handler looks at the same field.
-    const answering = (socket as { _httpMessage?: unknown })._httpMessage != null
+    const answering = (socket as { _httpMessage?: { readonly headersSent?: boolean } | null })._httpMessage?.headersSent === true
     if (error.code === 'ECONNRESET' || !socket.writable || answering) socket.destroy()
     else void refuse(socket, unparsed(error.code))
   })

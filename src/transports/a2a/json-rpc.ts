@@ -1,5 +1,5 @@
 import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
-import { UampError } from '../../protocol/errors.ts'
+import { reportError } from '../../core/report-error.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
@@ -37,7 +37,7 @@ export class JsonRpc {
     try {
       return await this.#answer(exchange, text, call)
     } catch (thrown) {
-      this.#count(exchange, UampError.from(thrown))
+      reportError(this.#parts.host, thrown, { transport: 'a2a', message: 'A method failed', method: exchange.method })
       return exchange.failure(thrown)
     }
   }
@@ -64,12 +64,6 @@ export class JsonRpc {
       if (run) return { run, generation }
     }
     throw a2aError('METHOD_NOT_FOUND', 'There is no method of this name')
-  }
-
-  #count({ method }: Exchange, error: UampError): void {
-    const { meter, log } = this.#parts.host
-    meter.countError('a2a', error.code)
-    if (error.code === 'internal') log('error', 'A method failed', { method, error: error.cause ?? error })
   }
 }
 

@@ -1,6 +1,7 @@
 /** How each binding says no over HTTP, also to what is refused before it reaches a method. */
 import type { RefusalOptions } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'
+import { refusalResponse } from '../../wire/refusal.ts'
 import { told, type Told } from './errors.ts'
 import { errorDetails } from './v1/errors.ts'
 
@@ -11,15 +12,9 @@ export function refusalWith(contentType: string, body: (told: Told, status: numb
   return (error, { status, headers } = {}) => {
     const what = told(error)
     const given = status ?? what.status
-    const wait = what.details['retry_after']
-    return new Response(JSON.stringify(body(what, given)), {
+    return refusalResponse(error, JSON.stringify(body(what, given)), {
       status: given,
-      headers: {
-        'content-type': contentType,
-        ...(error.code === 'unauthorized' && { 'www-authenticate': 'Bearer' }),
-        ...(typeof wait === 'number' && { 'retry-after': String(Math.ceil(wait)) }),
-        ...headers,
-      },
+      headers: { 'content-type': contentType, ...headers },
     })
   }
 }

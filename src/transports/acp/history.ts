@@ -1,7 +1,6 @@
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
-import type { ContentItem } from '../../protocol/content.ts'
-import type { Message } from '../../protocol/message.ts'
+import { itemsOf } from '../../protocol/message.ts'
 import type { AcpSession } from './session.ts'
 
 /** As many responses of a conversation are shown again. */
@@ -12,7 +11,10 @@ export async function replay(gateway: Gateway, shown: AcpSession, principal: Pri
   const { session, updates } = shown
   const { turns, after } = await turnsOf(gateway, session, principal)
   for (const { id, input, output, status } of turns) {
-    for (const message of input) showMessage(updates, message)
+    for (const message of input) {
+      if (message.role === 'user') for (const item of itemsOf(message)) updates.said(item)
+      if (message.role === 'assistant') for (const item of itemsOf(message)) updates.item(item)
+    }
     updates.begin(id)
     for (const item of output) updates.item(item)
     if (status !== 'open') updates.calls.end(true)
@@ -37,10 +39,4 @@ async function turnsOf(gateway: Gateway, session: Session, principal: Principal)
     // What it says is in the log until it has ended.
     return { turns, after: last?.status === 'open' ? last.after : session.head }
   }
-}
-
-function showMessage(updates: AcpSession['updates'], { role, content, content_items }: Message): void {
-  const items: readonly ContentItem[] = content_items ?? [{ type: 'text', text: content ?? '' }]
-  if (role === 'user') for (const item of items) updates.said(item)
-  if (role === 'assistant') for (const item of items) updates.item(item)
 }

@@ -3,7 +3,7 @@ import { sseLine } from '../../wire/sse.ts'
 /** Characters that wait for a reader before whoever writes is made to wait. */
 const QUEUE = 1024 * 1024
 
-/** What goes out on one stream of a connection: kept until somebody reads it, which is one at a time. */
+/** What goes out on one stream: kept until somebody reads it, which is one at a time. */
 export class Outbound {
   #queue: string[] = []
   #size = 0
@@ -29,40 +29,33 @@ export class Outbound {
     this.#release()
   }
 
-  /** Not a generator: one that waits could not be left. */
-  lease(onLeave: () => void): AsyncIterable<string> {
+  /** Begins with `first`. Not a generator: one that waits could not be left. */
+  lease(onLeave: () => void, first = ''): AsyncIterable<string> {
     this.leased = true
     let left = false
-    let begun = false
-    const leave = (): void => {
-      if (left) return
-      left = true
-      this.leased = false
-      this.#wake?.()
-      onLeave()
+    let opening = first
+    const leave = async (): Promise<IteratorResult<string, undefined>> => {
+      if (!left) {
+        left = true
+        this.leased = false
+        this.#wake?.()
+        onLeave()
+      }
+      return { done: true, value: undefined }
     }
     const next = async (): Promise<IteratorResult<string, undefined>> => {
-      // Clients wait for the stream before they say anything.
-      if (!begun) {
-        begun = true
-        return { done: false, value: ':\n\n' }
+      while (opening === '' && this.#queue.length === 0 && !this.#closed && !left) {
+        await new Promise<void>((resolve) => (this.#wake = resolve))
       }
-      while (this.#queue.length === 0 && !this.#closed && !left) await new Promise<void>((resolve) => (this.#wake = resolve))
-      if (left || this.#queue.length === 0) {
-        leave()
-        return { done: true, value: undefined }
-      }
-      const value = this.#queue.join('')
+      const value = opening + this.#queue.join('')
+      if (left || value === '') return leave()
+      opening = ''
       this.#queue = []
       this.#size = 0
       this.#release()
       return { done: false, value }
     }
-    const done = async (): Promise<IteratorResult<string, undefined>> => {
-      leave()
-      return { done: true, value: undefined }
-    }
-    return { [Symbol.asyncIterator]: () => ({ next, return: done }) }
+    return { [Symbol.asyncIterator]: () => ({ next, return: leave }) }
   }
 
   #release(): void {

@@ -1,7 +1,8 @@
 import type { EventOf } from '../../protocol/events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Slot } from '../../protocol/json.ts'
-import { parse, PermissionAnswer } from './schema.ts'
+import { parseParams } from '../../wire/rpc-params.ts'
+import { PermissionAnswer } from './schema.ts'
 import { shownCall } from './tool-calls.ts'
 
 export interface Decision {
@@ -31,7 +32,7 @@ export async function askPermission(event: EventOf<'x.approval.request'>, ask: (
     ? { ...shownCall(tool_call), title: message }
     : { toolCallId: approval_id, title: message, kind: 'other', status: 'pending' }
   try {
-    const { outcome } = parse(PermissionAnswer, await ask({ toolCall, options: offered }))
+    const { outcome } = parseParams(PermissionAnswer, await ask({ toolCall, options: offered }))
     if (outcome.outcome === 'cancelled') return { approved: false, reason: 'cancelled' }
     const chosen = offered.find(({ optionId }) => optionId === outcome.optionId)
     if (!chosen) return { approved: false, reason: `There is no option "${outcome.optionId}"` }

@@ -1,29 +1,13 @@
 /** What clients of ACP 1 send. What is not named here, `_meta` apart, is none of our business. */
 import * as z from 'zod/mini'
-import { explain } from '../../protocol/explain.ts'
-import { list, Slot } from '../../protocol/json.ts'
+import { isRecord, list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
-import { RPC, RpcError } from '../../wire/json-rpc.ts'
+import { ContentBlock } from '../../wire/acp/blocks.ts'
 
 const meta = { _meta: z.nullish(Slot) }
 const id = z.string().check(z.maxLength(limits.idLength))
 const flag = z.nullish(z.boolean())
 const text = z.nullish(z.string())
-
-export const ContentBlock = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text'), text: z.string() }),
-  z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string(), uri: text }),
-  z.object({ type: z.literal('audio'), data: z.string(), mimeType: z.string() }),
-  z.object({ type: z.literal('resource_link'), uri: z.string(), name: z.string(), mimeType: text }),
-  z.object({
-    type: z.literal('resource'),
-    resource: z.union([
-      z.object({ uri: z.string(), text: z.string(), mimeType: text }),
-      z.object({ uri: z.string(), blob: z.string(), mimeType: text }),
-    ]),
-  }),
-])
-export type ContentBlock = z.infer<typeof ContentBlock>
 
 export const ClientCapabilities = z.object({
   fs: z.nullish(z.object({ readTextFile: flag, writeTextFile: flag })),
@@ -50,13 +34,10 @@ const Folder = z.string().check(z.maxLength(4096), z.regex(/^(\/|[A-Za-z]:[\\/]|
 /** Servers of tools that one session may bring. */
 const mcpServers = list(McpServer, 32)
 
-export const NewSession = z.object({ cwd: Folder, additionalDirectories: z.nullish(list(Folder, 64)), mcpServers, ...meta })
-export const LoadSession = z.object({
-  sessionId: id,
-  cwd: Folder,
-  additionalDirectories: z.nullish(list(Folder, 64)),
-  mcpServers: z.nullish(mcpServers),
-})
+const folders = { cwd: Folder, additionalDirectories: z.nullish(list(Folder, 64)) }
+
+export const NewSession = z.object({ ...folders, mcpServers, ...meta })
+export const LoadSession = z.object({ sessionId: id, ...folders, mcpServers: z.nullish(mcpServers) })
 export const ListSessions = z.object({ cwd: z.nullish(z.string()), cursor: text })
 export const OfSession = z.object({ sessionId: id })
 export const SetMode = z.object({ sessionId: id, modeId: z.string() })
@@ -64,7 +45,9 @@ export const SetOption = z.object({ sessionId: id, configId: z.string(), value: 
 /** UAMP transports, Payment handling, ACP: `payment_token` stands beside the prompt; newer clients strip it, and have `_meta`. */
 export const Prompt = z.object({ sessionId: id, prompt: list(ContentBlock, limits.list), payment_token: text, ...meta })
 export const CancelRequest = z.object({ requestId: z.union([z.string(), z.number(), z.null()]) })
-export const Authenticate = z.object({ methodId: z.string() })
+/** The one way to sign in. */
+export const SIGNED_IN = 'uamp'
+export const Authenticate = z.object({ methodId: z.literal(SIGNED_IN) })
 
 export const PermissionAnswer = z.object({
   outcome: z.discriminatedUnion('outcome', [
@@ -84,11 +67,7 @@ export const Submit = z.object({
 })
 export const CallTool = z.object({ name: z.string(), arguments: z.nullish(Slot) })
 
-/** Throws -32602 with the field that is wrong, and what it should be. */
-export function parse<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
-  const result = z.safeParse(schema, value ?? {}, { error: explain })
-  if (result.success) return result.data
-  const [issue] = result.error.issues
-  const field = issue?.path.join('.') ?? ''
-  throw new RpcError(RPC.invalidParams, `${field === '' ? 'params' : `"${field}"`} ${issue?.message ?? 'is wrong'}`, { field })
+/** The session that a message is about. */
+export function sessionIn(params: unknown): string | undefined {
+  return isRecord(params) && typeof params['sessionId'] === 'string' ? params['sessionId'] : undefined
 }

@@ -2,6 +2,7 @@
 import { fetchHttp } from '../../core/fetch-http.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { Visitor } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { toolDefinition } from '../../core/tool.ts'
 import { toolRunner } from '../../core/tool-loop.ts'
@@ -10,64 +11,56 @@ import type { Slot } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import { notificationText, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
+import { parseParams } from '../../wire/rpc-params.ts'
 import { toldBody } from './errors.ts'
-import { CallTool, parse, Submit } from './schema.ts'
+import { CallTool, Submit } from './schema.ts'
 
-interface SeedContext {
-  readonly host: Host
-  readonly agent: string
+export interface SeedContext {
+  readonly host: Pick<Host, 'gateway' | 'newId'>
+  readonly agent: AgentPort
   readonly principal: Principal
   readonly signal: AbortSignal
   /** What an HTTP request pays with. */
-  readonly payment?: Payment | undefined
+  readonly payment: Payment | undefined
+  /** Sends notifications. Resolves when more may be sent. */
+  readonly notify: (frames: readonly string[]) => Promise<void>
 }
 
-/** Yields notifications, and returns the result. */
-type Answering = AsyncGenerator<readonly string[], Slot>
-type SeedMethod = (context: SeedContext, params: unknown, id: RpcId) => Answering
+type SeedMethod = (context: SeedContext, params: unknown, id: RpcId) => Slot | Promise<Slot>
 
 const SEED_VERSION = '1.0'
 
-export const SEED_METHODS: Readonly<Record<string, SeedMethod>> = {
-  initialize: (context) => at(async () => initialized(context)),
-  'prompt/submit': submit,
-  'chat/submit': submit,
-  'tools/list': ({ host, agent }) => at(async () => ({ tools: toolsOf(agentOf(host, agent)) })),
-  'tools/call': (context, params) => at(() => callTool(context, params)),
-  capabilities: ({ host, agent }) => at(async () => ({ ...abilities(agentOf(host, agent)), agent: agentOf(host, agent).capabilities })),
-}
+export const SEED_METHODS: ReadonlyMap<string, SeedMethod> = new Map<string, SeedMethod>([
+  [
+    'initialize',
+    ({ agent }) => ({
+      protocolVersion: SEED_VERSION,
+      serverInfo: { name: agent.name, version: SEED_VERSION },
+      capabilities: abilities(agent),
+    }),
+  ],
+  ['prompt/submit', submit],
+  ['chat/submit', submit],
+  ['tools/list', ({ agent }) => ({ tools: toolsOf(agent) })],
+  ['tools/call', callTool],
+  ['capabilities', ({ agent }) => ({ ...abilities(agent), agent: agent.capabilities })],
+])
 
 /** ACP's own `initialize` names its version by a number. */
 export function isSeedInitialize(params: unknown): boolean {
   return typeof (params as { protocolVersion?: unknown } | null | undefined)?.protocolVersion !== 'number'
 }
 
-// oxlint-disable-next-line require-yield
-async function* at(result: () => Promise<Slot>): Answering {
-  return await result()
-}
-
-function agentOf({ agents }: Host, name: string): AgentPort {
-  const agent = agents.get(name)
-  if (!agent) throw new UampError('agent_offline', `There is no agent "${name}" here`)
-  return agent
-}
-
-function initialized({ host, agent }: SeedContext): Slot {
-  const known = agentOf(host, agent)
-  return { protocolVersion: SEED_VERSION, serverInfo: { name: agent, version: SEED_VERSION }, capabilities: abilities(known) }
-}
-
 function abilities({ capabilities }: AgentPort): Slot {
   return { streaming: true, tools: capabilities.tools?.supports_tools ?? false }
 }
 
-async function* submit({ host, agent, principal, signal, payment: paid }: SeedContext, params: unknown, id: RpcId): Answering {
-  const { messages, payment_token: token } = parse(Submit, params)
+async function submit({ host, agent, principal, signal, payment: paid, notify }: SeedContext, params: unknown, id: RpcId): Promise<Slot> {
+  const { messages, payment_token: token } = parseParams(Submit, params)
   const payment = token ? { scheme: 'token', token } : paid
   const session = await host.gateway.open({
     transport: 'acp',
-    agent,
+    agent: agent.name,
     principal,
     config: { modalities: ['text'] },
     duplex: false,
@@ -78,27 +71,28 @@ async function* submit({ host, agent, principal, signal, payment: paid }: SeedCo
   })
   const reader = session.read({ signal })
   let content = ''
+  let frames: string[] = []
   let failure: Error | undefined
   let over = false
+  const visitor: Visitor = {
+    text: (piece) => {
+      content += piece
+      frames.push(notificationText('prompt/progress', { content: piece, role: 'assistant' }))
+    },
+    event: (event) => {
+      if (event.type === 'payment.required') failure ??= paymentRefusal(event)
+      if (event.type === 'response.error') failure ??= toldBody(event.error)
+      if (event.type === 'response.cancelled') failure ??= new UampError('cancelled', 'The prompt was cancelled')
+      over ||= event.type === 'response.done' || failure !== undefined
+    },
+  }
   try {
     await session.send({ type: 'response.create', event_id: host.newId() })
-    yield [notificationText('prompt/started', { requestId: String(id) })]
+    await notify([notificationText('prompt/started', { requestId: String(id) })])
     for await (const batch of reader) {
-      const frames: string[] = []
-      const text = (piece: string): void => {
-        content += piece
-        frames.push(notificationText('prompt/progress', { content: piece, role: 'assistant' }))
-      }
-      batch.visit({
-        text,
-        event: (event) => {
-          if (event.type === 'payment.required') failure ??= paymentRefusal(event)
-          if (event.type === 'response.error') failure ??= toldBody(event.error)
-          if (event.type === 'response.cancelled') failure ??= new UampError('cancelled', 'The prompt was cancelled')
-          over ||= event.type === 'response.done' || failure !== undefined
-        },
-      })
-      if (frames.length > 0) yield frames
+      batch.visit(visitor)
+      if (frames.length > 0) await notify(frames)
+      frames = []
       if (over) break
     }
   } finally {
@@ -111,18 +105,16 @@ async function* submit({ host, agent, principal, signal, payment: paid }: SeedCo
 }
 
 function toolsOf({ tools, capabilities }: AgentPort): Slot[] {
-  if (tools) {
-    return tools
-      .map(toolDefinition)
-      .map(({ function: { name, description, parameters } }) => ({ name, description, inputSchema: parameters }))
-  }
-  return (capabilities.tools?.built_in_tools ?? []).map((name) => ({ name, inputSchema: { type: 'object' } }))
+  if (!tools) return (capabilities.tools?.built_in_tools ?? []).map((name) => ({ name, inputSchema: { type: 'object' } }))
+  return tools.map((tool) => {
+    const { name, description, parameters } = toolDefinition(tool).function
+    return { name, description, inputSchema: parameters }
+  })
 }
 
 /** Beside any conversation, so nobody is there who could allow a call: a tool that must be allowed is not run. */
-async function callTool({ host, agent, principal, signal }: SeedContext, params: unknown): Promise<Slot> {
-  const { name, arguments: args } = parse(CallTool, params)
-  const { tools = [] } = agentOf(host, agent)
+async function callTool({ host, agent: { tools = [] }, principal, signal }: SeedContext, params: unknown): Promise<Slot> {
+  const { name, arguments: args } = parseParams(CallTool, params)
   if (!tools.some((tool) => tool.name === name)) throw new RpcError(RPC.invalidParams, `There is no tool "${name}"`)
   const id = host.newId()
   const turn: Turn = {
@@ -138,10 +130,8 @@ async function callTool({ host, agent, principal, signal }: SeedContext, params:
     ask: () => Promise.reject(new UampError('approval_unavailable', 'Nobody is there to be asked')),
   }
   const running = toolRunner(turn, { tools })([{ id, name, arguments: JSON.stringify(args ?? {}) }])
-  for (;;) {
-    const step = await running.next()
-    if (!step.done) continue
-    const [result] = step.value
-    return { content: [{ type: 'text', text: result?.result ?? '' }], isError: result?.is_error ?? false }
-  }
+  let step = await running.next()
+  while (!step.done) step = await running.next()
+  const [result] = step.value
+  return { content: [{ type: 'text', text: result?.result ?? '' }], isError: result?.is_error ?? false }
 }

@@ -1,49 +1,44 @@
+import { eachBatch } from '../../core/each-batch.ts'
 import type { Reader, Session, Visitor } from '../../core/ports/session.ts'
+import type { Tool } from '../../core/ports/skill.ts'
 import type { Host } from '../../core/ports/transport.ts'
-import { UampError } from '../../protocol/errors.ts'
-import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
-import { isRecord, type Slot } from '../../protocol/json.ts'
+import { toolDefinition } from '../../core/tool.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { errorText, resultText, type RpcId } from '../../wire/json-rpc.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
+import { uampIn } from '../../protocol/extensions.ts'
+import { isRecord, type Slot } from '../../protocol/json.ts'
+import type { ContentBlock } from '../../wire/acp/blocks.ts'
+import { errorText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { toInputs } from './content.ts'
 import { told, toldBody } from './errors.ts'
 import { askPermission, type Decision } from './permission.ts'
-import type { ContentBlock } from './schema.ts'
-import { choose, commandsOf, settingsOf } from './settings.ts'
-import type { SessionTools } from './tools.ts'
+import type { ClientCapabilities } from './schema.ts'
+import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
+import { clientTools, resultBy, type McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
 
 export interface AcpSessionOptions {
   readonly host: Pick<Host, 'newId' | 'log' | 'agents'>
   readonly session: Session
-  readonly notices: boolean
-  readonly extras: boolean
+  readonly client: ClientCapabilities
+  readonly cwd: string
+  readonly servers: readonly McpTools[]
+  readonly asking: Asking
   /** Writes in order. Resolves when more may be written. */
   readonly send: (frames: readonly string[]) => Promise<void>
-  /** Puts a request into `out` and gives its answer. */
-  readonly ask: (
-    method: string,
-    params: Slot,
-    how: { readonly out: (text: string) => void; readonly signal?: AbortSignal },
-  ) => Promise<unknown>
-  readonly tools: (session: AcpSession) => SessionTools
 }
 
-/** A `session/prompt` that waits for its answer. */
 interface Prompting {
-  readonly id: RpcId
+  /** The `session/prompt` that waits for its answer. Undefined: it was answered that a payment is needed, for which the response waits. */
+  id: RpcId | undefined
   /** The response that answers it. */
   readonly response: string | null
   /** What it pays with, until somebody asked. */
   payment: string | undefined
   /** What it says, by which it is known again. */
   readonly words: string
-}
-
-export interface PromptRequest {
-  readonly blocks: readonly ContentBlock[]
-  readonly payment: string | undefined
 }
 
 /** Characters of a title. */
@@ -54,7 +49,8 @@ export class AcpSession implements Visitor {
   readonly session: Session
   readonly updates: Updates
   readonly #options: AcpSessionOptions
-  readonly #tools: SessionTools
+  /** What the client itself has. */
+  readonly #own: readonly Tool[]
   /** Tools whose calls the user allowed for good, for as long as this session is open here. */
   readonly #allowed = new Set<string>()
   #frames: string[] = []
@@ -62,23 +58,34 @@ export class AcpSession implements Visitor {
   #prompt: Prompting | undefined
   /** The response that runs, whoever asked for it. */
   #running: string | undefined
-  /** It waits for a payment, and its prompt was answered with that. */
-  #unpaid: { readonly response: string | null; readonly words: string; readonly over: Promise<void>; readonly end: () => void } | undefined
   /** Ends what is done for the running response. */
   #work = new AbortController()
+  /** As the client knows them. */
   #settings: string
 
   constructor(options: AcpSessionOptions) {
-    const { session, notices, extras } = options
+    const { session, client, cwd } = options
     this.#options = options
     this.session = session
-    const out = (frame: string): void => void this.#frames.push(frame)
-    this.updates = new Updates({ sessionId: session.id, out, window: () => this.#capabilities?.context_window, notices, extras })
-    this.#tools = options.tools(this)
-    this.#settings = JSON.stringify(this.settings())
+    this.updates = new Updates({
+      sessionId: session.id,
+      out: (frame) => void this.#frames.push(frame),
+      window: () => this.#capabilities?.context_window,
+      notices: isRecord(client.session?.notices),
+      extras: uampIn(client._meta)['events'] === true,
+    })
+    this.#own = clientTools(client, {
+      cwd,
+      ask: (method, params, signal) => this.#ask(method, params, signal),
+      onTerminal: (callId, terminalId) => {
+        this.updates.calls.terminal(callId, terminalId)
+        void this.flush()
+      },
+    })
+    this.#settings = JSON.stringify(this.settings)
   }
 
-  settings(): Slot {
+  get settings(): SessionSettings {
     return settingsOf(this.#capabilities, this.session.config)
   }
 
@@ -91,17 +98,23 @@ export class AcpSession implements Visitor {
     )
   }
 
+  /** Follows it for a client that has just got to know it. */
+  async begin(after?: number): Promise<void> {
+    this.follow(after)
+    this.#tellCommands()
+    await this.flush()
+  }
+
   async #read(reader: Reader): Promise<void> {
     try {
-      const batches = reader[Symbol.asyncIterator]()
-      for (let step = await batches.next(); !step.done; step = await batches.next()) {
-        step.value.visit(this)
-        await this.flush()
-      }
+      await eachBatch(reader, (batch) => {
+        batch.visit(this)
+        return this.flush()
+      })
     } finally {
       reader.close()
       // Nothing more will come, and a prompt is always answered.
-      if (this.#prompt) this.#answer({ stopReason: 'cancelled' })
+      this.#answer((id) => resultText(id, { stopReason: 'cancelled' }))
       await this.flush()
     }
   }
@@ -117,14 +130,16 @@ export class AcpSession implements Visitor {
         this.#running = event.response_id
         return
       case 'tool.call':
-        return this.#call(event)
+        return void this.#call(event)
       case 'x.approval.request':
         return void this.#approve(event)
       case 'payment.required':
         return this.#pay(event)
       case 'session.updated':
+        return this.#tellSettings()
       case 'capabilities':
-        return this.#tellSettings(event.type === 'capabilities')
+        this.#tellSettings()
+        return this.#tellCommands()
       case 'response.done':
       case 'response.error':
       case 'response.cancelled':
@@ -133,29 +148,31 @@ export class AcpSession implements Visitor {
     }
   }
 
-  async prompt(id: RpcId, { blocks, payment }: PromptRequest): Promise<void> {
-    const { host } = this.#options
+  async prompt(id: RpcId, blocks: readonly ContentBlock[], payment: string | undefined): Promise<void> {
     const words = JSON.stringify(blocks)
-    if (this.#prompt) throw new UampError('response_in_progress', 'A prompt is being answered: wait for its end, or cancel it')
-    const unpaid = this.#unpaid
-    if (unpaid && payment !== undefined && unpaid.words === words) {
-      this.#unpaid = undefined
-      this.#prompt = { id, response: unpaid.response, payment: undefined, words }
+    const before = this.#prompt
+    if (before && before.id !== undefined)
+      throw new UampError('response_in_progress', 'A prompt is being answered: wait for its end, or cancel it')
+    if (before && payment !== undefined && before.words === words) {
+      before.id = id
       return this.#submit(payment)
     }
-    if (unpaid) {
+    if (before) {
+      const { signal } = this.#work
       this.cancel()
-      await unpaid.over
+      await new Promise((over) => signal.addEventListener('abort', over, { once: true }))
+      return this.prompt(id, blocks, payment)
     }
     // Asked before anything is said: what was said in vain would be part of the next prompt.
     if (this.#running !== undefined)
       throw new UampError('response_in_progress', 'Somebody else asked this session something: wait for its end')
     this.#entitle(blocks)
-    const inputs = toInputs(blocks, host.newId)
-    const config = this.session.config
-    const tools = [...(config.tools ?? []), ...this.#tools.definitions(this.#capabilities?.tools?.built_in_tools ?? [])]
-    const create: ClientEvent = { type: 'response.create', event_id: host.newId(), ...(tools.length > 0 && { response: { tools } }) }
-    const sent = [...inputs, create].map((event) => this.session.send(event))
+    const { config } = this.session
+    const taken = this.#capabilities?.tools?.built_in_tools ?? []
+    const offered = [...this.#tools.values()].filter(({ name }) => !taken.includes(name)).map(toolDefinition)
+    const tools = [...(config.tools ?? []), ...offered]
+    const create: Unsent = { type: 'response.create', ...(tools.length > 0 && { response: { tools } }) }
+    const sent = [...toInputs(blocks), create].map((event) => this.#send(event))
     this.#prompt = { id, response: this.session.turn, payment, words }
     try {
       await Promise.all(sent)
@@ -166,43 +183,41 @@ export class AcpSession implements Visitor {
     }
   }
 
+  /** Without a response there is nothing to cancel, which is no error (ACP, Cancellation). */
   cancel(): void {
-    // Without a response there is nothing to cancel, which is no error (ACP, Cancellation).
-    this.session.send({ type: 'response.cancel', event_id: this.#options.host.newId() }).catch(() => undefined)
+    this.#reply({ type: 'response.cancel' })
   }
 
   answers(id: RpcId): boolean {
     return this.#prompt?.id === id
   }
 
-  async choose(option: string, value: string | boolean): Promise<Slot> {
-    const extensions = choose(this.#capabilities, this.session.config, { option, value })
-    await this.#update(extensions)
-    this.#settings = JSON.stringify(this.settings())
-    return this.settings()
+  async choose(option: string, value: string | boolean): Promise<void> {
+    await this.#update(choose(this.#capabilities, this.session.config, { option, value }))
+    // It is told by the answer.
+    this.#settings = JSON.stringify(this.settings)
   }
 
-  commands(): void {
-    const availableCommands = commandsOf(this.#capabilities)
-    if (availableCommands.length > 0) this.updates.tell({ sessionUpdate: 'available_commands_update', availableCommands })
-  }
-
-  terminal(callId: string, terminalId: string): void {
-    this.updates.calls.terminal(callId, terminalId)
-    void this.flush()
-  }
-
-  async flush(last: readonly string[] = []): Promise<void> {
+  async flush(): Promise<void> {
     const frames = this.#frames
+    if (frames.length === 0) return
     this.#frames = []
-    if (frames.length > 0 || last.length > 0) await this.#options.send([...frames, ...last])
+    await this.#options.send(frames)
   }
 
   /** Leaves the session as it is; what runs goes on for a while. */
   async close(): Promise<void> {
     this.#work.abort()
     this.#reader?.close()
-    await this.#tools.close()
+    await Promise.allSettled(this.#options.servers.map((server) => server.close()))
+  }
+
+  /** What the client brings; of two of one name, the first. */
+  get #tools(): ReadonlyMap<string, Tool> {
+    const tools = new Map<string, Tool>()
+    for (const tool of [...this.#own, ...this.#options.servers.flatMap((server) => server.tools)])
+      if (!tools.has(tool.name)) tools.set(tool.name, tool)
+    return tools
   }
 
   get #capabilities(): Capabilities | undefined {
@@ -213,55 +228,40 @@ export class AcpSession implements Visitor {
     this.#running = undefined
     this.#work.abort()
     this.#work = new AbortController()
-    const { response_id: id } = event
-    if (id !== undefined && this.#unpaid?.response === id) {
-      this.#unpaid.end()
-      this.#unpaid = undefined
-    }
-    const prompt = this.#prompt
-    if (!prompt || id === undefined || id !== prompt.response) return
-    if (event.type === 'response.cancelled') return this.#answer({ stopReason: 'cancelled' })
-    if (event.type === 'response.error') {
-      this.#prompt = undefined
-      return void this.#frames.push(errorText(prompt.id, toldBody(event.error)))
-    }
-    const { usage, extensions } = event.response
-    const { signature } = event
-    const uamp = { responseId: id, ...(usage && { usage }), ...(signature !== undefined && { signature }) }
-    this.#answer({ stopReason: stopReason(extensions), _meta: { uamp } })
-  }
-
-  #answer(result: Slot): void {
-    if (this.#prompt) this.#frames.push(resultText(this.#prompt.id, result))
+    const { response_id } = event
+    if (response_id === undefined || response_id !== this.#prompt?.response) return
+    this.#answer((id) => (event.type === 'response.error' ? errorText(id, toldBody(event.error)) : resultText(id, ending(event))))
     this.#prompt = undefined
   }
 
+  /** Once, if somebody waits for it. */
+  #answer(text: (id: RpcId) => string): void {
+    if (this.#prompt?.id === undefined) return
+    this.#frames.push(text(this.#prompt.id))
+    this.#prompt.id = undefined
+  }
+
   /** A tool of the client's. What was not offered with a prompt of ours is somebody else's to answer. */
-  #call({ call_id, name, arguments: args, response_id }: EventOf<'tool.call'>): void {
-    if (!this.#tools.has(name) || response_id === undefined || response_id !== this.#prompt?.response) return
+  async #call({ call_id: id, name, arguments: args, response_id }: EventOf<'tool.call'>): Promise<void> {
+    const tool = this.#tools.get(name)
+    if (!tool || response_id === undefined || response_id !== this.#prompt?.response) return
     const progress = (text: string): void => {
-      this.updates.calls.progress(call_id, text)
+      this.updates.calls.progress(id, text)
       void this.flush()
     }
     const { signal } = this.#work
-    void this.#tools.call({ id: call_id, name, arguments: args }, { callId: call_id, signal, progress }).then((answer) => {
-      const { result, is_error, content_items } = answer
-      const items = content_items && { content_items: [...content_items] }
-      if (!signal.aborted) this.#reply({ type: 'tool.result', event_id: this.#options.host.newId(), call_id, result, is_error, ...items })
-    })
+    const result = await resultBy(tool, { id, name, arguments: args }, { callId: id, signal, progress })
+    if (!signal.aborted) this.#reply(result)
   }
 
   async #approve(event: EventOf<'x.approval.request'>): Promise<void> {
     const { approval_id, tool_call } = event
     const { signal } = this.#work
     const name = tool_call?.name
-    const out = (text: string): void => void this.#frames.push(text)
     const answer: Decision =
       name !== undefined && this.#allowed.has(name)
         ? { approved: true }
-        : await askPermission(event, (params) =>
-            this.#options.ask('session/request_permission', { sessionId: this.session.id, ...params }, { out, signal }),
-          )
+        : await askPermission(event, (params) => this.#ask('session/request_permission', params, signal))
     if (signal.aborted) return
     if (answer.always && name !== undefined) this.#allowed.add(name)
     const { approved, option, reason } = answer
@@ -269,7 +269,7 @@ export class AcpSession implements Visitor {
     if (!tool_call)
       this.updates.tell({ sessionUpdate: 'tool_call_update', toolCallId: approval_id, status: approved ? 'completed' : 'failed' })
     void this.flush()
-    this.#reply({ type: 'x.approval.response', event_id: this.#options.host.newId(), approval_id, approved, option, reason })
+    this.#reply({ type: 'x.approval.response', approval_id, approved, option, reason })
   }
 
   /** UAMP transports, Payment handling, ACP: the prompt fails with -32402, and the same prompt with a token goes on where it was. */
@@ -279,32 +279,26 @@ export class AcpSession implements Visitor {
     const { payment } = prompt
     prompt.payment = undefined
     if (payment !== undefined) return void this.#submit(payment)
-    this.#frames.push(errorText(prompt.id, told(paymentRefusal(event))))
-    this.#prompt = undefined
-    let end = (): void => undefined
-    const over = new Promise<void>((resolve) => (end = resolve))
-    this.#unpaid = { response: prompt.response, words: prompt.words, over, end }
+    this.#answer((id) => errorText(id, told(paymentRefusal(event))))
   }
 
-  async #submit(token: string): Promise<void> {
-    await this.session.send({ type: 'payment.submit', event_id: this.#options.host.newId(), payment: { scheme: 'token', token } })
+  #submit(token: string): Promise<void> {
+    return this.#send({ type: 'payment.submit', payment: { scheme: 'token', token } })
   }
 
-  /** Too late, or somebody else was first. */
-  #reply(event: ClientEvent): void {
-    this.session.send(event).catch(() => undefined)
-  }
-
-  #tellSettings(commands: boolean): void {
-    const settings = this.settings()
+  #tellSettings(): void {
+    const { settings } = this
     const text = JSON.stringify(settings)
-    if (text !== this.#settings) {
-      this.#settings = text
-      const { modes, configOptions } = settings
-      if (isRecord(modes)) this.updates.tell({ sessionUpdate: 'current_mode_update', currentModeId: modes['currentModeId'] })
-      if (configOptions !== undefined) this.updates.tell({ sessionUpdate: 'config_option_update', configOptions })
-    }
-    if (commands) this.commands()
+    if (text === this.#settings) return
+    this.#settings = text
+    const { modes, configOptions } = settings
+    if (modes) this.updates.tell({ sessionUpdate: 'current_mode_update', currentModeId: modes.currentModeId })
+    if (configOptions) this.updates.tell({ sessionUpdate: 'config_option_update', configOptions })
+  }
+
+  #tellCommands(): void {
+    const availableCommands = commandsOf(this.#capabilities)
+    if (availableCommands.length > 0) this.updates.tell({ sessionUpdate: 'available_commands_update', availableCommands })
   }
 
   /** A session is called after what was said in it first. */
@@ -314,7 +308,7 @@ export class AcpSession implements Visitor {
     if (acp['title'] !== undefined) return
     const text = blocks.map((block) => (block.type === 'text' ? block.text : '')).join('')
     const title = text.trim().split('\n')[0]?.slice(0, TITLE)
-    if (title === undefined || title === '') return
+    if (!title) return
     this.updates.tell({ sessionUpdate: 'session_info_update', title })
     this.#update({ ...extensions, acp: { ...acp, title } }).catch((error: unknown) =>
       this.#options.host.log('warn', 'A session got no title', { error }),
@@ -322,15 +316,39 @@ export class AcpSession implements Visitor {
   }
 
   #update(extensions: Slot): Promise<void> {
-    return this.session.send({ type: 'session.update', event_id: this.#options.host.newId(), session: { extensions } })
+    return this.#send({ type: 'session.update', session: { extensions } })
+  }
+
+  /** Asks the client, behind what it was told so far. */
+  #ask(method: string, params: Slot, signal?: AbortSignal): Promise<unknown> {
+    const { text, answer } = this.#options.asking.ask(method, { sessionId: this.session.id, ...params }, { signal })
+    this.#frames.push(text)
+    void this.flush()
+    return answer
+  }
+
+  /** It may be too late, or somebody else was first. */
+  #reply(event: Unsent): void {
+    this.#send(event).catch(() => undefined)
+  }
+
+  #send(event: Unsent): Promise<void> {
+    return this.session.send({ ...event, event_id: this.#options.host.newId() } as ClientEvent)
   }
 }
 
-/** ACP, Stop Reasons. */
-function stopReason(extensions: Readonly<Slot> | undefined): string {
-  const uamp = extensions?.['uamp']
-  const reason = isRecord(uamp) ? uamp['stop_reason'] : undefined
-  if (reason === 'length') return 'max_tokens'
-  if (reason === 'content_filter' || reason === 'rejected' || reason === 'refusal') return 'refusal'
-  return 'end_turn'
+/** ACP, Stop Reasons: what is not here is the end of a turn. */
+const STOP_REASONS = new Map<unknown, string>([
+  ['length', 'max_tokens'],
+  ['content_filter', 'refusal'],
+  ['rejected', 'refusal'],
+  ['refusal', 'refusal'],
+])
+
+function ending(event: EventOf<'response.done' | 'response.cancelled'>): Slot {
+  if (event.type === 'response.cancelled') return { stopReason: 'cancelled' }
+  const { response_id: responseId, signature } = event
+  const { usage, extensions } = event.response
+  const uamp = { responseId, ...(usage && { usage }), ...(signature !== undefined && { signature }) }
+  return { stopReason: STOP_REASONS.get(uampIn(extensions)['stop_reason']) ?? 'end_turn', _meta: { uamp } }
 }

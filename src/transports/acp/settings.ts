@@ -1,25 +1,30 @@
 import { choicesOf, chosenIn } from '../../core/choices.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { isRecord, type Slot } from '../../protocol/json.ts'
+import { uampIn } from '../../protocol/extensions.ts'
+import type { Slot } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
 
 type Named = { readonly id: string; readonly name?: string | undefined; readonly description?: string | undefined }
 
+export interface SessionSettings {
+  readonly modes?: { readonly currentModeId: string | undefined; readonly availableModes: readonly Slot[] }
+  readonly configOptions?: readonly Slot[]
+}
+
 /** What a client may set in a session of this agent, and how it is set: ACP's modes, and its config options, which have them too. */
-export function settingsOf(capabilities: Capabilities | undefined, config: SessionConfig): Slot {
+export function settingsOf(capabilities: Capabilities | undefined, config: SessionConfig): SessionSettings {
   const { models, modes } = choicesOf(capabilities)
   const { model, mode } = chosenIn(config)
-  const options = [
+  const configOptions = [
     ...(modes.length > 0 ? [select('mode', 'Mode', { choices: modes, chosen: mode })] : []),
     // One model is no choice.
     ...(models.length > 1 ? [select('model', 'Model', { choices: models, chosen: model })] : []),
   ]
+  const availableModes = modes.map((choice) => ({ id: choice.id, ...shown(choice) }))
   return {
-    ...(modes.length > 0 && {
-      modes: { currentModeId: current(modes, mode), availableModes: modes.map((choice) => ({ id: choice.id, ...shown(choice) })) },
-    }),
-    ...(options.length > 0 && { configOptions: options }),
+    ...(modes.length > 0 && { modes: { currentModeId: current(modes, mode), availableModes } }),
+    ...(configOptions.length > 0 && { configOptions }),
   }
 }
 
@@ -43,8 +48,7 @@ export function choose(
   if (!choices.some(({ id }) => id === value)) {
     throw new RpcError(RPC.invalidParams, `"${option}" must be one of ${choices.map(({ id }) => `"${id}"`).join(', ')}`)
   }
-  const uamp = extensions?.['uamp']
-  return { ...extensions, uamp: { ...(isRecord(uamp) && uamp), [option]: value } }
+  return { ...extensions, uamp: { ...uampIn(extensions), [option]: value } }
 }
 
 function select(

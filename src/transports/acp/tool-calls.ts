@@ -1,6 +1,6 @@
 import type { ToolCall, ToolResult } from '../../protocol/content.ts'
-import { isRecord, type Slot } from '../../protocol/json.ts'
-import { toBlock } from './content.ts'
+import { isRecord, jsonIn, type Slot } from '../../protocol/json.ts'
+import { toBlock } from '../../wire/acp/blocks.ts'
 
 /** Calls of one response whose end is awaited; of more, nothing is shown but their beginning and their end. */
 const OPEN = 256
@@ -52,19 +52,18 @@ export class ToolCalls {
     for (const [id, call] of this.#open) {
       if (call.told) continue
       call.told = true
-      this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: 'in_progress', ...shownInput(call) })
+      this.#update(id, 'in_progress', shownInput(call))
     }
   }
 
   progress(id: string, text: string, data?: unknown): void {
     this.settle()
-    const content = [{ type: 'content', content: { type: 'text', text } }]
-    this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: 'in_progress', content, ...ownPart(data) })
+    this.#update(id, 'in_progress', { content: [{ type: 'content', content: { type: 'text', text } }], ...ownPart(data) })
   }
 
   /** A client shows what happens in a terminal of its own. */
   terminal(id: string, terminalId: string): void {
-    this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: 'in_progress', content: [{ type: 'terminal', terminalId }] })
+    this.#update(id, 'in_progress', { content: [{ type: 'terminal', terminalId }] })
   }
 
   result(result: ToolResult): void {
@@ -74,23 +73,19 @@ export class ToolCalls {
     this.#open.delete(id)
     const failed = is_error || status === 'failed'
     const diff = failed || !call ? [] : diffIn(call)
-    this.#tell({
-      sessionUpdate: 'tool_call_update',
-      toolCallId: id,
-      status: failed ? 'failed' : 'completed',
-      content: diff.length > 0 ? diff : contentOf(result),
-      rawOutput: parsed(result.result),
-      ...ownPart(data),
-    })
+    const content = diff.length > 0 ? diff : contentOf(result)
+    this.#update(id, failed ? 'failed' : 'completed', { content, rawOutput: parsed(result.result), ...ownPart(data) })
   }
 
   /** The response is over: what is left was answered without anybody telling, or never will be. */
   end(well: boolean): void {
     this.settle()
-    for (const id of this.#open.keys()) {
-      this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: id, status: well ? 'completed' : 'failed' })
-    }
+    for (const id of this.#open.keys()) this.#update(id, well ? 'completed' : 'failed')
     this.#open.clear()
+  }
+
+  #update(toolCallId: string, status: 'in_progress' | 'completed' | 'failed', more?: Slot): void {
+    this.#tell({ sessionUpdate: 'tool_call_update', toolCallId, status, ...more })
   }
 }
 
@@ -114,7 +109,7 @@ function shownInput(call: Pick<Call, 'name' | 'args'>): Slot {
 
 /** A tool that writes a file says what it writes. */
 function diffIn({ name, args }: Pick<Call, 'name' | 'args'>): Slot[] {
-  const input = kindOf(name) === 'edit' ? parsed(args) : undefined
+  const input = kindOf(name) === 'edit' ? jsonIn(args) : undefined
   if (!isRecord(input)) return []
   const { path, content, oldText, newText = content } = input
   if (typeof path !== 'string' || typeof newText !== 'string') return []
@@ -157,10 +152,8 @@ function kindOf(name: string): string {
   return KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? 'other'
 }
 
+/** What is not JSON is a text. */
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const value = jsonIn(text)
+  return value === undefined ? text : value
 }

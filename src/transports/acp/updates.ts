@@ -4,8 +4,8 @@ import type { ServerEvent } from '../../protocol/events.ts'
 import { jsonText, type Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
+import { toBlock } from '../../wire/acp/blocks.ts'
 import { notificationText } from '../../wire/json-rpc.ts'
-import { toBlock } from './content.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 export interface UpdatesOptions {
@@ -58,15 +58,11 @@ export class Updates implements Visitor {
   event(event: ServerEvent): void {
     switch (event.type) {
       case 'response.created':
-        this.#response = event.response_id
-        this.#message = 0
-        this.#spoke = false
-        return this.#nextMessage()
+        return this.begin(event.response_id)
       case 'response.delta':
-        return this.#delta(event.delta)
+        return this.item(event.delta)
       case 'thinking':
-        if (!event.redacted && event.content !== '') this.#chunk('agent_thought_chunk', { type: 'text', text: event.content })
-        return
+        return this.#thought(event.content, event.redacted)
       case 'transcript.delta':
         return this.text(event.transcript)
       case 'tool.call':
@@ -111,25 +107,22 @@ export class Updates implements Visitor {
     }
   }
 
-  /** One whole item of an answer. */
-  item(item: ContentItem): void {
-    this.#delta(item)
-  }
-
   /** What somebody said to the agent. */
   said(item: ContentItem): void {
     const block = toBlock(item)
     if (block) this.tell({ sessionUpdate: 'user_message_chunk', content: block })
   }
 
-  /** Another message begins. */
+  /** Another response begins. */
   begin(response: string): void {
     this.#response = response
     this.#message = 0
+    this.#spoke = false
     this.#nextMessage()
   }
 
-  #delta(delta: Delta): void {
+  /** A piece of an answer, or a whole item of it. */
+  item(delta: Delta): void {
     switch (delta.type) {
       case 'text':
         return this.text(delta.text)
@@ -144,14 +137,17 @@ export class Updates implements Visitor {
         return this.calls.progress(call_id, text, data)
       }
       case 'thinking':
-        if (!delta.redacted && delta.thinking !== '') this.#chunk('agent_thought_chunk', { type: 'text', text: delta.thinking })
-        return
+        return this.#thought(delta.thinking, delta.redacted)
       default: {
         // A chunk of audio has no handle; the whole comes with one.
         const block = delta.type === 'audio' && delta.content_id === undefined ? undefined : toBlock(delta)
         if (block) this.#chunk('agent_message_chunk', block)
       }
     }
+  }
+
+  #thought(text: string, redacted = false): void {
+    if (!redacted && text !== '') this.#chunk('agent_thought_chunk', { type: 'text', text })
   }
 
   #chunk(sessionUpdate: 'agent_message_chunk' | 'agent_thought_chunk', content: object): void {

@@ -27,9 +27,15 @@ export interface RunPlan {
   readonly brought: ReadonlySet<string>
 }
 
+/** A place in a run: an event of the log, and how many of the events that it becomes. */
+export interface Place {
+  readonly seq: number
+  readonly part: number
+}
+
 export interface EncoderOptions {
   /** The last event that the client has. */
-  readonly known?: number
+  readonly known?: Place
   /** The conversation, for a client that joins it. */
   readonly snapshot?: readonly object[] | undefined
 }
@@ -78,17 +84,25 @@ export class RunEncoder {
     const { text: open } = this.#answer
     const messageId = open ?? this.#answer.speak()
     if (this.#pending.length > 0) this.#flush(seq, out, true)
-    if (!this.#muted && seq > (this.#options.known ?? 0)) out.text(messageId, text, seq)
+    if (this.#isNew(seq, Infinity)) out.text(messageId, text, seq)
   }
 
-  /** Of several events only the last has the number: who lost one of them gets all again. */
+  /** Of several events only the last has the bare number: who lost it goes on behind the others. */
   #flush(seq: number, out: Out, goesOn = false): void {
     const events = this.#pending
     if (events.length === 0) return
     this.#pending = []
-    if (this.#muted || seq <= (this.#options.known ?? 0)) return
-    const last = goesOn ? undefined : events.at(-1)
-    for (const event of events) out.event(event, event === last ? seq : undefined)
+    const last = goesOn ? events.length : events.length - 1
+    events.forEach((event, index) => {
+      const part = index === last ? Infinity : index + 1
+      if (this.#isNew(seq, part)) out.event(event, index === last ? seq : `${seq}.${part}`)
+    })
+  }
+
+  #isNew(seq: number, part: number): boolean {
+    const { known } = this.#options
+    if (this.#muted || !known || seq > known.seq) return !this.#muted
+    return seq === known.seq && part > known.part
   }
 
   #event(event: ServerEvent): void {

@@ -8,11 +8,11 @@ export interface AgUiEvent {
   readonly [field: string]: unknown
 }
 
-/** Where events go. `seq`: how far a client that has this one is; undefined where more belongs to it. */
+/** Where events go. `id`: how far a client that has this one is. */
 export interface Out {
   /** The hot path. */
-  text(messageId: string, delta: string, seq: number | undefined): void
-  event(event: AgUiEvent, seq: number | undefined): void
+  text(messageId: string, delta: string, id: number): void
+  event(event: AgUiEvent, id: number | string): void
 }
 
 /** How events are written. */
@@ -51,17 +51,16 @@ export class SseWire implements Wire, Out {
     }
   }
 
-  text(messageId: string, delta: string, seq: number | undefined): void {
+  text(messageId: string, delta: string, id: number): void {
     if (messageId !== this.#messageId) {
       this.#messageId = messageId
       this.#head = `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":${JSON.stringify(messageId)},"delta":`
     }
-    const body = this.#head + jsonText(delta) + '}\n\n'
-    this.#visit(seq === undefined ? body : 'id: ' + seq + '\n' + body)
+    this.#visit('id: ' + id + '\n' + this.#head + jsonText(delta) + '}\n\n')
   }
 
-  event(event: AgUiEvent, seq: number | undefined): void {
+  event(event: AgUiEvent, id: number | string): void {
     const shown = this.#shape(event)
-    if (shown) this.#visit(`${seq === undefined ? '' : `id: ${seq}\n`}data: ${JSON.stringify(shown)}\n\n`)
+    if (shown) this.#visit(`id: ${id}\ndata: ${JSON.stringify(shown)}\n\n`)
   }
 }

@@ -3,6 +3,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { invalid } from '../../wire/openai/parse.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { capabilitiesOf } from './capabilities.ts'
+import type { Place } from './encoder.ts'
 import { asItIs, SseWire, type Wire } from './events.ts'
 import { toLegacy } from './legacy.ts'
 import { loadProto, ProtoWire, wantsProto, type ProtoModule } from './proto.ts'
@@ -25,7 +26,7 @@ export function agUi({ proto = loadProto }: AgUiOptions = {}): Transport {
       return [
         { method: 'POST', path: '/ag-ui', access: 'request', handle: (request, call) => endpoint.run(request, call) },
         { method: 'GET', path: '/ag-ui/runs/:runId', access: 'request', handle: (_, call) => endpoint.replay(call) },
-        { method: 'GET', path: '/ag-ui/capabilities', access: 'public', handle: async (_, call) => endpoint.capabilities(call) },
+        { method: 'GET', path: '/ag-ui/capabilities', access: 'public', handle: (_, call) => endpoint.capabilities(call) },
       ]
     },
   }
@@ -69,26 +70,28 @@ class Endpoint {
     const { gateway } = this.#host
     const { params, principal, request, agent, root, signal } = call
     const known = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after') ?? '0'
-    if (!/^\d{1,15}$/.test(known)) throw invalid('"Last-Event-ID" must be the "id" of an event of this run', 'Last-Event-ID')
+    const place = /^(\d{1,15})(?:\.(\d{1,6}))?$/.exec(known)
+    if (!place) throw invalid('"Last-Event-ID" must be the "id" of an event of this run', 'Last-Event-ID')
     const record = await this.#runs.find(principal, params['runId'] ?? '')
     const turn = record && (root || record.agent === agent) ? await gateway.turn(record.response, principal) : undefined
     const session = turn && (await gateway.attach(turn.session, principal))
     if (!record || !turn || !session) throw new UampError('not_found', `There is no run "${params['runId']}"`)
     const reader = session.read({ after: record.after, extensions: 'all', signal })
     const run = new Run(this.#host, { session, reader, plan: planOf(record, turn), snapshot: undefined }, { cancels: false, signal })
-    return this.#stream(run, await this.#wire(request, record.legacy), Number(known))
+    const [, seq, part = Infinity] = place
+    return this.#stream(run, await this.#wire(request, record.legacy), { seq: Number(seq), part: Number(part) })
   }
 
   /** `GET /ag-ui/capabilities`. */
-  capabilities({ agent }: Call): Response {
+  async capabilities({ agent }: Call): Promise<Response> {
     const found = agent === undefined ? undefined : this.#host.agents.get(agent)
     if (!found) throw new UampError('agent_offline', 'Say which agent: its address is /agents/{name}/ag-ui/capabilities')
-    return Response.json(capabilitiesOf(found))
+    return Response.json(capabilitiesOf(found, { httpBinary: (await this.#proto()) !== undefined }))
   }
 
-  #stream(run: Run, wire: Wire, known = 0): Streamed {
+  #stream(run: Run, wire: Wire, known?: Place): Streamed {
     const { headers, heartbeat } = wire
-    return { status: 200, headers, frames: run.frames(wire, { known }), ...(heartbeat !== undefined && { heartbeat }) }
+    return { status: 200, headers, frames: run.frames(wire, known && { known }), ...(heartbeat !== undefined && { heartbeat }) }
   }
 
   async #wire(request: Request, legacy: boolean): Promise<Wire> {

@@ -3,7 +3,7 @@ import type { Waiting } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
-import type { Payment } from '../../protocol/payment.ts'
+import { DECLINED, type Payment } from '../../protocol/payment.ts'
 import { invalid, parseValue } from '../../wire/openai/parse.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { paymentId } from './ids.ts'
@@ -62,6 +62,9 @@ export function answersTo({ response, questions }: Waiting, answering: Answering
   const ids = new Set(questions.map(({ id, type }) => (type === 'payment.required' ? paymentId(response) : id)))
   const unknown = resume.find(({ interruptId }) => !ids.has(interruptId))
   if (unknown) throw noInterrupt(unknown)
+  if (new Set(resume.map(({ interruptId }) => interruptId)).size < resume.length) {
+    throw invalid('"resume" answers one interrupt twice', 'resume', 'duplicate_interrupt')
+  }
   const answers = questions.map(({ id, type }): Given | undefined => {
     if (type === 'tool.call') return resultIn(answering, id)
     const entry = resume.find(({ interruptId }) => interruptId === (type === 'payment.required' ? paymentId(response) : id))
@@ -89,8 +92,9 @@ export function resumed({ interruptId, status, payload }: ResumeEntry, type: key
   const event_id = newId()
   if (type === 'tool.call') return { type: 'tool.result', event_id, call_id: interruptId, ...outcome(status, payload) }
   if (type === 'payment.required') {
+    if (status === 'cancelled') return { type: 'payment.submit', event_id, payment: DECLINED }
     const token = isRecord(payload) ? payload['payment_token'] : undefined
-    if (status === 'cancelled' || typeof token !== 'string') {
+    if (typeof token !== 'string') {
       throw new UampError('payment_required', 'The payload must have a "payment_token"', { details: { param: 'resume' } })
     }
     return { type: 'payment.submit', event_id, payment: { scheme: 'token', token } }

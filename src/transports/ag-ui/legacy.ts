@@ -13,7 +13,7 @@ export function toLegacy(event: AgUiEvent): AgUiEvent | undefined {
       return { ...event, ...plain(event) }
     case 'MESSAGES_SNAPSHOT': {
       const messages = event['messages'] as readonly AgUiEvent[]
-      return { ...event, messages: messages.map((message) => (message['role'] === 'tool' ? { ...message, ...plain(message) } : message)) }
+      return { ...event, messages: messages.map(legacyMessage) }
     }
     case 'SUBAGENT_STARTED':
       return { ...subagent(event), type: 'ACTIVITY_SNAPSHOT', content: { name: event['name'], status: 'working' } }
@@ -24,6 +24,19 @@ export function toLegacy(event: AgUiEvent): AgUiEvent | undefined {
     default:
       return event
   }
+}
+
+function legacyMessage(message: AgUiEvent): AgUiEvent {
+  const { role, content } = message
+  if (role === 'tool') return { ...message, ...plain(message) }
+  return Array.isArray(content) ? { ...message, content: content.map(binary) } : message
+}
+
+/** Media as the oldest of them spell it. */
+function binary(part: { readonly source?: { readonly type: string; readonly value: string; readonly mimeType: string } }): object {
+  if (!part.source) return part
+  const { type, value, mimeType } = part.source
+  return { type: 'binary', mimeType, [type === 'data' ? 'data' : 'url']: value }
 }
 
 interface Outcome {

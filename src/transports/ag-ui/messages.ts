@@ -6,9 +6,9 @@ import type { Part, WireMessage } from './schema.ts'
 
 type Assistant = Extract<WireMessage, { role: 'assistant' }>
 
-/** Messages of a client as a conversation. Throws where a tool answers a call that nobody made. */
-export function toMessages(given: readonly WireMessage[]): Message[] {
-  const calls = new Set<string>()
+/** Messages of a client as a conversation, that may go on from others. Throws where a tool answers a call that nobody made. */
+export function toMessages(given: readonly WireMessage[], before: readonly Message[] = []): Message[] {
+  const calls = new Set(before.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id)))
   const messages: Message[] = []
   /** Thoughts stand before what the assistant then says. */
   let thoughts: ContentItem[] = []

@@ -53,20 +53,14 @@ export async function toAsked(request: Request): Promise<Asked> {
 }
 
 /** What a run changes for its own response, beside what its session is. */
-export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, inputs: readonly string[]) {
+export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, memory: object) {
   const { state, extras, instructions, tools } = asked
   const uamp = isRecord(extensions['uamp']) ? extensions['uamp'] : {}
   return {
     ...(instructions !== undefined && { instructions }),
     tools: [...tools],
-    extensions: { ...extensions, 'ag-ui': { ...extras, inputs }, ...(state !== undefined && { uamp: { ...uamp, state } }) },
+    extensions: { ...extensions, 'ag-ui': { ...extras, ...memory }, ...(state !== undefined && { uamp: { ...uamp, state } }) },
   }
-}
-
-/** The ids of the messages that a response was given. */
-export function inputsOf({ extensions }: SessionConfig): readonly unknown[] {
-  const agUi = extensions?.['ag-ui']
-  return isRecord(agUi) && Array.isArray(agUi['inputs']) ? agUi['inputs'] : []
 }
 
 /** Clients of 1.0 say so; those before it say nothing. */

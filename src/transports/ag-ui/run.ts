@@ -1,13 +1,9 @@
-import { preflight } from '../../core/preflight.ts'
-import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host } from '../../core/ports/transport.ts'
+import { ResponseBatches } from '../../core/response-batches.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { RunEncoder, type EncoderOptions } from './encoder.ts'
 import type { Wire } from './events.ts'
 import type { Started } from './start.ts'
-
-/** What a response ends with. */
-export const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled', 'session.end'])
 
 /** One run as it is told to one client. */
 export class Run {
@@ -15,18 +11,14 @@ export class Run {
   readonly #host: Host
   /** The response stops when its client is gone before the end. */
   readonly #cancels: boolean
-  readonly #batches: AsyncIterator<Batch, unknown>
-  #held: Batch[] = []
-  #next: Promise<IteratorResult<Batch, unknown>> | undefined
-  #over = false
-
+  readonly #batches: ResponseBatches
   #closed = false
 
   constructor(host: Host, started: Started, { cancels, signal }: { readonly cancels: boolean; readonly signal: AbortSignal }) {
     this.#host = host
     this.started = started
     this.#cancels = cancels
-    this.#batches = started.reader[Symbol.asyncIterator]()
+    this.#batches = new ResponseBatches(started.reader)
     // A client may leave before anything is written, and then nobody ever reads the frames.
     if (signal.aborted) this.close()
     else signal.addEventListener('abort', () => this.close(), { once: true })
@@ -34,16 +26,14 @@ export class Run {
 
   /** Waits for the first word. Gives what has to be paid first, where that is it. */
   async begin(): Promise<EventOf<'payment.required'> | undefined> {
-    const { batches, next, refused } = await preflight(this.#batches)
-    this.#held = [...batches]
-    this.#next = next
+    const refused = await this.#batches.preflight()
     return refused?.type === 'payment.required' ? refused : undefined
   }
 
   /** Waits until its session can be answered: where a question ends the response, for that. */
   async asked(): Promise<void> {
-    while (!this.started.session.duplex && (await this.#take()));
-    this.#over = true
+    while (!this.started.session.duplex && (await this.#batches.take()));
+    this.#batches.over = true
     this.close()
   }
 
@@ -53,13 +43,13 @@ export class Run {
     const encoder = new RunEncoder(plan, { snapshot, ...options })
     try {
       for (;;) {
-        const batch = await this.#take()
+        const batch = await this.#batches.take()
         if (!batch) return undefined
         const frame = wire.frame((out) => encoder.read(batch, out))
         // Where a question ends the run but not its response, that shows only in what is written.
         const shown = session.duplex ? written(frame) : frame
-        this.#over ||= encoder.ended
-        if (this.#over) return shown
+        this.#batches.over ||= encoder.ended
+        if (this.#batches.over) return shown
         yield shown
       }
     } finally {
@@ -73,26 +63,12 @@ export class Run {
     this.#closed = true
     const { reader, session, plan } = this.started
     reader.close()
-    if (!this.#over && this.#cancels) {
+    if (!this.#batches.over && this.#cancels) {
       const cancel = { type: 'response.cancel', event_id: this.#host.newId(), response_id: plan.response } as const
       // It may have ended in between.
       session.send(cancel).catch(() => undefined)
     }
     session.release().catch((error: unknown) => this.#host.log('error', 'A session could not be let go', { session: session.id, error }))
-  }
-
-  async #take(): Promise<Batch | undefined> {
-    if (this.#over) return undefined
-    const batch = this.#held.shift() ?? (await this.#read())
-    if (batch?.has(ENDS)) this.#over = true
-    return batch
-  }
-
-  async #read(): Promise<Batch | undefined> {
-    const next = this.#next ?? this.#batches.next()
-    this.#next = undefined
-    const step = await next
-    return step.done ? undefined : step.value
   }
 }
 

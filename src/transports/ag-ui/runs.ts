@@ -2,6 +2,7 @@ import { CORE_LIMITS } from '../../core/limits.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { StoredTurn } from '../../core/ports/session.ts'
 import type { Store } from '../../core/ports/store.ts'
+import { storeKey } from '../../core/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
 
@@ -37,5 +38,5 @@ export function planOf(record: RunRecord, { config, given }: Pick<StoredTurn, 'c
 }
 
 function keyOf({ tenant, id }: Principal, runId: string): string {
-  return [tenant, 'ag-ui-run', id, runId].map(encodeURIComponent).join('/')
+  return storeKey(tenant, 'ag-ui-run', id, runId)
 }

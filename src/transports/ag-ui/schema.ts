@@ -1,5 +1,6 @@
 /** What clients send to `/ag-ui`: `RunAgentInput` of 1.0, and of 0.0.x where that differs. Clients write null for what they leave out. */
 import * as z from 'zod/mini'
+import { isBase64 } from '../../protocol/base64.ts'
 import { list } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
@@ -9,10 +10,16 @@ const MESSAGES = 8_192
 
 const maybe = <T extends z.core.SomeType>(schema: T) => z.optional(z.nullable(schema))
 
-const Id = z.string().check(z.minLength(1, 'must not be empty'), z.maxLength(limits.idLength))
+const Id = z.string().check(
+  z.minLength(1, 'must not be empty'),
+  z.maxLength(limits.idLength),
+  z.refine((id) => id.isWellFormed(), 'must be well-formed Unicode'),
+)
+
+const Base64 = z.string().check(z.refine(isBase64, 'must be base64'))
 
 const Source = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('data'), value: z.string(), mimeType: z.string() }),
+  z.object({ type: z.literal('data'), value: Base64, mimeType: z.string() }),
   z.object({ type: z.literal('url'), value: z.string(), mimeType: maybe(z.string()) }),
   z.object({ type: z.literal('file'), value: z.string(), provider: maybe(z.string()) }),
 ])
@@ -29,7 +36,7 @@ export const Part = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('binary'),
     mimeType: z.string(),
-    data: maybe(z.string()),
+    data: maybe(Base64),
     url: maybe(z.string()),
     id: maybe(z.string()),
     filename: maybe(z.string()),

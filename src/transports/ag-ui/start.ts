@@ -1,22 +1,21 @@
 import { responseConfig } from '../../core/overrides.ts'
-import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
+import { ResponseBatches } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Payment } from '../../protocol/payment.ts'
-import { invalid } from '../../wire/openai/parse.ts'
 import { answersTo, noInterrupt, resumed, toolResult } from './interrupts.ts'
 import { paymentId } from './ids.ts'
 import { noCall, toMessages } from './messages.ts'
-import { ENDS } from './run.ts'
 import { settingsOf, type Asked } from './request.ts'
 import { planOf, type RunRecord, type Runs } from './runs.ts'
 import type { WireMessage } from './schema.ts'
-import { addedTo, aliasOf, findThread, historyOf, inputEvents, snapshotOf } from './thread.ts'
+import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, snapshotOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
 
-/** Ids of messages that a response is known to have been given. */
-const INPUTS = 32
+/** How long a run waits for the end of the one before: a page that stops one and starts another may be faster than the news of it. */
+const STOPPING_MS = 1_000
 
 /** A run that has begun, and a reader that stands before its first event. */
 export interface Started {
@@ -29,7 +28,10 @@ export interface Started {
 /** What begins a run. */
 interface Beginning {
   readonly session: Session
-  readonly sent: readonly ClientEvent[]
+  /** To what the thread waits for. */
+  readonly answers?: readonly ClientEvent[]
+  readonly inputs?: readonly InputEvent[]
+  readonly create?: EventOf<'response.create'>
   readonly snapshot?: readonly object[] | undefined
   /** The response goes on; it is not a new one. */
   readonly goesOn?: { readonly head: StoredTurn; readonly resumes: string }
@@ -64,8 +66,8 @@ export class Starter {
   async pay({ session, plan }: Started, payment: Payment): Promise<Started> {
     const submit: ClientEvent = { type: 'payment.submit', event_id: this.#host.newId(), payment }
     const head = session.duplex ? await this.#host.gateway.turn(plan.response, this.#call.principal) : undefined
-    if (!head) return this.#begin({ session, sent: [submit, this.#create(session)] })
-    return this.#begin({ session, sent: [submit], goesOn: { head, resumes: paymentId(head.id) } })
+    if (!head) return this.#begin({ session, answers: [submit], create: this.#create(session) })
+    return this.#begin({ session, answers: [submit], goesOn: { head, resumes: paymentId(head.id) } })
   }
 
   async #open(agent: string): Promise<Beginning> {
@@ -84,40 +86,58 @@ export class Starter {
       alias: aliasOf(agent, threadId),
       input: toMessages(messages),
     })
-    return { session, sent: [this.#create(session)] }
+    return { session, create: this.#create(session) }
   }
 
   /** The next run of a thread: the answers that it waits for, or what is new in the conversation. */
   async #goOn(session: Session): Promise<Beginning> {
-    const { gateway, newId } = this.#host
-    const { resume, messages, payment } = this.#asked
-    const head = session.turn === null ? undefined : await gateway.turn(session.turn, this.#call.principal)
+    const { resume, messages } = this.#asked
+    const head = await this.#newest(session)
     const added = addedTo(head, messages)
     if (session.duplex && head?.status === 'open') return this.#answerRunning(session, head, added ?? [])
-    if (!session.waiting && resume[0]) throw noInterrupt(resume[0])
-    const answers = session.waiting && answersTo(session.waiting, { resume, messages: added ?? messages, payment, newId })
-    const isMore = (added ?? []).some(({ role }) => role !== 'tool' && role !== 'activity' && role !== 'reasoning')
-    if (answers && !isMore) return { session, sent: [...answers, this.#create(session)] }
-    if (answers && resume.length > 0) throw invalid('Resume in a run of its own, and say more in the next', 'messages', 'invalid_value')
-    return this.#say(session, head, added)
+    const first = resume[0]
+    if (!session.waiting && first) throw noInterrupt(first)
+    const answers = session.waiting && answersTo(session.waiting, { ...this.#asked, messages: added ?? messages, newId: this.#host.newId })
+    const more = (added ?? []).findIndex(isSaid)
+    if (answers && more < 0) return { session, answers, create: this.#create(session) }
+    const declines = resume.every(({ status }) => status === 'cancelled')
+    if (!answers || !added || declines) return this.#say(session, head, added)
+    // What is said besides belongs to the next run, which brings it again.
+    return { session, answers, create: this.#create(session, messages.slice(0, messages.length - added.length + more)) }
+  }
+
+  /** The newest response. One that runs gets the time to stop. */
+  async #newest(session: Session): Promise<StoredTurn | undefined> {
+    const { gateway } = this.#host
+    const { principal } = this.#call
+    const head = session.turn === null ? undefined : await gateway.turn(session.turn, principal)
+    if (head?.status !== 'open' || session.duplex) return head
+    const reader = session.read({ after: head.after, signal: AbortSignal.timeout(STOPPING_MS) })
+    const batches = new ResponseBatches(reader)
+    while (await batches.take());
+    reader.close()
+    return gateway.turn(head.id, principal)
   }
 
   async #say(session: Session, head: StoredTurn | undefined, added: readonly WireMessage[] | undefined): Promise<Beginning> {
     const { gateway, newId } = this.#host
     const { messages, threadId, parentRunId } = this.#asked
     const { principal } = this.#call
-    const create = this.#create(session)
     const parent = parentRunId === undefined ? undefined : await this.#runs.find(principal, parentRunId)
-    if (head && parent?.threadId === threadId && parent.response !== head.id) {
-      // Another branch, from an earlier run.
-      const before = (await historyOf(gateway, parent.response, principal)).flatMap((turn) => turn.messages)
-      const known = messages.findLastIndex(({ id }) => id.startsWith(parent.response))
-      return { session, sent: [whole([...before, ...toMessages(messages.slice(known + 1))], newId()), create] }
+    const branches = head !== undefined && parent?.threadId === threadId && parent.response !== head.id
+    const from = branches ? parent.response : head?.id
+    const own = branches ? messages.slice(messages.findLastIndex(({ id }) => id.startsWith(parent.response)) + 1) : (added ?? messages)
+    // It brings only what is new: it is told the rest.
+    const isStranger = from !== undefined && own.length === messages.length
+    const history = from !== undefined && (branches || isStranger) ? await historyOf(gateway, from, principal) : []
+    const snapshot = isStranger && (branches || added) ? snapshotOf(history, messages) : undefined
+    const create = this.#create(session, snapshot ? [] : messages)
+    if (!branches && added?.every(isPlain)) {
+      return { session, inputs: toMessages(added).flatMap((message) => inputEvents(message, newId)), create, snapshot }
     }
-    if (!added?.every(isPlain)) return { session, sent: [whole(toMessages(messages), newId()), create] }
-    const isStranger = head !== undefined && added.length === messages.length
-    const snapshot = isStranger ? snapshotOf(await historyOf(gateway, head.id, principal), messages) : undefined
-    return { session, sent: [...toMessages(added).flatMap((message) => inputEvents(message, newId)), create], snapshot }
+    const before = branches || (isStranger && added) ? history.flatMap((turn) => turn.messages) : []
+    const text = [...before, ...toMessages(before.length > 0 ? own : messages, before)]
+    return { session, inputs: [{ type: 'input.text', event_id: newId(), text: '', messages: text }], create, snapshot }
   }
 
   /** On a session of another protocol the response still runs, and may wait for this. */
@@ -125,16 +145,16 @@ export class Starter {
     const { newId } = this.#host
     const pay = paymentId(head.id)
     const results = added.flatMap((message) => (message.role === 'tool' ? [message] : []))
-    const sent: ClientEvent[] = [
+    const answers: ClientEvent[] = [
       ...this.#asked.resume.map((entry) => resumed(entry, entry.interruptId === pay ? 'payment.required' : 'x.approval.request', newId)),
       ...results.map((message) => toolResult(message, newId)),
     ]
     const resumes = results.at(-1)?.toolCallId ?? this.#asked.resume.at(-1)?.interruptId
-    if (resumes === undefined) return { session, sent: [this.#create(session)] }
-    return { session, sent, goesOn: { head, resumes } }
+    if (resumes === undefined) return { session, create: this.#create(session) }
+    return { session, answers, goesOn: { head, resumes } }
   }
 
-  async #begin({ session, sent, snapshot, goesOn }: Beginning): Promise<Started> {
+  async #begin({ session, answers = [], inputs = [], create, snapshot, goesOn }: Beginning): Promise<Started> {
     const { threadId, runId, parentRunId, legacy, detach } = this.#asked
     const { signal, principal } = this.#call
     const after = goesOn?.head.after ?? session.head
@@ -142,56 +162,61 @@ export class Starter {
     // Reads to the end what nobody else may be reading, so that it is not stopped for want of a reader.
     const keeper = detach ? session.read({ after, extensions: 'all' }) : undefined
     try {
-      const accepted = sent.map((event) => session.send(event))
+      const before = session.turn
+      const accepted = Promise.all([...answers.map((event) => session.send(event)), ...(create ? [session.say(inputs, create)] : [])])
+      // Where it is refused, the run that has this id already stays the one that is found.
+      if (create && session.turn === before) await accepted
       const response = session.turn ?? ''
       const ids = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }), session: session.id, response }
       const resumes = goesOn && { resumes: goesOn.resumes }
       const record: RunRecord = { ...ids, agent: session.agent, after, legacy, duplex: session.duplex, ...resumes }
-      await Promise.all([...accepted, this.#runs.set(principal, record)])
+      await Promise.all([accepted, this.#runs.set(principal, record)])
       if (keeper) void this.#keep(session, keeper)
-      const create = sent.find((event) => event.type === 'response.create')
       const config = (create && responseConfig(session.config, create)) ?? goesOn?.head.config ?? session.config
-      return { session, reader, snapshot, plan: planOf(record, { config, given: sent.filter((event) => event.type === 'tool.result') }) }
+      return { session, reader, snapshot, plan: planOf(record, { config, given: answers.filter((event) => event.type === 'tool.result') }) }
     } catch (thrown) {
       reader.close()
       keeper?.close()
       void session.release().catch(() => undefined)
-      throw unasked(thrown)
+      throw this.#unasked(thrown)
     }
   }
 
   async #keep(session: Session, keeper: Reader): Promise<void> {
     try {
-      for await (const batch of keeper) if (batch.has(ENDS)) break
+      const batches = new ResponseBatches(keeper)
+      while (await batches.take());
       await session.release()
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
     }
   }
 
-  #create(session: Session): EventOf<'response.create'> {
-    const inputs = this.#asked.messages.slice(-INPUTS).map(({ id }) => id)
-    const { tools, ...settings } = settingsOf(this.#asked, session.config, inputs)
+  /** The answer to a question that nobody asks, or that was answered by another. */
+  #unasked(thrown: unknown): unknown {
+    const error = UampError.from(thrown)
+    const id = error.code === 'not_found' ? error.details?.['id'] : undefined
+    if (typeof id !== 'string') return thrown
+    const entry = this.#asked.resume.find(({ interruptId }) => interruptId === id)
+    return entry ? noInterrupt(entry) : noCall(id, 'messages')
+  }
+
+  /** `told`: the messages that the response knows then. */
+  #create(session: Session, told: readonly WireMessage[] = this.#asked.messages): EventOf<'response.create'> {
+    const { tools, ...settings } = settingsOf(this.#asked, session.config, memoryOf(told))
     // A session of another protocol has tools of its own.
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }
   }
 }
 
+/** What somebody says, and is no answer to a question. */
+function isSaid({ role }: WireMessage): boolean {
+  return role !== 'tool' && role !== 'activity' && role !== 'reasoning'
+}
+
 /** What can be said to a session as it is. */
 function isPlain(message: WireMessage): boolean {
   if (message.role === 'assistant') return !message.toolCalls?.length
   return message.role !== 'tool' && message.role !== 'reasoning'
-}
-
-/** The conversation as its client has it. */
-function whole(messages: EventOf<'input.text'>['messages'], event_id: string): ClientEvent {
-  return { type: 'input.text', event_id, text: '', messages }
-}
-
-/** The answer to a question that nobody asks, or that was answered by another. */
-function unasked(thrown: unknown): unknown {
-  const error = UampError.from(thrown)
-  const id = error.code === 'not_found' ? error.details?.['id'] : undefined
-  return typeof id === 'string' ? noCall(id, 'messages') : thrown
 }

@@ -1,15 +1,18 @@
 import type { Principal } from '../../core/ports/access.ts'
-import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Gateway, InputEvent, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { outputMessages } from '../../core/output.ts'
 import type { ContentItem } from '../../protocol/content.ts'
-import type { ClientEvent } from '../../protocol/events.ts'
-import type { Message } from '../../protocol/message.ts'
+import { fingerprint } from '../../protocol/fingerprint.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { textOf, type Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
 import { idIn, responseOf } from './ids.ts'
-import { toWireMessages } from '../../wire/ag-ui/messages.ts'
-import { inputsOf } from './request.ts'
+import { isMedia, toWireMessages } from '../../wire/ag-ui/messages.ts'
 import type { WireMessage } from './schema.ts'
 
+/** Ids of messages that a response is known to have been given. */
+const INPUTS = 32
 /** As many responses of a conversation are looked at. */
 const TURNS = 512
 
@@ -30,18 +33,52 @@ export async function findThread(
   return mayUse ? session : undefined
 }
 
-/** What is new in the messages of a run; undefined: the client went back, so all of them count and what is remembered does not. */
+/** What a response remembers of its client's messages: the newest by their ids, and a fingerprint of them all. */
+export function memoryOf(messages: readonly WireMessage[]): { inputs: string[]; digest: string } {
+  return { inputs: messages.slice(-INPUTS).map(({ id }) => id), digest: digestOf(messages) }
+}
+
+/** What is new in the messages of a run; undefined: the client changed them, so all of them count and what is remembered does not. */
 export function addedTo(head: StoredTurn | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
   if (!head) return messages
-  const inputs = new Set(inputsOf(head.config))
+  const { inputs, digest } = rememberedIn(head.config)
   const last = messages.findLastIndex(({ id }) => inputs.has(id) || responseOf(id) !== undefined)
   const known = messages[last]
   // It leaves out what it knows to be here.
   if (!known) return messages
   const isAnswered = head.output.some(({ type }) => type !== 'tool_result')
   if (inputs.has(known.id) ? isAnswered : responseOf(known.id) !== head.id) return undefined
+  const asked = messages.slice(0, messages.findLastIndex(({ id }) => inputs.has(id)) + 1)
+  if (asked.length > 0 && digestOf(asked) !== digest) return undefined
+  if (!isAsSaid(head, messages.slice(asked.length, last + 1))) return undefined
   const added = messages.slice(last + 1)
   return added.length === 0 ? undefined : added
+}
+
+/** Whether the client has the words of an answer as they were. Of an answer with sound it has a transcript. */
+function isAsSaid({ output }: StoredTurn, messages: readonly WireMessage[]): boolean {
+  const words = messages.flatMap((message) =>
+    message.role === 'assistant' && typeof message.content === 'string' ? [message.content] : [],
+  )
+  return words.length === 0 || output.some(isMedia) || words.join('') === textOf(output)
+}
+
+function rememberedIn({ extensions }: SessionConfig): { inputs: ReadonlySet<unknown>; digest: unknown } {
+  const agUi = extensions?.['ag-ui']
+  const { inputs, digest } = isRecord(agUi) ? agUi : {}
+  return { inputs: new Set(Array.isArray(inputs) ? inputs : []), digest }
+}
+
+/** Of what is in the conversation: clients draw the rest as they like. */
+function digestOf(messages: readonly WireMessage[]): string {
+  const counted = messages.filter(({ role }) => role !== 'activity' && role !== 'reasoning')
+  const fields = counted.map((message) => [
+    message.id,
+    message.role,
+    'content' in message ? (message.content ?? '') : '',
+    message.role === 'assistant' ? (message.toolCalls ?? []) : [],
+  ])
+  return fingerprint(JSON.stringify(fields))
 }
 
 /** The conversation up to a response. */
@@ -67,9 +104,9 @@ export function snapshotOf(history: Awaited<ReturnType<typeof historyOf>>, messa
 }
 
 /** A message as what a client would say. */
-export function inputEvents({ role, content = '', content_items }: Message, newId: () => string): ClientEvent[] {
+export function inputEvents({ role, content = '', content_items }: Message, newId: () => string): InputEvent[] {
   const items: readonly ContentItem[] = content_items ?? [{ type: 'text', text: content }]
-  return items.flatMap((item): ClientEvent[] => {
+  return items.flatMap((item): InputEvent[] => {
     const event_id = newId()
     switch (item.type) {
       case 'text':

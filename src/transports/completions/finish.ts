@@ -1,5 +1,5 @@
 import type { EventOf } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { uampIn } from '../../protocol/extensions.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
 /** Why an answer ended. `pending`: calls that the client has to make. */
@@ -7,8 +7,7 @@ export function finishReason(
   { response }: EventOf<'response.done'>,
   { pending, legacy }: { readonly pending: boolean; readonly legacy: boolean },
 ): string {
-  const uamp = response.extensions?.['uamp']
-  const reason = isRecord(uamp) ? uamp['stop_reason'] : undefined
+  const reason = uampIn(response.extensions)['stop_reason']
   if (reason === 'length' || reason === 'content_filter') return reason
   if (pending) return legacy ? 'function_call' : 'tool_calls'
   return 'stop'

@@ -1,5 +1,5 @@
 import { defer } from '../../core/defer.ts'
-import { preflight, type Begun } from '../../core/preflight.ts'
+import { ResponseBatches } from '../../core/response-batches.ts'
 import type { Batch, Reader, Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Log } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -9,22 +9,20 @@ import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
 import type { Asked } from './request.ts'
 
 const PAYMENT: ReadonlySet<string> = new Set(['payment.required'])
-const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 
 /** One choice: a session that nobody keeps, and its one response. */
 export class Run {
   readonly #session: Session
   readonly #reader: Reader
   readonly #log: Log
-  readonly #batches: AsyncIterator<Batch, unknown>
-  #begun: Begun | undefined
+  readonly #batches: ResponseBatches
   #closed = false
 
   private constructor(session: Session, reader: Reader, log: Log) {
     this.#session = session
     this.#reader = reader
     this.#log = log
-    this.#batches = reader[Symbol.asyncIterator]()
+    this.#batches = new ResponseBatches(reader)
   }
 
   static async start(host: Host, call: KnownCall, { agent, asked }: { agent: string; asked: Asked }): Promise<Run> {
@@ -55,8 +53,7 @@ export class Run {
 
   /** Waits for the first word. Throws what is refused before it. */
   async begin(): Promise<void> {
-    this.#begun = await preflight(this.#batches)
-    const { refused } = this.#begun
+    const refused = await this.#batches.preflight()
     if (!refused) return
     this.close()
     throw refused.type === 'payment.required' ? paymentRefusal(refused) : toldError(refused.error)
@@ -64,9 +61,9 @@ export class Run {
 
   /** The next events, up to the end of the response. `last`: they hold it. */
   async next(): Promise<{ readonly batch: Batch; readonly last: boolean } | undefined> {
-    const batch = await this.#next()
+    const batch = await this.#batches.take()
     if (!batch) return undefined
-    const last = batch.has(ENDS)
+    const last = this.#batches.over
     if (last) this.close()
     return { batch, last }
   }
@@ -97,24 +94,6 @@ export class Run {
     if (signal.aborted) this.close()
     else signal.addEventListener('abort', () => this.close(), { once: true })
   }
-
-  async #next(): Promise<Batch | undefined> {
-    const begun = this.#begun
-    if (begun) {
-      const [first, ...batches] = begun.batches
-      if (first) {
-        this.#begun = { ...begun, batches }
-        return first
-      }
-      this.#begun = undefined
-      if (begun.next) return taken(await begun.next)
-    }
-    return taken(await this.#batches.next())
-  }
-}
-
-function taken(step: IteratorResult<Batch, unknown>): Batch | undefined {
-  return step.done ? undefined : step.value
 }
 
 function goodEnd(batch: Batch): EventOf<'response.done'> {

@@ -1,4 +1,5 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
+import { uampIn } from '../../protocol/extensions.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 
@@ -11,9 +12,7 @@ export interface Announced {
 }
 
 export function announced(capabilities: Capabilities | undefined): Announced {
-  const uamp = capabilities?.extensions?.['uamp']
-  if (!isRecord(uamp)) return { ack: false, extensions: [] }
-  const { ack, events } = uamp
+  const { ack, events } = uampIn(capabilities?.extensions)
   const extensions = Array.isArray(events) ? events.filter((name) => typeof name === 'string') : events === true ? 'all' : []
   return { ack: ack === true, extensions }
 }
@@ -25,9 +24,7 @@ export interface Wanted {
 }
 
 export function wanted(config: SessionConfig): Wanted {
-  const uamp = config.extensions?.['uamp']
-  if (!isRecord(uamp)) return { resume: undefined, onDetach: 'continue' }
-  const { resume, on_detach } = uamp
+  const { resume, on_detach } = uampIn(config.extensions)
   const known =
     isRecord(resume) && typeof resume['session_id'] === 'string'
       ? { session_id: resume['session_id'], after: position(resume['after']) }

@@ -1,6 +1,8 @@
+import { eachBatch } from '../../core/each-batch.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Batch, Reader, Session } from '../../core/ports/session.ts'
+import type { Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Socket } from '../../core/ports/transport.ts'
+import { reportError } from '../../core/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import { parseClientText } from '../../protocol/parse.ts'
@@ -117,22 +119,13 @@ export class Connection {
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
   async #follow({ session, reader }: Attached): Promise<void> {
     try {
-      const batches = reader[Symbol.asyncIterator]()
-      while (await this.#write(batches));
+      await eachBatch(reader, (batch) => this.#socket.send(batch))
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
       this.#socket.close(1011, 'internal error')
     } finally {
       if (this.#sessions.get(session.id)?.reader === reader) this.#sessions.delete(session.id)
     }
-  }
-
-  /** A call of its own for each batch: a loop that waits for the next one would keep the last one alive. */
-  async #write(batches: AsyncIterator<Batch>): Promise<boolean> {
-    const { value, done } = await batches.next()
-    if (done) return false
-    await this.#socket.send(value)
-    return true
   }
 
   /** UAMP events §5.2: without a session it is the connection that is updated. */
@@ -171,9 +164,7 @@ export class Connection {
   }
 
   #refuse(event: ClientEvent | undefined, thrown: unknown): void {
-    const error = UampError.from(thrown)
-    this.#host.meter.countError('events', error.code)
-    if (error.code === 'internal') this.#host.log('error', 'An event failed', { type: event?.type, error: error.cause ?? error })
+    const error = reportError(this.#host, thrown, { transport: 'events', message: 'An event failed', type: event?.type })
     const details = { ...error.details, ...(event && { event_id: event.event_id }) }
     const sessionId = event?.session_id ?? error.details?.['session_id'] ?? this.#only()?.session.id
     this.#tell({

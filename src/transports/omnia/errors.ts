@@ -1,72 +1,56 @@
 import type { RefusalOptions } from '../../core/ports/transport.ts'
 import { UampError, type ErrorCode } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
+import type { Slot } from '../../protocol/json.ts'
+import { refusalResponse } from '../../wire/refusal.ts'
+
+const CODES = {
+  invalid_request: 'INVALID_MESSAGE',
+  unauthorized: 'AGENT_UNAVAILABLE',
+  forbidden: 'AGENT_UNAVAILABLE',
+  payment_required: 'PAYMENT_REQUIRED',
+  not_found: 'INVALID_MESSAGE',
+  agent_offline: 'AGENT_UNAVAILABLE',
+  conflict: 'UPLOAD_FAILED',
+  response_in_progress: 'RATE_LIMITED',
+  version_mismatch: 'INVALID_MESSAGE',
+  too_large: 'INVALID_MESSAGE',
+  rate_limited: 'RATE_LIMITED',
+  timeout: 'PROVIDER_ERROR',
+  cancelled: 'INTERNAL_ERROR',
+  interrupted: 'AGENT_UNAVAILABLE',
+  approval_unavailable: 'TOOL_ERROR',
+  tool_budget_exceeded: 'TOOL_ERROR',
+  not_supported: 'INVALID_MESSAGE',
+  provider_error: 'PROVIDER_ERROR',
+  overloaded: 'AGENT_UNAVAILABLE',
+  internal: 'INTERNAL_ERROR',
+} as const satisfies Record<ErrorCode, string>
 
 /** The specification's codes, those of Omnia's own facade where it has none, and ours for payment. */
-export type OmniaCode =
-  | 'INVALID_MESSAGE'
-  | 'SESSION_NOT_FOUND'
-  | 'SESSION_EXPIRED'
-  | 'PROVIDER_ERROR'
-  | 'TOOL_ERROR'
-  | 'INTERNAL_ERROR'
-  | 'UPLOAD_FAILED'
-  | 'MEDIA_NOT_ENABLED'
-  | 'AGENT_UNAVAILABLE'
-  | 'RATE_LIMITED'
-  | 'UNSATISFIABLE_FORMAT'
-  | 'PAYMENT_REQUIRED'
+export type OmniaCode = (typeof CODES)[ErrorCode] | 'SESSION_NOT_FOUND' | 'SESSION_EXPIRED' | 'MEDIA_NOT_ENABLED' | 'UNSATISFIABLE_FORMAT'
 
-const TABLE = {
-  invalid_request: ['INVALID_MESSAGE', 400],
-  unauthorized: ['AGENT_UNAVAILABLE', 401],
-  forbidden: ['AGENT_UNAVAILABLE', 403],
-  payment_required: ['PAYMENT_REQUIRED', 402],
-  not_found: ['INVALID_MESSAGE', 404],
-  agent_offline: ['AGENT_UNAVAILABLE', 404],
-  conflict: ['UPLOAD_FAILED', 409],
-  response_in_progress: ['RATE_LIMITED', 409],
-  version_mismatch: ['INVALID_MESSAGE', 400],
-  too_large: ['INVALID_MESSAGE', 413],
-  rate_limited: ['RATE_LIMITED', 429],
-  timeout: ['PROVIDER_ERROR', 504],
-  cancelled: ['INTERNAL_ERROR', 499],
-  interrupted: ['AGENT_UNAVAILABLE', 503],
-  approval_unavailable: ['TOOL_ERROR', 409],
-  tool_budget_exceeded: ['TOOL_ERROR', 500],
-  not_supported: ['INVALID_MESSAGE', 501],
-  provider_error: ['PROVIDER_ERROR', 502],
-  overloaded: ['AGENT_UNAVAILABLE', 503],
-  internal: ['INTERNAL_ERROR', 500],
-} satisfies Record<ErrorCode, readonly [OmniaCode, number]>
-
-export interface ErrorInfo {
+/** What is told of an error where it is not what its own code stands for. */
+interface Told extends RefusalOptions {
   readonly code: OmniaCode
-  readonly message: string
-  readonly details: Readonly<Record<string, unknown>>
 }
 
-/** What a client is told. `details.code` is our own, finer one; `details.omnia` names Omnia's where it is not the usual. */
-export function errorInfo({ code, message, details = {} }: EventOf<'response.error'>['error']): ErrorInfo {
+export function omniaError(told: OmniaCode | Told, code: ErrorCode, message: string): UampError {
+  return new UampError(code, message, { details: { omnia: typeof told === 'string' ? { code: told } : told } })
+}
+
+export function invalid(message: string): UampError {
+  return new UampError('invalid_request', message)
+}
+
+/** What a client is told. `details.code` is our own, finer one. */
+export function errorInfo({ code, message, details = {} }: EventOf<'response.error'>['error']): Slot {
   const { omnia, ...rest } = details
-  const [usual] = Object.hasOwn(TABLE, code) ? TABLE[code as ErrorCode] : TABLE.internal
-  return { code: (omnia as OmniaCode | undefined) ?? usual, message, details: { code, ...rest } }
+  const usual = Object.hasOwn(CODES, code) ? CODES[code as ErrorCode] : CODES.internal
+  return { code: (omnia as Told | undefined)?.code ?? usual, message, details: { code, ...rest } }
 }
 
-/** An error whose code here is not the usual one. */
-export function omniaError(omnia: OmniaCode, code: ErrorCode, message: string): UampError {
-  return new UampError(code, message, { details: { omnia } })
-}
-
-export function refusal(error: UampError, { status = TABLE[error.code][1], headers }: RefusalOptions = {}): Response {
-  const wait = error.details?.['retry_after']
-  return new Response(JSON.stringify({ error: errorInfo(error.toBody()) }), {
-    status,
-    headers: {
-      'content-type': 'application/json',
-      ...(error.code === 'unauthorized' && { 'www-authenticate': 'Bearer' }),
-      ...(typeof wait === 'number' && { 'retry-after': String(Math.ceil(wait)) }),
-      ...headers,
-    },
-  })
+export function refusal(error: UampError, options?: RefusalOptions): Response {
+  const told = error.details?.['omnia'] as Told | undefined
+  return refusalResponse(error, JSON.stringify({ error: errorInfo(error) }), { ...told, ...options })
 }

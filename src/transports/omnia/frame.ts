@@ -1,5 +1,5 @@
 import { isRecord, type Slot } from '../../protocol/json.ts'
-import { invalid } from './schema.ts'
+import { invalid } from './errors.ts'
 
 /**
  * Omnia's binary frames: 32 bytes of header, numbers big-endian, then metadata as JSON, then the payload.
@@ -87,15 +87,10 @@ export function decodeFrame(bytes: Uint8Array): BinaryFrame {
     flags: view.getUint8(5),
     type: view.getUint16(6),
     sequence: view.getUint32(16),
-    mediaId: latin1(bytes.subarray(MEDIA_ID.at, MEDIA_ID.at + MEDIA_ID.bytes)),
+    mediaId: String.fromCharCode(...bytes.subarray(MEDIA_ID.at, MEDIA_ID.at + MEDIA_ID.bytes)).replace(/\0.*/s, ''),
     meta: metaOf(bytes.subarray(HEADER_BYTES, payloadAt)),
     payload: bytes.subarray(payloadAt, end),
   }
-}
-
-function latin1(bytes: Uint8Array): string {
-  const zero = bytes.indexOf(0)
-  return String.fromCharCode(...(zero < 0 ? bytes : bytes.subarray(0, zero)))
 }
 
 function metaOf(bytes: Uint8Array): Slot {

@@ -1,18 +1,18 @@
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
+import { reportError } from '../../core/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { OmniaConnection, type Shared } from './connection.ts'
+import { OmniaConnection } from './connection.ts'
 import { errorInfo, refusal } from './errors.ts'
 import { Media } from './media/index.ts'
 import { mediaRoutes } from './media/routes.ts'
 import { OMNIA_LIMITS, type OmniaOptions } from './options.ts'
 import { Positions } from './positions.ts'
+import type { Shared } from './shared.ts'
 
 export type { OmniaLimits, OmniaOptions } from './options.ts'
 
 /** Where clients connect: the specification's bare address, our own, and what Omnia's dashboard calls. `/ws` is UAMP's. */
 const PATHS = ['/omnia', '/', '/api/agents/:namespace/:name/ws']
-
-const SWEEP_MS = 10 * 60_000
 
 /** Omnia: a WebSocket at `/omnia?agent=…&namespace=…`, uploads under `/media`. */
 export function omnia(options: OmniaOptions = {}): Transport {
@@ -22,7 +22,6 @@ export function omnia(options: OmniaOptions = {}): Transport {
     refusal,
     routes: (host) => {
       const media = options.blobs && new Media(host, limits, options.blobs)
-      if (media) sweepNowAndThen(host, media)
       const shared: Shared = { host, options, limits, media, positions: new Positions() }
       const sockets = PATHS.map((path): SocketRoute => ({
         method: 'WS',
@@ -31,31 +30,25 @@ export function omnia(options: OmniaOptions = {}): Transport {
         messageBytes: limits.messageBytes,
         handle: (socket, call) => handle(shared, socket, call),
       }))
-      return [...sockets, ...mediaRoutes({ host, media, limits })]
+      return [...sockets, ...mediaRoutes(shared)]
     },
   }
 }
 
 async function handle(shared: Shared, socket: Socket, call: KnownCall): Promise<void> {
   const { host } = shared
-  const { searchParams: query } = new URL(call.request.url)
-  let connection: OmniaConnection
+  const { request, principal } = call
+  const { searchParams: query } = new URL(request.url)
   try {
     const agent = agentOf(host, call, query)
-    const [binary, resume] = [query.get('binary') === 'true', query.get('resume') ?? undefined]
-    connection = new OmniaConnection(shared, {
-      socket,
-      principal: call.principal,
-      agent,
-      url: host.publicUrl(call.request),
-      binary,
-      resume,
-    })
-    await connection.begin()
+    const link = { ...shared, socket, principal, agent, url: host.publicUrl(request), binary: query.get('binary') === 'true' }
+    await new OmniaConnection(link).run(query.get('resume') ?? undefined)
   } catch (thrown) {
-    return refuse(host, socket, UampError.from(thrown))
+    // Browsers cannot read why an upgrade was refused. 1011 is what Omnia's clients show as an error.
+    const error = reportError(host, thrown, { transport: 'omnia', message: 'A connection failed' })
+    await socket.send([JSON.stringify({ type: 'error', error: errorInfo(error), timestamp: new Date(host.now()).toISOString() })])
+    socket.close(1011, error.message)
   }
-  await connection.run()
 }
 
 /** The agent that the path or the query names, else the one of the root. A namespace stands before the name, unless it is the usual one. */
@@ -69,20 +62,4 @@ function agentOf({ agents }: Host, { agent: owner, root, params, principal, acce
   }
   if (!access.authorize(principal, 'call', named)) throw new UampError('forbidden', `This token may not call ${named}`)
   return named
-}
-
-/** Browsers cannot read why an upgrade was refused. 1011 is what Omnia's clients show as an error. */
-async function refuse(host: Host, socket: Socket, error: UampError): Promise<void> {
-  host.meter.countError('omnia', error.code)
-  if (error.code === 'internal') host.log('error', 'A connection failed', { error: error.cause ?? error })
-  await socket.send([JSON.stringify({ type: 'error', error: errorInfo(error.toBody()), timestamp: new Date(host.now()).toISOString() })])
-  socket.close(1011, error.message)
-}
-
-function sweepNowAndThen({ closing, log }: Host, media: Media): void {
-  const sweep = (): void => void media.sweep().catch((error: unknown) => log('error', 'Old uploads could not be deleted', { error }))
-  const timer = setInterval(sweep, SWEEP_MS)
-  // Node only: uploads alone do not keep the process up.
-  ;(timer as { unref?: () => void }).unref?.()
-  closing.addEventListener('abort', () => clearInterval(timer), { once: true })
 }

@@ -1,125 +1,135 @@
+import { eachBatch } from '../../core/each-batch.ts'
 import type { Batch, Reader, Session } from '../../core/ports/session.ts'
-import type { Host, Socket } from '../../core/ports/transport.ts'
-import { base64 } from '../../protocol/base64.ts'
+import { reportError } from '../../core/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
-import { inputsOf, type Resolve } from './content.ts'
-import { errorInfo, omniaError } from './errors.ts'
+import type { ClientEvent, ServerEvent, Unsent } from '../../protocol/events.ts'
+import type { Slot } from '../../protocol/json.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
+import { pcm16 } from '../../wire/audio/samples.ts'
+import { inputsOf } from './content.ts'
+import { errorInfo } from './errors.ts'
+import { enabled } from './media/index.ts'
 import { Narrator } from './narrator.ts'
-import type { OmniaLimits, OmniaOptions } from './options.ts'
-import type { Position } from './positions.ts'
+import { placeOf, type Position } from './positions.ts'
 import type { Message } from './schema.ts'
+import type { Link } from './shared.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 export interface LineOptions {
-  readonly host: Pick<Host, 'log' | 'now' | 'newId'>
-  readonly socket: Socket
-  readonly session: Session
-  readonly reader: Reader
-  readonly position: Position
-  /** An answer runs already: it was begun before, or elsewhere. */
-  readonly isBusy: boolean
-  readonly binary: boolean
-  readonly options: OmniaOptions
-  readonly limits: OmniaLimits
-  readonly resolve: Resolve
+  /** The last that the client has seen of the session. Default: all that there is. */
+  readonly after?: number | undefined
+  /** What the client calls the session, where that is not its id. */
+  readonly alias?: string | undefined
+  /** Nothing was said in it, nor put into it. */
+  readonly isFresh?: boolean
 }
-
-type Unsent<E> = E extends unknown ? Omit<E, 'event_id'> : never
 
 /** A session as one connection has it: one message at a time goes in, and what the session says comes out. */
 export class Line {
   readonly session: Session
-  readonly #options: LineOptions
+  readonly calls: ToolCalls
+  isFresh: boolean
+  readonly #link: Link
+  readonly #alias: string | undefined
+  readonly #reader: Reader
+  readonly #position: Position
   readonly #narrator: Narrator
-  readonly #calls: ToolCalls
-  readonly #approvals = new Set<string>()
+  readonly #unwatch: (() => void) | undefined
   #clientTools: ReadonlySet<string>
   /** A message is being answered. */
-  #busy: boolean
+  #busy = false
   /** It waits for money, and the client was told so. */
   #unpaid = false
   /** Something was said while another answer was given. */
   #owed = false
   #over: (() => void) | undefined
-  #left = false
+  /** Nothing more is told here. */
   ended = false
 
-  constructor(options: LineOptions) {
-    const { session, host, binary, limits } = options
+  constructor(link: Link, session: Session, { after = session.head, alias, isFresh = false }: LineOptions = {}) {
+    const { host, options, limits, positions, media, binary } = link
     this.session = session
-    this.#options = options
-    this.#busy = options.isBusy
+    this.isFresh = isFresh
+    this.#link = link
+    this.#alias = alias
+    this.#reader = session.read({ after, extensions: ['x.approval.request'] })
+    this.#position = positions.enter(session, after)
     this.#clientTools = namesOf(session.config.tools)
     this.#narrator = new Narrator({
       sessionId: session.id,
       binary,
-      toolMessages: options.options.toolMessages ?? false,
-      isClientTool: (name) => this.#clientTools.has(name),
+      showsTool: (name) => options.toolMessages === true && !this.#clientTools.has(name),
       newId: host.newId,
     })
-    const onLate = (id: string, reason: string): void => void this.answer(id, { error: reason }).catch(() => undefined)
-    this.#calls = new ToolCalls({ ackMs: limits.toolAckMs, resultMs: limits.toolResultMs, onLate })
+    this.calls = new ToolCalls(limits, (answer) => this.#send(answer))
+    this.#unwatch = media?.watch(placeOf(session), (upload_complete) => void this.tell('upload_complete', { upload_complete }))
   }
 
-  get busy(): boolean {
-    return this.#busy && !this.#unpaid
+  /** Whether a message with that id belongs here. */
+  isCalled(id: string): boolean {
+    return !this.ended && (id === this.session.id || id === this.#alias)
   }
 
-  /** The outbound loop: everything between the cursor and the head in one write. */
-  async follow(): Promise<void> {
-    const { reader, host, socket } = this.#options
-    try {
-      const batches = reader[Symbol.asyncIterator]()
-      while (await this.#write(batches));
-    } catch (error) {
-      host.log('error', 'A reader failed', { session: this.session.id, error })
-      socket.close(1011, 'Internal error')
-    } finally {
-      this.ended = true
-    }
+  /** An answer may run already: it was begun before, or elsewhere. */
+  async begin(): Promise<void> {
+    const { host, principal } = this.#link
+    // The reader was there before: the end of what runs is still to come.
+    const turn = this.session.turn === null ? undefined : await host.gateway.turn(this.session.turn, principal)
+    this.#busy = turn?.status === 'open'
+    void this.#follow()
   }
 
-  /** Nobody listens any more; until then somebody may come back for what was missed. */
-  leave(until: number): void {
-    this.#left = true
-    this.#options.position.until = until
-    this.#calls.clear()
-    this.#options.reader.close()
+  /** Nobody listens any more; for a while somebody may come back for what was missed. */
+  leave(): void {
+    const { host, limits } = this.#link
+    this.ended = true
+    this.#position.until = host.now() + limits.resumeMs
+    this.#unwatch?.()
+    this.calls.clear()
+    this.#reader.close()
     this.#over?.()
   }
 
-  async tell(type: string, body?: Record<string, unknown>): Promise<void> {
-    const { socket, host } = this.#options
-    this.#narrator.now = host.now()
+  async tell(type: string, body?: Slot): Promise<void> {
+    this.#narrator.now = this.#link.host.now()
     this.#narrator.tell(type, body)
-    await socket.send(this.#narrator.take())
+    await this.#link.socket.send(this.#narrator.take())
+  }
+
+  refuse(thrown: unknown): Promise<void> {
+    const error = reportError(this.#link.host, thrown, { transport: 'omnia', message: 'A message failed', session: this.session.id })
+    return this.tell('error', { error: errorInfo(error) })
   }
 
   async say(message: Message): Promise<void> {
-    const { resolve, limits, options } = this.#options
-    const token = message.metadata?.['payment_token']
+    const { limits, options, media, principal } = this.#link
+    const { metadata, ext } = message
+    const consent_grants = message.consent_grants ?? message.session_consent_grants
+    const token = metadata?.['payment_token']
     if (this.#unpaid && typeof token === 'string') {
       this.#unpaid = false
       return this.#send({ type: 'payment.submit', payment: { scheme: 'token', token } })
     }
     this.checkIdle()
-    const inputs = await inputsOf(message, resolve, limits.inlineLength)
+    const inputs = await inputsOf(message, {
+      resolve: (ref) => enabled(media).resolve(ref, this.session.id, principal),
+      most: limits.inlineLength,
+    })
     if (this.#unpaid) await this.#giveUp()
-    const { metadata, consent_grants, session_consent_grants, ext } = message
     const tools = ext?.tools ? [...(options.clientTools ?? []), ...ext.tools] : undefined
     if (tools) this.#clientTools = namesOf(tools)
-    const beside = { metadata, consent_grants: consent_grants ?? session_consent_grants }
-    const extensions = Object.values(beside).some((value) => value != null) ? { omnia: beside } : undefined
+    const extensions = metadata != null || consent_grants != null ? { omnia: { metadata, consent_grants } } : undefined
     await this.#begin(async () => {
       for (const input of inputs) await this.#send(input)
       await this.#send({ type: 'response.create', response: { tools, extensions } })
     })
+    this.isFresh = false
   }
 
   /** What was spoken. An answer that runs is not broken off for it; the next one is about it. */
-  async hear(sound: Uint8Array): Promise<void> {
-    await this.#send({ type: 'input.audio', audio: base64(sound), format: 'pcm16', is_final: true })
+  async hear(samples: Int16Array): Promise<void> {
+    this.isFresh = false
+    await this.#send({ type: 'input.audio', audio: pcm16(samples), format: 'pcm16', is_final: true })
     if (this.#busy) this.#owed = true
     else await this.#respond()
   }
@@ -137,29 +147,7 @@ export class Line {
   }
 
   checkIdle(): void {
-    if (this.busy) throw new UampError('rate_limited', 'too many in-flight requests')
-  }
-
-  acknowledge(id: string): void {
-    this.#calls.acknowledged(id)
-  }
-
-  /** What became of a call that was put to the client. */
-  async answer(id: string, { result, error }: { readonly result?: unknown; readonly error?: string | null | undefined }): Promise<void> {
-    const failed = error != null && error !== ''
-    this.#calls.settled(id)
-    try {
-      if (this.#approvals.delete(id)) {
-        const approved = !failed && result !== false
-        await this.#send({ type: 'x.approval.response', approval_id: id, approved, ...(failed && { reason: error }) })
-      } else {
-        const text = failed ? error : typeof result === 'string' ? result : JSON.stringify(result ?? null)
-        await this.#send({ type: 'tool.result', call_id: id, result: text, ...(failed && { is_error: true }) })
-      }
-    } catch (thrown) {
-      if (UampError.from(thrown).code !== 'not_found') throw thrown
-      throw omniaError('INVALID_MESSAGE', 'not_found', 'no pending tool call')
-    }
+    if (this.#busy && !this.#unpaid) throw new UampError('rate_limited', 'too many in-flight requests')
   }
 
   #respond(): Promise<void> {
@@ -181,18 +169,26 @@ export class Line {
     this.#narrator.muted = true
     const over = new Promise<void>((resolve) => (this.#over = resolve))
     this.cancel()
-    if (!this.#left && !this.ended) await over
+    if (!this.ended) await over
   }
 
-  /** A call of its own for each batch: a loop that waits for the next one would keep the last one alive. */
-  async #write(batches: AsyncIterator<Batch>): Promise<boolean> {
-    const { value, done } = await batches.next()
-    if (done) return false
-    const { host, socket, position } = this.#options
+  /** The outbound loop: everything between the cursor and the head in one write. */
+  async #follow(): Promise<void> {
+    try {
+      await eachBatch(this.#reader, (batch) => this.#write(batch))
+    } catch (error) {
+      this.#link.host.log('error', 'A reader failed', { session: this.session.id, error })
+      this.#link.socket.close(1011, 'Internal error')
+    } finally {
+      this.ended = true
+    }
+  }
+
+  async #write(batch: Batch): Promise<void> {
     const narrator = this.#narrator
-    narrator.now = host.now()
+    narrator.now = this.#link.host.now()
     let last: number | undefined
-    value.visit({
+    batch.visit({
       text: (text, seq) => {
         last = seq
         narrator.text(text)
@@ -203,9 +199,8 @@ export class Line {
         this.#notice(event)
       },
     })
-    await socket.send(narrator.take())
-    if (last !== undefined) position.seq = last
-    return true
+    await this.#link.socket.send(narrator.take())
+    if (last !== undefined) this.#position.seq = last
   }
 
   #notice(event: ServerEvent): void {
@@ -215,10 +210,9 @@ export class Line {
         this.#busy = true
         return
       case 'tool.call':
-        return this.#calls.asked(event.call_id)
+        return this.calls.asked(event.call_id)
       case 'x.approval.request':
-        this.#approvals.add(event.approval_id)
-        return this.#calls.asked(event.approval_id)
+        return this.calls.asked(event.approval_id)
       case 'payment.required':
         this.#unpaid = true
         return
@@ -234,22 +228,19 @@ export class Line {
   }
 
   #idle(): void {
-    this.#busy = this.#unpaid = false
-    this.#narrator.muted = false
-    this.#approvals.clear()
-    this.#calls.clear()
+    this.#busy = this.#unpaid = this.#narrator.muted = false
+    this.calls.clear()
     this.#over?.()
-    this.#over = undefined
-    if (!this.#owed || this.#left) return
+    if (!this.#owed || this.ended) return
     this.#owed = false
-    this.#respond().catch((thrown: unknown) => this.tell('error', { error: errorInfo(UampError.from(thrown).toBody()) }))
+    this.#respond().catch((thrown: unknown) => this.refuse(thrown))
   }
 
-  #send(event: Unsent<ClientEvent>): Promise<void> {
-    return this.session.send({ ...event, event_id: this.#options.host.newId() } as ClientEvent)
+  #send(event: Unsent): Promise<void> {
+    return this.session.send({ ...event, event_id: this.#link.host.newId() } as ClientEvent)
   }
 }
 
-function namesOf(tools: EventOf<'session.create'>['session']['tools'] = []): ReadonlySet<string> {
+function namesOf(tools: readonly ToolDefinition[] = []): ReadonlySet<string> {
   return new Set(tools.map((tool) => tool.function.name))
 }

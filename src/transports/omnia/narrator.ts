@@ -1,12 +1,13 @@
 import type { Visitor } from '../../core/ports/session.ts'
-import { fromBase64 } from '../../protocol/base64.ts'
+import { bytesIn } from '../../protocol/base64.ts'
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { isRecord, jsonText, type Slot } from '../../protocol/json.ts'
+import { isRecord, jsonIn, jsonText, type Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
+import { wholeSamples } from '../../wire/audio/samples.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { partsOf, wordsOf } from './content.ts'
-import { errorInfo, omniaError, type ErrorInfo } from './errors.ts'
+import { errorInfo, omniaError } from './errors.ts'
 import { mediaFrames } from './frame.ts'
 import { SOUND } from './sound.ts'
 
@@ -14,24 +15,22 @@ export interface NarratorOptions {
   readonly sessionId: string
   /** The client takes media as binary frames. */
   readonly binary: boolean
-  /** Whether the agent's own tools are shown. */
-  readonly toolMessages: boolean
-  /** Whether a tool is the client's: then the question shows the call, and not what the agent says of it. */
-  readonly isClientTool: (name: string) => boolean
+  /** Whether calls of a tool are shown. Not of the client's: the question shows those, and not what the agent says of them. */
+  readonly showsTool: (name: string) => boolean
   readonly newId: () => string
 }
 
-const NOTHING = new Uint8Array()
+/** What agents call pcm16 is told with its rate: a client would have to guess it. */
+const PCM16 = `audio/pcm;rate=${SOUND.sample_rate}`
 
 /** What is spoken, as a stream of its own. */
 interface Speech {
   readonly id: string
   readonly mime: string
+  readonly whole: (bytes: Uint8Array) => Uint8Array
   sequence: number
   /** What is known to be the last only when nothing follows. An empty last one would not do: Omnia's dashboard cannot play it. */
-  held: string | undefined
-  /** The first half of a sample whose other half is still to come. */
-  odd: Uint8Array
+  held: string
 }
 
 /** Server events as messages of Omnia, gathered until they are written in one piece. */
@@ -68,10 +67,6 @@ export class Narrator implements Visitor {
     this.#frames.push(`${this.#head(type)}${fields === '{}' ? '' : `,${fields.slice(1, -1)}`}${this.#tail}`)
   }
 
-  tellError(error: ErrorInfo): void {
-    this.tell('error', { error })
-  }
-
   /** The hot path: only the text itself is quoted. */
   text(text: string): void {
     if (text !== '') this.#frames.push(this.#chunkHead + jsonText(text) + this.#tail)
@@ -81,8 +76,7 @@ export class Narrator implements Visitor {
     switch (event.type) {
       case 'response.created':
         this.#hasSpoken = false
-        this.#calls.clear()
-        return
+        return this.#calls.clear()
       case 'response.delta':
         return this.#delta(event.delta)
       case 'audio.delta':
@@ -98,23 +92,29 @@ export class Narrator implements Visitor {
       // Whoever is asked to run a tool of this name consents, or not; that it has run nothing does not matter.
       case 'x.approval.request': {
         const { approval_id: id, message, tool_call: call } = event
-        const { name, arguments: args } = shownCall({ id, name: call?.name ?? 'approval', arguments: call?.arguments ?? '{}' })
-        return this.tell('tool_call', { tool_call: { id, name, arguments: args, consent_message: message } })
+        const asked = shownCall({ id, name: call?.name ?? 'approval', arguments: call?.arguments ?? '' })
+        return this.tell('tool_call', { tool_call: { ...asked, consent_message: message } })
       }
       case 'payment.required':
-        return this.tellError(errorInfo(paymentRefusal(event).toBody()))
-      case 'response.done':
-        return this.#done(event)
+        return this.#error(paymentRefusal(event))
+      case 'response.done': {
+        const { id, status, output, usage, extensions } = event.response
+        return this.#end(output, { response_id: id, status, usage, signature: event.signature, ...extensions })
+      }
       case 'response.cancelled':
         return this.#end(event.partial_output ?? [], { response_id: event.response_id, status: 'cancelled' })
       case 'response.error':
         this.#endSpeech()
-        if (!this.muted) this.tellError(errorInfo(event.error))
+        if (!this.muted) this.#error(event.error)
         return
       case 'session.end':
-        return this.tellError(errorInfo(omniaError('SESSION_EXPIRED', 'not_found', 'The session has ended: start a new one').toBody()))
+        return this.#error(omniaError('SESSION_EXPIRED', 'not_found', 'The session has ended: start a new one'))
       default:
     }
+  }
+
+  #error(error: EventOf<'response.error'>['error']): void {
+    this.tell('error', { error: errorInfo(error) })
   }
 
   #delta(delta: Delta): void {
@@ -135,11 +135,10 @@ export class Narrator implements Visitor {
 
   /** Arguments come in pieces. They are whole when they are an object: no beginning of one is. */
   #call({ id, name, arguments: piece }: ToolCall): void {
-    const { toolMessages, isClientTool } = this.#options
-    if (!toolMessages || isClientTool(name) || this.#calls.get(id) === null) return
+    if (!this.#options.showsTool(name) || this.#calls.get(id) === null) return
     const call = { id, name, arguments: (this.#calls.get(id)?.arguments ?? '') + piece }
     this.#calls.set(id, call)
-    if (call.arguments.trimEnd().endsWith('}') && isRecord(parsed(call.arguments))) this.#showCall(call)
+    if (call.arguments.trimEnd().endsWith('}') && isRecord(jsonIn(call.arguments))) this.#showCall(call)
   }
 
   #showCall(call: ToolCall): void {
@@ -152,46 +151,41 @@ export class Narrator implements Visitor {
     if (call === undefined) return
     if (call) this.#showCall(call)
     this.#calls.delete(id)
-    this.tell('tool_result', { tool_result: failed ? { id, error: result } : { id, result: parsed(result) ?? result } })
+    this.tell('tool_result', { tool_result: failed ? { id, error: result } : { id, result: jsonIn(result) ?? result } })
   }
 
   #speak(base64: string, format = 'pcm16'): void {
     this.#hasSpoken = true
-    const { newId } = this.#options
-    const id = (): string => newId().replaceAll('-', '').slice(0, 12)
-    const speech = (this.#speech ??= { id: id(), mime: mimeOf(format), sequence: 0, held: undefined, odd: NOTHING })
-    if (speech.held !== undefined) this.#piece(speech, speech.held, false)
-    speech.held = base64
+    if (this.#speech) this.#piece(this.#speech, false)
+    this.#speech ??= this.#newSpeech(format)
+    this.#speech.held = base64
+  }
+
+  #newSpeech(format: string): Speech {
+    const id = this.#options.newId().replaceAll('-', '').slice(0, 12)
+    if (format === 'pcm16') return { id, mime: PCM16, whole: wholeSamples(), sequence: 0, held: '' }
+    return { id, mime: format.includes('/') ? format : `audio/${format}`, whole: (bytes) => bytes, sequence: 0, held: '' }
   }
 
   #endSpeech(): void {
-    if (this.#speech) this.#piece(this.#speech, this.#speech.held ?? '', true)
+    if (this.#speech) this.#piece(this.#speech, true)
     this.#speech = undefined
   }
 
-  #piece(speech: Speech, base64: string, last: boolean): void {
+  #piece(speech: Speech, last: boolean): void {
     const { binary, sessionId } = this.#options
-    const { id: media_id, mime: mime_type } = speech
+    const { id, mime: mime_type, held: data } = speech
     const sequence = speech.sequence++
-    if (!binary) return this.tell('media_chunk', { media_chunk: { media_id, sequence, is_last: last, data: base64, mime_type } })
-    const sampled = mime_type === mimeOf('pcm16')
-    const bytes = joined(speech.odd, bytesOf(base64))
-    const whole = sampled ? bytes.length - (bytes.length % 2) : bytes.length
-    speech.odd = bytes.subarray(whole)
-    const meta = { session_id: sessionId, mime_type, ...(sampled && SOUND) }
-    this.#frames.push(...mediaFrames({ sequence, mediaId: media_id, meta, last, payload: bytes.subarray(0, whole) }))
-  }
-
-  #done({ response, signature }: EventOf<'response.done'>): void {
-    const { id, usage, extensions } = response
-    this.#end(response.output, { response_id: id, status: response.status, usage, signature, ...extensions })
+    if (!binary) return this.tell('media_chunk', { media_chunk: { media_id: id, sequence, is_last: last, data, mime_type } })
+    const meta = { session_id: sessionId, mime_type, ...(mime_type === PCM16 && SOUND) }
+    const payload = speech.whole(bytesIn(data) ?? new Uint8Array())
+    this.#frames.push(...mediaFrames({ sequence, mediaId: id, meta, last, payload }))
   }
 
   /** What the protocol has no field for stands under `ext`, which its clients leave alone. */
   #end(output: readonly ContentItem[], ext: Slot): void {
     this.#endSpeech()
-    if (this.muted) return
-    this.tell('done', { content: wordsOf(output), parts: partsOf(output, this.#hasSpoken), ext })
+    if (!this.muted) this.tell('done', { content: wordsOf(output), parts: partsOf(output, this.#hasSpoken), ext })
   }
 
   #head(type: string): string {
@@ -200,37 +194,7 @@ export class Narrator implements Visitor {
 }
 
 /** Arguments are an object here. */
-function shownCall({ id, name, arguments: args }: ToolCall): Slot & { arguments: Slot } {
-  const value = args.trim() === '' ? {} : parsed(args)
+function shownCall({ id, name, arguments: args }: ToolCall): Slot {
+  const value = args.trim() === '' ? {} : jsonIn(args)
   return { id, name, arguments: isRecord(value) ? value : { value: value ?? args } }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** What agents call pcm16 is told with its rate: a client would have to guess it. */
-function mimeOf(format: string): string {
-  if (format.includes('/')) return format
-  return format === 'pcm16' ? `audio/pcm;rate=${SOUND.sample_rate}` : `audio/${format}`
-}
-
-function bytesOf(base64: string): Uint8Array {
-  try {
-    return fromBase64(base64)
-  } catch {
-    return NOTHING
-  }
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  if (first.length === 0) return second
-  const bytes = new Uint8Array(first.length + second.length)
-  bytes.set(first)
-  bytes.set(second, first.length)
-  return bytes
 }

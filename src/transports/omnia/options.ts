@@ -15,45 +15,31 @@ export interface OmniaOptions {
 }
 
 /** What a client may do, and what happens beyond it. */
-export interface OmniaLimits {
+export const OMNIA_LIMITS = {
   /** Bytes of a message: close 1009. */
-  readonly messageBytes: number
-  /** Messages of text on one connection: RATE_LIMITED, and the message is dropped. */
-  readonly messagesPerSecond: number
-  readonly messageBurst: number
-  /** Bytes of binary frames on one connection: RATE_LIMITED, and the frame is dropped. Not their number: sound comes in many. */
-  readonly mediaBytesPerSecond: number
-  readonly mediaBurstBytes: number
-  /** Characters of base64 in one message, with what it refers to: INVALID_MESSAGE. */
-  readonly inlineLength: number
-  /** Time for a client to say that it works on a tool call: the call fails. */
-  readonly toolAckMs: number
-  /** Time for its result then: the call fails. */
-  readonly toolResultMs: number
-  /** How long it is remembered what a connection that broke has seen. */
-  readonly resumeMs: number
-  /** Bytes of an upload: 413. An agent must be able to hold it in one message. */
-  readonly uploadBytes: number
-  /** Time for the bytes of an upload to come: 410. */
-  readonly uploadMs: number
-  /** How long an upload is kept: 410. */
-  readonly mediaMs: number
-  /** Uploads that one principal may have: 429. */
-  readonly uploadsPerPrincipal: number
-}
-
-export const OMNIA_LIMITS: OmniaLimits = {
   messageBytes: 16 * 1024 * 1024,
+  /** Messages of text on one connection: RATE_LIMITED, and the message is dropped. */
   messagesPerSecond: 50,
   messageBurst: 100,
+  /** Bytes of binary frames on one connection: RATE_LIMITED, and the frame is dropped. Not their number: sound comes in many. */
   mediaBytesPerSecond: 2 * 1024 * 1024,
   mediaBurstBytes: 16 * 1024 * 1024,
+  /** Characters of base64 in one message, with what it refers to: INVALID_MESSAGE. */
   inlineLength: 15 * 1024 * 1024,
+  /** Time for a client to say that it works on a tool call: the call fails. */
   toolAckMs: 5_000,
+  /** Time for its result then: the call fails. */
   toolResultMs: 60_000,
+  /** How long it is remembered what a connection that broke has seen. */
   resumeMs: 120_000,
+  /** Bytes of an upload: 413. An agent must be able to hold it in one message. */
   uploadBytes: 10 * 1024 * 1024,
+  /** Time for the bytes of an upload to come: 410. */
   uploadMs: 15 * 60_000,
+  /** How long an upload is kept: 410. */
   mediaMs: 24 * 3_600_000,
+  /** Uploads that one principal may have: 429. */
   uploadsPerPrincipal: 256,
 }
+
+export type OmniaLimits = Readonly<typeof OMNIA_LIMITS>

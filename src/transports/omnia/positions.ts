@@ -1,3 +1,5 @@
+import type { Session } from '../../core/ports/session.ts'
+
 /** How far a connection has told its session's log. */
 export interface Position {
   seq: number
@@ -10,25 +12,31 @@ const MOST = 20_000
 
 /** What clients have seen of their sessions, for those who come back after a break: the protocol has no number to ask from. */
 export class Positions {
-  readonly #byPlace = new Map<string, Position>()
+  readonly #bySession = new Map<string, Position>()
 
   /** A connection begins to follow a session. */
-  enter(place: string, seq: number): Position {
+  enter(session: Session, seq: number): Position {
     const position = { seq, until: Infinity }
-    this.#byPlace.delete(place)
-    this.#byPlace.set(place, position)
-    if (this.#byPlace.size > MOST) for (const oldest of this.#byPlace.keys()) return (this.#byPlace.delete(oldest), position)
+    this.forget(session)
+    this.#bySession.set(placeOf(session), position)
+    const [oldest = ''] = this.#bySession.keys()
+    if (this.#bySession.size > MOST) this.#bySession.delete(oldest)
     return position
   }
 
   /** Where it goes on; undefined when it was too long ago. */
-  find(place: string, now: number): number | undefined {
-    const position = this.#byPlace.get(place)
+  find(session: Session, now: number): number | undefined {
+    const position = this.#bySession.get(placeOf(session))
     return position && position.until > now ? position.seq : undefined
   }
 
   /** It does not go on. */
-  forget(place: string): void {
-    this.#byPlace.delete(place)
+  forget(session: Session): void {
+    this.#bySession.delete(placeOf(session))
   }
+}
+
+/** Where a session's things are kept apart from those of others. */
+export function placeOf({ owner, id }: Pick<Session, 'owner' | 'id'>): string {
+  return `${owner.tenant} ${id}`
 }

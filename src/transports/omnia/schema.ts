@@ -1,38 +1,53 @@
 /** What a client sends: Omnia WebSocket protocol, client messages; and what today's clients send beside it. */
 import * as z from 'zod/mini'
-import { UampError } from '../../protocol/errors.ts'
 import { explain } from '../../protocol/explain.ts'
-import { isRecord, isTextDeeperThan, list, Slot } from '../../protocol/json.ts'
+import { list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { Tools } from '../../protocol/tools.ts'
+import { parseObject } from '../../wire/json-object.ts'
+import { invalid } from './errors.ts'
 
 const Id = z.string().check(z.maxLength(limits.idLength))
 const text = z.nullish(z.string())
 const number = z.nullish(z.number())
 const grants = z.nullish(list(z.string(), limits.list))
 
-export const Media = z.object({
-  data: text,
-  url: text,
-  storage_ref: text,
-  mime_type: z.string(),
-  filename: text,
-  size_bytes: number,
-  detail: text,
-  duration_ms: number,
-  sample_rate: number,
-  channels: number,
-})
-export type Media = z.infer<typeof Media>
+const Media = z
+  .object({
+    data: z.nullish(z.string().check(z.refine(isPlainBase64, 'is not base64'))),
+    url: z.nullish(z.string().check(z.regex(/^https?:\/\//i, 'must be an http(s) URL'))),
+    storage_ref: text,
+    mime_type: z.string(),
+    filename: text,
+    size_bytes: number,
+    detail: text,
+    duration_ms: number,
+    sample_rate: number,
+    channels: number,
+  })
+  .check(
+    z.refine(
+      ({ data, url, storage_ref }) => [data, url, storage_ref].filter((source) => source != null).length === 1,
+      'must have one of "data", "url" and "storage_ref"',
+    ),
+  )
 
-export const Part = z.object({
-  type: z.enum(['text', 'image', 'audio', 'video', 'file']),
-  text,
-  media: z.nullish(Media),
-})
-export type Part = z.infer<typeof Part>
+const MediaPart = z.object({ type: z.enum(['image', 'audio', 'video', 'file']), media: Media })
+export type MediaPart = z.infer<typeof MediaPart>
 
-export const UploadRequest = z.object({ filename: z.string(), mime_type: z.string(), size_bytes: z.number() })
+const Part = z.discriminatedUnion('type', [z.object({ type: z.literal('text'), text: z.string() }), MediaPart])
+
+/** RFC 6838 §4.2, and parameters without quotes. */
+const MIME = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:; ?[\w.-]+=[\w.-]+)*$/
+/** It is only ever shown, never a path here; but clients may make one of it. */
+// oxlint-disable-next-line no-control-regex
+const FILENAME = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/
+
+export const UploadRequest = z.object({
+  filename: z.string().check(z.regex(FILENAME, 'must be the name of a file, without a path'), z.maxLength(255)),
+  mime_type: z.string().check(z.regex(MIME, 'is not a media type')),
+  size_bytes: z.number().check(z.refine((size) => Number.isSafeInteger(size) && size > 0, 'must be positive')),
+})
 export type UploadRequest = z.infer<typeof UploadRequest>
 
 /** `POST /media/request-upload`. */
@@ -53,9 +68,9 @@ const Message = z.object({
 })
 export type Message = z.infer<typeof Message>
 
-const ClientMessage = z.discriminatedUnion('type', [
+export const ClientMessage = z.discriminatedUnion('type', [
   Message,
-  z.object({ ...base, type: z.literal('upload_request'), upload_request: UploadRequest }),
+  z.object({ ...base, type: z.literal('upload_request'), upload_request: Slot }),
   z.object({ ...base, type: z.literal('tool_call_ack'), tool_call_ack: z.object({ call_id: Id }) }),
   z.object({ ...base, type: z.literal('tool_call_nack'), tool_call_nack: z.object({ call_id: Id, reason: text }) }),
   z.object({
@@ -69,22 +84,11 @@ export type ClientMessage = z.infer<typeof ClientMessage>
 
 /** What the first binary frame of a call says of its sound; later ones may say it anew. */
 export const SoundMeta = z.object({ codec: text, sample_rate: number, channels: number })
-
-export function parseMessage(frame: string): ClientMessage {
-  return parse(ClientMessage, frame)
-}
+export type SoundMeta = z.infer<typeof SoundMeta>
 
 /** Throws `invalid_request`, and says what is wrong. */
 export function parse<T>(schema: z.ZodMiniType<T>, given: string): T {
-  if (isTextDeeperThan(given, limits.depth)) throw invalid(`A message must nest at most ${limits.depth} levels`)
-  let value: unknown
-  try {
-    value = JSON.parse(given)
-  } catch {
-    throw invalid('This is not JSON')
-  }
-  if (!isRecord(value)) throw invalid('A message must be a JSON object')
-  return check(schema, value)
+  return check(schema, parseObject(given, 'A message', invalid))
 }
 
 export function check<T>(schema: z.ZodMiniType<T>, value: unknown): T {
@@ -94,6 +98,13 @@ export function check<T>(schema: z.ZodMiniType<T>, value: unknown): T {
   throw invalid(`"${issue?.path.join('.')}" ${issue?.message}`)
 }
 
-export function invalid(message: string): UampError {
-  return new UampError('invalid_request', message)
+/** Whole and without white space, which `atob` would take too. */
+function isPlainBase64(given: string): boolean {
+  if (given.length % 4 !== 0 || /\s/.test(given)) return false
+  try {
+    atob(given)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,12 +1,13 @@
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, Quota, Socket } from '../../core/ports/transport.ts'
+import { reportError } from '../../core/report-error.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { UampError } from '../../protocol/errors.ts'
 import type { Slot } from '../../protocol/json.ts'
+import { InputBuffer, type Noticed } from '../../wire/audio/input-buffer.ts'
+import { pcm16 } from '../../wire/audio/samples.ts'
 import { openAiErrorBody } from '../../wire/openai/errors.ts'
 import { invalid } from '../../wire/openai/parse.ts'
-import { decoder, encoder, pcm16, type Decode } from './audio/formats.ts'
-import { InputBuffer, type Noticed } from './audio/input-buffer.ts'
+import { decoder, encoder, type Decode } from './audio/formats.ts'
 import { Conversation, newItem, toMessages } from './conversation.ts'
 import { clientEventId, parseFrame } from './frame.ts'
 import type { Command, Dialect, GivenItem, Item, MessageItem, ResponseRequest, Settings } from './model.ts'
@@ -253,10 +254,8 @@ export class RealtimeConnection {
   }
 
   #refuse(thrown: unknown, eventId: string | undefined): void {
-    const error = UampError.from(thrown)
     const { host, session } = this.#options
-    host.meter.countError('realtime', error.code)
-    if (error.code === 'internal') host.log('error', 'An event failed', { session: session.id, error: error.cause ?? error })
+    const error = reportError(host, thrown, { transport: 'realtime', message: 'An event failed', session: session.id })
     this.#out.tell({ type: 'error', error: { ...openAiErrorBody(error), event_id: eventId ?? null } })
   }
 }

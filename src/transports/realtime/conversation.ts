@@ -1,8 +1,9 @@
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
+import { pcm16 } from '../../wire/audio/samples.ts'
 import { imageItem } from '../../wire/openai/media.ts'
 import { invalid } from '../../wire/openai/parse.ts'
-import { cutAt, durationMs, pcm16, type Decode } from './audio/formats.ts'
+import { cutAt, durationMs, type Decode } from './audio/formats.ts'
 import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
 
 /** Items that a conversation keeps; beyond them the oldest are forgotten, as with OpenAI's automatic truncation. */

@@ -1,5 +1,5 @@
 import type { EventOf } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { uampIn } from '../../protocol/extensions.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import type { Ending } from './response.ts'
 
@@ -10,8 +10,8 @@ export function endingOf(event: EventOf<'response.done' | 'response.cancelled' |
   switch (event.type) {
     case 'response.done': {
       const { status, usage, extensions } = event.response
-      const uamp = extensions?.['uamp']
-      const reason = isRecord(uamp) && typeof uamp['stop_reason'] === 'string' ? INCOMPLETE[uamp['stop_reason']] : undefined
+      const { stop_reason } = uampIn(extensions)
+      const reason = typeof stop_reason === 'string' ? INCOMPLETE[stop_reason] : undefined
       const { signature } = event
       if (reason !== undefined) return { status: 'incomplete', details: { reason }, usage, signature }
       return { status, usage, signature }

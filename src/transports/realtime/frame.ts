@@ -1,19 +1,12 @@
-import { isRecord, isTextDeeperThan, type Slot } from '../../protocol/json.ts'
+import type { Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
+import { parseObject } from '../../wire/json-object.ts'
 import { invalid } from '../../wire/openai/parse.ts'
 
 /** A frame as the event that it should be. */
 export function parseFrame(frame: string | Uint8Array): Slot {
   if (typeof frame !== 'string') throw invalid('Events are JSON in text frames, not binary frames', undefined, 'invalid_frame')
-  if (isTextDeeperThan(frame, limits.depth)) throw invalid(`An event must nest at most ${limits.depth} levels`, undefined, 'invalid_json')
-  let value: unknown
-  try {
-    value = JSON.parse(frame)
-  } catch {
-    throw invalid('This is not JSON', undefined, 'invalid_json')
-  }
-  if (!isRecord(value)) throw invalid('An event must be a JSON object', undefined, 'invalid_json')
-  return value
+  return parseObject(frame, 'An event', (message) => invalid(message, undefined, 'invalid_json'))
 }
 
 /** The client's own name for an event, by which an error refers to it. */

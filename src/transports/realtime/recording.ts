@@ -1,5 +1,5 @@
-import { base64 } from '../../protocol/base64.ts'
-import { bytesOf } from './audio/formats.ts'
+import { base64, bytesIn } from '../../protocol/base64.ts'
+import { joinedBytes } from '../../protocol/bytes.ts'
 
 /** Characters of base64 that are kept of what an agent says in one answer. The rest of it is heard, and not remembered. */
 const MAX_SIZE = 8 * 1024 * 1024
@@ -18,13 +18,6 @@ export class Recording {
   /** In base64. Texts of it can be put together as they are unless one but the last is padded. */
   whole(): string {
     if (this.#pieces.slice(0, -1).every((piece) => !piece.endsWith('='))) return this.#pieces.join('')
-    const parts = this.#pieces.map((piece) => bytesOf(piece) ?? new Uint8Array())
-    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-    let at = 0
-    for (const part of parts) {
-      bytes.set(part, at)
-      at += part.length
-    }
-    return base64(bytes)
+    return base64(joinedBytes(this.#pieces.map((piece) => bytesIn(piece) ?? new Uint8Array())))
   }
 }

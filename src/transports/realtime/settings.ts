@@ -1,6 +1,6 @@
 import type { Slot } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import type { Listening } from './audio/input-buffer.ts'
+import type { Listening } from '../../wire/audio/input-buffer.ts'
 import type { Settings, TurnDetection } from './model.ts'
 
 /** As OpenAI has them. */

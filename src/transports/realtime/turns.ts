@@ -1,7 +1,7 @@
 import { defer } from '../../core/defer.ts'
 import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
+import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import { invalid } from '../../wire/openai/parse.ts'
 import { endingOf } from './endings.ts'
@@ -25,8 +25,6 @@ export interface Start {
   /** Whether it may be the going on of a turn that waits for the client's tools. */
   readonly mayGoOn: boolean
 }
-
-type Sent = ClientEvent extends infer E ? (E extends ClientEvent ? Omit<E, 'event_id'> : never) : never
 
 /**
  * The turns of the session behind a connection, as Realtime responses. A turn that calls the client's tools ends its response
@@ -240,7 +238,7 @@ export class Turns implements Visitor {
     else this.#options.onIdle()
   }
 
-  #send(event: Sent): Promise<void> {
+  #send(event: Unsent): Promise<void> {
     return this.#options.session.send({ ...event, event_id: this.#options.newId() } as ClientEvent)
   }
 }

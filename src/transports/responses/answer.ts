@@ -2,7 +2,7 @@ import type { Batch } from '../../core/ports/session.ts'
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { uampIn } from '../../protocol/extensions.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
@@ -196,8 +196,7 @@ export class Answer {
     this.#usage = response.usage ?? this.#usage
     this.#signature = signature
     if (this.#payment) return this.#fail(paymentRefusal(this.#payment))
-    const uamp = response.extensions?.['uamp']
-    const stop = isRecord(uamp) ? uamp['stop_reason'] : undefined
+    const stop = uampIn(response.extensions)['stop_reason']
     this.#reason = stop === 'length' ? 'max_output_tokens' : stop === 'content_filter' ? 'content_filter' : undefined
     if (this.#reason === undefined) this.#end('completed', 'response.completed')
     else this.#end('incomplete', 'response.incomplete')

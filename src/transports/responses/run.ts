@@ -1,12 +1,12 @@
-import { preflight } from '../../core/preflight.ts'
 import type { Batch, Session } from '../../core/ports/session.ts'
 import type { Frame, Host } from '../../core/ports/transport.ts'
+import { ResponseBatches } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Answer } from './answer.ts'
-import { ENDS, type Started } from './start.ts'
+import type { Started } from './start.ts'
 import type { Wire } from './wire.ts'
 
 const CREATED: ReadonlySet<string> = new Set(['response.created'])
@@ -15,25 +15,20 @@ const CREATED: ReadonlySet<string> = new Set(['response.created'])
 export class Run {
   readonly #host: Host
   readonly #started: Started
-  readonly #batches: AsyncIterator<Batch, unknown>
-  #held: Batch[] = []
-  #next: Promise<IteratorResult<Batch, unknown>> | undefined
-  #over = false
+  readonly #batches: ResponseBatches
   #id: string | undefined
 
   constructor(host: Host, started: Started) {
     this.#host = host
     this.#started = started
-    this.#batches = started.reader[Symbol.asyncIterator]()
+    this.#batches = new ResponseBatches(started.reader)
   }
 
   /** Waits for the first word. Throws what is refused before it. */
   async begin(): Promise<void> {
-    const { batches, next, refused } = await preflight(this.#batches)
-    this.#held = [...batches]
-    this.#next = next
+    const refused = await this.#batches.preflight()
     if (!refused) return
-    this.#over = true
+    this.#batches.over = true
     if (refused.type === 'response.error') throw toldError(refused.error)
     await this.#unpaid()
     throw paymentRefusal(refused)
@@ -42,7 +37,7 @@ export class Run {
   /** The answer as it is after the first step of the agent. What comes later is not waited for. */
   async first(): Promise<Answer> {
     const answer = await this.#answer()
-    const batch = await this.#take()
+    const batch = await this.#batches.take()
     if (batch) answer.read(batch)
     this.close()
     return answer
@@ -52,7 +47,7 @@ export class Run {
   async whole(): Promise<Answer> {
     try {
       const answer = await this.#answer()
-      for (let batch = await this.#take(); batch && !answer.ended; batch = await this.#take()) answer.read(batch)
+      for (let batch = await this.#batches.take(); batch && !answer.ended; batch = await this.#batches.take()) answer.read(batch)
       const failure = answer.ended ? answer.failure : new UampError('cancelled', 'The answer was stopped')
       if (!failure) return answer
       if (failure.code === 'payment_required') await this.#unpaid()
@@ -67,7 +62,7 @@ export class Run {
     try {
       const answer = await this.#answer(wire)
       for (;;) {
-        const batch = await this.#take()
+        const batch = await this.#batches.take()
         if (!batch) return undefined
         // Made when they are written, so that no text is kept.
         const texts: Frame = {
@@ -76,7 +71,7 @@ export class Run {
             answer.read(batch)
           },
         }
-        if (this.#over) return texts
+        if (this.#batches.over) return texts
         yield texts
       }
     } finally {
@@ -89,7 +84,7 @@ export class Run {
     const { session, reader, background } = this.#started
     reader.close()
     if (background) return
-    if (!this.#over) void session.send(this.#cancel()).catch(() => undefined)
+    if (!this.#batches.over) void session.send(this.#cancel()).catch(() => undefined)
     void this.#release(session)
   }
 
@@ -113,28 +108,13 @@ export class Run {
   }
 
   async #answer(wire?: Wire): Promise<Answer> {
-    while (!this.#held.some((batch) => batch.has(CREATED))) {
-      const batch = await this.#read()
-      if (!batch) throw new UampError('cancelled', 'The answer was stopped')
-      this.#held.push(batch)
+    const { held } = this.#batches
+    while (!held.some((batch) => batch.has(CREATED))) {
+      if (!(await this.#batches.ahead())) throw new UampError('cancelled', 'The answer was stopped')
     }
     const { agent, config } = this.#started
-    this.#id = idIn(this.#held)
+    this.#id = idIn(held)
     return new Answer({ id: this.#id, agent, config, endedAt: this.#host.now }, wire)
-  }
-
-  async #take(): Promise<Batch | undefined> {
-    if (this.#over) return undefined
-    const batch = this.#held.shift() ?? (await this.#read())
-    if (batch?.has(ENDS)) this.#over = true
-    return batch
-  }
-
-  async #read(): Promise<Batch | undefined> {
-    const next = this.#next ?? this.#batches.next()
-    this.#next = undefined
-    const step = await next
-    return step.done ? undefined : step.value
   }
 }
 

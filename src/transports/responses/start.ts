@@ -2,6 +2,7 @@ import { chooseAgent } from '../../core/choose-agent.ts'
 import { responseConfig } from '../../core/overrides.ts'
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
+import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { invalid } from '../../wire/openai/parse.ts'
@@ -26,9 +27,6 @@ export interface Started {
   /** Its session was opened for it: nothing else is there. */
   readonly fresh: boolean
 }
-
-/** What a response ends with. */
-export const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 
 /** What a reader understands of what nobody could answer later: everything but questions for approval. */
 const UNSTORED = ServerEvent.def.options
@@ -111,7 +109,7 @@ function goOn(
 
 /** Reads to the end what nobody else may be reading, so that it is not stopped for want of a reader. */
 async function drain(session: Session): Promise<void> {
-  for await (const batch of session.read({ extensions: 'all' })) if (batch.has(ENDS)) break
+  for await (const batch of session.read({ extensions: 'all' })) if (batch.has(RESPONSE_ENDS)) break
   await session.release()
 }
 

@@ -1,7 +1,7 @@
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, StoredTurn } from '../../core/ports/session.ts'
 import type { ContentItem } from '../../protocol/content.ts'
-import type { Message } from '../../protocol/message.ts'
+import { itemsOf, type Message } from '../../protocol/message.ts'
 import { urlOf } from '../../wire/openai/media.ts'
 import { parseValue } from '../../wire/openai/parse.ts'
 import { Answer } from './answer.ts'
@@ -76,9 +76,10 @@ function shownResult(call_id: string, text: string, items: readonly ContentItem[
   return { prefix: 'fco', type: 'function_call_output', call_id, output, status: 'completed' }
 }
 
-function shownMessage({ role, content, content_items, tool_call_id }: Message): Unnamed[] {
+function shownMessage(message: Message): Unnamed[] {
+  const { role, content, content_items, tool_call_id } = message
   if (role === 'tool') return [shownResult(tool_call_id ?? '', content ?? '', content_items)]
-  const items: readonly ContentItem[] = content_items ?? [{ type: 'text', text: content ?? '' }]
+  const items = itemsOf(message)
   if (role !== 'assistant') {
     return [{ prefix: 'msg', type: 'message', role, status: 'completed', content: items.flatMap((item) => shownPart(item, 'input_text')) }]
   }

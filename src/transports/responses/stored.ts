@@ -1,12 +1,12 @@
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
+import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid } from '../../wire/openai/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { Answer } from './answer.ts'
 import { settingsOf } from './response.ts'
-import { ENDS } from './start.ts'
 import { contextOf } from './stored-items.ts'
 import { SSE, Wire } from './wire.ts'
 
@@ -115,7 +115,7 @@ export class StoredResponses {
           },
         }
         // The first end after its beginning is its own.
-        if (batch.has(ENDS)) return texts
+        if (batch.has(RESPONSE_ENDS)) return texts
         yield texts
       }
       return undefined

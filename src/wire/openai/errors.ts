@@ -1,29 +1,30 @@
 import { UampError, type ErrorCode } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
+import { HTTP_STATUS, refusalResponse } from '../refusal.ts'
 
-/** Status, `type` and `code` as OpenAI's clients know them. The clients choose their error class by the status. */
+/** `type` and `code` as OpenAI's clients know them. */
 const ERRORS = {
-  invalid_request: [400, 'invalid_request_error', 'invalid_value'],
-  unauthorized: [401, 'invalid_request_error', 'invalid_api_key'],
-  payment_required: [402, 'payment_required', 'payment_required'],
-  forbidden: [403, 'invalid_request_error', 'permission_denied'],
-  not_found: [404, 'invalid_request_error', 'not_found'],
-  agent_offline: [404, 'invalid_request_error', 'model_not_found'],
-  conflict: [409, 'invalid_request_error', 'conflict'],
-  response_in_progress: [409, 'invalid_request_error', 'conversation_already_has_active_response'],
-  version_mismatch: [400, 'invalid_request_error', 'version_mismatch'],
-  too_large: [413, 'invalid_request_error', 'request_too_large'],
-  rate_limited: [429, 'rate_limit_error', 'rate_limit_exceeded'],
-  timeout: [504, 'server_error', 'timeout'],
-  cancelled: [499, 'server_error', 'cancelled'],
-  interrupted: [503, 'server_error', 'interrupted'],
-  approval_unavailable: [409, 'invalid_request_error', 'approval_unavailable'],
-  tool_budget_exceeded: [500, 'server_error', 'tool_budget_exceeded'],
-  not_supported: [501, 'server_error', 'not_supported'],
-  provider_error: [502, 'server_error', 'provider_error'],
-  overloaded: [503, 'server_error', 'overloaded'],
-  internal: [500, 'server_error', 'server_error'],
-} satisfies Record<ErrorCode, readonly [number, string, string]>
+  invalid_request: ['invalid_request_error', 'invalid_value'],
+  unauthorized: ['invalid_request_error', 'invalid_api_key'],
+  payment_required: ['payment_required', 'payment_required'],
+  forbidden: ['invalid_request_error', 'permission_denied'],
+  not_found: ['invalid_request_error', 'not_found'],
+  agent_offline: ['invalid_request_error', 'model_not_found'],
+  conflict: ['invalid_request_error', 'conflict'],
+  response_in_progress: ['invalid_request_error', 'conversation_already_has_active_response'],
+  version_mismatch: ['invalid_request_error', 'version_mismatch'],
+  too_large: ['invalid_request_error', 'request_too_large'],
+  rate_limited: ['rate_limit_error', 'rate_limit_exceeded'],
+  timeout: ['server_error', 'timeout'],
+  cancelled: ['server_error', 'cancelled'],
+  interrupted: ['server_error', 'interrupted'],
+  approval_unavailable: ['invalid_request_error', 'approval_unavailable'],
+  tool_budget_exceeded: ['server_error', 'tool_budget_exceeded'],
+  not_supported: ['server_error', 'not_supported'],
+  provider_error: ['server_error', 'provider_error'],
+  overloaded: ['server_error', 'overloaded'],
+  internal: ['server_error', 'server_error'],
+} satisfies Record<ErrorCode, readonly [string, string]>
 
 export interface OpenAiError {
   readonly message: string
@@ -35,7 +36,7 @@ export interface OpenAiError {
 
 /** `details.param` names the field that is wrong, `details.code` replaces our code by a finer one of theirs. */
 export function openAiErrorBody(error: UampError): OpenAiError {
-  const [, type, usual] = ERRORS[error.code]
+  const [type, usual] = ERRORS[error.code]
   const { param, code, accepts } = error.details ?? {}
   return {
     message: error.message,
@@ -48,7 +49,7 @@ export function openAiErrorBody(error: UampError): OpenAiError {
 
 /** The status that an error has over HTTP: told in events too, as clients choose their error class by it. */
 export function openAiStatus({ code }: UampError): number {
-  return ERRORS[code][0]
+  return HTTP_STATUS[code]
 }
 
 interface Options {
@@ -57,10 +58,11 @@ interface Options {
 }
 
 /** An error as the answer to a request. */
-export function openAiRefusal(error: UampError, { status = openAiStatus(error), headers }: Options = {}): Response {
+export function openAiRefusal(error: UampError, { status, headers }: Options = {}): Response {
   const body = openAiErrorBody(error)
   const wait = error.details?.['retry_after']
-  return new Response(
+  return refusalResponse(
+    error,
     JSON.stringify({
       error: body,
       // Where the first clients of UAMP look; OpenAI's keep nothing but `error`.
@@ -69,10 +71,8 @@ export function openAiRefusal(error: UampError, { status = openAiStatus(error), 
     {
       status,
       headers: {
-        'content-type': 'application/json',
         'x-request-id': `req_${crypto.randomUUID()}`,
-        ...(error.code === 'unauthorized' && { 'www-authenticate': 'Bearer' }),
-        ...(typeof wait === 'number' && { 'retry-after': String(Math.ceil(wait)), 'retry-after-ms': String(Math.ceil(wait * 1000)) }),
+        ...(typeof wait === 'number' && { 'retry-after-ms': String(Math.ceil(wait * 1000)) }),
         ...headers,
       },
     },

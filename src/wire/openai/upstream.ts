@@ -1,6 +1,6 @@
 /** What OpenAI's APIs, and those that imitate them, say beside their answers. */
 import { UampError, type ErrorCode } from '../../protocol/errors.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, jsonIn } from '../../protocol/json.ts'
 
 /** Bytes of an answer in one piece. One that is longer is given up. */
 const WHOLE_BYTES = 64 * 1024 * 1024
@@ -49,7 +49,7 @@ export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>)
     if ((size += chunk.length) > WHOLE_BYTES) throw new UampError('provider_error', `${name} sent more than ${WHOLE_BYTES} bytes`)
     pieces.push(decoder.decode(chunk, { stream: true }))
   }
-  const value = json(pieces.join(''))
+  const value = jsonIn(pieces.join(''))
   if (!isRecord(value)) throw new UampError('provider_error', `${name} answered with something that is no API: is the address right?`)
   if (value['error'] != null) throw failureOf(name, value['error'])
   return value
@@ -62,7 +62,7 @@ export function isStream(headers: Pick<Headers, 'get'>): boolean {
 
 /** The data of an event. */
 export function eventData(name: string, data: string): Record<string, unknown> {
-  const value = json(data)
+  const value = jsonIn(data)
   if (isRecord(value)) return value
   throw new UampError('provider_error', `${name} sent an event that is not JSON`, { cause: new Error(data.slice(0, SHOWN)) })
 }
@@ -76,12 +76,4 @@ export function cutOff(name: string): UampError {
 export async function hashed(sessionId: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(sessionId))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

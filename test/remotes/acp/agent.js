@@ -5,6 +5,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const loads = process.argv.includes('--load')
+/** Tells its commands in one piece with the answer to `session/new`. */
+const eager = process.argv.includes('--eager')
+/** @type {object | undefined} */
+let early
 const MEMORY = 'sessions.json'
 /** @type {Record<string, any>} */
 const sessions = loads && existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8')) : {}
@@ -15,7 +19,11 @@ const cancels = new Map()
 let last = 0
 
 /** @param {object} message */
-const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+const send = (message) => {
+  const after = early && `${JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: early })}\n`
+  early = undefined
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n${after ?? ''}`)
+}
 /** @param {string} method @param {object} params @returns {Promise<any>} */
 const ask = (method, params) =>
   new Promise((resolve) => {
@@ -40,6 +48,7 @@ async function answer(method, params) {
     case 'session/new': {
       const id = `s${process.pid}-${Object.keys(sessions).length + 1}`
       sessions[id] = { prompts: [], mode: 'ask', model: 'small' }
+      if (eager) early = { sessionId: id, update: { sessionUpdate: 'available_commands_update', availableCommands: [{ name: 'soon' }] } }
       return { sessionId: id, modes, configOptions }
     }
     case 'session/load':

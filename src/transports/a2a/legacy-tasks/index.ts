@@ -1,5 +1,6 @@
 /** `/tasks`: the early shape that UAMP transports describe. */
 import type { HttpRoute, KnownCall, Streamed } from '../../../core/ports/transport.ts'
+import { reportError } from '../../../core/report-error.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { streamAnswer, type Parts, type RpcContext } from '../binding.ts'
 import { contextOf } from '../context.ts'
@@ -44,11 +45,7 @@ async function answer(
   try {
     return await handle(contextOf(parts, call), request)
   } catch (thrown) {
-    const error = UampError.from(thrown)
-    const { meter, log } = parts.host
-    meter.countError('a2a', error.code)
-    if (error.code === 'internal') log('error', 'A task failed', { url: request.url, error: error.cause ?? error })
-    return tasksRefusal(error)
+    return tasksRefusal(reportError(parts.host, thrown, { transport: 'a2a', message: 'A task failed', url: request.url }))
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Host } from '../../../core/ports/transport.ts'
+import { storeKey } from '../../../core/store-key.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { Json } from '../../../protocol/json.ts'
 import { a2aError } from '../errors.ts'
@@ -89,5 +90,5 @@ export class ConfigRecords {
 }
 
 function keyOf({ tenant, id }: Principal, taskId: string): string {
-  return [tenant, 'a2a-push', id, taskId].map(encodeURIComponent).join('/')
+  return storeKey(tenant, 'a2a-push', id, taskId)
 }

@@ -1,5 +1,5 @@
 import { fromBase64 } from '../../../protocol/base64.ts'
-import type { ContentItem, MediaItem } from '../../../protocol/content.ts'
+import { isMedia, type ContentItem, type MediaItem } from '../../../protocol/content.ts'
 import type { Json } from '../../../protocol/json.ts'
 import { mediaSource } from '../../../wire/media-source.ts'
 import type { Artifact, Part, Place, StreamEvent, StreamVisitor } from '../model.ts'
@@ -48,10 +48,6 @@ export class Gathering implements StreamVisitor {
       'pieces' in artifact ? { artifactId: artifact.artifactId, parts: [{ text: artifact.pieces.join('') }] } : artifact,
     )
   }
-}
-
-export function isMedia(item: { readonly type: string }): item is MediaItem {
-  return item.type === 'image' || item.type === 'audio' || item.type === 'video' || item.type === 'file'
 }
 
 /** A piece of media is an artifact of its own, known by its content id. */

@@ -1,9 +1,9 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
+import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
 import type { ClientEvent, ServerEvent } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import type { Message, Part, Struct } from '../model.ts'
-import { ENDS } from './ending.ts'
 import type { Shared } from './shared.ts'
 
 /** What an agent calls the event by which it answers with a message instead of a task. */
@@ -37,7 +37,7 @@ export async function directMessage(shared: Shared, { session, sent, after }: Be
       if (!first) continue
       const message = messageOf(first.event, asked, shared.host.newId)
       if (!message) break
-      void drain(shared, { session, reader: batch.has(ENDS) ? undefined : reader }, asked)
+      void drain(shared, { session, reader: batch.has(RESPONSE_ENDS) ? undefined : reader }, asked)
       return message
     }
     reader.close()
@@ -62,7 +62,7 @@ async function drain(
   { principal, agent, contextId }: Asked,
 ): Promise<void> {
   try {
-    if (reader) for await (const batch of reader) if (batch.has(ENDS)) break
+    if (reader) for await (const batch of reader) if (batch.has(RESPONSE_ENDS)) break
     const context = { tenant: principal.tenant, owner: principal.id, agent, contextId }
     if (session.turn !== null) await records.store.batch([records.setContext(context, session.turn)])
     await session.release()

@@ -1,3 +1,4 @@
+import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
@@ -8,11 +9,8 @@ import { receipts } from './x402.ts'
 
 export type EndEvent = EventOf<'response.done' | 'response.error' | 'response.cancelled'>
 
-/** What a response ends with. */
-export const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
-
 export function isEnd(event: { readonly type: string }): event is EndEvent {
-  return ENDS.has(event.type)
+  return RESPONSE_ENDS.has(event.type)
 }
 
 /** Ends that an agent names itself; what it said is then the message of the status. */

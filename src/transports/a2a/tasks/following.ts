@@ -1,9 +1,9 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
 import type { KnownCall } from '../../../core/ports/transport.ts'
+import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
 import type { StreamBatch, StreamEvent, Task } from '../model.ts'
 import { Gathering } from './artifacts.ts'
-import { ENDS } from './ending.ts'
 import type { Live } from './live.ts'
 import { Narration } from './narration.ts'
 import { ownerOf, type Step, type TaskRecord } from './records.ts'
@@ -93,7 +93,7 @@ export class Following {
     const narration = this.#narration(at, step, known)
     try {
       for await (const batch of open.reader) {
-        if (batch.has(ENDS)) return await this.#last(at, { narration, batch, live })
+        if (batch.has(RESPONSE_ENDS)) return await this.#last(at, { narration, batch, live })
         yield { visit: (visitor) => narration.read(batch, visitor) }
       }
       return undefined
@@ -124,7 +124,7 @@ export class Following {
     if (told) yield task()
     try {
       for await (const batch of reader) {
-        const ends = batch.has(ENDS)
+        const ends = batch.has(RESPONSE_ENDS)
         if (told && ends) return await this.#last(at, { narration, batch, live })
         if (told) yield { visit: (visitor) => narration.read(batch, visitor) }
         else if (ends) {

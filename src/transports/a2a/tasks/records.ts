@@ -1,5 +1,6 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Operation, Page, SetOperation, Store } from '../../../core/ports/store.ts'
+import { storeKey } from '../../../core/store-key.ts'
 import type { Json } from '../../../protocol/json.ts'
 import type { Generation, Message, Struct, TaskState, TaskStatus } from '../model.ts'
 
@@ -53,7 +54,6 @@ const LIVE = 'a2a-live'
 /** The most messages of a task that are told at once. */
 const HISTORY = 1000
 
-const key = (...parts: readonly string[]): string => parts.map(encodeURIComponent).join('/')
 /** Sorts as text in the order of time. */
 const sortable = (number: number, digits = 15): string => String(number).padStart(digits, '0')
 
@@ -74,7 +74,7 @@ export class TaskRecords {
 
   /** By what a task is known in memory, too. */
   keyOf({ tenant, id: owner }: Principal, task: string): string {
-    return key(tenant, 'a2a-task', owner, task)
+    return storeKey(tenant, 'a2a-task', owner, task)
   }
 
   async find(owner: Principal, task: string): Promise<Found | undefined> {
@@ -112,7 +112,7 @@ export class TaskRecords {
     const { tenant, owner, id } = record
     return {
       op: 'set',
-      key: key(tenant, 'a2a-message', owner, id, String(number)),
+      key: storeKey(tenant, 'a2a-message', owner, id, String(number)),
       value: message as unknown as Json,
       options: { ttlMs: this.#ttlMs, index: { [this.#history(record)]: sortable(number, 9) } },
     }
@@ -127,11 +127,11 @@ export class TaskRecords {
 
   /** The turn that the next task of a context goes on from. */
   setContext({ tenant, owner, agent, contextId }: Pick<TaskRecord, 'tenant' | 'owner' | 'agent' | 'contextId'>, turn: string): Operation {
-    return { op: 'set', key: key(tenant, 'a2a-context', owner, agent, contextId), value: turn, options: { ttlMs: this.#ttlMs } }
+    return { op: 'set', key: storeKey(tenant, 'a2a-context', owner, agent, contextId), value: turn, options: { ttlMs: this.#ttlMs } }
   }
 
   async context({ tenant, id: owner }: Principal, agent: string, contextId: string): Promise<string | undefined> {
-    return (await this.store.get(key(tenant, 'a2a-context', owner, agent, contextId)))?.value as string | undefined
+    return (await this.store.get(storeKey(tenant, 'a2a-context', owner, agent, contextId)))?.value as string | undefined
   }
 
   /** The newest status first. */
@@ -156,15 +156,15 @@ export class TaskRecords {
   }
 
   #history({ tenant, owner, id }: TaskRecord): string {
-    return key(tenant, 'a2a-history', owner, id)
+    return storeKey(tenant, 'a2a-history', owner, id)
   }
 }
 
 /** Each filter under its own name: a context may be called as a state is. */
-const inContext = (contextId: string): string => `/context/${encodeURIComponent(contextId)}`
+const inContext = (contextId: string): string => `/context/${storeKey(contextId)}`
 const inState = (state: TaskState): string => `/state/${state}`
 
 function indexOf({ tenant, owner }: Pick<TaskRecord, 'tenant' | 'owner'>, { agent, contextId, state }: Filter): string {
   const context = contextId === undefined ? '' : inContext(contextId)
-  return key(tenant, 'a2a-tasks', owner, agent) + context + (state === undefined ? '' : inState(state))
+  return storeKey(tenant, 'a2a-tasks', owner, agent) + context + (state === undefined ? '' : inState(state))
 }

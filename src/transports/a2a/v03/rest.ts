@@ -1,5 +1,6 @@
 import type { HttpRoute, KnownCall, Streamed } from '../../../core/ports/transport.ts'
-import { UampError } from '../../../protocol/errors.ts'
+import { reportError } from '../../../core/report-error.ts'
+import type { UampError } from '../../../protocol/errors.ts'
 import { restLines, streamAnswer, type Parts, type RpcContext } from '../binding.ts'
 import { contextOf, requireExtensions } from '../context.ts'
 import { a2aError } from '../errors.ts'
@@ -60,10 +61,7 @@ async function handle(parts: Parts, call: KnownCall, find: Find): Promise<Respon
     if (answer.result === null) return new Response(null, { status: 204, headers })
     return Response.json(answer.result, { headers })
   } catch (thrown) {
-    const error = UampError.from(thrown)
-    const { meter, log } = parts.host
-    meter.countError('a2a', error.code)
-    if (error.code === 'internal') log('error', 'A method failed', { url: request.url, error: error.cause ?? error })
+    const error = reportError(parts.host, thrown, { transport: 'a2a', message: 'A method failed', url: request.url })
     return restV03Refusal(error, allowed(error) ?? statusOf(error.details?.['reason']))
   }
 }

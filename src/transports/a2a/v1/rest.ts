@@ -1,5 +1,6 @@
 import type { KnownCall, Streamed } from '../../../core/ports/transport.ts'
-import { UampError } from '../../../protocol/errors.ts'
+import { reportError } from '../../../core/report-error.ts'
+import type { UampError } from '../../../protocol/errors.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { restLines, streamAnswer, type Parts } from '../binding.ts'
 import { contextOf, extensionHeaders } from '../context.ts'
@@ -34,10 +35,7 @@ export class RestV1 {
     try {
       return await this.#answer(request, call, body)
     } catch (thrown) {
-      const error = UampError.from(thrown)
-      const { meter, log } = this.#parts.host
-      meter.countError('a2a', error.code)
-      if (error.code === 'internal') log('error', 'A method failed', { url: request.url, error: error.cause ?? error })
+      const error = reportError(this.#parts.host, thrown, { transport: 'a2a', message: 'A method failed', url: request.url })
       return restRefusal(error, allowed(error))
     }
   }

@@ -1,21 +1,22 @@
-import { defer } from '../../../core/defer.ts'
-import type { Blobs } from '../../../core/ports/blobs.ts'
 import type { Principal } from '../../../core/ports/access.ts'
+import type { Blobs } from '../../../core/ports/blobs.ts'
 import type { Host } from '../../../core/ports/transport.ts'
+import { storeKey } from '../../../core/store-key.ts'
 import { base64 } from '../../../protocol/base64.ts'
+import { joinedBytes } from '../../../protocol/bytes.ts'
 import { UampError } from '../../../protocol/errors.ts'
-import { omniaError } from '../errors.ts'
+import type { Slot } from '../../../protocol/json.ts'
+import type { Stored } from '../content.ts'
+import { invalid, omniaError } from '../errors.ts'
 import type { OmniaLimits } from '../options.ts'
-import { invalid, type UploadRequest } from '../schema.ts'
+import { placeOf } from '../positions.ts'
+import type { UploadRequest } from '../schema.ts'
 
 /** An upload as it was asked for. It does not change: whether it has come is whether its bytes are there. */
-interface Upload {
+interface Upload extends Readonly<UploadRequest> {
   readonly id: string
   readonly session: string
   readonly owner: string
-  readonly filename: string
-  readonly mime: string
-  readonly size: number
   readonly createdAt: number
   /** Until when its bytes may come, and until when they are kept. */
   readonly openUntil: number
@@ -23,8 +24,11 @@ interface Upload {
 }
 
 export interface Found extends Upload {
-  readonly expired: boolean
   readonly key: string
+  readonly isOpen: boolean
+  readonly expired: boolean
+  /** Whether its bytes have come. */
+  readonly isThere: boolean
 }
 
 export interface Wanted extends UploadRequest {
@@ -34,80 +38,65 @@ export interface Wanted extends UploadRequest {
   readonly url: string
 }
 
-export interface UploadComplete {
-  readonly upload_id: string
-  readonly storage_ref: string
-  readonly size_bytes: number
-}
+type Watcher = (complete: Slot) => void
 
+const SWEEP_MS = 10 * 60_000
 const STORAGE_REF = /^omnia:\/\/sessions\/([^/]+)\/media\/(med-.+)$/
 const ID = /^(?:upl|med)-([\w-]{1,64})$/
-/** RFC 6838 §4.2, and parameters without quotes. */
-const MIME = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:; ?[\w.-]+=[\w.-]+)*$/
-const FILENAME_LENGTH = 255
-const SLICE = 48 * 1024
 
 /** Uploads: asked for, sent, referred to. Each belongs to one session, and is there for nobody but its owner. */
 export class Media {
   readonly blobs: Blobs
   readonly #host: Host
   readonly #limits: OmniaLimits
-  readonly #watchers = new Map<string, Set<(done: UploadComplete) => void>>()
+  readonly #watchers = new Map<string, Set<Watcher>>()
 
   constructor(host: Host, limits: OmniaLimits, blobs: Blobs) {
     this.#host = host
     this.#limits = limits
     this.blobs = blobs
+    const timer = setInterval(() => void this.#sweep(), SWEEP_MS)
+    // Node only: uploads alone do not keep the process up.
+    ;(timer as { unref?: () => void }).unref?.()
+    host.closing.addEventListener('abort', () => clearInterval(timer), { once: true })
   }
 
-  async request({ filename, mime_type: mime, size_bytes: size, session, principal, url }: Wanted) {
-    checkFilename(filename)
-    if (!MIME.test(mime)) throw invalid('"mime_type" is not a media type')
-    if (!Number.isSafeInteger(size) || size <= 0) throw invalid('"size_bytes" must be positive')
+  async request({ session, principal, url, ...request }: Wanted): Promise<Slot> {
     const { uploadBytes, uploadMs, mediaMs, uploadsPerPrincipal } = this.#limits
-    if (size > uploadBytes) throw omniaError('UPLOAD_FAILED', 'too_large', `An upload may have ${uploadBytes} bytes`)
+    if (request.size_bytes > uploadBytes) throw omniaError('UPLOAD_FAILED', 'too_large', `An upload may have ${uploadBytes} bytes`)
     const { store, now, newId } = this.#host
     const at = now()
-    const index = `${principal.tenant} omnia uploads ${principal.id}`
+    const index = storeKey(principal.tenant, 'omnia', 'uploads', principal.id)
     if ((await store.count(index, { from: sortKey(at - mediaMs) })) >= uploadsPerPrincipal) {
       throw new UampError('rate_limited', `You may have ${uploadsPerPrincipal} uploads`, { details: { limit: uploadsPerPrincipal } })
     }
     const id = newId()
-    const upload = { id, session, owner: principal.id, filename, mime, size, createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
+    const upload = { ...request, id, session, owner: principal.id, createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
     // Kept for longer than what it stands for, so that who comes too late is told that.
     await store.set(keyOf(principal, id), upload, { ttlMs: 2 * mediaMs, index: { [index]: sortKey(at) } })
-    return {
-      upload_id: `upl-${id}`,
-      upload_url: `${url}/media/upload/upl-${id}`,
-      storage_ref: refOf(upload),
-      expires_at: new Date(upload.openUntil).toISOString(),
-    }
+    return { ...namesOf(upload), upload_url: `${url}/media/upload/upl-${id}`, expires_at: timeOf(upload.openUntil) }
   }
 
   /** By the id of the upload or of the media: both are made of the same. */
   async find(id: string, principal: Principal): Promise<Found | undefined> {
-    const bare = ID.exec(id)?.[1]
-    if (bare === undefined) return undefined
-    const key = keyOf(principal, bare)
+    const key = keyOf(principal, ID.exec(id)?.[1] ?? '')
     const upload = (await this.#host.store.get(key))?.value as Upload | undefined
-    return upload?.owner === principal.id ? { ...upload, key, expired: upload.until <= this.#host.now() } : undefined
-  }
-
-  /** Whether its bytes may still come. */
-  isOpen({ openUntil }: Upload): boolean {
-    return openUntil > this.#host.now()
+    if (upload?.owner !== principal.id) return undefined
+    const now = this.#host.now()
+    const isThere = (await this.blobs.size(key)) !== undefined
+    return { ...upload, key, isOpen: upload.openUntil > now, expired: upload.until <= now, isThere }
   }
 
   /** Its bytes come: all that were announced, and none more. */
   async receive(upload: Found, principal: Principal, body: AsyncIterable<Uint8Array>): Promise<void> {
-    const { key, id, size, session } = upload
-    await this.blobs.put(key, exactly(size, body), { most: size })
-    const watchers = this.#watchers.get(`${principal.tenant} ${session}`) ?? []
-    for (const tell of watchers) tell({ upload_id: `upl-${id}`, storage_ref: refOf(upload), size_bytes: size })
+    const { key, size_bytes, session } = upload
+    await this.blobs.put(key, exactly(size_bytes, body), { most: size_bytes })
+    const watchers = this.#watchers.get(placeOf({ owner: principal, id: session })) ?? []
+    for (const tell of watchers) tell({ ...namesOf(upload), size_bytes })
   }
 
   /** Told when an upload of a session is complete. Returns what ends it. */
-  watch(place: string, tell: (done: UploadComplete) => void): () => void {
+  watch(place: string, tell: Watcher): () => void {
     const watchers = this.#watchers.get(place) ?? new Set()
     this.#watchers.set(place, watchers.add(tell))
     return () => {
@@ -117,44 +106,38 @@ export class Media {
   }
 
   /** What a message refers to. Of others' uploads, and those of other sessions, it is not even told that they are there. */
-  async resolve(ref: string, session: string, principal: Principal): Promise<{ base64: string; filename: string }> {
+  async resolve(ref: string, session: string, principal: Principal): Promise<Stored> {
     const [, named, id] = STORAGE_REF.exec(ref) ?? []
     if (id === undefined) throw invalid('"storage_ref" is not a reference to an upload')
     const upload = named === session ? await this.find(id, principal) : undefined
-    const size = upload?.session === session && !upload.expired ? await this.blobs.size(upload.key) : undefined
-    if (!upload || size === undefined) throw new UampError('not_found', 'There is no such upload in this session')
-    const bytes = new Uint8Array(size)
-    let at = 0
-    for await (const piece of this.blobs.read(upload.key)) {
-      bytes.set(piece, at)
-      at += piece.length
+    if (upload?.session !== session || upload.expired || !upload.isThere) {
+      throw new UampError('not_found', 'There is no such upload in this session')
     }
-    return { base64: await encoded(bytes), filename: upload.filename }
+    const pieces: Uint8Array[] = []
+    for await (const piece of this.blobs.read(upload.key)) pieces.push(piece)
+    return { base64: base64(joinedBytes(pieces)), filename: upload.filename }
   }
 
   /** What nobody can refer to any more goes. */
-  sweep(): Promise<void> {
-    return this.blobs.sweep(this.#host.now() - this.#limits.mediaMs - this.#limits.uploadMs)
-  }
-
-  info({ filename, mime, createdAt, until, ...upload }: Upload, size: number) {
-    return {
-      storage_ref: refOf(upload),
-      filename,
-      mime_type: mime,
-      size_bytes: size,
-      created_at: new Date(createdAt).toISOString(),
-      expires_at: new Date(until).toISOString(),
+  async #sweep(): Promise<void> {
+    const { now, log } = this.#host
+    try {
+      await this.blobs.sweep(now() - this.#limits.mediaMs - this.#limits.uploadMs)
+    } catch (error) {
+      log('error', 'Old uploads could not be deleted', { error })
     }
   }
 }
 
-/** It is only ever shown, never a path here; but clients may make one of it. */
-function checkFilename(name: string): void {
-  // oxlint-disable-next-line no-control-regex
-  const bad = name === '' || name === '.' || name === '..' || /[/\\\u0000-\u001f\u007f]/.test(name)
-  if (bad) throw invalid('"filename" must be the name of a file, without a path')
-  if (name.length > FILENAME_LENGTH) throw invalid(`"filename" must be at most ${FILENAME_LENGTH} characters long`)
+export function enabled(media: Media | undefined): Media {
+  if (media) return media
+  throw omniaError('MEDIA_NOT_ENABLED', 'not_supported', 'media storage is not enabled')
+}
+
+export function infoOf(upload: Upload): Slot {
+  const { filename, mime_type, size_bytes, createdAt, until } = upload
+  const { storage_ref } = namesOf(upload)
+  return { storage_ref, filename, mime_type, size_bytes, created_at: timeOf(createdAt), expires_at: timeOf(until) }
 }
 
 async function* exactly(size: number, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
@@ -167,24 +150,18 @@ async function* exactly(size: number, body: AsyncIterable<Uint8Array>): AsyncGen
   if (came < size) throw omniaError('UPLOAD_FAILED', 'invalid_request', `${size} bytes were announced, and ${came} came`)
 }
 
-/** In slices, between which others have their turn. Without padding, as each is whole groups of three bytes, they can be put together. */
-async function encoded(bytes: Uint8Array): Promise<string> {
-  const texts: string[] = []
-  for (let at = 0; at < bytes.length; at += SLICE) {
-    texts.push(base64(bytes.subarray(at, at + SLICE)))
-    if (texts.length % 8 === 0) await new Promise<void>(defer)
-  }
-  return texts.join('')
-}
-
-function refOf({ session, id }: Pick<Upload, 'session' | 'id'>): string {
-  return `omnia://sessions/${session}/media/med-${id}`
+function namesOf({ session, id }: Upload): { upload_id: string; storage_ref: string } {
+  return { upload_id: `upl-${id}`, storage_ref: `omnia://sessions/${session}/media/med-${id}` }
 }
 
 function keyOf({ tenant }: Principal, id: string): string {
-  return `${tenant} omnia media ${id}`
+  return storeKey(tenant, 'omnia', 'media', id)
 }
 
 function sortKey(at: number): string {
   return String(Math.max(0, at)).padStart(15, '0')
+}
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString()
 }

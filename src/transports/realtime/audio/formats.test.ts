@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { cutAt, decoder, durationMs, encoder, pcm16 } from './formats.ts'
+import { pcm16 } from '../../../wire/audio/samples.ts'
+import { cutAt, decoder, durationMs, encoder } from './formats.ts'
 
 const base64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString('base64')
 

@@ -1,13 +1,11 @@
-import { base64 as toBase64, fromBase64 } from '../../../protocol/base64.ts'
+import { base64 as toBase64, bytesIn } from '../../../protocol/base64.ts'
+import { SAMPLES_PER_MS, toSamples, wholeSamples } from '../../../wire/audio/samples.ts'
 import { invalid } from '../../../wire/openai/parse.ts'
 import { alaw, ulaw } from './g711.ts'
 import { downsampler, upsampler } from './resample.ts'
-import { toBytes, toSamples } from './samples.ts'
 
 /** What is on the wire. Inside, and to agents, audio is always pcm16: mono, 24 kHz, little-endian. */
 export type AudioFormat = 'pcm16' | 'g711_ulaw' | 'g711_alaw'
-
-export const SAMPLES_PER_MS = 24
 
 const G711 = { g711_ulaw: ulaw, g711_alaw: alaw }
 
@@ -17,7 +15,7 @@ export type Decode = (base64: string, param: string) => Int16Array
 export function decoder(format: AudioFormat): Decode {
   const widen = upsampler()
   return (base64, param) => {
-    const bytes = bytesOf(base64)
+    const bytes = bytesIn(base64)
     if (!bytes) throw invalid(`"${param}" is not base64`, param, 'invalid_base64')
     if (format !== 'pcm16') return widen(G711[format].decode(bytes))
     if (bytes.length % 2 !== 0) throw invalid(`"${param}" has an odd number of bytes; a sample of pcm16 has two`, param, 'invalid_audio')
@@ -31,20 +29,12 @@ export type Encode = (base64: string) => string
 export function encoder(format: AudioFormat): Encode {
   if (format === 'pcm16') return (base64) => base64
   const narrow = downsampler()
-  let odd: Uint8Array = new Uint8Array()
+  const whole = wholeSamples()
   return (base64) => {
-    const piece = bytesOf(base64)
+    const piece = bytesIn(base64)
     if (!piece) return ''
-    const bytes = new Uint8Array(odd.length + piece.length)
-    bytes.set(odd)
-    bytes.set(piece, odd.length)
-    odd = bytes.slice(bytes.length - (bytes.length % 2))
-    return toBase64(G711[format].encode(narrow(toSamples(bytes))))
+    return toBase64(G711[format].encode(narrow(toSamples(whole(piece)))))
   }
-}
-
-export function pcm16(samples: Int16Array): string {
-  return toBase64(toBytes(samples))
 }
 
 /** How long pcm16 in base64 is. */
@@ -55,15 +45,6 @@ export function durationMs(base64: string): number {
 
 /** The beginning of a recording of pcm16. */
 export function cutAt(base64: string, ms: number): string {
-  const bytes = bytesOf(base64) ?? new Uint8Array()
+  const bytes = bytesIn(base64) ?? new Uint8Array()
   return toBase64(bytes.subarray(0, ms * SAMPLES_PER_MS * 2))
-}
-
-/** Undefined: it is not base64. */
-export function bytesOf(base64: string): Uint8Array | undefined {
-  try {
-    return fromBase64(base64)
-  } catch {
-    return undefined
-  }
 }

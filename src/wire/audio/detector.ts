@@ -1,4 +1,4 @@
-import { SAMPLES_PER_MS } from './formats.ts'
+import { SAMPLES_PER_MS } from './samples.ts'
 
 /** What is judged as a whole. */
 const FRAME_MS = 20

@@ -1,44 +1,43 @@
-import type { Turn } from '../../core/ports/agent.ts'
-import type { Message } from '../../protocol/message.ts'
-import { plainText, type Conversation } from './input.ts'
+import { plainText, type Message } from '../protocol/message.ts'
+import type { Turn } from './ports/agent.ts'
 
 /** Conversations that are remembered. Of more, the ones that were longest without a word are forgotten. */
 const KEPT = 10_000
 /** Messages without an answer that are looked through for the last that was heard. */
 const UNANSWERED = 16
 
-/** Where a conversation goes on at the other side. */
-export interface Place {
-  readonly contextId: string | undefined
-  /** A task that asked something: the next message answers it. */
-  readonly taskId?: string | undefined
+/** What is new, and what was said before it. Calls and results behind the last user message are told when they are asked for. */
+export interface Conversation {
+  readonly before: readonly Message[]
+  readonly now: readonly Message[]
 }
 
-interface Held {
-  readonly place: Place
+interface Held<P> {
+  /** Where the conversation goes on at the other side; undefined: nowhere. */
+  readonly place: P | undefined
   /** The text that the turn ended with. */
   readonly said: string
 }
 
-interface Entry {
-  readonly place: Place
+interface Entry<P> {
+  readonly place: P
   /** What the user said so far. */
   readonly asked: string
   readonly keys: readonly string[]
 }
 
 /**
- * The context of each conversation at the other side (A2A 1.0 §3.4.1: it is the agent that names it). A session finds its own; a
- * request that brings the conversation along finds the one in which the same was said. One that goes on from an older point finds
- * none, as the agent there has heard more than it knows of.
+ * Where each conversation goes on with an agent elsewhere that remembers by itself. A session finds its own place; a request that
+ * brings the conversation along finds the one in which the same was said. One that goes on from an older point finds none, as the
+ * agent there has heard more than it knows of.
  */
-export class Contexts {
-  readonly #entries = new Map<string, Entry>()
+export class Places<P> {
+  readonly #entries = new Map<string, Entry<P>>()
   /** Those that are being written down: of a turn that was cut short nobody waits for it. */
   #keeping: Promise<unknown> = Promise.resolve()
 
-  /** What is new in the turn's conversation, and where that goes. */
-  async find(turn: Turn): Promise<Conversation & { readonly place: Place | undefined }> {
+  /** What is new in the turn's conversation, and what `take` made of the place where that goes. */
+  async find<T>(turn: Turn, take: (place: P) => Promise<T | undefined>): Promise<Conversation & { readonly found: T | undefined }> {
     await this.#keeping
     const { messages } = turn
     const last = messages.findLastIndex(({ role }) => role === 'user')
@@ -48,12 +47,13 @@ export class Contexts {
     for (let at = last; at >= Math.max(first, last - UNANSWERED, 1); at--) {
       const before = messages.slice(0, at)
       const place = await this.#placeOf(turn, before)
-      if (place) return { before, now: messages.slice(at, last + 1), place }
+      const found = place === undefined ? undefined : await take(place)
+      if (found !== undefined) return { before, now: messages.slice(at, last + 1), found }
     }
-    return { before: messages.slice(0, first), now: messages.slice(first, last + 1), place: undefined }
+    return { before: messages.slice(0, first), now: messages.slice(first, last + 1), found: undefined }
   }
 
-  async #placeOf(turn: Turn, before: readonly Message[]): Promise<Place | undefined> {
+  async #placeOf(turn: Turn, before: readonly Message[]): Promise<P | undefined> {
     const session = this.#entries.get(sessionKey(turn))
     if (session && session.asked === (await fingerprint(before.filter(({ role }) => role === 'user')))) return session.place
     const key = await talkKey(turn, before)
@@ -63,14 +63,14 @@ export class Contexts {
     return talk?.place
   }
 
-  keep(turn: Turn, held: Held): Promise<void> {
+  keep(turn: Turn, held: Held<P>): Promise<void> {
     const kept = this.#keep(turn, held)
     this.#keeping = Promise.all([this.#keeping, kept])
     return kept
   }
 
-  async #keep(turn: Turn, { place, said }: Held): Promise<void> {
-    if (place.contextId === undefined) return
+  async #keep(turn: Turn, { place, said }: Held<P>): Promise<void> {
+    if (place === undefined) return
     const whole: Message[] = [...turn.messages, { role: 'assistant', content: said }]
     const asked = await fingerprint(turn.messages.filter(({ role }) => role === 'user'))
     this.#forget(sessionKey(turn))

@@ -1,6 +1,6 @@
-import { invalid } from '../../../wire/openai/parse.ts'
+import { invalid } from '../openai/parse.ts'
 import { Detector, FRAME, type Detection } from './detector.ts'
-import { SAMPLES_PER_MS } from './formats.ts'
+import { SAMPLES_PER_MS } from './samples.ts'
 
 /** Samples that wait to be committed: 8 MiB, almost three minutes. Then the client is refused, or, where the server listens for pauses, the turn ends. */
 const MAX_SAMPLES = 4 * 1024 * 1024
@@ -29,6 +29,11 @@ export class InputBuffer {
 
   get isEmpty(): boolean {
     return this.#length === 0
+  }
+
+  /** Somebody is being listened to who has not finished. */
+  get speaking(): boolean {
+    return this.#detector.speaking
   }
 
   /** Refuses what does not fit, and is then as it was. */

@@ -1,0 +1,101 @@
+import type { ServerEvent } from '../protocol/events.ts'
+import type { Batch, Reader } from './ports/session.ts'
+
+/** How long the headers of a streamed answer wait for its first word. */
+export const PREFLIGHT_MS = 2_000
+
+/** What a response ends with. */
+export const RESPONSE_ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
+
+const ENDS: ReadonlySet<string> = new Set([...RESPONSE_ENDS, 'session.end'])
+
+/** Events that say nothing yet: after them an answer can still become an error. */
+const IDLE: ReadonlySet<string> = new Set([
+  'session.created',
+  'session.updated',
+  'capabilities',
+  'response.created',
+  'progress',
+  'usage.delta',
+  'rate_limit',
+  'payment.accepted',
+  'payment.balance',
+])
+
+/** The event that refuses the whole: nothing was said before it. */
+export type Refused = Extract<ServerEvent, { type: 'response.error' | 'payment.required' }>
+
+/** What a reader has of one response, up to its end. Some of it may be read ahead. */
+export class ResponseBatches {
+  readonly #iterator: AsyncIterator<Batch, unknown>
+  /** Read ahead, in order. */
+  readonly held: Batch[] = []
+  #next: Promise<IteratorResult<Batch, unknown>> | undefined
+  /** The end was taken, or nothing more is wanted. */
+  over = false
+
+  constructor(reader: Reader) {
+    this.#iterator = reader[Symbol.asyncIterator]()
+  }
+
+  /**
+   * Reads ahead until the answer says something, ends, or the time is up. A protocol over HTTP holds its headers back until then: what
+   * is refused before the first word is a status, and not an error inside of a 200.
+   */
+  async preflight(ms = PREFLIGHT_MS): Promise<Refused | undefined> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let late: Promise<undefined> | undefined
+    try {
+      for (;;) {
+        this.#next = this.#iterator.next()
+        late ??= new Promise((resolve) => (timer = setTimeout(resolve, ms, undefined)))
+        const step = await Promise.race([this.#next, late])
+        if (step === undefined) return undefined
+        this.#next = undefined
+        if (step.done) return undefined
+        this.held.push(step.value)
+        const { said, refused } = beginning(step.value)
+        if (said || refused) return refused
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Reads one more ahead. Undefined: there is none. */
+  async ahead(): Promise<Batch | undefined> {
+    const batch = await this.#read()
+    if (batch) this.held.push(batch)
+    return batch
+  }
+
+  async take(): Promise<Batch | undefined> {
+    if (this.over) return undefined
+    const batch = this.held.shift() ?? (await this.#read())
+    if (batch?.has(ENDS)) this.over = true
+    return batch
+  }
+
+  async #read(): Promise<Batch | undefined> {
+    const next = this.#next ?? this.#iterator.next()
+    this.#next = undefined
+    const step = await next
+    return step.done ? undefined : step.value
+  }
+}
+
+function beginning(batch: Batch): { said: boolean; refused: Refused | undefined } {
+  let said = false
+  let refused: Refused | undefined
+  batch.visit({
+    text: () => {
+      said ||= refused === undefined
+    },
+    event: (event) => {
+      if (said || refused) return
+      if (event.type === 'response.error' || event.type === 'payment.required') refused = event
+      else if (!IDLE.has(event.type)) said = true
+    },
+  })
+  return { said, refused }
+}

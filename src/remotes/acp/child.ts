@@ -1,0 +1,19 @@
+/** Programs that end with all that they started, and that get nothing of our environment that could be a key. */
+
+const HARMLESS = 'PATH HOME LANG LC_ALL TERM USER LOGNAME SHELL TMPDIR SYSTEMROOT APPDATA USERPROFILE PATHEXT'.split(' ')
+
+const OWN_GROUP = process.platform !== 'win32'
+
+export function childOptions(cwd: string, env: Readonly<Record<string, string>> = {}) {
+  const kept = HARMLESS.filter((name) => process.env[name] !== undefined).map((name) => [name, process.env[name]])
+  return { cwd, env: { ...(Object.fromEntries(kept) as Record<string, string>), ...env }, detached: OWN_GROUP }
+}
+
+export function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    process.kill(OWN_GROUP ? -pid : pid, signal)
+  } catch {
+    // It has gone.
+  }
+}

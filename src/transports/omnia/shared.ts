@@ -1,0 +1,26 @@
+import type { Principal } from '../../core/ports/access.ts'
+import type { Host, Socket } from '../../core/ports/transport.ts'
+import type { Media } from './media/index.ts'
+import type { OmniaLimits, OmniaOptions } from './options.ts'
+import type { Positions } from './positions.ts'
+
+/** What all connections share. */
+export interface Shared {
+  readonly host: Host
+  readonly options: OmniaOptions
+  readonly limits: OmniaLimits
+  readonly positions: Positions
+  /** Undefined: uploads are off. */
+  readonly media: Media | undefined
+}
+
+/** What one connection is made of. */
+export interface Link extends Shared {
+  readonly socket: Socket
+  readonly principal: Principal
+  readonly agent: string
+  /** Where this server is for the client. */
+  readonly url: string
+  /** The client takes media as binary frames. */
+  readonly binary: boolean
+}

@@ -1,0 +1,48 @@
+/** Content as ACP has it, which is MCP's. */
+import * as z from 'zod/mini'
+import type { ContentItem } from '../../protocol/content.ts'
+import { mediaSource } from '../media-source.ts'
+
+const text = z.nullish(z.string())
+
+export const ContentBlock = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string(), uri: text }),
+  z.object({ type: z.literal('audio'), data: z.string(), mimeType: z.string() }),
+  z.object({ type: z.literal('resource_link'), uri: z.string(), name: z.string(), mimeType: text }),
+  z.object({
+    type: z.literal('resource'),
+    resource: z.union([
+      z.object({ uri: z.string(), text: z.string(), mimeType: text }),
+      z.object({ uri: z.string(), blob: z.string(), mimeType: text }),
+    ]),
+  }),
+])
+export type ContentBlock = z.infer<typeof ContentBlock>
+
+/** What an agent takes beside text and links: its `promptCapabilities`. */
+export interface Accepts {
+  readonly image: boolean
+  readonly audio: boolean
+  readonly embeddedContext: boolean
+}
+
+const EVERYTHING: Accepts = { image: true, audio: true, embeddedContext: true }
+
+/**
+ * A content item as a block. Undefined for what is no content, or what nobody but us could fetch. Whoever does not take media is
+ * told of it in words.
+ */
+export function toBlock(item: ContentItem, accepts = EVERYTHING): ContentBlock | undefined {
+  if (item.type === 'text') return { type: 'text', text: item.text }
+  if (item.type === 'tool_call' || item.type === 'tool_result' || item.type === 'thinking') return undefined
+  const source = mediaSource(item)
+  if (!source) return undefined
+  const { mime: mimeType } = source
+  const name = item.type === 'file' ? item.filename : (item.description ?? item.type)
+  if ('url' in source) return { type: 'resource_link', uri: source.url, name, mimeType }
+  if ((item.type === 'image' && accepts.image) || (item.type === 'audio' && accepts.audio))
+    return { type: item.type, data: source.data, mimeType }
+  if (!accepts.embeddedContext) return { type: 'text', text: `[${item.type}: ${name}, which cannot be shown here]` }
+  return { type: 'resource', resource: { uri: `uamp://content/${item.content_id ?? name}`, blob: source.data, mimeType } }
+}

@@ -1,0 +1,44 @@
+import type { ErrorCode, UampError } from '../protocol/errors.ts'
+
+/** What each error is over HTTP, whatever protocol tells it. */
+export const HTTP_STATUS = {
+  invalid_request: 400,
+  unauthorized: 401,
+  payment_required: 402,
+  forbidden: 403,
+  not_found: 404,
+  agent_offline: 404,
+  conflict: 409,
+  response_in_progress: 409,
+  version_mismatch: 400,
+  too_large: 413,
+  rate_limited: 429,
+  timeout: 504,
+  cancelled: 499,
+  interrupted: 503,
+  approval_unavailable: 409,
+  tool_budget_exceeded: 500,
+  not_supported: 501,
+  provider_error: 502,
+  overloaded: 503,
+  internal: 500,
+} satisfies Record<ErrorCode, number>
+
+interface Options {
+  readonly status?: number | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** An error as the answer to a request: the body is the protocol's own JSON, the rest is HTTP's. */
+export function refusalResponse(error: UampError, body: string, { status = HTTP_STATUS[error.code], headers }: Options = {}): Response {
+  const wait = error.details?.['retry_after']
+  return new Response(body, {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      ...(error.code === 'unauthorized' && { 'www-authenticate': 'Bearer' }),
+      ...(typeof wait === 'number' && { 'retry-after': String(Math.ceil(wait)) }),
+      ...headers,
+    },
+  })
+}

@@ -258,3 +258,15 @@ verifies('ag-ui.thread', 'ids must be text', async () => {
     expect(await refusal(await post(url, [user('u1', 'one')], { input: ids }))).toMatchObject({ status: 400 })
   }
 })
+
+verifies(['ag-ui.thread', 'ag-ui.snapshot'], 'who joined goes on with what he was told', async () => {
+  const { url } = await startServer(demo())
+  await run(url, [user('u1', '/image')], { input })
+  await run(url, [user('u2', '/tool add {"a":1,"b":2}')], { input })
+  const joined = await run(url, [user('u3', 'nice')], { input })
+  const told = joined.events.find(({ type }) => type === 'MESSAGES_SNAPSHOT') as Heard
+  const { said } = await run(url, [...told['messages'], ...messagesOf(joined.events), user('u4', '/history')], { input })
+  // The picture of the first answer has no place among the messages of a client: so its own were recognised.
+  expect(lines(said)[1]).toMatch(/^assistant: .*\[image/)
+  expect(lines(said).slice(-3)).toEqual(['user: nice', 'assistant: You said: nice', 'user: /history'])
+})

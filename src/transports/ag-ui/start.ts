@@ -11,7 +11,7 @@ import { noCall, toMessages } from './messages.ts'
 import { settingsOf, type Asked } from './request.ts'
 import { planOf, type RunRecord, type Runs } from './runs.ts'
 import type { WireMessage } from './schema.ts'
-import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, snapshotOf } from './thread.ts'
+import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
 
 /** How long a run waits for the end of the one before: a page that stops one and starts another may be faster than the news of it. */
@@ -111,7 +111,8 @@ export class Starter {
     const { gateway } = this.#host
     const { principal } = this.#call
     const head = session.turn === null ? undefined : await gateway.turn(session.turn, principal)
-    if (head?.status !== 'open' || session.duplex) return head
+    // The same run again is no next one.
+    if (head?.status !== 'open' || session.duplex || rememberedIn(head.config).runId === this.#asked.runId) return head
     const reader = session.read({ after: head.after, signal: AbortSignal.timeout(STOPPING_MS) })
     const batches = new ResponseBatches(reader)
     while (await batches.take());
@@ -131,7 +132,7 @@ export class Starter {
     const isStranger = from !== undefined && own.length === messages.length
     const history = from !== undefined && (branches || isStranger) ? await historyOf(gateway, from, principal) : []
     const snapshot = isStranger && (branches || added) ? snapshotOf(history, messages) : undefined
-    const create = this.#create(session, snapshot ? [] : messages)
+    const create = this.#create(session, messages, snapshot)
     if (!branches && added?.every(isPlain)) {
       return { session, inputs: toMessages(added).flatMap((message) => inputEvents(message, newId)), create, snapshot }
     }
@@ -202,8 +203,8 @@ export class Starter {
   }
 
   /** `told`: the messages that the response knows then. */
-  #create(session: Session, told: readonly WireMessage[] = this.#asked.messages): EventOf<'response.create'> {
-    const { tools, ...settings } = settingsOf(this.#asked, session.config, memoryOf(told))
+  #create(session: Session, told = this.#asked.messages, snapshot?: readonly WireMessage[]): EventOf<'response.create'> {
+    const { tools, ...settings } = settingsOf(this.#asked, session.config, memoryOf(told, snapshot))
     // A session of another protocol has tools of its own.
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }

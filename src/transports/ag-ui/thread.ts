@@ -33,9 +33,9 @@ export async function findThread(
   return mayUse ? session : undefined
 }
 
-/** What a response remembers of its client's messages: the newest by their ids, and a fingerprint of them all. */
-export function memoryOf(messages: readonly WireMessage[]): { inputs: string[]; digest: string } {
-  return { inputs: messages.slice(-INPUTS).map(({ id }) => id), digest: digestOf(messages) }
+/** What a response remembers of its client's messages: the newest by their ids, and a fingerprint of all that the client then has. */
+export function memoryOf(messages: readonly WireMessage[], snapshot: readonly WireMessage[] = messages) {
+  return { inputs: messages.slice(-INPUTS).map(({ id }) => id), digest: digestOf(snapshot) }
 }
 
 /** What is new in the messages of a run; undefined: the client changed them, so all of them count and what is remembered does not. */
@@ -56,17 +56,17 @@ export function addedTo(head: StoredTurn | undefined, messages: readonly WireMes
 }
 
 /** Whether the client has the words of an answer as they were. Of an answer with sound it has a transcript. */
-function isAsSaid({ output }: StoredTurn, messages: readonly WireMessage[]): boolean {
-  const words = messages.flatMap((message) =>
-    message.role === 'assistant' && typeof message.content === 'string' ? [message.content] : [],
-  )
+function isAsSaid({ id, output }: StoredTurn, messages: readonly WireMessage[]): boolean {
+  const own = messages.filter((message) => responseOf(message.id) === id)
+  const words = own.flatMap((message) => (message.role === 'assistant' && typeof message.content === 'string' ? [message.content] : []))
   return words.length === 0 || output.some(isMedia) || words.join('') === textOf(output)
 }
 
-function rememberedIn({ extensions }: SessionConfig): { inputs: ReadonlySet<unknown>; digest: unknown } {
+/** What a response remembers of the run that asked for it. */
+export function rememberedIn({ extensions }: SessionConfig): { runId: unknown; inputs: ReadonlySet<unknown>; digest: unknown } {
   const agUi = extensions?.['ag-ui']
-  const { inputs, digest } = isRecord(agUi) ? agUi : {}
-  return { inputs: new Set(Array.isArray(inputs) ? inputs : []), digest }
+  const { runId, inputs, digest } = isRecord(agUi) ? agUi : {}
+  return { runId, inputs: new Set(Array.isArray(inputs) ? inputs : []), digest }
 }
 
 /** Of what is in the conversation: clients draw the rest as they like. */
@@ -76,7 +76,7 @@ function digestOf(messages: readonly WireMessage[]): string {
     message.id,
     message.role,
     'content' in message ? (message.content ?? '') : '',
-    message.role === 'assistant' ? (message.toolCalls ?? []) : [],
+    message.role === 'assistant' ? message.toolCalls?.map(({ id, function: made }) => [id, made.name, made.arguments]) : [],
   ])
   return fingerprint(JSON.stringify(fields))
 }
@@ -94,13 +94,13 @@ export async function historyOf(gateway: Gateway, last: string, principal: Princ
 }
 
 /** The conversation for a client that joins it, its own messages last. */
-export function snapshotOf(history: Awaited<ReturnType<typeof historyOf>>, messages: readonly WireMessage[]): object[] {
+export function snapshotOf(history: Awaited<ReturnType<typeof historyOf>>, messages: readonly WireMessage[]): WireMessage[] {
   const told = history.flatMap(({ turn, messages: of }) => {
     let place = 0
     return toWireMessages(of, () => idIn(turn, `h${place++}`))
   })
   const own = messages.map((message) => Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)))
-  return [...told, ...own]
+  return [...told, ...own] as WireMessage[]
 }
 
 /** A message as what a client would say. */

@@ -89,9 +89,13 @@ export class Turns implements Visitor {
       await this.#settle()
       // Cancelled while it waited for the turn before.
       if (this.#active !== response || this.#over) return
-      await this.#send({ type: 'input.text', text: '', messages: [...messages] })
       this.#state = 'running'
-      await this.#send({ type: 'response.create', ...(overrides && { response: overrides }) })
+      const { session, newId } = this.#options
+      await session.say([{ type: 'input.text', event_id: newId(), text: '', messages: [...messages] }], {
+        type: 'response.create',
+        event_id: newId(),
+        ...(overrides && { response: overrides }),
+      })
     } catch (thrown) {
       if (this.#active === response) this.#active = undefined
       this.#state = 'idle'

@@ -3,16 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { bundleZod } from './bundle-zod.js'
+import { bundle } from './bundle.js'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
 /** Written last, so that a build that was broken off counts as none. */
 const stamp = join(dist, '.built')
-const INPUTS = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/write-schemas.js', 'scripts/bundle-zod.js']
-/** Made by other means than one output for each source file. */
-const GENERATED = /^(schemas|console|vendor)\//
-
+const INPUTS = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/write-schemas.js', 'scripts/bundle.js']
 /** @param {string} folder @returns {string[]} every file below it */
 export function filesBelow(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -32,12 +29,11 @@ export function isStale() {
   return !existsSync(stamp) || INPUTS.some((name) => newest(join(root, name)) > statSync(stamp).mtimeMs)
 }
 
-/** An incremental compiler leaves the output of deleted sources behind, and the wildcards of `exports` would still publish it. */
+/** An incremental compiler leaves the types of deleted sources behind, and the wildcards of `exports` would still publish them. */
 function prune() {
   for (const file of filesBelow(dist)) {
     const name = relative(dist, file)
-    const source = join(root, 'src', name.replace(/\.d\.ts$|\.js$/, '.ts'))
-    if (/\.(d\.ts|js)$/.test(name) && !GENERATED.test(name) && !existsSync(source)) rmSync(file)
+    if (name.endsWith('.d.ts') && !existsSync(join(root, 'src', name.replace(/\.d\.ts$/, '.ts')))) rmSync(file)
   }
 }
 
@@ -52,7 +48,8 @@ export function build() {
   rmSync(stamp, { force: true })
   if (!node(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'])) return false
   prune()
-  bundleZod({ root, dist, files: filesBelow(dist) })
+  const sources = filesBelow(join(root, 'src')).filter((file) => /(?<!\.test)\.ts$/.test(file))
+  bundle({ root, dist, sources, outputs: filesBelow(dist) })
   if (!node(['scripts/write-schemas.js'])) return false
   writeFileSync(stamp, '')
   // A source that was saved while we were building makes this build stale.

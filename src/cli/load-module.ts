@@ -28,7 +28,7 @@ function stripTypes(): void {
   const { typescript } = process.features as { readonly typescript?: string | false }
   if (stripping || typescript) return
   stripping = true
-  register('./strip-types.js', import.meta.url)
+  register('../cli/strip-types.js', import.meta.url)
 }
 
 async function load(file: string, href: string): Promise<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 import type { Batch } from '../../core/ports/session.ts'
-import type { ContentItem } from '../../protocol/content.ts'
+import { isMedia, type ContentItem } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
@@ -8,7 +8,7 @@ import { Answer } from './answer.ts'
 import type { AgUiEvent, Out } from './events.ts'
 import { idIn } from './ids.ts'
 import { interruptOf, isQuestion, type Question } from './interrupts.ts'
-import { CONTENT_ACTIVITY, isMedia, toWireMessages } from '../../wire/ag-ui/messages.ts'
+import { CONTENT_ACTIVITY, toWireMessages } from '../../wire/ag-ui/messages.ts'
 
 /** What a run is, wherever it is told. */
 export interface RunPlan {

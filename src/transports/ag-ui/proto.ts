@@ -1,3 +1,4 @@
+import { joinedBytes } from '../../protocol/bytes.ts'
 import type { AgUiEvent, Out, Shape, Wire } from './events.ts'
 
 /** What is used of `@ag-ui/proto`, which users install for it. */
@@ -44,13 +45,7 @@ export class ProtoWire implements Wire, Out {
   frame(write: (out: Out) => void): Uint8Array {
     this.#parts = []
     write(this)
-    const whole = new Uint8Array(this.#parts.reduce((size, part) => size + part.length, 0))
-    let at = 0
-    for (const part of this.#parts) {
-      whole.set(part, at)
-      at += part.length
-    }
-    return whole
+    return joinedBytes(this.#parts)
   }
 
   text(messageId: string, delta: string): void {

@@ -2,13 +2,13 @@ import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, InputEvent, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { outputMessages } from '../../core/output.ts'
-import type { ContentItem } from '../../protocol/content.ts'
+import { isMedia } from '../../protocol/content.ts'
 import { fingerprint } from '../../protocol/fingerprint.ts'
 import { isRecord } from '../../protocol/json.ts'
-import { textOf, type Message } from '../../protocol/message.ts'
+import { itemsOf, textOf, type Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { idIn, responseOf } from './ids.ts'
-import { isMedia, toWireMessages } from '../../wire/ag-ui/messages.ts'
+import { toWireMessages } from '../../wire/ag-ui/messages.ts'
 import type { WireMessage } from './schema.ts'
 
 /** Ids of messages that a response is known to have been given. */
@@ -104,13 +104,12 @@ export function snapshotOf(history: Awaited<ReturnType<typeof historyOf>>, messa
 }
 
 /** A message as what a client would say. */
-export function inputEvents({ role, content = '', content_items }: Message, newId: () => string): InputEvent[] {
-  const items: readonly ContentItem[] = content_items ?? [{ type: 'text', text: content }]
-  return items.flatMap((item): InputEvent[] => {
+export function inputEvents(message: Message, newId: () => string): InputEvent[] {
+  return itemsOf(message).flatMap((item): InputEvent[] => {
     const event_id = newId()
     switch (item.type) {
       case 'text':
-        return [{ type: 'input.text', event_id, text: item.text, ...(role !== 'tool' && { role }) }]
+        return [{ type: 'input.text', event_id, text: item.text, ...(message.role !== 'tool' && { role: message.role }) }]
       case 'image':
         return [{ ...item, type: 'input.image', event_id }]
       case 'audio':

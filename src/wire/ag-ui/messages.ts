@@ -1,5 +1,5 @@
 /** Messages of AG-UI, as both sides of it write them. */
-import type { ContentItem, MediaItem } from '../../protocol/content.ts'
+import { isMedia, type ContentItem, type MediaItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../media-source.ts'
 
@@ -16,10 +16,6 @@ const KINDS = { image: 'image', audio: 'audio', video: 'video', file: 'document'
 
 /** Media that an assistant's message has no place for is an activity of this type, which pages can draw. */
 export const CONTENT_ACTIVITY = 'uamp.content'
-
-export function isMedia(item: { readonly type: string }): item is MediaItem {
-  return Object.hasOwn(KINDS, item.type)
-}
 
 /** Text, or parts where there is more than text. What only this server could find is left out. */
 export function contentOf(items: readonly ContentItem[] | undefined, text: string): string | object[] {

@@ -36,6 +36,7 @@ import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
 import { connectTools } from './client-tools.ts'
+import { packageVersion } from './package-version.ts'
 
 export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
@@ -176,7 +177,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const log = options.log ?? pinoLog()
   const a2aOptions = { ...(limits?.sessionTtlMs !== undefined && { taskTtlMs: limits.sessionTtlMs }), ...options.a2a }
   const omniaLimits = { ...(limits?.messageBytes !== undefined && { messageBytes: limits.messageBytes }), ...options.omnia?.limits }
-  const omniaOptions = { blobs: openBlobs(options.data), ...options.omnia, limits: omniaLimits }
+  // Before anything is opened: it looks at its options.
+  const omniaTransport = omnia({ blobs: openBlobs(options.data), ...options.omnia, limits: omniaLimits })
   const store = openStore(options.data, log)
   const metrics = new Metrics()
   const http = nodeHttp()
@@ -198,8 +200,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
       realtime(),
       a2a(a2aOptions),
       agUi(),
-      acp({ connectTools }),
-      omnia(omniaOptions),
+      acp({ connectTools, version: packageVersion() }),
+      omniaTransport,
     ],
     access,
     log,

@@ -19,6 +19,7 @@ const MISTAKES: readonly (readonly [name: string, message: object | string | Uin
   ['nothing to say', { type: 'message' }, '"content" or "parts"'],
   ['content that is no text', { type: 'message', content: 7 }, '"content" must be a string'],
   ['an id that is too long', { type: 'message', content: 'x', session_id: 'x'.repeat(300) }, '"session_id" must be at most 256'],
+  ['an id that is no text', '{"type":"message","content":"x","session_id":"\\ud800"}', '"session_id" is not well-formed text'],
   ['a part of no kind', { type: 'message', parts: [{ type: 'smell' }] }, '"parts.0.type"'],
   ['text without text', { type: 'message', parts: [{ type: 'text' }] }, '"parts.0.text"'],
   ['an image without media', { type: 'message', parts: [{ type: 'image' }] }, '"parts.0.media"'],
@@ -32,11 +33,16 @@ const MISTAKES: readonly (readonly [name: string, message: object | string | Uin
   ['a reference to nothing', media({ storage_ref: 'omnia://sessions/a/media/med-b' }), 'no such upload'],
   ['a reference with a path', media({ storage_ref: 'omnia://sessions/../../etc/media/med-passwd' }), 'not a reference'],
   ['a reference of another kind', media({ storage_ref: 's3://bucket/key' }), 'not a reference'],
+  ['a file that is a path', media({ data: 'aGk=', filename: '../../etc/passwd' }), '"parts.0.media.filename" must be the name of a file'],
+  ['a file with a hidden end', media({ data: 'aGk=', filename: 'a.png\0.exe' }), '"parts.0.media.filename" must be the name of a file'],
   ['no upload', { type: 'upload_request' }, '"upload_request"'],
   ['an upload of nothing', upload({ size_bytes: 0 }), '"size_bytes" must be positive'],
   ['an upload of less', upload({ size_bytes: -1 }), '"size_bytes" must be positive'],
-  ['an upload of a part', upload({ size_bytes: 1.5 }), '"size_bytes" must be positive'],
+  ['an upload of a part', upload({ size_bytes: 1.5 }), '"size_bytes" must be positive and whole'],
   ['a type that is none', upload({ mime_type: 'image/png\r\nx: y' }), '"mime_type"'],
+  ['a type of any kind', upload({ mime_type: '*/*' }), '"mime_type"'],
+  ['a type with a quote that does not end', upload({ mime_type: 'a/b; c="d' }), '"mime_type"'],
+  ['a type with a line in quotes', upload({ mime_type: 'a/b; c="d\r\ne"' }), '"mime_type"'],
   ['an acknowledgement of what', { type: 'tool_call_ack' }, '"tool_call_ack"'],
   ['a result for no call', { type: 'tool_result', tool_result: { call_id: 'none', result: 1 } }, 'no pending tool call'],
   ['a rejection of no call', { type: 'tool_call_nack', tool_call_nack: { call_id: 'none' } }, 'no pending tool call'],
@@ -71,6 +77,22 @@ verifies('omnia.upload-names', 'a filename that is a path is refused, over the s
     const body = JSON.stringify({ session_id: client.sessionId, filename, mime_type: 'image/png', size_bytes: 3 })
     expect((await fetch(`${url}/media/request-upload`, { method: 'POST', body })).status).toBe(400)
   }
+})
+
+test('a session that is no text was an error of the server', async () => {
+  const { url } = await startServer(demo())
+  const body = '{"session_id":"\\ud800","filename":"a","mime_type":"a/b","size_bytes":3}'
+  const response = await fetch(`${url}/media/request-upload`, { method: 'POST', body })
+  expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 'INVALID_MESSAGE' } }])
+})
+
+test('an upload without end is too large, and nothing else', async () => {
+  const { url } = await startServer(demo())
+  const client = await OmniaClient.open(url)
+  expect(await client.fails(upload({ size_bytes: 1e300 }))).toMatchObject({
+    code: 'UPLOAD_FAILED',
+    message: 'An upload may have 10485760 bytes',
+  })
 })
 
 test('paths that lead out of the media are not found', async () => {

@@ -117,7 +117,11 @@ describe('chat', () => {
     const { url } = await startServer(agent)
     const client = await OmniaClient.open(url)
     await client.say('hi', { metadata: { user_id: 'user-123' }, consent_grants: ['location'] })
-    expect(seen).toEqual([{ metadata: { user_id: 'user-123' }, consent_grants: ['location'] }])
+    await client.say('hi', { consent_grants: ['location'], session_consent_grants: ['camera'] })
+    expect(seen).toEqual([
+      { metadata: { user_id: 'user-123' }, consent_grants: ['location'] },
+      { consent_grants: ['location'], session_consent_grants: ['camera'] },
+    ])
   })
 
   verifies('omnia.done-parts', 'an answer with media has parts, and its text among them', async () => {

@@ -138,6 +138,54 @@ describe('an upload', () => {
     for (const range of ['bytes=1-2,4-5', 'bytes=5-2', 'lines=1-2', 'bytes=-']) expect((await get(range)).status).toBe(200)
   })
 
+  verifies('omnia.media-download', 'a part of another version was given as one of this', async () => {
+    const { url } = await start()
+    const client = await OmniaClient.open(url)
+    const place = await ready(client, Buffer.from('0123456789'))
+    await put(place.upload_url, '0123456789')
+    const get = (headers: Record<string, string>) => fetch(`${url}/media/download/${placeOf(place)}`, { headers })
+    const etag = (await get({})).headers.get('etag') ?? ''
+    const part = await get({ range: 'bytes=2-4', 'if-range': etag })
+    expect([part.status, await part.text()]).toEqual([206, '234'])
+    for (const other of ['"other"', `W/${etag}`, 'Sat, 29 Oct 1994 19:43:31 GMT']) {
+      const whole = await get({ range: 'bytes=2-4', 'if-range': other })
+      expect([whole.status, await whole.text()]).toEqual([200, '0123456789'])
+    }
+    expect((await get({ range: 'bytes=99-', 'if-range': '"other"' })).status).toBe(200)
+  })
+
+  test('what browsers record had no type', async () => {
+    const { url } = await start()
+    const client = await OmniaClient.open(url)
+    const types = [
+      'video/webm;codecs=vp8,opus',
+      'video/webm; codecs="vp8, opus"',
+      'audio/webm;codecs=opus',
+      'audio/mp4; codecs="mp4a.40.2"',
+      'text/plain; charset="utf-8"',
+      'text/plain ; charset=utf-8;\tx="a \\"quoted\\" word"',
+    ]
+    for (const mime_type of types) {
+      const place = await ready(client, Buffer.alloc(3), { mime_type })
+      expect((await put(place.upload_url, 'abc')).status).toBe(204)
+      expect((await fetch(`${url}/media/download/${placeOf(place)}`)).headers.get('content-type')).toBe(mime_type)
+    }
+  })
+
+  test('that came slowly was cut', async () => {
+    const send = async (requestTimeoutMs: number, pieces: readonly string[]): Promise<number | undefined> => {
+      const { url } = await startServer(demo(), { limits: { headersTimeoutMs: 50, requestTimeoutMs } })
+      const { upload_url } = await ready(await OmniaClient.open(url), Buffer.alloc(10))
+      return new Promise((resolve, reject) => {
+        const slow = request(upload_url, { method: 'PUT', headers: { 'content-length': 10 } }, ({ statusCode }) => resolve(statusCode))
+        slow.on('error', reject)
+        for (const [index, piece] of pieces.entries()) setTimeout(() => slow.write(piece), index * 150)
+      })
+    }
+    expect(await send(60_000, ['01', '23', '456789'])).toBe(204)
+    expect(await send(200, ['01'])).toBe(408)
+  })
+
   test('that a browser would run is saved instead, under its own name', async () => {
     const { url } = await start()
     const client = await OmniaClient.open(url)
@@ -257,6 +305,18 @@ describe('an upload', () => {
     const client = await OmniaClient.open(url)
     for (let count = 0; count < 2; count++) await ready(client, Buffer.alloc(3))
     expect((await client.fails({ type: 'upload_request', upload_request: { ...JPEG, size_bytes: 3 } })).code).toBe('RATE_LIMITED')
+  })
+
+  verifies('omnia.upload-http', 'for a session under the name that its client knows was refused', async () => {
+    const { url } = await start()
+    const client = await OmniaClient.open(url)
+    await client.say('hi', { session_id: 'sess-of-yesterday' })
+    const body = JSON.stringify({ session_id: 'sess-of-yesterday', ...JPEG, size_bytes: 3 })
+    const asked = await fetch(`${url}/media/request-upload`, { method: 'POST', body })
+    const place = (await asked.json()) as Ready
+    expect([asked.status, place.storage_ref]).toEqual([200, expect.stringContaining(client.sessionId)])
+    await put(place.upload_url, 'abc')
+    await client.say('', { parts: [{ type: 'image', media: { storage_ref: place.storage_ref, mime_type: 'image/jpeg' } }] })
   })
 
   verifies('omnia.upload-http', 'for a session that is not there is refused', async () => {

@@ -135,6 +135,17 @@ describe('a session', () => {
     expect(said(await later.say('still there?', { session_id: client.sessionId }))).toBe('3 messages')
   })
 
+  verifies('omnia.resume', 'of a protocol of one request and its reply is gone on with', async () => {
+    const { url, gateway } = await startServer(demo())
+    const principal = { id: 'anonymous', tenant: 'default', scopes: ['*'] }
+    const config = { modalities: ['text' as const] }
+    const init = { transport: 'test', agent: 'demo', principal, config, duplex: false, persist: true, onDetach: 'continue' } as const
+    const { id } = await gateway.open(init)
+    const client = await OmniaClient.open(url)
+    for (const content of ['one', 'two']) expect(said(await client.say(content, { session_id: id }))).toBe(`You said: ${content}`)
+    expect(typesOf(client.heard as Heard[]).filter((type) => type === 'connected')).toHaveLength(1)
+  })
+
   verifies('omnia.resume', 'is the same that other protocols see', async () => {
     const { url } = await startServer(demo())
     const client = await OmniaClient.open(url)

@@ -3,6 +3,7 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
+import { overWebSocket } from '../support/wire.ts'
 import { OmniaClient, typesOf, type Heard } from './omnia-client.ts'
 
 const WEATHER = {
@@ -163,6 +164,67 @@ test('consent that was asked for before a break is given after it', async () => 
   expect((await back.ask(answer, 'done'))['content']).toBe('Approved: to delete it')
 })
 
+describe('who only watches', () => {
+  const limits = { toolAckMs: 100, toolResultMs: 60_000 }
+  const approve = '/approve to delete it'
+
+  /** Waits as long as a call waits that nobody acknowledges: one that was put before has failed by then, if it fails. */
+  async function untilLate(url: string): Promise<void> {
+    const other = await OmniaClient.open(url)
+    expect((await other.say(ask, { ext: { tools: [WEATHER] } })).at(-1)?.['content']).toMatch(/^weather failed: client did not acknowledge/)
+  }
+
+  verifies('omnia.tool-ack', 'did not acknowledge a call, and so answered it for the client that works on it', async () => {
+    const { url } = await startServer(demo(), { omnia: { clientTools: [WEATHER], limits } })
+    const client = await OmniaClient.open(url)
+    const watcher = await OmniaClient.open(url, { path: `/omnia?agent=demo&resume=${client.sessionId}` })
+    const call = await client.ask({ type: 'message', session_id: client.sessionId, content: ask }, 'tool_call')
+    client.send({ type: 'tool_call_ack', tool_call_ack: { call_id: call['tool_call'].id } })
+    await watcher.next('tool_call')
+    await untilLate(url)
+    client.send({ type: 'tool_result', tool_result: { call_id: call['tool_call'].id, result: 'sun' } })
+    for (const each of [client, watcher]) expect((await each.next('done'))['content']).toBe('weather answered: sun')
+  })
+
+  verifies('omnia.tool-ack', 'may acknowledge a call, and answer it', async () => {
+    const { url } = await startServer(demo(), { omnia: { clientTools: [WEATHER], limits } })
+    const client = await OmniaClient.open(url)
+    const watcher = await OmniaClient.open(url, { path: `/omnia?agent=demo&resume=${client.sessionId}` })
+    client.send({ type: 'message', session_id: client.sessionId, content: ask })
+    const { id } = (await watcher.next('tool_call'))['tool_call']
+    watcher.send({ type: 'tool_call_ack', tool_call_ack: { call_id: id } })
+    await untilLate(url)
+    watcher.send({ type: 'tool_result', tool_result: { call_id: id, result: 'sun' } })
+    expect((await client.next('done'))['content']).toBe('weather answered: sun')
+  })
+
+  test('a session of another protocol refused for its client what that was asked', async () => {
+    const { url } = await startServer(demo(), { omnia: { limits } })
+    const owner = await overWebSocket(url)
+    const session = await owner.open({ session: { modalities: ['text'], tools: [WEATHER] } })
+    const watcher = await OmniaClient.open(url, { path: `/omnia?agent=demo&resume=${session}` })
+    const questions = [
+      [ask, 'tool.call', (id: string) => ({ type: 'tool.result', call_id: id, result: 'sun' }), 'weather answered: sun'],
+      [
+        approve,
+        'x.approval.request',
+        (id: string) => ({ type: 'x.approval.response', approval_id: id, approved: true }),
+        'Approved: to delete it',
+      ],
+    ] as const
+    for (const [content, type, answer, expected] of questions) {
+      await owner.send({ type: 'input.text', text: content })
+      await owner.send({ type: 'response.create' })
+      const question = await owner.next(type)
+      await watcher.next('tool_call')
+      await untilLate(url)
+      await owner.send(answer((question['call_id'] ?? question['approval_id']) as string))
+      expect((await watcher.next('done'))['content']).toBe(expected)
+    }
+    owner.close()
+  })
+})
+
 describe('payment', () => {
   const shop = defineAgent('demo', async function* (turn) {
     const said = turn.messages.at(-1)?.content
@@ -191,5 +253,16 @@ describe('payment', () => {
     const answer = await client.say('something else')
     expect(typesOf(answer)).toEqual(['chunk', 'done'])
     expect(answer.at(-1)?.['content']).toBe('something else')
+  })
+
+  test('that was asked for before a break could not be made after it', async () => {
+    const { url } = await startServer(shop)
+    const client = await OmniaClient.open(url)
+    const message = { type: 'message', session_id: client.sessionId, content: 'buy', metadata: { payment_token: 'coin' } }
+    await client.fails({ ...message, metadata: {} })
+    client.socket.terminate()
+    await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).toMatch(/sockets\S* 0$/m)
+    const back = await OmniaClient.open(url, { path: `/omnia?agent=demo&resume=${client.sessionId}` })
+    expect((await back.ask(message, 'done'))['content']).toBe('paid with coin')
   })
 })

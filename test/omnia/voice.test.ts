@@ -134,8 +134,44 @@ describe('a call', () => {
     await client.next('interrupt')
     await stop
     expect((await client.next('done'))['ext'].status).toBe('cancelled')
+    // Nothing of it is played after that.
+    const types = client.heard.map(({ type }) => type)
+    expect(types.slice(types.indexOf('interrupt'), types.indexOf('done'))).toEqual(['interrupt'])
     client.send(frame({ payload: sound(100, 8000), flags: flags.last }))
     expect((await client.next('done'))['content']).toBe('Yes? audio')
+  })
+
+  verifies('omnia.interrupt', 'who speaks up while an answer is played that was made long ago was not heard', async () => {
+    const { url } = await startServer(demo())
+    const client = await OmniaClient.open(url, { path })
+    await client.say('/audio 2')
+    client.send(frame({ payload: sound(200, 8000), flags: flags.last }))
+    await client.next('interrupt')
+    expect((await client.next('done'))['content']).toBe('You said 0.2 s of audio.')
+    expect(client.heard.filter(({ type }) => type === 'interrupt')).toHaveLength(1)
+  })
+
+  verifies(['omnia.done', 'omnia.chunk'], 'what was only ever spoken ended without a word', async () => {
+    const agent = defineAgent(
+      'demo',
+      async function* () {
+        for (const word of ['Hello ', 'dear ']) {
+          yield { type: 'transcript.delta', transcript: word }
+          yield { type: 'audio.delta', audio: sound(10, 3).toString('base64'), format: 'pcm16' }
+        }
+        yield { type: 'audio.done' }
+        yield { type: 'transcript.done', transcript: 'Hello dear world' }
+      },
+      { capabilities: { modalities: ['text', 'audio'] } },
+    )
+    const { url } = await startServer([agent, defineAgent('tones', demo().run)])
+    const client = await OmniaClient.open(url, { path })
+    const answers = [await client.say('hi'), await (await OmniaClient.open(url, { path: '/omnia?agent=tones' })).say('/audio 0.1')]
+    for (const [index, content] of ['Hello dear world', 'A tone of 0.1 s.'].entries()) {
+      const answer = answers[index] ?? []
+      expect(answer.at(-1)?.['content']).toBe(content)
+      expect(answer.map((each) => (each.type === 'chunk' ? (each['content'] as string) : '')).join('')).toBe(content)
+    }
   })
 
   verifies('omnia.binary-in', 'what is said while an answer is given is answered after it', async () => {

@@ -9,7 +9,7 @@ import { Reloader } from '../gateway/reload.ts'
 import { openBrowser } from '../open-browser.ts'
 import { painter } from '../print.ts'
 import { report } from '../report.ts'
-import { onSignal } from '../signals.ts'
+import { onSignal, STOP } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { environmentTokens, parseTokens } from '../tokens.ts'
 
@@ -100,7 +100,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
   const port = flags.port ?? settings.port
   const host = flags.host ?? settings.host
   const origins = flags.origin ?? settings.origins
-  const { defaultAgent, limits, publicUrl, trustProxy, outbound, a2a } = settings
+  const { defaultAgent, limits, publicUrl, trustProxy, outbound, a2a, omnia } = settings
   // It is most of what there is to load, and what is wrong with the options or a file is told without it.
   const { serve: start } = await import('../../compose/index.ts')
   try {
@@ -117,6 +117,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
       ...(trustProxy !== undefined && { trustProxy }),
       ...(outbound?.allow && { outbound: { allow: outbound.allow } }),
       ...(a2a && { a2a: a2a as NonNullable<ServeOptions['a2a']> }),
+      ...(omnia && { omnia: omnia as NonNullable<ServeOptions['omnia']> }),
       ...(defaultAgent !== undefined && { defaultAgent }),
     })
   } catch (thrown) {
@@ -131,7 +132,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
 function stopped(server: RunningServer): Promise<void> {
   return new Promise((resolve, reject) => {
     let stopping = false
-    onSignal(['SIGINT', 'SIGTERM'], () => {
+    onSignal(STOP, () => {
       if (stopping) {
         process.stdout.write('Stopped at once.\n')
         process.exit(0)

@@ -1,7 +1,9 @@
 /** What a config may say. Its paths are relative to it. */
 import * as z from 'zod/mini'
 import { CORE_LIMITS } from '../../core/limits.ts'
+import { Tools } from '../../protocol/tools.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
+import { OMNIA_LIMITS } from '../../transports/omnia/options.ts'
 
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))
@@ -89,8 +91,8 @@ const Price = z.strictObject({
   cacheWrite: z.optional(dollars),
 })
 
-const LIMITS = Object.keys({ ...DEFAULT_LIMITS, ...CORE_LIMITS })
 const limit = z.optional(z.number().check(z.minimum(0)))
+const limitsOf = (all: object) => z.optional(z.strictObject(Object.fromEntries(Object.keys(all).map((name) => [name, limit]))))
 
 const Secret = z.string('must be the secret, or "${NAME}" for what the environment has under NAME')
 
@@ -99,7 +101,7 @@ export const Config = z.strictObject({
   agents: z.array(z.unknown()).check(z.minLength(1, 'must name an agent, such as ["./agent.ts"]')),
   providers: z.optional(z.record(z.string(), ProviderEntry)),
   prices: z.optional(z.record(z.string(), Price)),
-  limits: z.optional(z.strictObject(Object.fromEntries(LIMITS.map((name) => [name, limit])))),
+  limits: limitsOf({ ...DEFAULT_LIMITS, ...CORE_LIMITS }),
   port: z.optional(z.int('must be a number from 0 to 65535').check(z.minimum(0), z.maximum(65_535))),
   host: text,
   data: text,
@@ -115,6 +117,9 @@ export const Config = z.strictObject({
       provider: z.optional(z.strictObject({ organization: z.string(), url: z.string() })),
       maxAgeSeconds: limit,
     }),
+  ),
+  omnia: z.optional(
+    z.strictObject({ toolMessages: z.optional(z.boolean()), clientTools: z.optional(Tools), limits: limitsOf(OMNIA_LIMITS) }),
   ),
   defaultAgent: text,
 })

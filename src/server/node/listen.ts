@@ -59,7 +59,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
-    connectionsCheckingInterval: Math.max(10, Math.min(1_000, limits.headersTimeoutMs / 4)),
+    connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(limits.headersTimeoutMs / 4))),
     // A stream whose reader is gone without a word has nothing else that would find it out.
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_MS,

@@ -1,12 +1,12 @@
 import { Bucket } from '../../core/bucket.ts'
 import type { Session } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { invalid, omniaError } from './errors.ts'
+import { expired, invalid, omniaError } from './errors.ts'
 import { COMPRESSED, decodeFrame, LAST, MEDIA } from './frame.ts'
 import { Line, type LineOptions } from './line.ts'
 import { enabled } from './media/index.ts'
 import { check, ClientMessage, parse, UploadRequest } from './schema.ts'
-import type { Link } from './shared.ts'
+import { findSession, type Link } from './shared.ts'
 import { checkSound, Listener, SOUND } from './sound.ts'
 
 /** The version of binary frames, which is the only one that the protocol has a number for. */
@@ -51,11 +51,9 @@ export class OmniaConnection {
 
   /** Opens the session, or finds the one of a connection that broke, and greets the client. */
   async #begin(resume: string | undefined): Promise<void> {
-    const { positions, host } = this.#link
     const known = resume === undefined ? undefined : await this.#find(resume)
-    if (known) await this.#follow(known, { after: positions.find(known, host.now()) })
-    else await this.#open()
-    await this.#greet(known !== undefined)
+    if (!known) return this.#open()
+    await this.#follow(known, { resumed: true, from: await this.#link.positions.take(known) })
   }
 
   async #receive(frame: string | Uint8Array): Promise<'hangup' | void> {
@@ -92,7 +90,7 @@ export class OmniaConnection {
     const media = enabled(this.#link.media)
     const request = check(UploadRequest, upload_request)
     // Without an id it belongs to the session that the client was greeted with: an upload alone begins no conversation.
-    if (id != null) await this.#choose(id)
+    if (id != null || this.#line.ended) await this.#choose(id)
     const { principal, url } = this.#link
     const upload_ready = await media.request({ ...request, session: this.#line.session.id, principal, url })
     this.#line.isFresh = false
@@ -108,6 +106,7 @@ export class OmniaConnection {
     if (!this.#link.host.agents.get(this.#link.agent)?.capabilities.modalities.includes('audio')) {
       throw omniaError('MEDIA_NOT_ENABLED', 'not_supported', 'audio not supported')
     }
+    if (this.#line.ended) throw expired()
     if (!this.#calling) void this.#line.tell('session_config', { session_config: SOUND })
     this.#calling = (flags & LAST) === 0
     checkSound(meta)
@@ -120,22 +119,21 @@ export class OmniaConnection {
     if (id == null || id === '') {
       // Omnia WebSocket protocol, New Session. The one that the client was greeted with will do, if nobody has used it.
       this.#line.checkIdle()
-      if (!this.#line.isFresh || this.#line.ended) await this.#open()
-      return this.#greet(false)
+      return this.#line.isFresh && !this.#line.ended ? this.#greet(false) : this.#open()
     }
     if (this.#line.isCalled(id)) return
     this.#line.checkIdle()
     const known = await this.#find(id)
-    if (known) return this.#follow(known)
     // Session Expiration: a new one takes its place, and the client gets to know.
-    await this.#open(id)
-    await this.#greet(false)
+    if (!known) return this.#open(id)
+    // It goes on without what it missed, and does not come back for it.
+    await this.#link.positions.take(known)
+    await this.#follow(known)
   }
 
   async #find(id: string): Promise<Session | undefined> {
     const { host, principal, agent } = this.#link
-    const { gateway } = host
-    const session = (await gateway.attach(id, principal)) ?? (await gateway.attach({ protocol: 'omnia', id }, principal))
+    const session = await findSession(host, id, principal)
     return session?.agent === agent ? session : undefined
   }
 
@@ -152,12 +150,13 @@ export class OmniaConnection {
       onDetach: 'continue',
       ...(alias !== undefined && { alias: { protocol: 'omnia', id: alias } }),
     })
-    await this.#follow(session, { alias, isFresh: true })
+    await this.#follow(session, { resumed: false, alias, isFresh: true })
   }
 
-  async #follow(session: Session, options?: LineOptions): Promise<void> {
+  async #follow(session: Session, options: LineOptions = {}): Promise<void> {
     this.#line?.leave()
     this.#line = new Line(this.#link, session, options)
+    if (options.resumed !== undefined) await this.#greet(options.resumed)
     await this.#line.begin()
   }
 
@@ -173,7 +172,7 @@ export class OmniaConnection {
   /** The client ends it. What was said stays, and the session can be gone on with. */
   #hangUp(): void {
     this.#line.cancel()
-    this.#link.positions.forget(this.#line.session)
+    this.#line.leave(true)
     this.#link.socket.close(1000, 'hangup')
   }
 }

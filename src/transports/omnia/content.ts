@@ -60,27 +60,29 @@ function mediaInput({ type, media }: MediaPart, source: string | { url: string }
 
 function formatOf(media: MediaPart['media']): string {
   const { mime_type: mime } = media
-  const [, kind = mime] = /^[^/]*\/([^;]+)/.exec(mime) ?? []
+  const [, kind = mime] = /^[^/]*\/([^;\s]+)/.exec(mime) ?? []
   if (kind !== 'pcm') return kind
   // Only what agents know by that name: else they would hear it at the wrong pace.
   return isHeard(media) ? 'pcm16' : mime
 }
 
-/** The words of an answer: its text, and what was spoken. */
-export function wordsOf(output: readonly ContentItem[]): string {
+/** The words of an answer: its text, and what was spoken. Not every agent says that again as a whole: then it is what was heard of it. */
+export function wordsOf(output: readonly ContentItem[], heard = ''): string {
   let words = ''
+  let isWhole = false
   for (const item of output) {
     if (item.type === 'text') words += item.text
-    else if (item.type === 'audio') words += item.transcript ?? ''
+    if (item.type !== 'audio' || item.transcript === undefined) continue
+    words += item.transcript
+    isWhole = true
   }
-  return words
+  return isWhole ? words : words + heard
 }
 
 /** An answer in parts; undefined where it is words alone. What was streamed is not sent again. */
-export function partsOf(output: readonly ContentItem[], streamed: boolean): Slot[] | undefined {
+export function partsOf(output: readonly ContentItem[], text: string, streamed: boolean): Slot[] | undefined {
   const media = output.filter(isMedia).flatMap((item) => (item.type === 'audio' && streamed ? [] : mediaPart(item)))
   if (media.length === 0) return undefined
-  const text = wordsOf(output)
   return [...(text === '' ? [] : [{ type: 'text', text }]), ...media]
 }
 

@@ -43,6 +43,32 @@ export function invalid(message: string): UampError {
   return new UampError('invalid_request', message)
 }
 
+/** Its session is no more. */
+export function expired(): UampError {
+  return omniaError('SESSION_EXPIRED', 'not_found', 'The session has ended: start a new one')
+}
+
+/** Another message is being answered. */
+export function inFlight(): UampError {
+  return new UampError('rate_limited', 'too many in-flight requests')
+}
+
+/** Why a session did not take what was said, in words that make sense here. */
+export function refusedBy(thrown: unknown): UampError {
+  const error = UampError.from(thrown)
+  const { max_inputs: parts, max_bytes: bytes } = error.details ?? {}
+  switch (error.code) {
+    case 'not_found':
+      return expired()
+    case 'response_in_progress':
+      return inFlight()
+    case 'too_large':
+      return new UampError('too_large', `A message may have ${String(parts)} parts and ${String(bytes)} bytes`)
+    default:
+      return error
+  }
+}
+
 /** What a client is told. `details.code` is our own, finer one. */
 export function errorInfo({ code, message, details = {} }: EventOf<'response.error'>['error']): Slot {
   const { omnia, ...rest } = details

@@ -1,4 +1,5 @@
-import type { Visitor } from '../../core/ports/session.ts'
+import type { StoredTurn, Visitor } from '../../core/ports/session.ts'
+import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { bytesIn } from '../../protocol/base64.ts'
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
@@ -7,7 +8,7 @@ import type { Delta } from '../../protocol/server-events.ts'
 import { wholeSamples } from '../../wire/audio/samples.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { partsOf, wordsOf } from './content.ts'
-import { errorInfo, omniaError } from './errors.ts'
+import { errorInfo, expired } from './errors.ts'
 import { mediaFrames } from './frame.ts'
 import { SOUND } from './sound.ts'
 
@@ -18,6 +19,17 @@ export interface NarratorOptions {
   /** Whether calls of a tool are shown. Not of the client's: the question shows those, and not what the agent says of them. */
   readonly showsTool: (name: string) => boolean
   readonly newId: () => string
+  /** What another one, whose connection broke, was in the middle of. */
+  readonly carried?: Carried | undefined
+}
+
+/** What is known of a response that goes on, beyond what its end will say. */
+export interface Carried {
+  /** What was heard of its words. */
+  readonly transcript?: string
+  /** A piece that was not told yet. Empty: some were told, and none is held. */
+  readonly held?: string
+  readonly format?: string
 }
 
 /** What agents call pcm16 is told with its rate: a client would have to guess it. */
@@ -26,6 +38,7 @@ const PCM16 = `audio/pcm;rate=${SOUND.sample_rate}`
 /** What is spoken, as a stream of its own. */
 interface Speech {
   readonly id: string
+  readonly format: string
   readonly mime: string
   readonly whole: (bytes: Uint8Array) => Uint8Array
   sequence: number
@@ -40,15 +53,32 @@ export class Narrator implements Visitor {
   #tail = ''
   #frames: (string | Uint8Array)[] = []
   #speech: Speech | undefined
+  /** The words of what is spoken, as far as they have come. */
+  #transcript = ''
   #hasSpoken = false
   /** The agent's own calls, as far as their arguments have come; null: it was shown. */
   readonly #calls = new Map<string, ToolCall | null>()
-  /** The end of the response is not told: the client was told something else. */
-  muted = false
+  /** What is not told of the response that runs: what it says, or its end neither. */
+  quiet: 'says' | 'all' | undefined
+  /** The client was sent something that it may still be playing. */
+  audible = false
 
   constructor(options: NarratorOptions) {
+    const { transcript = '', held, format } = options.carried ?? {}
     this.#options = options
     this.#chunkHead = `${this.#head('chunk')},"content":`
+    this.#transcript = transcript
+    this.#hasSpoken = held !== undefined
+    if (held) this.#speak(held, format)
+  }
+
+  /** For another one to go on with. */
+  get carried(): Carried {
+    const { held = '', format } = this.#speech ?? {}
+    return {
+      ...(this.#transcript !== '' && { transcript: this.#transcript }),
+      ...(this.#hasSpoken && { held, ...(format !== undefined && { format }) }),
+    }
   }
 
   /** What is told from now on is told at this time. */
@@ -69,13 +99,15 @@ export class Narrator implements Visitor {
 
   /** The hot path: only the text itself is quoted. */
   text(text: string): void {
-    if (text !== '') this.#frames.push(this.#chunkHead + jsonText(text) + this.#tail)
+    if (text !== '' && this.quiet === undefined) this.#frames.push(this.#chunkHead + jsonText(text) + this.#tail)
   }
 
   event(event: ServerEvent): void {
+    if (this.quiet !== undefined && !RESPONSE_ENDS.has(event.type)) return
     switch (event.type) {
       case 'response.created':
         this.#hasSpoken = false
+        this.#transcript = ''
         return this.#calls.clear()
       case 'response.delta':
         return this.#delta(event.delta)
@@ -84,7 +116,11 @@ export class Narrator implements Visitor {
       case 'audio.done':
         return this.#endSpeech()
       case 'transcript.delta':
-        return this.text(event.transcript)
+        return this.#hear(event.transcript)
+      // All of the words, of which some may not have come one by one.
+      case 'transcript.done':
+        if (event.transcript?.startsWith(this.#transcript)) this.#hear(event.transcript.slice(this.#transcript.length))
+        return
       case 'tool.call': {
         const { call_id: id, name, arguments: args } = event
         return this.tell('tool_call', { tool_call: shownCall({ id, name, arguments: args }) })
@@ -105,12 +141,18 @@ export class Narrator implements Visitor {
         return this.#end(event.partial_output ?? [], { response_id: event.response_id, status: 'cancelled' })
       case 'response.error':
         this.#endSpeech()
-        if (!this.muted) this.#error(event.error)
+        if (this.quiet !== 'all') this.#error(event.error)
         return
       case 'session.end':
-        return this.#error(omniaError('SESSION_EXPIRED', 'not_found', 'The session has ended: start a new one'))
+        return this.#error(expired())
       default:
     }
+  }
+
+  /** A response that ended without anybody here. */
+  recall({ id, status, output, error }: StoredTurn): void {
+    if (error) this.#error(error)
+    this.#end(output, { response_id: id, status })
   }
 
   #error(error: EventOf<'response.error'>['error']): void {
@@ -154,6 +196,11 @@ export class Narrator implements Visitor {
     this.tell('tool_result', { tool_result: failed ? { id, error: result } : { id, result: jsonIn(result) ?? result } })
   }
 
+  #hear(words: string): void {
+    this.#transcript += words
+    this.text(words)
+  }
+
   #speak(base64: string, format = 'pcm16'): void {
     this.#hasSpoken = true
     if (this.#speech) this.#piece(this.#speech, false)
@@ -163,12 +210,13 @@ export class Narrator implements Visitor {
 
   #newSpeech(format: string): Speech {
     const id = this.#options.newId().replaceAll('-', '').slice(0, 12)
-    if (format === 'pcm16') return { id, mime: PCM16, whole: wholeSamples(), sequence: 0, held: '' }
-    return { id, mime: format.includes('/') ? format : `audio/${format}`, whole: (bytes) => bytes, sequence: 0, held: '' }
+    const speech = { id, format, sequence: 0, held: '' }
+    if (format === 'pcm16') return { ...speech, mime: PCM16, whole: wholeSamples() }
+    return { ...speech, mime: format.includes('/') ? format : `audio/${format}`, whole: (bytes) => bytes }
   }
 
   #endSpeech(): void {
-    if (this.#speech) this.#piece(this.#speech, true)
+    if (this.#speech && this.quiet === undefined) this.#piece(this.#speech, true)
     this.#speech = undefined
   }
 
@@ -176,6 +224,7 @@ export class Narrator implements Visitor {
     const { binary, sessionId } = this.#options
     const { id, mime: mime_type, held: data } = speech
     const sequence = speech.sequence++
+    this.audible = true
     if (!binary) return this.tell('media_chunk', { media_chunk: { media_id: id, sequence, is_last: last, data, mime_type } })
     const meta = { session_id: sessionId, mime_type, ...(mime_type === PCM16 && SOUND) }
     const payload = speech.whole(bytesIn(data) ?? new Uint8Array())
@@ -185,7 +234,9 @@ export class Narrator implements Visitor {
   /** What the protocol has no field for stands under `ext`, which its clients leave alone. */
   #end(output: readonly ContentItem[], ext: Slot): void {
     this.#endSpeech()
-    if (!this.muted) this.tell('done', { content: wordsOf(output), parts: partsOf(output, this.#hasSpoken), ext })
+    if (this.quiet === 'all') return
+    const content = wordsOf(output, this.#transcript)
+    this.tell('done', { content, parts: partsOf(output, content, this.#hasSpoken), ext })
   }
 
   #head(type: string): string {

@@ -30,8 +30,6 @@ export const OMNIA_LIMITS = {
   toolAckMs: 5_000,
   /** Time for its result then: the call fails. */
   toolResultMs: 60_000,
-  /** How long it is remembered what a connection that broke has seen. */
-  resumeMs: 120_000,
   /** Bytes of an upload: 413. An agent must be able to hold it in one message. */
   uploadBytes: 10 * 1024 * 1024,
   /** Time for the bytes of an upload to come: 410. */

@@ -7,10 +7,19 @@ import { Tools } from '../../protocol/tools.ts'
 import { parseObject } from '../../wire/json-object.ts'
 import { invalid } from './errors.ts'
 
-const Id = z.string().check(z.maxLength(limits.idLength))
+/** A lone surrogate is no text, and could be no key. */
+const Id = z.string().check(
+  z.maxLength(limits.idLength),
+  z.refine((id) => id.isWellFormed(), 'is not well-formed text'),
+)
 const text = z.nullish(z.string())
 const number = z.nullish(z.number())
 const grants = z.nullish(list(z.string(), limits.list))
+
+/** It is only ever shown, never a path here; but clients may make one of it. */
+// oxlint-disable-next-line no-control-regex
+const NAME = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/
+const Filename = z.string().check(z.regex(NAME, 'must be the name of a file, without a path'), z.maxLength(255))
 
 const Media = z
   .object({
@@ -18,7 +27,7 @@ const Media = z
     url: z.nullish(z.string().check(z.regex(/^https?:\/\//i, 'must be an http(s) URL'))),
     storage_ref: text,
     mime_type: z.string(),
-    filename: text,
+    filename: z.nullish(Filename),
     size_bytes: number,
     detail: text,
     duration_ms: number,
@@ -37,16 +46,14 @@ export type MediaPart = z.infer<typeof MediaPart>
 
 const Part = z.discriminatedUnion('type', [z.object({ type: z.literal('text'), text: z.string() }), MediaPart])
 
-/** RFC 6838 §4.2, and parameters without quotes. */
-const MIME = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:; ?[\w.-]+=[\w.-]+)*$/
-/** It is only ever shown, never a path here; but clients may make one of it. */
-// oxlint-disable-next-line no-control-regex
-const FILENAME = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/
+/** RFC 6838 §4.2, with parameters as in RFC 9110 §5.6.6; and with commas, as browsers write `codecs=vp8,opus`. It becomes a header. */
+const MIME =
+  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~,-]+|"(?:[ !#-[\]-~]|\\[ -~])*"))*$/
 
 export const UploadRequest = z.object({
-  filename: z.string().check(z.regex(FILENAME, 'must be the name of a file, without a path'), z.maxLength(255)),
-  mime_type: z.string().check(z.regex(MIME, 'is not a media type')),
-  size_bytes: z.number().check(z.refine((size) => Number.isSafeInteger(size) && size > 0, 'must be positive')),
+  filename: Filename,
+  mime_type: z.string().check(z.regex(MIME, 'is not a media type'), z.maxLength(255)),
+  size_bytes: z.number().check(z.refine((size) => Number.isInteger(size) && size > 0, 'must be positive and whole')),
 })
 export type UploadRequest = z.infer<typeof UploadRequest>
 
@@ -91,11 +98,11 @@ export function parse<T>(schema: z.ZodMiniType<T>, given: string): T {
   return check(schema, parseObject(given, 'A message', invalid))
 }
 
-export function check<T>(schema: z.ZodMiniType<T>, value: unknown): T {
+export function check<T>(schema: z.ZodMiniType<T>, value: unknown, ...at: readonly string[]): T {
   const result = z.safeParse(schema, value, { error: explain })
   if (result.success) return result.data
   const [issue] = result.error.issues
-  throw invalid(`"${issue?.path.join('.')}" ${issue?.message}`)
+  throw invalid(`"${[...at, ...(issue?.path ?? [])].join('.')}" ${issue?.message}`)
 }
 
 /** Whole and without white space, which `atob` would take too. */

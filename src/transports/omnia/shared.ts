@@ -1,8 +1,10 @@
 import type { Principal } from '../../core/ports/access.ts'
+import type { Session } from '../../core/ports/session.ts'
 import type { Host, Socket } from '../../core/ports/transport.ts'
 import type { Media } from './media/index.ts'
 import type { OmniaLimits, OmniaOptions } from './options.ts'
 import type { Positions } from './positions.ts'
+import type { Timers } from './tool-calls.ts'
 
 /** What all connections share. */
 export interface Shared {
@@ -10,6 +12,8 @@ export interface Shared {
   readonly options: OmniaOptions
   readonly limits: OmniaLimits
   readonly positions: Positions
+  /** Of all calls that clients were asked for. */
+  readonly timers: Timers
   /** Undefined: uploads are off. */
   readonly media: Media | undefined
 }
@@ -23,4 +27,9 @@ export interface Link extends Shared {
   readonly url: string
   /** The client takes media as binary frames. */
   readonly binary: boolean
+}
+
+/** A session by its id, or by that under which a client knew one that had expired. */
+export async function findSession({ gateway }: Host, id: string, principal: Principal): Promise<Session | undefined> {
+  return (await gateway.attach(id, principal)) ?? (await gateway.attach({ protocol: 'omnia', id }, principal))
 }

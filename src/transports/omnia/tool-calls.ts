@@ -3,27 +3,37 @@ import type { Unsent } from '../../protocol/events.ts'
 import { omniaError } from './errors.ts'
 import type { OmniaLimits } from './options.ts'
 
-type Timer = ReturnType<typeof setTimeout>
-type Send = (event: Unsent) => Promise<void>
+/** By session and call. Shared, as a call that one connection waits for may be acknowledged on another. */
+export type Timers = Map<string, ReturnType<typeof setTimeout>>
+
+export interface ToolCallsOptions {
+  readonly limits: OmniaLimits
+  readonly timers: Timers
+  /** Of the session. */
+  readonly place: string
+  readonly send: (event: Unsent) => Promise<void>
+}
 
 /** Calls that were put to the client: it must say soon that it works on one, and then has time for it. */
 export class ToolCalls {
-  readonly #limits: OmniaLimits
-  readonly #send: Send
-  readonly #timers = new Map<string, Timer>()
+  readonly #options: ToolCallsOptions
+  /** Those that fail when nobody answers in time. Not those of others' answers: they know for themselves how long to wait. */
+  readonly #own = new Set<string>()
 
-  constructor(limits: OmniaLimits, send: Send) {
-    this.#limits = limits
-    this.#send = send
+  constructor(options: ToolCallsOptions) {
+    this.#options = options
   }
 
+  /** One of an answer that was asked for here. */
   asked(id: string): void {
-    this.#wait(id, this.#limits.toolAckMs, 'client did not acknowledge tool call within timeout')
+    this.#own.add(id)
+    this.#wait(id, this.#options.limits.toolAckMs, 'client did not acknowledge tool call within timeout')
   }
 
   /** One that nobody waits for is no mistake: some clients acknowledge whatever they are shown. */
   acknowledged(id: string): void {
-    if (this.#timers.has(id)) this.#wait(id, this.#limits.toolResultMs, 'client did not answer tool call within timeout')
+    const { timers, limits } = this.#options
+    if (timers.has(this.#key(id))) this.#wait(id, limits.toolResultMs, 'client did not answer tool call within timeout')
   }
 
   /** What became of a call. */
@@ -40,12 +50,13 @@ export class ToolCalls {
   }
 
   clear(): void {
-    for (const id of this.#timers.keys()) this.#settle(id)
+    for (const id of this.#own) this.#settle(id)
+    this.#own.clear()
   }
 
   async #try(answer: Unsent): Promise<boolean> {
     try {
-      await this.#send(answer)
+      await this.#options.send(answer)
       return true
     } catch (thrown) {
       if (UampError.from(thrown).code === 'not_found') return false
@@ -54,14 +65,19 @@ export class ToolCalls {
   }
 
   #settle(id: string): void {
-    clearTimeout(this.#timers.get(id))
-    this.#timers.delete(id)
+    const { timers } = this.#options
+    clearTimeout(timers.get(this.#key(id)))
+    timers.delete(this.#key(id))
   }
 
   #wait(id: string, ms: number, error: string): void {
     this.#settle(id)
-    // It may have been answered on another connection meanwhile.
+    // It may have been answered over another protocol meanwhile.
     const late = (): void => void this.answer(id, { error }).catch(() => undefined)
-    this.#timers.set(id, setTimeout(late, ms))
+    this.#options.timers.set(this.#key(id), setTimeout(late, ms))
+  }
+
+  #key(id: string): string {
+    return `${this.#options.place} ${id}`
   }
 }

@@ -4,7 +4,7 @@ import { disposition } from '../../../wire/content-disposition.ts'
 import { rangeOf } from '../../../wire/http-range.ts'
 import { omniaError } from '../errors.ts'
 import { parse, UploadBody } from '../schema.ts'
-import type { Shared } from '../shared.ts'
+import { findSession, type Shared } from '../shared.ts'
 import { enabled, infoOf, type Found, type Media } from './index.ts'
 
 /** What a browser may show by itself. Anything else is saved: a page of somebody's must not run under our name. */
@@ -24,7 +24,7 @@ export function mediaRoutes({ host, media, limits }: Shared): HttpRoute[] {
   return [
     route('POST', 'request-upload', async (on, { request, principal }) => {
       const { session_id: id, ...wanted } = parse(UploadBody, await request.text())
-      const session = await host.gateway.attach(id, principal)
+      const session = await findSession(host, id, principal)
       if (!session) throw omniaError('SESSION_NOT_FOUND', 'not_found', 'There is no such session')
       return Response.json(await on.request({ ...wanted, session: session.id, principal, url: host.publicUrl(request) }))
     }),
@@ -55,8 +55,11 @@ async function upload(media: Media, call: KnownCall): Promise<Response> {
 }
 
 async function download(media: Media, call: KnownCall): Promise<Streamed> {
-  const { key, size_bytes: size, mime_type: mime, filename } = await findStored(media, call)
-  const range = rangeOf(call.request.headers.get('range'), size)
+  const { id, key, size_bytes: size, mime_type: mime, filename } = await findStored(media, call)
+  const { headers: asked } = call.request
+  // It never changes, so that its id is its version (RFC 9110 §13.1.5: of another one, a part would not do).
+  const etag = `"${id}"`
+  const range = (asked.get('if-range') ?? etag) === etag ? rangeOf(asked.get('range'), size) : undefined
   if (range === 'unsatisfiable') {
     const told = { code: 'INVALID_MESSAGE', status: 416, headers: { 'content-range': `bytes */${size}` } } as const
     throw omniaError(told, 'invalid_request', `There are ${size} bytes`)
@@ -67,6 +70,7 @@ async function download(media: Media, call: KnownCall): Promise<Streamed> {
     'content-length': String(end - start),
     'content-disposition': disposition(SHOWN.test(mime) ? 'inline' : 'attachment', filename),
     'accept-ranges': 'bytes',
+    etag,
     'cache-control': 'private, no-store',
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",

@@ -15,7 +15,7 @@ import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, remembe
 import type { RunPlan } from './encoder.ts'
 
 /** How long a run waits for the end of the one before: a page that stops one and starts another may be faster than the news of it. */
-const STOPPING_MS = 1_000
+const STOPPING_MS = 2_000
 
 /** A run that has begun, and a reader that stands before its first event. */
 export interface Started {

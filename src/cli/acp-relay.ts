@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { PassThrough, pipeline, type Readable } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Output } from '../compose/acp-stdio.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -6,6 +6,8 @@ import { linesIn } from '../wire/lines.ts'
 
 /** Bytes of a message, either way. */
 const MESSAGE = 32 * 1024 * 1024
+/** How long the agent may take to take the connection. */
+const CONNECT_MS = 10_000
 
 export interface RelayOptions {
   readonly url: string
@@ -17,20 +19,29 @@ export interface RelayOptions {
 /** An agent that speaks ACP over a WebSocket, for an IDE that can only start programs: messages go through as they are. */
 export async function relay({ url, token, input, output }: RelayOptions): Promise<number> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const socket = new WebSocket(url, { headers, maxPayload: MESSAGE, perMessageDeflate: false })
+  const socket = new WebSocket(url, { headers, maxPayload: MESSAGE, perMessageDeflate: false, handshakeTimeout: CONNECT_MS })
   let failure: Error | undefined
   socket.on('error', (error) => (failure ??= error))
   const opened = new Promise<void>((resolve) => socket.once('open', resolve))
   const closed = new Promise<'lost'>((resolve) => socket.once('close', () => resolve('lost')))
   socket.on('message', (data: Buffer) => {
-    if (output.write(`${data.toString()}\n`)) return
+    // A message is a line here, and was perhaps many there.
+    if (output.write(`${data.toString().replaceAll(/[\r\n]+/g, ' ')}\n`)) return
     socket.pause()
     void output.drained().then(() => socket.resume())
   })
-  if ((await Promise.race([opened, closed])) === 'lost') {
+  // Read ahead: its end is heard of also while nothing can be sent yet.
+  const ahead = new PassThrough({ highWaterMark: MESSAGE })
+  const left = new Promise<'left'>((resolve) => pipeline(input, ahead, () => resolve('left')))
+  const begun = await Promise.race([opened, closed, left])
+  if (begun === 'left') {
+    socket.terminate()
+    return 0
+  }
+  if (begun === 'lost') {
     throw new UampError('provider_error', `There is no agent at ${url}: ${failure?.message ?? 'it closed the connection'}`)
   }
-  const end = await Promise.race([pump(input, socket), closed])
+  const end = await Promise.race([pump(ahead, socket), closed])
   socket.terminate()
   if (end === 'lost') throw new UampError('interrupted', `The connection to ${url} was lost`)
   return 0

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { packageVersion } from '../compose/package-version.ts'
 import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
 import type { ServeFlags } from './commands/serve.ts'
@@ -18,7 +18,7 @@ export async function run(args: readonly string[]): Promise<void> {
 function program(): Command {
   const uamp = new Command('uamp')
     .description('Write an agent once; every protocol can talk to it.')
-    .version(version(), '-v, --version')
+    .version(packageVersion(), '-v, --version')
     .exitOverride()
     .showHelpAfterError('`uamp --help` shows what there is.')
   uamp
@@ -36,7 +36,7 @@ function program(): Command {
     .addHelpText('after', SERVE_EXAMPLES)
     .action(async (file: string | undefined, flags: ServeFlags) => {
       const { serve } = await import('./commands/serve.ts')
-      await leave(await serve(file, { ...flags, version: version() }))
+      await leave(await serve(file, { ...flags, version: packageVersion() }))
     })
   uamp
     .command('init')
@@ -76,7 +76,7 @@ function program(): Command {
     .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else ~/.uamp)')
     .action(async (file: string | undefined, flags: AcpFlags) => {
       const { acp } = await import('./commands/acp.ts')
-      await leave(await acp(file, { ...flags, version: version() }))
+      await leave(await acp(file, { ...flags, version: packageVersion() }))
     })
   return uamp
 }
@@ -101,11 +101,6 @@ function port(text: string): number {
 
 function list(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text]
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { readonly version: string }).version
 }
 
 function failed(thrown: unknown): number {

@@ -10,9 +10,10 @@ const CONNECT_MS = 15_000
 const TIMEOUTS = { firstByteMs: 60_000, idleMs: 10 * 60_000 }
 
 /** MCP servers that clients of ACP bring. */
-export const connectTools: ConnectTools = async (given, { log, local, outbound }) => {
+export const connectTools: ConnectTools = async (given, { log, local, outbound, signal }) => {
   const { mcpSkill } = await import('../skills/mcp/index.ts')
-  return mcpSkill({ name: given.name, server: serverOf(given, local ? undefined : guardedFetch(outbound)), log, connectMs: CONNECT_MS })
+  const server = serverOf(given, local ? undefined : guardedFetch(outbound))
+  return mcpSkill({ name: given.name, server, log, connectMs: CONNECT_MS, signal })
 }
 
 function serverOf(given: Parameters<ConnectTools>[0], guarded: typeof fetch | undefined): McpServer {

@@ -6,6 +6,8 @@ export interface AnswerReader {
   read(data: string, out: Draft[]): void
   /** The answer is complete: that its connection breaks afterwards is nobody's concern. */
   readonly over: boolean
+  /** How long something may come after that where the connection stays open; undefined: as long as it stays. */
+  readonly lingerMs?: number
   /** Adds what the answer cost so far, once. */
   usage(out: Draft[]): void
   /** Adds what the end of the stream says. Throws where the answer was cut off. */
@@ -87,7 +89,9 @@ class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
       const batches = (this.#batches ??= (await this.#open())[Symbol.asyncIterator]())
       // Left while it was being opened.
       if (this.#over) return void (await batches.return?.())
-      const { done, value: batch } = await batches.next()
+      const { done, value: batch } = await (reader.over && reader.lingerMs !== undefined
+        ? linger(batches, reader.lingerMs)
+        : batches.next())
       if (this.#over) return
       if (!done) {
         for (const { data } of batch) reader.read(data, this.#told)
@@ -114,6 +118,19 @@ class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
     this.#over = true
     if (reason !== undefined) this.#failure = { reason }
   }
+}
+
+/** The next events, unless they take too long: then it is left. */
+async function linger(batches: AsyncIterator<EventBatch>, ms: number): Promise<IteratorResult<EventBatch, unknown>> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)))
+  const next = batches.next()
+  const step = await Promise.race([next, late])
+  clearTimeout(timer)
+  if (step) return step
+  next.catch(() => undefined)
+  await batches.return?.()
+  return { done: true, value: undefined }
 }
 
 /** An answer that came in one piece, where a stream was asked for. */

@@ -8,10 +8,10 @@ type Fields<T extends 'tool.call' | 'x.approval.request' | 'payment.required', K
 /** What another uamp server may ask. */
 export type UampQuestion =
   | Fields<'tool.call', 'call_id' | 'name' | 'arguments'>
-  | Fields<'x.approval.request', 'approval_id' | 'message' | 'tool_call' | 'options'>
+  | Fields<'x.approval.request', 'approval_id' | 'message' | 'tool_call' | 'options' | 'extensions'>
   | Fields<'payment.required', 'requirements' | 'extra'>
 
-type Decision = Pick<EventOf<'x.approval.response'>, 'approved' | 'option' | 'reason'>
+type Decision = Pick<EventOf<'x.approval.response'>, 'approved' | 'option' | 'reason' | 'extensions'>
 
 export interface ClientAnswersOptions {
   /** The tools that the other side may call; undefined: it knows by itself. */
@@ -54,8 +54,14 @@ export class ClientAnswers {
     const content = `approval ${message} ${tool_call?.name} ${tool_call?.arguments}`
     const number = (this.#asked.get(content) ?? 0) + 1
     this.#asked.set(content, number)
-    const { approved, option, reason } = await this.#turn.ask('x.approval.request', question, { key: `${content} #${number}` })
-    return { approved, ...(option !== undefined && { option }), ...(reason !== undefined && { reason }) }
+    const answer = await this.#turn.ask('x.approval.request', question, { key: `${content} #${number}` })
+    const { approved, option, reason, extensions } = answer
+    return {
+      approved,
+      ...(option !== undefined && { option }),
+      ...(reason !== undefined && { reason }),
+      ...(extensions && { extensions }),
+    }
   }
 
   /** The event that answers a question over there. */
@@ -67,8 +73,9 @@ export class ClientAnswers {
         return { type: 'tool.result', call_id, result, ...(is_error && { is_error }), ...(content_items && { content_items }) }
       }
       case 'x.approval.request': {
-        const { approval_id, message, tool_call, options } = question
-        const asked = { approval_id, message, ...(tool_call && { tool_call }), ...(options && { options }) }
+        const { approval_id, message, tool_call, options, extensions } = question
+        const about = { ...(tool_call && { tool_call }), ...(options && { options }), ...(extensions && { extensions }) }
+        const asked = { approval_id, message, ...about }
         const decision = await this.decision(asked).catch((thrown: unknown) => {
           this.#turn.signal.throwIfAborted()
           return { approved: false, reason: UampError.from(thrown).code }

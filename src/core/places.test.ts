@@ -9,37 +9,36 @@ function turn(sessionId: string, ...texts: readonly string[]): Turn {
   return { sessionId, principal: { tenant: 'default', id: 'someone', scopes: [] }, messages } as unknown as Turn
 }
 
-const any = (place: string): Promise<string> => Promise.resolve(place)
 const words = (messages: readonly Message[]): unknown => messages.map(({ content }) => content)
 
 test('a session finds its place, and what is new in it', async () => {
   const places = new Places<string>()
   await places.keep(turn('s', 'one'), { place: 'p', said: 'first' })
-  const { found, before, now } = await places.find(turn('s', 'one', 'said otherwise', 'two'), any)
-  expect([found, words(before), words(now)]).toEqual(['p', ['one', 'said otherwise'], ['two']])
+  const { place, before, now } = await places.find(turn('s', 'one', 'said otherwise', 'two'))
+  expect([place, words(before), words(now)]).toEqual(['p', ['one', 'said otherwise'], ['two']])
 })
 
 test('whoever brings the same conversation along finds it, once; white space does not count', async () => {
   const places = new Places<string>()
   await places.keep(turn('s', 'one'), { place: 'p', said: 'the first' })
-  expect((await places.find(turn('t', 'one', 'the\nfirst ', 'two'), any)).found).toBe('p')
-  expect((await places.find(turn('u', 'one', 'the first', 'two'), any)).found).toBeUndefined()
+  expect((await places.find(turn('t', 'one', 'the\nfirst ', 'two'))).place).toBe('p')
+  expect((await places.find(turn('u', 'one', 'the first', 'two'))).place).toBeUndefined()
 })
 
 test('one that began with the same words, but was answered otherwise, is another', async () => {
   const places = new Places<string>()
   await places.keep(turn('s', 'hi'), { place: 'p', said: 'Hello' })
   await places.keep(turn('t', 'hi'), { place: 'q', said: 'Good day' })
-  expect((await places.find(turn('u', 'hi', 'Hello', 'two'), any)).found).toBe('p')
+  expect((await places.find(turn('u', 'hi', 'Hello', 'two'))).place).toBe('p')
 })
 
 test('an older point is found by nobody, nor is another user', async () => {
   const places = new Places<string>()
   await places.keep(turn('s', 'one'), { place: 'p', said: 'first' })
   await places.keep(turn('s', 'one', 'first', 'two'), { place: 'p', said: 'second' })
-  expect((await places.find(turn('s', 'one', 'first', 'three'), any)).found).toBeUndefined()
+  expect((await places.find(turn('s', 'one', 'first', 'three'))).place).toBeUndefined()
   const other = { ...turn('s', 'one', 'first', 'two', 'second', 'x'), principal: { tenant: 'default', id: 'other', scopes: [] } }
-  expect((await places.find(other as Turn, any)).found).toBeUndefined()
+  expect((await places.find(other as Turn)).place).toBeUndefined()
 })
 
 test('a message without an answer may have been heard; where nothing was, all of them are new', async () => {
@@ -51,9 +50,28 @@ test('a message without an answer may have been heard; where nothing was, all of
     { role: 'user', content: 'three' },
   ]
   const last = { ...turn('s'), messages } as Turn
-  expect(words((await places.find(last, any)).now)).toEqual(['two', 'three'])
+  expect(words((await places.find(last)).now)).toEqual(['two', 'three'])
   await places.keep({ ...last, messages: messages.slice(0, 3) } as Turn, { place: 'p', said: '' })
-  expect(words((await places.find(last, any)).now)).toEqual(['three'])
-  // One that cannot be had is none.
-  expect(words((await places.find(last, () => Promise.resolve(undefined))).now)).toEqual(['two', 'three'])
+  expect(words((await places.find(last)).now)).toEqual(['three'])
+  // It is in the hands of that turn.
+  expect(words((await places.find(last)).now)).toEqual(['two', 'three'])
+})
+
+test('what was found by another session is no longer the place of the one before', async () => {
+  const places = new Places<string>()
+  await places.keep(turn('s', 'one'), { place: 'p', said: 'first' })
+  expect((await places.find(turn('t', 'one', 'first', 'two'))).place).toBe('p')
+  expect((await places.find(turn('s', 'one', 'first', 'three'))).place).toBeUndefined()
+  await places.keep(turn('t', 'one', 'first', 'two'), { place: 'p', said: 'second' })
+  expect((await places.find(turn('s', 'one', 'first', 'three'))).place).toBeUndefined()
+  expect((await places.find(turn('t', 'one', 'first', 'two', 'second', 'x'))).place).toBe('p')
+})
+
+test('where nothing was heard, the conversation is where it was', async () => {
+  const places = new Places<string>()
+  await places.keep(turn('s', 'one'), { place: 'p', said: 'first' })
+  const second = turn('s', 'one', 'first', 'two')
+  const { place, before } = await places.find(second)
+  await places.keep(second, { place, heard: before, said: '' })
+  expect(await places.find(second)).toMatchObject({ place: 'p', now: [{ content: 'two' }] })
 })

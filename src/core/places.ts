@@ -15,6 +15,8 @@ export interface Conversation {
 interface Held<P> {
   /** Where the conversation goes on at the other side; undefined: nowhere. */
   readonly place: P | undefined
+  /** What it has heard, where that is not all of the turn's messages. */
+  readonly heard?: readonly Message[]
   /** The text that the turn ended with. */
   readonly said: string
 }
@@ -36,8 +38,8 @@ export class Places<P> {
   /** Those that are being written down: of a turn that was cut short nobody waits for it. */
   #keeping: Promise<unknown> = Promise.resolve()
 
-  /** What is new in the turn's conversation, and what `take` made of the place where that goes. */
-  async find<T>(turn: Turn, take: (place: P) => Promise<T | undefined>): Promise<Conversation & { readonly found: T | undefined }> {
+  /** What is new in the turn's conversation, and the place where that goes. It is the turn's alone until it is kept again. */
+  async find(turn: Turn): Promise<Conversation & { readonly place: P | undefined }> {
     await this.#keeping
     const { messages } = turn
     const last = messages.findLastIndex(({ role }) => role === 'user')
@@ -46,21 +48,20 @@ export class Places<P> {
     // A message that was not answered may have been heard all the same.
     for (let at = last; at >= Math.max(first, last - UNANSWERED, 1); at--) {
       const before = messages.slice(0, at)
-      const place = await this.#placeOf(turn, before)
-      const found = place === undefined ? undefined : await take(place)
-      if (found !== undefined) return { before, now: messages.slice(at, last + 1), found }
+      const place = await this.#take(turn, before)
+      if (place !== undefined) return { before, now: messages.slice(at, last + 1), place }
     }
-    return { before: messages.slice(0, first), now: messages.slice(first, last + 1), found: undefined }
+    return { before: messages.slice(0, first), now: messages.slice(first, last + 1), place: undefined }
   }
 
-  async #placeOf(turn: Turn, before: readonly Message[]): Promise<P | undefined> {
-    const session = this.#entries.get(sessionKey(turn))
-    if (session && session.asked === (await fingerprint(before.filter(({ role }) => role === 'user')))) return session.place
+  async #take(turn: Turn, before: readonly Message[]): Promise<P | undefined> {
+    const asked = await fingerprint(before.filter(({ role }) => role === 'user'))
     const key = await talkKey(turn, before)
-    const talk = this.#entries.get(key)
+    const session = this.#entries.get(sessionKey(turn))
+    const entry = session?.asked === asked ? session : this.#entries.get(key)
     // Whoever goes on from the same point a second time is another.
-    this.#entries.delete(key)
-    return talk?.place
+    this.#forget(entry)
+    return entry?.place
   }
 
   keep(turn: Turn, held: Held<P>): Promise<void> {
@@ -69,15 +70,16 @@ export class Places<P> {
     return kept
   }
 
-  async #keep(turn: Turn, { place, said }: Held<P>): Promise<void> {
+  async #keep(turn: Turn, { place, heard = turn.messages, said }: Held<P>): Promise<void> {
     if (place === undefined) return
-    const whole: Message[] = [...turn.messages, { role: 'assistant', content: said }]
-    const asked = await fingerprint(turn.messages.filter(({ role }) => role === 'user'))
-    this.#forget(sessionKey(turn))
+    const whole: Message[] = [...heard, { role: 'assistant', content: said }]
+    const asked = await fingerprint(heard.filter(({ role }) => role === 'user'))
     const keys = [sessionKey(turn), await talkKey(turn, whole)]
+    const entry = { place, asked, keys }
+    this.#forget(this.#entries.get(sessionKey(turn)))
     for (const key of keys) {
       this.#entries.delete(key)
-      this.#entries.set(key, { place, asked, keys })
+      this.#entries.set(key, entry)
     }
     for (const key of this.#entries.keys()) {
       if (this.#entries.size <= KEPT * 2) break
@@ -85,8 +87,8 @@ export class Places<P> {
     }
   }
 
-  #forget(key: string): void {
-    for (const old of this.#entries.get(key)?.keys ?? []) this.#entries.delete(old)
+  #forget(entry: Entry<P> | undefined): void {
+    for (const key of entry?.keys ?? []) if (this.#entries.get(key) === entry) this.#entries.delete(key)
   }
 }
 

@@ -3,7 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { UampError } from '../protocol/errors.ts'
+import { nodeHttp } from '../server/node/http-client.ts'
 import { fetchHttp } from './fetch-http.ts'
+import type { HttpClient } from './ports/http.ts'
 import { callUpstream, type UpstreamCall } from './upstream.ts'
 import { upstreamEvents } from './upstream-events.ts'
 
@@ -90,6 +92,46 @@ test('who is told to come back in an hour is not kept waiting', async () => {
   const { call, attempts } = await upstream((_, response) => refuse(response, 429, { 'retry-after': '3600' }))
   expect((await failure(call())).details).toMatchObject({ retry_after: 3600 })
   expect(attempts()).toBe(1)
+})
+
+test.each([
+  [500, {}],
+  [409, { 'retry-after-ms': '1' }],
+  [429, {}],
+  [503, {}],
+])('what has effects is not sent again after %d %o', async (status, headers) => {
+  const { call, attempts } = await upstream((_, response) => refuse(response, status, headers))
+  await failure(call({ once: true }))
+  expect(attempts()).toBe(1)
+})
+
+test('nor when the connection breaks, also one that was kept; but when it surely did not begin', async () => {
+  const broken = await upstream((request) => void request.socket.destroy())
+  await failure(broken.call({ once: true }))
+  expect(broken.attempts()).toBe(1)
+  const http = nodeHttp()
+  onTestFinished(() => http.close())
+  const kept = await upstream((request, response, attempt) => (attempt === 1 ? response.end('fine') : request.socket.destroy()))
+  await text((await kept.call({ once: true, http })).body)
+  await failure(kept.call({ once: true, http }))
+  expect(kept.attempts()).toBe(2)
+  for (const status of [429, 503]) {
+    const { call, attempts } = await upstream((_, response, attempt) => {
+      if (attempt < 3) refuse(response, status, { 'retry-after-ms': '1' })
+      else response.end('fine')
+    })
+    expect(await text((await call({ once: true })).body)).toBe('fine')
+    expect(attempts()).toBe(3)
+  }
+})
+
+test('what has effects is sent again when nobody was there', async () => {
+  let attempts = 0
+  const refused = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } })
+  const { call } = await upstream((_, response) => response.end('fine'))
+  const http: HttpClient = { request: (request) => (++attempts < 2 ? Promise.reject(refused) : fetchHttp().request(request)) }
+  expect(await text((await call({ once: true, http })).body)).toBe('fine')
+  expect(attempts).toBe(2)
 })
 
 test('an error page is not shown', async () => {

@@ -20,12 +20,14 @@ export interface UpstreamCall {
   readonly explain: Explain
   readonly timeouts?: Partial<Timeouts> | undefined
   readonly retries?: number | undefined
+  /** It has effects: sent again only where it surely did not begin. */
+  readonly once?: boolean | undefined
   readonly random?: (() => number) | undefined
 }
 
 /**
  * Sends a request to a provider. Resolves with a good answer; rejects with a `UampError` otherwise. A refusal that may pass (408,
- * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says.
+ * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says; but see `once`.
  */
 export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   const { signal, retries = RETRIES, random = Math.random } = call
@@ -40,7 +42,7 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   }
 }
 
-export interface UpstreamPost extends Pick<UpstreamCall, 'name' | 'explain'> {
+export interface UpstreamPost extends Pick<UpstreamCall, 'name' | 'explain' | 'once'> {
   readonly url: string
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -66,16 +68,16 @@ export function bearer(token: string | undefined): Record<string, string> {
 type Tried =
   { readonly answer: HttpAnswer } | { readonly error: UampError; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
 
-async function send({ name, http, request, signal, explain, timeouts: given }: UpstreamCall): Promise<Tried> {
+async function send({ name, http, request, signal, explain, once, timeouts: given }: UpstreamCall): Promise<Tried> {
   const timeouts = given ? { ...TIMEOUTS, ...given } : TIMEOUTS
   let answer: HttpAnswer
   try {
-    answer = await http.request({ ...request, signal, timeouts })
+    answer = await http.request({ ...request, signal, timeouts, once })
   } catch (thrown) {
     signal.throwIfAborted()
-    if (isTimeout(thrown)) return { error: late(`${name} did not answer within ${timeouts.firstByteMs} ms`, thrown), mayPass: true }
-    if (thrown instanceof UampError) return { error: thrown, mayPass: thrown.code === 'provider_error' }
-    return { error: new UampError('provider_error', `${name} cannot be reached`, { cause: thrown }), mayPass: true }
+    if (isTimeout(thrown)) return { error: late(`${name} did not answer within ${timeouts.firstByteMs} ms`, thrown), mayPass: !once }
+    if (thrown instanceof UampError) return { error: thrown, mayPass: !once && thrown.code === 'provider_error' }
+    return { error: new UampError('provider_error', `${name} cannot be reached`, { cause: thrown }), mayPass: !once || isUnsent(thrown) }
   }
   const { status, headers } = answer
   const body = new Body(answer.body, (cause) => {
@@ -84,10 +86,22 @@ async function send({ name, http, request, signal, explain, timeouts: given }: U
     return cause instanceof UampError ? cause : new UampError('provider_error', `The answer of ${name} was cut off`, { cause })
   })
   if (status >= 200 && status < 300) return { answer: { status, headers, body } }
-  return await refusedBy({ name, answer: { status, headers, body }, explain }).catch((thrown: unknown) => {
+  try {
+    const refused = await refusedBy({ name, answer: { status, headers, body }, explain })
+    const unbegun = (status === 429 || status === 503) && refused.retryAfterMs !== undefined
+    return { ...refused, mayPass: refused.mayPass && (!once || unbegun) }
+  } catch (thrown) {
     signal.throwIfAborted()
-    return { error: UampError.from(thrown), mayPass: true }
-  })
+    return { error: UampError.from(thrown), mayPass: !once }
+  }
+}
+
+const UNSENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** There was no connection to send it on. */
+function isUnsent(thrown: unknown): boolean {
+  const { code, cause } = thrown as { code?: unknown; cause?: { code?: unknown } | null }
+  return UNSENT.has(code) || UNSENT.has(cause?.code)
 }
 
 function isTimeout(thrown: unknown): boolean {

@@ -46,6 +46,7 @@ export const ApprovalRequest = z.object({
   message: z.string(),
   tool_call: z.optional(z.object({ id: z.string(), name: z.string(), arguments: z.string() })),
   options: z.optional(z.array(z.object({ id: z.string(), label: z.string(), kind: z.optional(z.string()) }))),
+  extensions: z.optional(Slot),
 })
 export const ApprovalResponse = z.object({
   ...clientBase,
@@ -54,6 +55,7 @@ export const ApprovalResponse = z.object({
   approved: z.boolean(),
   option: z.optional(z.string()),
   reason: z.optional(z.string()),
+  extensions: z.optional(Slot),
 })
 export const Plan = z.object({
   ...base,

@@ -35,7 +35,15 @@ export type RpcMessage =
   | { readonly kind: 'nothing' }
 
 export function readMessage(text: string): RpcMessage {
-  if (isTextDeeperThan(text, limits.depth)) return invalid(`A message must nest at most ${limits.depth} levels`)
+  const message = messageIn(text)
+  // Only then, as whoever asked waits for an answer that has its id. What is read up to here looks no deeper than that.
+  if (message.kind === 'invalid' || message.kind === 'nothing' || !isTextDeeperThan(text, limits.depth)) return message
+  const error = new RpcError(RPC.invalidRequest, `A message must nest at most ${limits.depth} levels`)
+  if (message.kind === 'response') return { ...message, result: undefined, error }
+  return { kind: 'invalid', id: message.kind === 'request' ? message.id : null, error }
+}
+
+function messageIn(text: string): RpcMessage {
   const value = jsonIn(text)
   if (value === undefined) return invalid('This is not JSON', RPC.parseError)
   if (Array.isArray(value)) return invalid('There are no batches: send one message at a time')
@@ -52,8 +60,9 @@ export function readMessage(text: string): RpcMessage {
 }
 
 function answerIn({ jsonrpc, id, result, error }: Record<string, unknown>): RpcMessage {
-  if (jsonrpc !== '2.0' || !isId(id) || id === null || (result === undefined) === (error === undefined)) return { kind: 'nothing' }
-  if (error === undefined) return { kind: 'response', id, result, error: undefined }
+  if (jsonrpc !== '2.0' || !isId(id) || id === null || (result === undefined && error === undefined)) return { kind: 'nothing' }
+  // Some write `null` where the other one should not be at all.
+  if (result !== undefined && (error ?? null) === null) return { kind: 'response', id, result, error: undefined }
   const { code, message, data } = isRecord(error) ? error : {}
   const told = new RpcError(typeof code === 'number' ? code : RPC.internal, typeof message === 'string' ? message : 'It failed', data)
   return { kind: 'response', id, result: undefined, error: told }
@@ -92,19 +101,25 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
+export interface AskOptions {
+  /** Puts the request on its way. Not called for one that is refused. */
+  readonly send: (text: string) => void
+  readonly signal?: AbortSignal | undefined
+}
+
 /** Our own requests to the other side, and their answers. */
 export class Asking {
   readonly #pending = new Map<RpcId, Pending>()
   #last = 0
   #closed: Error | undefined
 
-  /** The text to send, and what comes of it. An abort gives the answer up. */
-  ask(method: string, params: unknown, { signal }: { readonly signal?: AbortSignal | undefined } = {}) {
-    const id = ++this.#last
+  /** An abort gives the answer up. */
+  request(method: string, params: unknown, { send, signal }: AskOptions): Promise<unknown> {
     const answer = new Promise<unknown>((resolve, reject) => {
       if (this.#closed) return reject(this.#closed)
       if (signal?.aborted) return reject(signal.reason as Error)
       if (this.#pending.size >= PENDING) return reject(new RpcError(RPC.internal, `${PENDING} requests wait for an answer already`))
+      const id = ++this.#last
       const aborted = (): void => {
         this.#pending.delete(id)
         reject(signal?.reason as Error)
@@ -115,10 +130,11 @@ export class Asking {
         resolve: (result) => (settled(), resolve(result)),
         reject: (error) => (settled(), reject(error as Error)),
       })
+      send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
     })
     // Whoever asked may have gone meanwhile.
     answer.catch(() => undefined)
-    return { text: JSON.stringify({ jsonrpc: '2.0', id, method, params }), answer }
+    return answer
   }
 
   /** An answer came. False: to no question of ours. */

@@ -30,7 +30,7 @@ for (const name of ['stdio', 'WebSocket']) {
       ['{"jsonrpc":"2.0","id":"d","method":"session/list","params":"x"}', 'd', -32602],
       ['{"jsonrpc":"2.0","id":"e","method":"session/cancel","params":{"sessionId":"x"}}', 'e', -32600],
       [`{"jsonrpc":"2.0","id":"${'f'.repeat(300)}","method":"session/list"}`, null, -32600],
-      [`{"jsonrpc":"2.0","id":"g","method":"session/list","params":${'['.repeat(100)}${']'.repeat(100)}}`, null, -32600],
+      [`{"jsonrpc":"2.0","id":"g","method":"session/list","params":${'['.repeat(100)}${']'.repeat(100)}}`, 'g', -32600],
       ['{"jsonrpc":"2.0","id":"h","method":"constructor"}', 'h', -32601],
     ]
     for (const [text, id, code] of cases) {
@@ -83,6 +83,10 @@ describe('parameters', () => {
     ['session/prompt', { prompt: 'hello' }, 'prompt'],
     ['session/prompt', { prompt: [{ type: 'video' }] }, 'prompt.0.type'],
     ['session/prompt', { prompt: [{ type: 'text' }] }, 'prompt.0.text'],
+    ['session/prompt', { prompt: [{ type: 'image', data: 'not base64!', mimeType: 'image/png' }] }, 'prompt.0.data'],
+    ['session/prompt', { prompt: [{ type: 'image', data: 'aaaa', mimeType: 'nonsense' }] }, 'prompt.0.mimeType'],
+    ['session/prompt', { prompt: [{ type: 'audio', data: 'aaaa', mimeType: 'image/png' }] }, 'prompt.0.mimeType'],
+    ['session/prompt', { prompt: [{ type: 'resource', resource: { uri: 'file:///a', blob: '%' } }] }, 'prompt.0.resource.blob'],
     ['session/prompt', { sessionId: 7, prompt: [] }, 'sessionId'],
     ['session/load', { cwd: '/work', mcpServers: 'x' }, 'mcpServers'],
     ['session/set_mode', { modeId: 7 }, 'modeId'],

@@ -125,6 +125,82 @@ verifies('acp-1.client-tools', 'of two clients of one session, the one that aske
   expect(written).toEqual(['first', 'second'])
 })
 
+verifies('acp-1.client-tools', 'arguments of the model went to the client as they were, over the fields of the protocol', async () => {
+  const { answers } = terminal(() => ({ exitCode: 0 }))
+  const client = await Client.connect(overStdio([caller()]), {
+    ...answers,
+    'fs/read_text_file': () => ({ content: 'x' }),
+    'fs/write_text_file': () => ({}),
+  })
+  await client.initialize(ALL)
+  const sessionId = await client.open()
+  const others = { sessionId: 'another', _meta: { a: 1 }, env: [], outputByteLimit: 1 }
+  await client.say(sessionId, `read_text_file ${JSON.stringify({ path: './src/a.ts', line: null, limit: 3, ...others })}`)
+  await client.say(sessionId, `write_text_file ${JSON.stringify({ path: 'b.ts', content: '', ...others })}`)
+  await client.say(sessionId, `run_command ${JSON.stringify({ command: 'ls', cwd: 'src', ...others })}`)
+  const asked = client.heard.filter(({ method }) => /^fs|create$/.test(String(method))).map(({ params }) => params as Heard)
+  expect(asked).toEqual([
+    { sessionId, path: '/work/src/a.ts', limit: 3 },
+    { sessionId, path: '/work/b.ts', content: '' },
+    { sessionId, command: 'ls', args: [], cwd: '/work/src', outputByteLimit: 256 * 1024 },
+  ])
+  const before = client.heard.filter(({ method, id }) => method !== undefined && id !== undefined).length
+  for (const [call, told] of [
+    ['read_text_file {"path":5}', '"path" must be a string'],
+    ['read_text_file {"path":""}', '"path" must be at least 1'],
+    ['read_text_file {"path":"/a","line":0}', '"line" must be at least 1'],
+    ['read_text_file {"path":"/a","limit":1.5}', '"limit" must be a whole number'],
+    ['write_text_file {"path":"/a","content":{}}', '"content" must be a string'],
+    ['run_command {"command":["ls"]}', '"command" must be a string'],
+    ['run_command {"command":"ls","args":"-l"}', '"args" must be an array'],
+    ['run_command {"command":"ls","cwd":7}', '"cwd" must be a string'],
+  ] as const) {
+    const from = client.text.length
+    await client.say(sessionId, call)
+    expect(JSON.parse(client.text.slice(from).replace('failed: ', ''))).toMatchObject({
+      error: { message: expect.stringContaining(told) as string },
+    })
+  }
+  await client.next(({ method }) => method === 'terminal/release')
+  expect(client.heard.filter(({ method, id }) => method !== undefined && id !== undefined)).toHaveLength(before)
+})
+
+verifies('acp-1.diffs', 'paths that are not absolute and lines that are none were told as locations and diffs', async () => {
+  const client = await Client.connect(overStdio([caller([{ name: 'edit_file', run: () => 'ok' }])]))
+  await client.initialize()
+  const sessionId = await client.open()
+  const wrong: readonly (readonly [args: object, locations: unknown])[] = [
+    [{ path: 'a.ts', content: 'x' }, undefined],
+    [{ path: '/a.ts', line: -1 }, [{ path: '/a.ts' }]],
+    [{ path: '/a.ts', line: 2 ** 40 }, [{ path: '/a.ts' }]],
+    [{ path: 'C:\\a.ts', line: 2 }, [{ path: 'C:\\a.ts', line: 2 }]],
+  ]
+  for (const [args, locations] of wrong) {
+    const from = client.updates.length
+    await client.say(sessionId, `edit_file ${JSON.stringify(args)}`)
+    const told = client.updates.slice(from).filter(({ rawInput }) => rawInput !== undefined)
+    expect(told.map((update) => update['locations'] as unknown)).toEqual([locations])
+    expect(JSON.stringify(client.updates.slice(from))).not.toContain('"diff"')
+  }
+})
+
+verifies('acp-1.json-rpc', 'an answer with a null error, or one that nests too deep, left the agent waiting for ever', async () => {
+  const client = await Client.connect(overStdio([caller()]), { 'fs/read_text_file': () => undefined })
+  await client.initialize(ALL)
+  const sessionId = await client.open()
+  const answered = async (rest: string): Promise<void> => {
+    const from = client.heard.length
+    const prompt = client.say(sessionId, 'read_text_file {"path":"/a"}')
+    const { id } = await client.next((message) => message['method'] === 'fs/read_text_file' && client.heard.indexOf(message) >= from)
+    client.send(`{"jsonrpc":"2.0","id":${id},${rest}}`)
+    await prompt
+  }
+  await answered('"result":{"content":"hello"},"error":null')
+  expect(client.text).toBe('gave: hello')
+  await answered(`"result":{"content":${'['.repeat(100)}${']'.repeat(100)}}`)
+  expect(client.text).toContain('at most 64 levels')
+})
+
 const SERVER = { name: 'adder', command: process.execPath, args: ['test/agents/mcp/stdio.js'], env: [] }
 
 verifies('acp-1.mcp', 'the tools of an MCP server that the client names', async () => {

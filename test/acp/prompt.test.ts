@@ -303,3 +303,9 @@ verifies('acp-1.extensibility', 'events that ACP has no word for, to those who w
   const [told] = others(await telling([custom], { _meta: { uamp: { events: true } } }))
   expect(told).toMatchObject({ method: '_uamp/event', params: { event: { type: 'x.custom', name: 'weather', value: 'fine' } } })
 })
+
+verifies('acp-1.prompt', 'a reason that only ACP has, of an ACP agent elsewhere', async () => {
+  const extensions = { acp: { stopReason: 'max_turn_requests' }, uamp: { stop_reason: 'length' } }
+  const client = await telling([{ type: 'response.done', response: { id: '', status: 'completed', output: [], extensions } }])
+  expect(client.heard.at(-1)?.['result'].stopReason).toBe('max_turn_requests')
+})

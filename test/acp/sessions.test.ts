@@ -1,11 +1,14 @@
 import { describe, expect } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
 import { scriptedProvider } from '../../src/testing/index.ts'
 import { endless } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
-import { chooser, demo } from './agents.ts'
+import { defineAgent } from '../../src/core/define-agent.ts'
+import { text } from '../../src/core/drafts.ts'
+import { caller, chooser, demo } from './agents.ts'
 import { CARRIERS, Client, overHttp, overSocket, overStdio, type Heard } from './wire.ts'
 
 async function ready(connect: Awaited<ReturnType<(typeof CARRIERS)[string]>>, capabilities: object = {}): Promise<Client> {
@@ -44,8 +47,12 @@ describe.each(Object.keys(CARRIERS))('over %s', (name) => {
     await client.ask('session/close', { sessionId })
     const count = client.updates.length
     expect((await client.ask('session/resume', { sessionId, cwd: '/work' }))['result']).toEqual({})
-    expect(client.updates).toHaveLength(count)
     await client.say(sessionId, '/history')
+    // Nothing is told again but the commands, which are no part of the conversation.
+    expect(client.updates.slice(count, count + 2).map(({ sessionUpdate }) => sessionUpdate as string)).toEqual([
+      'available_commands_update',
+      'agent_message_chunk',
+    ])
     expect(client.text).toContain('user: three')
   })
 })
@@ -79,7 +86,8 @@ verifies(['acp-1.list', 'acp-1.delete', 'acp-1.unknown-session'], 'listed, of on
   expect((await client.ask('session/delete', { sessionId: first }))['result']).toEqual({})
   expect((await client.say(first, 'still there?'))['error'].code).toBe(-32002)
   expect((await client.ask('session/load', { sessionId: first, cwd: '/work', mcpServers: [] }))['error'].code).toBe(-32002)
-  expect((await client.ask('session/delete', { sessionId: first }))['error'].code).toBe(-32002)
+  // ACP, Session Delete: one that is gone, or never was, is as good as deleted.
+  for (const sessionId of [first, 'sess_never']) expect((await client.ask('session/delete', { sessionId }))['result']).toEqual({})
   expect((await client.ask('session/list'))['result'].sessions).toMatchObject([{ sessionId: second }])
 })
 
@@ -218,9 +226,116 @@ verifies('acp-1.owner', "another's sessions are not there", async () => {
   const alice = await ready(overSocket(server.url, bearer('a')))
   const bob = await ready(overSocket(server.url, bearer('b')))
   const sessionId = await alice.open()
-  for (const method of ['session/load', 'session/resume', 'session/delete', 'session/close', 'session/prompt']) {
+  expect((await bob.ask('session/delete', { sessionId }))['result']).toEqual({})
+  for (const method of ['session/load', 'session/resume', 'session/close', 'session/prompt']) {
     expect((await bob.ask(method, { sessionId, cwd: '/work', mcpServers: [], prompt: [] }))['error'].code).toBe(-32002)
   }
   expect((await bob.ask('session/list'))['result'].sessions).toEqual([])
   expect((await alice.ask('session/list'))['result'].sessions).toHaveLength(1)
 })
+
+verifies(['acp-1.folders', 'acp-1.list'], 'load and resume left the folders as they were when the session was new', async () => {
+  const client = await ready(overStdio([chooser]))
+  const sessionId = await client.open({ cwd: '/project/a', additionalDirectories: ['/project/b'] })
+  const folders = async (): Promise<unknown> => {
+    const from = client.text.length
+    await client.say(sessionId, 'go')
+    const { acp } = JSON.parse(client.text.slice(from)) as { acp: Heard }
+    const [listed] = (await client.ask('session/list'))['result'].sessions as Heard[]
+    expect(listed).toMatchObject(acp)
+    expect(listed?.['additionalDirectories']).toEqual(acp['additionalDirectories'])
+    return [acp['cwd'], acp['additionalDirectories'], listed?.['title']]
+  }
+  expect(await folders()).toEqual(['/project/a', ['/project/b'], 'go'])
+  await client.ask('session/load', { sessionId, cwd: '/project/c', additionalDirectories: ['/d', '/e'], mcpServers: [] })
+  expect(await folders()).toEqual(['/project/c', ['/d', '/e'], 'go'])
+  await client.ask('session/resume', { sessionId, cwd: '/project/c' })
+  expect(await folders()).toEqual(['/project/c', undefined, 'go'])
+  await client.ask('session/close', { sessionId })
+  await client.ask('session/resume', { sessionId, cwd: '/project/a', additionalDirectories: ['/f'] })
+  expect(await folders()).toEqual(['/project/a', ['/f'], 'go'])
+})
+
+verifies(
+  ['acp-1.load', 'acp-1.client-tools'],
+  'a prompt whose session was loaded again was cancelled, while the agent went on alone',
+  async () => {
+    let answer = (_: unknown): void => undefined
+    const file = new Promise((resolve) => (answer = resolve))
+    const client = await Client.connect(overStdio([caller()]), { 'fs/read_text_file': () => file })
+    await client.initialize({ fs: { readTextFile: true } })
+    const sessionId = await client.open()
+    await client.say(sessionId, 'nothing')
+    const prompt = client.say(sessionId, 'read_text_file {"path":"/a"}')
+    await client.next(({ method }) => method === 'fs/read_text_file')
+    await client.ask('session/resume', { sessionId, cwd: '/work' })
+    const from = client.updates.length
+    expect((await client.ask('session/load', { sessionId, cwd: '/work', mcpServers: [] }))['result']).toEqual({})
+    answer({ content: 'let a' })
+    expect((await prompt)['result']).toMatchObject({ stopReason: 'end_turn' })
+    const told = client.updates.slice(from).map(({ sessionUpdate, content, status }) => [sessionUpdate, content?.text ?? status])
+    expect(told).toEqual([
+      ['user_message_chunk', 'nothing'],
+      ['tool_call', 'pending'],
+      ['tool_call_update', 'in_progress'],
+      ['tool_call_update', 'failed'],
+      ['agent_message_chunk', expect.stringContaining('failed') as string],
+      ['user_message_chunk', 'read_text_file {"path":"/a"}'],
+      ['tool_call', 'pending'],
+      ['tool_call_update', 'in_progress'],
+      ['tool_call_update', 'completed'],
+      ['agent_message_chunk', 'gave: let a'],
+    ])
+    expect(client.heard.filter(({ method }) => method === 'fs/read_text_file')).toHaveLength(1)
+    expect((await client.say(sessionId, 'again'))['result']).toMatchObject({ stopReason: 'end_turn' })
+  },
+)
+
+verifies('acp-1.load', 'a prompt that ends while its session is loaded again is answered', async () => {
+  const client = await ready(overStdio([demo()]))
+  const sessionId = await client.open()
+  await client.say(sessionId, '/count 3000')
+  for (let n = 0; n < 20; n++) {
+    const prompt = client.say(sessionId, `/count ${n * 20}`)
+    const load = client.ask('session/load', { sessionId, cwd: '/work', mcpServers: [] })
+    expect((await load)['result']).toEqual({})
+    expect((await prompt)['result']).toMatchObject({ stopReason: 'end_turn' })
+  }
+})
+
+verifies('acp-1.prompt', 'a prompt that was refused was part of the next one, and gave the session its name', async () => {
+  let finish = (): void => undefined
+  const gate = new Promise<void>((resolve) => (finish = resolve))
+  const agent = defineAgent('waiter', async function* ({ messages }) {
+    yield text('…')
+    await gate
+    yield text(JSON.stringify(messages.filter(({ role }) => role === 'user').map(({ content }) => content)))
+  })
+  const server = await startServer(agent)
+  const client = await ready(overSocket(server.url))
+  const sessionId = await client.open()
+  const events = await overWebSocket(server.url)
+  await events.follow(sessionId, 0)
+  await events.send({ type: 'input.text', text: 'first' })
+  await events.send({ type: 'response.create' })
+  await client.update('agent_message_chunk')
+  expect((await client.say(sessionId, 'refused'))['error']).toMatchObject({ code: -32600, data: { code: 'response_in_progress' } })
+  finish()
+  await events.next('response.done')
+  await client.say(sessionId, 'second')
+  expect(client.text).toMatch(/\["first","second"\]$/)
+  expect((await client.ask('session/list'))['result'].sessions).toMatchObject([{ title: 'second' }])
+})
+
+verifies(
+  ['acp-1.initialize', 'acp-1.unknown-session'],
+  'over the network the version was another, and errors gave useless advice',
+  async () => {
+    const server = await startServer(demo())
+    const client = await Client.connect(overSocket(server.url))
+    expect((await client.initialize())['agentInfo'].version).toBe(packageJson.version)
+    const { error } = await client.ask('session/load', { sessionId: 'sess_never', cwd: '/work', mcpServers: [] })
+    expect(error).toMatchObject({ code: -32002, message: 'There is no session "sess_never"' })
+    expect((await client.say('sess_never', 'x'))['error'].message).toContain('load or resume it first')
+  },
+)

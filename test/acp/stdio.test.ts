@@ -1,4 +1,9 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { Cli, finished, project } from '../cli/run.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -103,9 +108,91 @@ test('what is wrong with the command line is told on standard error', async () =
     [['acp', '--url', 'ws://127.0.0.1:1/acp'], /There is no agent at ws:/],
   ]
   for (const [args, told] of cases) {
-    const { code, stdout, stderr } = await finished([...args, '--data', 'memory'])
-    expect(code).not.toBe(0)
-    expect(stdout).toBe('')
-    expect(stderr).toMatch(told)
+    const cli = new Cli([...args, '--data', 'memory'])
+    expect(await cli.exit()).not.toBe(0)
+    expect(cli.stdout).toBe('')
+    expect(cli.stderr).toMatch(told)
   }
+})
+
+verifies('acp-1.stdio', 'a bridge that was connecting could not be ended, nor did it give up', async () => {
+  // It takes connections, and says nothing.
+  const heard: (() => void)[] = []
+  const hole = createServer(() => heard.shift()?.())
+  await once(hole.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void hole.close())
+  const url = `ws://127.0.0.1:${(hole.address() as AddressInfo).port}/acp`
+  const connecting = async (): Promise<Cli> => {
+    const reached = new Promise<void>((resolve) => heard.push(resolve))
+    const cli = new Cli(['acp', '--url', url])
+    cli.write(INITIALIZE)
+    await reached
+    return cli
+  }
+  const patient = await connecting()
+  const ended = await connecting()
+  ended.end()
+  expect(await ended.exit()).toBe(0)
+  const told = await connecting()
+  told.signal('SIGTERM')
+  expect(await told.exit()).toBe(0)
+  expect(await patient.exit()).toBe(1)
+  expect(patient.stderr).toMatch(/There is no agent at ws:.*timed out/)
+})
+
+verifies('acp-1.stdio', 'a message of many lines from an agent elsewhere was many lines here', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  onTestFinished(() => server.close())
+  await once(server, 'listening')
+  server.on('connection', (socket) =>
+    socket.on('message', () => socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { a: '\n' } }, null, 2))),
+  )
+  const cli = new Cli(['acp', '--url', `ws://127.0.0.1:${(server.address() as AddressInfo).port}`])
+  cli.write(INITIALIZE)
+  await cli.prints(/\}\s*\}\n/)
+  expect(messages(cli)).toEqual([{ jsonrpc: '2.0', id: 1, result: { a: '\n' } }])
+  cli.end()
+  expect(await cli.exit()).toBe(0)
+})
+
+/** Says who it is in a file, and listens to nobody. */
+const DEAF = `require('node:fs').writeFileSync(process.argv[1], String(process.pid)); setInterval(() => undefined, 1000)`
+
+verifies(['acp-1.mcp', 'acp-1.stdio'], 'an MCP server that was starting when the client left went on for ever', async () => {
+  const file = join(await project(), 'pid')
+  const cli = new Cli(['acp', '--data', 'memory'])
+  const server = { name: 'deaf', command: process.execPath, args: ['-e', DEAF, file], env: [] }
+  cli.write(INITIALIZE + line(2, 'session/new', { cwd: '/work', mcpServers: [server] }))
+  await expect.poll(() => readFile(file, 'utf8').catch(() => ''), { timeout: 20_000 }).toMatch(/^\d+$/)
+  const pid = Number(await readFile(file, 'utf8'))
+  cli.end()
+  expect(await cli.exit()).toBe(0)
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+})
+
+verifies('acp-1.stdio', 'when its terminal went, it went without a word to what it had started', async () => {
+  const cli = new Cli(['acp', '--data', 'memory'])
+  cli.write(INITIALIZE)
+  await cli.prints(/"id":1/)
+  cli.signal('SIGHUP')
+  expect(await cli.exit()).toBe(0)
+})
+
+/** Fills standard output, which is a pipe of less than that, again and again, and counts who listens to it. */
+const LONG = `
+  import { defineAgent } from 'uamp'
+  export default defineAgent('long', async function* () {
+    for (let n = 0; n < 12; n++) {
+      yield { type: 'response.delta', delta: { type: 'text', text: 'x'.repeat(500_000) } }
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    yield { type: 'response.delta', delta: { type: 'text', text: ' ' + process.stdout.listenerCount('close') } }
+  })`
+
+verifies('acp-1.stdio', 'a listener was left on standard output each time that it was full', async () => {
+  const cli = new Cli(['acp', 'agent.js', '--data', 'memory'], { cwd: await project({ 'agent.js': LONG }) })
+  const text = await talk(cli, 'go')
+  expect(text.length).toBeGreaterThan(6_000_000)
+  expect(Number(text.split(' ')[1])).toBeLessThan(5)
+  expect(cli.stderr).toBe('')
 })

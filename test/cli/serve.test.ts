@@ -153,7 +153,7 @@ async function answering(url: string, text: string): Promise<{ whole: Promise<st
   return { whole }
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s: a running answer is finished, then it leaves with 0', async (signal) => {
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s: a running answer is finished, then it leaves with 0', async (signal) => {
   const { cli, url } = await serving()
   const { whole } = await answering(url, '/count 20 20')
   cli.signal(signal)

@@ -14,8 +14,13 @@ interface Input {
   readonly [field: string]: unknown
 }
 
-/** The events of a run, a refusal, or `hang`: it begins and never ends. */
-export type Answer = readonly object[] | { readonly status: number; readonly body: object } | 'hang'
+/** The events of a run, also on a connection that stays open; a refusal; something else; or `hang`: it begins and never ends. */
+export type Answer =
+  | readonly object[]
+  | { readonly stays: readonly object[] }
+  | { readonly status: number; readonly body: object }
+  | { readonly type: string; readonly text: string }
+  | 'hang'
 
 /** An AG-UI agent on a small server of its own, that answers its runs one after the other. */
 export async function peer(...answers: readonly Answer[]) {
@@ -30,16 +35,20 @@ export async function peer(...answers: readonly Answer[]) {
       const answer = answers[inputs.length] ?? []
       inputs.push(input)
       if (typeof answer === 'object' && 'status' in answer) {
-        response.writeHead(answer.status, { 'content-type': 'application/json', 'x-should-retry': 'false' })
+        response.writeHead(answer.status, { 'content-type': 'application/json' })
         return response.end(JSON.stringify(answer.body))
+      }
+      if (typeof answer === 'object' && 'type' in answer) {
+        return response.writeHead(200, { 'content-type': answer.type }).end(answer.text)
       }
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.once('close', () => left())
       const ids = { threadId: input.threadId, runId: input.runId }
       response.write(`: hello\n\ndata: ${JSON.stringify({ type: 'RUN_STARTED', ...ids })}\n\n`)
       if (answer === 'hang') return undefined
-      for (const event of answer) response.write(`data: ${JSON.stringify({ ...ids, ...event })}\n\n`)
-      return response.end()
+      const stays = 'stays' in answer
+      for (const event of stays ? answer.stays : answer) response.write(`data: ${JSON.stringify({ ...ids, ...event })}\n\n`)
+      return stays ? undefined : response.end()
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

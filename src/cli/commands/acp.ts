@@ -8,7 +8,7 @@ import { Modules } from '../gateway/modules.ts'
 import type { Source } from '../gateway/source.ts'
 import { report } from '../report.ts'
 import { loadSetup, type Setup } from '../setup.ts'
-import { onSignal } from '../signals.ts'
+import { onSignal, STOP } from '../signals.ts'
 import { takeStdout } from '../stdout.ts'
 
 export interface AcpFlags {
@@ -24,7 +24,7 @@ export interface AcpFlags {
 export async function acp(file: string | undefined, { version, ...flags }: AcpFlags & { readonly version: string }): Promise<number> {
   const output = takeStdout()
   const { env, stdin: input } = process
-  onSignal(['SIGINT', 'SIGTERM'], () => void input.destroy())
+  onSignal(STOP, () => void input.destroy())
   const { url, token } = flags
   if (url !== undefined && /^wss?:/.test(url)) {
     const { relay } = await import('../acp-relay.ts')

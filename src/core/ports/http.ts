@@ -8,6 +8,8 @@ export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
+  /** Never sent twice, not even when a kept connection breaks before the answer: nobody knows then what the other side has done. */
+  readonly once?: boolean | undefined
   /** Aborted: the connection is closed at once, also in the middle of the answer. */
   readonly signal: AbortSignal
   /** Rejects with a `TimeoutError` when one is over. */

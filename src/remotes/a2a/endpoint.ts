@@ -39,17 +39,17 @@ export class Endpoint {
     this.#options = options
   }
 
-  /** `once`: it is not sent a second time, as that may do a thing twice. */
+  /** `once`: it is not sent a second time where that may do a thing twice. */
   async call(ask: Ask, signal: AbortSignal, { once = false } = {}): Promise<Told> {
     const timeouts = once ? { firstByteMs: BLOCKING_MS } : undefined
-    const { body } = await this.#send(ask, { signal, timeouts, ...(once && { retries: 0 }) })
+    const { body } = await this.#send(ask, { signal, timeouts, once })
     return this.#read(await readJson(this.#options.name, body, WHOLE_BYTES))
   }
 
   /** All events that came together at a time. An agent that answers in one piece says one. */
   async *stream(ask: Ask, signal: AbortSignal, lastEventId?: string): AsyncGenerator<readonly Heard[], void> {
     const accept = { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
-    const { headers, body } = await this.#send({ ...ask, headers: { ...ask.headers, ...accept } }, { signal, retries: 0 })
+    const { headers, body } = await this.#send({ ...ask, headers: { ...ask.headers, ...accept } }, { signal, retries: 0, once: true })
     const { name } = this.#options
     if (!/^text\/event-stream\b/i.test(headers.get('content-type') ?? '')) {
       yield [{ told: this.#read(await readJson(name, body, WHOLE_BYTES)), id: undefined }]
@@ -94,7 +94,7 @@ export class Endpoint {
     throw new UampError('provider_error', `${name} answered with something that is no A2A: is the address right?`)
   }
 
-  async #send(ask: Ask, call: Pick<UpstreamCall, 'signal' | 'retries' | 'timeouts'>): Promise<HttpAnswer> {
+  async #send(ask: Ask, call: Pick<UpstreamCall, 'signal' | 'retries' | 'timeouts' | 'once'>): Promise<HttpAnswer> {
     const { name, http, headers } = this.#options
     let said: unknown
     const explain = (body: unknown): string | undefined => failureIn((said = body))?.message

@@ -69,13 +69,15 @@ class RemoteAgent implements AgentPort {
     this.#card = card
     const change = learnt(this, capabilitiesOf(this.name, card))
     if (change) yield change
-    const { found: place, ...talk } = await this.#places.find(turn, (known) => Promise.resolve(known))
+    const { place, ...talk } = await this.#places.find(turn)
     const ways = this.#ways(turn, card)
     const exchange = new Exchange({ name: this.name, turn, talk, place, next: () => ways.next().value, newId: this.#newId })
     let kept = false
     const keep = (): Promise<void> => {
       kept = true
-      return this.#places.keep(turn, { place: exchange.place, said: exchange.text })
+      const { place: next, text: said } = exchange
+      // Nothing was heard there: the conversation is where it was.
+      return this.#places.keep(turn, next ? { place: next, said } : { place, heard: talk.before, said: '' })
     }
     try {
       yield* exchange.run()

@@ -17,3 +17,12 @@ export function killGroup(pid: number | undefined, signal: NodeJS.Signals): void
     // It has gone.
   }
 }
+
+/** Whether anything of it is left. */
+export function isGroup(pid: number | undefined): boolean {
+  try {
+    return pid !== undefined && process.kill(OWN_GROUP ? -pid : pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, realpath } from 'node:fs/promises'
+import { lstat, mkdir, open, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import * as z from 'zod/mini'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
@@ -24,16 +24,16 @@ export class Folder {
   }
 
   async read({ path, line, limit }: z.infer<typeof Read>): Promise<string> {
-    // Not following a link that has come since, and not waiting for a pipe.
-    const file = await open(await this.find(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const file = await openFile(await this.find(path), { flags: constants.O_RDONLY, asked: path })
     try {
-      const stats = await file.stat()
-      if (!stats.isFile()) throw refused(`${path} is not a file`)
-      if (stats.size > FILE) throw refused(`${path} is larger than ${FILE} bytes`)
+      if ((await file.stat()).size > FILE) throw refused(`${path} is larger than ${FILE} bytes`)
       const text = await file.readFile('utf8')
-      if (!line && !limit) return text
-      const lines = text.split('\n').slice(Math.max(0, (line ?? 1) - 1))
-      return (limit ? lines.slice(0, limit) : lines).join('\n')
+      if (line == null && limit == null) return text
+      const from = Math.max(0, (line ?? 1) - 1)
+      return text
+        .split('\n')
+        .slice(from, limit == null ? undefined : from + Math.max(0, limit))
+        .join('\n')
     } finally {
       await file.close()
     }
@@ -42,8 +42,9 @@ export class Folder {
   async write({ path, content }: z.infer<typeof Write>): Promise<void> {
     if (Buffer.byteLength(content) > FILE) throw refused(`More than ${FILE} bytes are not written`)
     const target = await this.#target(absolute(path), path)
-    const file = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, 0o644)
+    const file = await openFile(target, { flags: constants.O_WRONLY | constants.O_CREAT, asked: path })
     try {
+      await file.truncate()
       await file.writeFile(content)
     } finally {
       await file.close()
@@ -70,6 +71,16 @@ export class Folder {
     if (rest.length > 0) await mkdir(folder, { recursive: true })
     return join(folder, basename(path))
   }
+}
+
+/** Not following a link that has come since, and not waiting for whoever has the other end of a pipe. */
+async function openFile(path: string, { flags, asked }: { readonly flags: number; readonly asked: string }): Promise<FileHandle> {
+  const file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o644).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENXIO' ? refused(`${asked} is not a file`) : error
+  })
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw refused(`${asked} is not a file`)
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -3,21 +3,23 @@ import { chosenIn } from '../../core/choices.ts'
 import { ClientAnswers } from '../../core/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/define-agent.ts'
 import { done } from '../../core/done.ts'
-import { Places } from '../../core/places.ts'
+import { Places, type Conversation } from '../../core/places.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Log } from '../../core/ports/transport.ts'
-import { pause } from '../../core/time.ts'
+import { pause, unlessAborted } from '../../core/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
-import { fieldsOf, isRecord } from '../../protocol/json.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import { Usage } from '../../protocol/usage.ts'
 import { backoff } from '../../wire/backoff.ts'
-import { RpcError } from '../../wire/json-rpc.ts'
+import { explained } from './errors.ts'
 import { COMMANDS, Live } from './live.ts'
-import { decide } from './permission.ts'
+import { allows, decide, outcomeOf } from './permission.ts'
 import { blocksOf } from './prompt.ts'
+import { Unheard } from './process.ts'
 import { Said } from './said.ts'
+import type { Session } from './session.ts'
 
 export interface RemoteAcpOptions {
   /** What it is called here. */
@@ -44,6 +46,8 @@ export interface RemoteAcpAgent extends AgentPort {
 
 /** One that ends sooner than this after its start has failed to start. */
 const STEADY_MS = 10_000
+/** How often a prompt is put that was not heard. */
+const ATTEMPTS = 2
 
 /** An ACP agent, started as a program, as an agent here. It is started with the first turn, and again when it has died. */
 export function remoteAcp(options: RemoteAcpOptions): RemoteAcpAgent {
@@ -55,12 +59,14 @@ class RemoteAcp implements RemoteAcpAgent {
   readonly description?: string
   capabilities
   readonly #options: RemoteAcpOptions
-  /** Sessions over there, by their ids. They outlive the program, if it can load them. */
-  readonly #places = new Places<string>()
+  /** Sessions over there. They outlive the program, if it can load them. */
+  readonly #places = new Places<Session>()
   readonly #wait = backoff({ minMs: 200, maxMs: 10_000 })
   #live: Promise<Live> | undefined
+  /** Resolves when what was started last has ended. */
+  #gone: Promise<void> = Promise.resolve()
   #failures = 0
-  #closed = false
+  readonly #closed = new AbortController()
 
   constructor(options: RemoteAcpOptions) {
     this.name = options.name
@@ -70,40 +76,66 @@ class RemoteAcp implements RemoteAcpAgent {
   }
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
-    const live = await this.#started(turn.signal)
-    const { found, ...talk } = await this.#places.find(turn, (id) => live.take(id))
-    const session = found ?? (await live.open())
+    const talk = await this.#places.find(turn)
     const client = new ClientAnswers(turn)
     const said = new Said()
-    let over = false
+    let session = talk.place
+    let asked = false
     try {
-      yield* this.#describe(live)
-      await session.choose(chosenIn(turn.config))
-      const answer = session.prompt(blocksOf(talk, { known: found !== undefined, accepts: live.accepts }), turn.signal)
-      for await (const heard of session.heard) {
+      const begun = await this.#begin(turn, talk)
+      session = begun.session
+      asked = true
+      yield* this.#describe(begun.live)
+      const { inbox } = session
+      for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
         if ('permission' in heard) {
+          const { permission, answer } = heard
           // Questions are put to our client once what was said before them is on its way.
-          yield* said.announce(heard.permission.toolCall, true)
-          const decided = decide(heard.permission, client).then(heard.answer)
+          yield* said.announce(permission.toolCall, true)
+          const decided = decide(permission, client).then((chosen) => {
+            if (!allows(chosen)) said.deny(permission.toolCall)
+            answer(outcomeOf(chosen))
+          })
           // Where a question ends the response, nothing may come after it.
           if (turn.duplex === false) await decided
-        } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(live)
+        } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(begun.live)
         else yield* said.take(heard.update)
       }
       turn.signal.throwIfAborted()
-      over = true
-      yield ending(await answer.catch(failed))
+      if (inbox.failure) throw inbox.failure
+      const result = await begun.answer.catch(failed)
+      yield* said.end()
+      yield ending(result)
     } finally {
       // Also if it failed: it has heard what was said.
-      void this.#places.keep(turn, { place: session.id, said: said.text })
-      session.leave({ over })
+      void this.#places.keep(turn, { place: session, said: said.text, ...(!asked && { heard: talk.before }) })
+      session?.leave()
     }
   }
 
   async close(): Promise<void> {
-    this.#closed = true
+    this.#closed.abort(new UampError('agent_offline', `The agent "${this.name}" was stopped`))
     const live = await this.#live?.catch(() => undefined)
     await live?.stop()
+  }
+
+  /** The prompt on its way. That the program has died may be seen only when it is written to: then it has heard nothing, and is started again. */
+  async #begin(turn: Turn, { place, before, now }: Conversation & { readonly place: Session | undefined }) {
+    const { signal } = turn
+    for (let attempt = 1; ; attempt++) {
+      const live = await this.#started(signal)
+      try {
+        const known = place && (await live.take(place, signal))
+        const session = known ?? (await live.open(signal))
+        await session.choose(chosenIn(turn.config), signal)
+        const blocks = blocksOf({ before, now }, { known: known !== undefined, accepts: live.accepts })
+        return { live, session, ...(await session.prompt(blocks, signal)) }
+      } catch (thrown) {
+        if (!(thrown instanceof Unheard)) throw explained(thrown)
+        if (attempt === ATTEMPTS) throw await live.ended
+        await this.#gone
+      }
+    }
   }
 
   /** What it takes, and what can be chosen now. */
@@ -115,9 +147,10 @@ class RemoteAcp implements RemoteAcpAgent {
   }
 
   async #started(signal: AbortSignal): Promise<Live> {
-    if (!this.#live && !this.#closed && this.#failures > 0) await pause(this.#wait(this.#failures - 1), signal)
-    if (this.#closed) throw new UampError('agent_offline', `The agent "${this.name}" was stopped`)
-    return (this.#live ??= this.#start())
+    const { signal: closed } = this.#closed
+    if (!this.#live && this.#failures > 0) await pause(this.#wait(this.#failures - 1), AbortSignal.any([signal, closed]))
+    closed.throwIfAborted()
+    return unlessAborted((this.#live ??= this.#start()), signal)
   }
 
   #start(): Promise<Live> {
@@ -126,8 +159,8 @@ class RemoteAcp implements RemoteAcpAgent {
       this.#live = undefined
       this.#failures = performance.now() - begun < STEADY_MS ? this.#failures + 1 : 0
     }
-    const starting = Live.start(this.#options)
-    starting.then((live) => live.ended).then(ended, ended)
+    const starting = Live.start(this.#options, this.#closed.signal)
+    this.#gone = starting.then((live) => live.ended).then(ended, ended)
     return starting
   }
 }
@@ -137,20 +170,17 @@ const STOPS = new Map<unknown, string>([
   ['max_turn_requests', 'length'],
   ['refusal', 'content_filter'],
 ])
+/** What is said otherwise elsewhere, for clients of ACP. */
+const OWN_STOPS: ReadonlySet<unknown> = new Set(['max_turn_requests'])
 
 /** Why it stopped, as our clients are told. */
 function ending(result: unknown): Draft {
   const { stopReason, _meta } = fieldsOf(result)
   if (stopReason === 'cancelled') return { type: 'response.cancelled' }
   const { data: usage } = z.safeParse(Usage, uampIn(fieldsOf(_meta))['usage'])
-  return done({ stop: STOPS.get(stopReason), usage })
+  return done({ stop: STOPS.get(stopReason), usage, ...(OWN_STOPS.has(stopReason) && { extensions: { acp: { stopReason } } }) })
 }
 
 function failed(thrown: unknown): never {
-  if (!(thrown instanceof RpcError)) throw thrown
-  const { code, message, data } = thrown
-  if (code === -32402) throw new UampError('payment_required', message, isRecord(data) ? { details: data } : {})
-  if (code === -32000) throw new UampError('provider_error', `The agent wants its user to sign in: ${message}`)
-  const known = fieldsOf(data)['code']
-  throw new UampError('provider_error', message, { details: { remote_code: typeof known === 'string' ? known : code } })
+  throw explained(thrown)
 }

@@ -4,11 +4,13 @@ import { UampError } from '../../protocol/errors.ts'
 import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { Accepts } from '../../wire/acp/blocks.ts'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
+import { parseParams } from '../../wire/rpc-params.ts'
 import { Folder } from './folder.ts'
 import type { RemoteAcpOptions } from './index.ts'
+import type { Inbox } from './inbox.ts'
 import { CANCELLED, Permission } from './permission.ts'
-import { AcpProcess } from './process.ts'
-import { service, servicesOf } from './services.ts'
+import { AcpProcess, Unheard } from './process.ts'
+import { servicesOf } from './services.ts'
 import { Session, type Setting } from './session.ts'
 import { Terminals } from './terminals.ts'
 
@@ -45,44 +47,48 @@ export class Live {
   readonly #process: AcpProcess
   readonly #folder: Folder
   readonly #terminals: Terminals
-  /** Those that are open in this run. */
-  readonly #sessions = new Map<string, Session>()
+  /** Of the turns that listen, by the ids of their sessions. */
+  readonly #inboxes = new Map<string, Inbox>()
   #loads = false
 
   private constructor(options: RemoteAcpOptions, folder: Folder) {
     this.#name = options.name
     this.#folder = folder
     this.#terminals = new Terminals(folder)
-    const permission = service(Permission, (asked) => this.#sessions.get(asked.sessionId)?.permission(asked) ?? CANCELLED)
-    const services = servicesOf(options, folder, this.#terminals).set('session/request_permission', permission)
+    const services = servicesOf(options, folder, this.#terminals)
     this.#process = new AcpProcess(options, folder.root, {
-      onRequest: async (method, params) => {
+      onRequest: async (method, params, bytes) => {
+        if (method === 'session/request_permission') return this.#permission(parseParams(Permission, params), bytes)
         const asked = services.get(method)
         if (!asked) throw new RpcError(RPC.methodNotFound, `There is no method "${method}"`)
         return (await asked(params)) ?? {}
       },
-      onNotification: (method, params) => this.#told(method, params),
+      onNotification: (method, params, bytes) => this.#told(method, params, bytes),
     })
     void this.ended.then(() => this.#terminals.close())
   }
 
-  static async start(options: RemoteAcpOptions): Promise<Live> {
+  /** Aborted, it is stopped, whatever it does then. */
+  static async start(options: RemoteAcpOptions, signal: AbortSignal): Promise<Live> {
     const { name, write = true, terminal = true } = options
     const root = await realpath(options.folder).catch(() => {
       throw new UampError('agent_offline', `The folder ${options.folder} of "${name}" is not there`)
     })
+    signal.throwIfAborted()
     const live = new Live(options, new Folder(root))
     try {
-      await live.#initialize({ fs: { readTextFile: true, writeTextFile: write }, terminal })
+      await live.#initialize({ fs: { readTextFile: true, writeTextFile: write }, terminal }, signal)
       return live
     } catch (thrown) {
       await live.stop()
-      if (thrown instanceof UampError) throw thrown
-      throw new UampError('provider_error', `"${name}" does not speak ACP: ${(thrown as Error).message}`)
+      // It did not even listen: why it ended says more.
+      const reason = thrown instanceof Unheard ? await live.ended : thrown
+      if (reason instanceof UampError) throw reason
+      throw new UampError('provider_error', `"${name}" does not speak ACP: ${(reason as Error).message}`)
     }
   }
 
-  get ended(): Promise<unknown> {
+  get ended(): Promise<Error> {
     return this.#process.ended
   }
 
@@ -91,34 +97,40 @@ export class Live {
     await this.#process.stop()
   }
 
-  async open(): Promise<Session> {
-    const opened = Opened.parse(await this.#process.ask('session/new', { cwd: this.#folder.root, mcpServers: [] }))
+  async open(signal: AbortSignal): Promise<Session> {
+    const answer = await this.#process.ask('session/new', { cwd: this.#folder.root, mcpServers: [] }, signal)
+    const opened = this.#parse(Opened, 'session/new', answer)
     if (opened.sessionId === undefined) throw new UampError('provider_error', `"${this.#name}" opened no session`)
     return this.#session(opened.sessionId, opened)
   }
 
   /** A session of before, if it can be gone on with: it is open and free, or can be loaded. */
-  async take(id: string): Promise<Session | undefined> {
-    const session = this.#sessions.get(id)
-    if (session) return (await session.take()) ? session : undefined
+  async take(session: Session, signal: AbortSignal): Promise<Session | undefined> {
+    if (session.process === this.#process) return (await session.free(signal)) ? session : undefined
     if (!this.#loads) return undefined
     try {
-      const loaded = await this.#process.ask('session/load', { sessionId: id, cwd: this.#folder.root, mcpServers: [] })
-      return this.#session(id, Opened.parse(loaded ?? {}))
+      const asked = { sessionId: session.id, cwd: this.#folder.root, mcpServers: [] }
+      return this.#session(session.id, this.#parse(Opened, 'session/load', await this.#process.ask('session/load', asked, signal)))
     } catch (thrown) {
       if (thrown instanceof RpcError) return undefined
       throw thrown
     }
   }
 
-  async #initialize(clientCapabilities: object): Promise<void> {
+  async #initialize(clientCapabilities: object, signal: AbortSignal): Promise<void> {
     const clientInfo = { name: 'uamp', version: '1.0' }
-    const answer = await this.#process.ask('initialize', { protocolVersion: 1, clientCapabilities, clientInfo })
-    const { protocolVersion, agentCapabilities } = Initialized.parse(answer)
+    const asked = { protocolVersion: 1, clientCapabilities, clientInfo }
+    const answer = await this.#process.ask('initialize', asked, signal)
+    const { protocolVersion, agentCapabilities } = this.#parse(Initialized, 'initialize', answer)
     if (protocolVersion !== 1) throw new UampError('version_mismatch', `"${this.#name}" speaks ACP ${protocolVersion}, and here it is 1`)
     const { image, audio, embeddedContext } = agentCapabilities?.promptCapabilities ?? {}
     this.accepts = { image: image ?? false, audio: audio ?? false, embeddedContext: embeddedContext ?? false }
     this.#loads = agentCapabilities?.loadSession ?? false
+  }
+  #parse<T extends z.ZodMiniType>(schema: T, method: string, answer: unknown): z.output<T> {
+    const { success, data } = z.safeParse(schema, answer ?? {})
+    if (success) return data
+    throw new UampError('provider_error', `"${this.#name}" answered "${method}" with something that is no ACP`)
   }
 
   #session(id: string, { modes, configOptions }: z.infer<typeof Opened>): Session {
@@ -126,22 +138,25 @@ export class Live {
     const select = selects.find(({ category }) => category === 'model')
     const models = select?.options.map(({ value: model, name }) => ({ id: model, ...(name !== undefined && { name }) }))
     this.choices = { ...this.choices, ...(modes && { modes: modes.availableModes }), ...(models && { models }) }
-    const session = new Session(id, this.#process, {
+    const settings = {
       mode: setting(modes?.currentModeId, modes?.availableModes, (modeId) => ['session/set_mode', { modeId }]),
       model: setting(select?.currentValue, models, (value) => ['session/set_config_option', { configId: select?.id, value }]),
-    })
-    this.#sessions.set(id, session)
-    return session
+    }
+    return new Session({ id, process: this.#process, settings, inboxes: this.#inboxes })
   }
 
-  async #told(method: string, params: unknown): Promise<void> {
+  #told(method: string, params: unknown, bytes: number): void {
     const { sessionId, update } = fieldsOf(params)
     if (method !== 'session/update' || typeof sessionId !== 'string' || !isRecord(update)) return
     if (update['sessionUpdate'] === COMMANDS) {
       const { data: commands } = z.safeParse(Commands, update['availableCommands'])
       if (commands) this.choices = { ...this.choices, commands }
     }
-    await this.#sessions.get(sessionId)?.update(update)
+    this.#inboxes.get(sessionId)?.add({ update }, bytes)
+  }
+
+  async #permission(permission: Permission, bytes: number): Promise<Slot> {
+    return this.#inboxes.get(permission.sessionId)?.ask(permission, bytes) ?? CANCELLED
   }
 }
 

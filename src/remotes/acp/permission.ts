@@ -12,8 +12,8 @@ export type Permission = z.infer<typeof Permission>
 
 export const CANCELLED = { outcome: { outcome: 'cancelled' } }
 
-/** Puts a question for permission to our client. Whoever cannot answer it has not given it. */
-export async function decide({ toolCall, options }: Permission, client: ClientAnswers): Promise<Slot> {
+/** Puts a question for permission to our client. Whoever cannot answer it has not given it: undefined. */
+export async function decide({ toolCall, options }: Permission, client: ClientAnswers): Promise<Option | undefined> {
   const { toolCallId: id, title, name, rawInput } = toolCall
   const message = title ?? 'The agent asks for permission'
   const tool_call = { id, name: name ?? title ?? 'tool', arguments: JSON.stringify(rawInput ?? {}) }
@@ -21,8 +21,15 @@ export async function decide({ toolCall, options }: Permission, client: ClientAn
   const answer = await client.decision({ message, tool_call, options: offered }).catch(() => undefined)
   const chosen = answer && (options.find(({ optionId }) => optionId === answer.option) ?? usual(options, answer.approved))
   // An answer that contradicts itself is no permission.
-  if (!chosen || chosen.kind.startsWith('allow') !== answer.approved) return CANCELLED
-  return { outcome: { outcome: 'selected', optionId: chosen.optionId } }
+  return chosen && allows(chosen) === answer.approved ? chosen : undefined
+}
+
+export function allows(chosen: Option | undefined): boolean {
+  return chosen?.kind.startsWith('allow') ?? false
+}
+
+export function outcomeOf(chosen: Option | undefined): Slot {
+  return chosen ? { outcome: { outcome: 'selected', optionId: chosen.optionId } } : CANCELLED
 }
 
 /** Once, if that is offered: for good is not for us to say. */

@@ -1,25 +1,32 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
+import { unlessAborted } from '../../core/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { Asking, errorText, notificationText, readMessage, resultText, RPC, RpcError, type RpcMessage } from '../../wire/json-rpc.ts'
-import { lineReader } from '../../wire/lines.ts'
+import { linesIn } from '../../wire/lines.ts'
 import { childOptions, killGroup } from './child.ts'
 import type { RemoteAcpOptions } from './index.ts'
 
 /** Bytes of a message of the agent's; characters of its complaints that are kept. */
 const LINE = 32 * 1024 * 1024
 const COMPLAINTS = 2_000
-/** How long it may take to end when it is asked to. */
+/** Bytes for it that it has not read. With more it is taken to be stuck, and is ended. */
+const UNHEARD = 128 * 1024 * 1024
+/** How long it may take to end when it is asked to, and when it neither hears nor says anything any more. */
 const STOP_MS = 2_000
+const LOST_MS = 500
 /** How long it may take to answer, but to a prompt. */
 const ANSWER_MS = 60_000
 
 export interface Handlers {
-  /** What it asks of us. */
-  readonly onRequest: (method: string, params: unknown) => unknown
-  /** What it tells. It is not read on before that is taken. */
-  readonly onNotification: (method: string, params: unknown) => Promise<void>
+  /** What it asks of us. `bytes`: how long the message is. */
+  readonly onRequest: (method: string, params: unknown, bytes: number) => unknown
+  /** What it tells. */
+  readonly onNotification: (method: string, params: unknown, bytes: number) => void
 }
+
+/** It was not told, as the program does not hear any more. */
+export class Unheard extends Error {}
 
 /** An ACP agent as a child process: messages in and out, until it ends or is ended. */
 export class AcpProcess {
@@ -31,6 +38,8 @@ export class AcpProcess {
   readonly #asking = new Asking()
   readonly #onExit = (): void => killGroup(this.#child.pid, 'SIGKILL')
   #complaints = ''
+  #gone = false
+  #killing: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: RemoteAcpOptions, cwd: string, handlers: Handlers) {
     this.#options = options
@@ -38,7 +47,6 @@ export class AcpProcess {
     const { command, args = [], env } = options
     const child = spawn(command, args, { ...childOptions(cwd, env), stdio: 'pipe' })
     this.#child = child
-    child.stdin.on('error', () => undefined)
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#complaints = (this.#complaints + text).slice(-COMPLAINTS)
       this.#log('debug', 'An ACP agent says', { text: text.slice(0, COMPLAINTS) })
@@ -46,77 +54,116 @@ export class AcpProcess {
     process.once('exit', this.#onExit)
     this.ended = new Promise((resolve) => {
       const over = (why: string): void => {
+        this.#gone = true
         process.removeListener('exit', this.#onExit)
-        const said = this.#complaints.trim().split('\n').at(-1)
-        const error = new UampError('provider_error', `The agent "${options.name}" ${why}${said ? `: ${said}` : ''}`)
+        clearTimeout(this.#killing)
+        const error = new UampError('provider_error', `The agent "${options.name}" ${why}`)
         this.#asking.close(error)
-        this.#log('info', 'An ACP agent is gone', { error: error.message })
+        // What it complained of is the operator's affair.
+        this.#log('info', 'An ACP agent is gone', { error: error.message, said: this.#complaints })
         resolve(error)
       }
-      child.once('error', (error) => over(`could not be started: ${error.message}`))
-      child.once('close', (code, signal) => over(`has ended with ${signal ?? code}`))
+      child.once('error', ({ message }) => {
+        this.#complaints += message
+        over('could not be started')
+      })
+      // An `error` at the start is followed by this, too.
+      child.once('close', (code, signal) => this.#child.pid !== undefined && over(`has ended with ${signal ?? code}`))
     })
-    void this.#read().catch((error: unknown) => this.#log('warn', 'An ACP agent could not be read', { error }))
+    child.once('exit', () => {
+      // What it started ends with it; whoever left its group may have its pipes.
+      this.#onExit()
+      this.#killAfter(LOST_MS)
+    })
+    child.stdin.on('error', () => this.#killAfter(LOST_MS))
+    void this.#read()
+      .catch((error: unknown) => this.#log('warn', 'An ACP agent could not be read', { error }))
+      .finally(() => this.#killAfter(LOST_MS))
   }
 
-  /** However long it takes. */
-  request(method: string, params: unknown, signal?: AbortSignal): Promise<unknown> {
-    const { text, answer } = this.#asking.ask(method, params, { signal })
-    this.#write(text)
-    return answer
+  /** However long it takes. `sent` rejects if it was not heard. */
+  request(method: string, params: unknown, signals: readonly AbortSignal[] = []) {
+    const unheard = new AbortController()
+    // What is refused here was not heard either.
+    let sent: Promise<void> = Promise.reject(new Unheard())
+    sent.catch(() => undefined)
+    const send = (text: string): void => {
+      sent = this.#write(text)
+      sent.catch((reason: unknown) => unheard.abort(reason))
+    }
+    const answer = this.#asking.request(method, params, { send, signal: AbortSignal.any([unheard.signal, ...signals]) })
+    return { sent, answer }
   }
 
   /** What must be answered in time. */
-  async ask(method: string, params: unknown): Promise<unknown> {
-    const signal = AbortSignal.timeout(ANSWER_MS)
+  async ask(method: string, params: unknown, until?: AbortSignal): Promise<unknown> {
+    const late = AbortSignal.timeout(ANSWER_MS)
+    const signal = until ? AbortSignal.any([until, late]) : late
+    const { sent, answer } = this.request(method, params, [signal])
     try {
-      return await this.request(method, params, signal)
+      return await unlessAborted(
+        sent.then(() => answer),
+        signal,
+      )
     } catch (thrown) {
-      if (thrown !== signal.reason) throw thrown
+      if (thrown !== late.reason) throw thrown
       throw new UampError('timeout', `"${this.#options.name}" did not answer within ${ANSWER_MS} ms`)
     }
   }
 
   notify(method: string, params: unknown): void {
-    this.#write(notificationText(method, params))
+    this.#tell(notificationText(method, params))
   }
 
   /** First asked, then made to. */
   async stop(): Promise<void> {
     this.#child.stdin.end()
     killGroup(this.#child.pid, 'SIGTERM')
-    const hard = setTimeout(this.#onExit, STOP_MS)
+    this.#killAfter(STOP_MS)
     await this.ended
-    clearTimeout(hard)
-    // What it started may not have listened.
-    this.#onExit()
   }
 
-  #write(text: string): void {
-    if (this.#child.stdin.writable) this.#child.stdin.write(`${text}\n`)
+  #killAfter(ms: number): void {
+    if (this.#gone) return
+    this.#killing ??= setTimeout(() => {
+      this.#onExit()
+      this.#child.stdout.destroy()
+      this.#child.stderr.destroy()
+    }, ms)
+  }
+
+  #write(text: string): Promise<void> {
+    const { stdin } = this.#child
+    if (stdin.writableLength > UNHEARD) this.#killAfter(0)
+    return new Promise((resolve, reject) => {
+      if (!stdin.writable) return reject(new Unheard())
+      stdin.write(`${text}\n`, (error) => (error ? reject(new Unheard()) : resolve()))
+    })
+  }
+
+  #tell(text: string): void {
+    this.#write(text).catch(() => undefined)
   }
 
   async #read(): Promise<void> {
-    const lines = lineReader(LINE)
-    for await (const chunk of this.#child.stdout) {
-      for (const line of lines(chunk as Uint8Array)) if (line !== undefined && line.trim() !== '') await this.#take(readMessage(line))
-    }
+    for await (const line of linesIn(this.#child.stdout, LINE)) if (line !== undefined) this.#take(readMessage(line), line.length)
   }
 
-  async #take(message: RpcMessage): Promise<void> {
+  #take(message: RpcMessage, bytes: number): void {
     if (message.kind === 'response') this.#asking.settle(message)
-    else if (message.kind === 'notification') await this.#handlers.onNotification(message.method, message.params)
-    else if (message.kind === 'request') void this.#answer(message)
+    else if (message.kind === 'notification') this.#handlers.onNotification(message.method, message.params, bytes)
+    else if (message.kind === 'request') void this.#answer(message, bytes)
     // Agents print what is no message; it harms nobody.
-    else if (message.kind === 'invalid') this.#log('debug', 'An ACP agent sent what is no message')
+    else if (message.kind === 'invalid' && message.id === null) this.#log('debug', 'An ACP agent sent what is no message')
+    else if (message.kind === 'invalid') this.#tell(errorText(message.id, message.error))
   }
 
-  async #answer({ id, method, params }: RpcMessage & { kind: 'request' }): Promise<void> {
+  async #answer({ id, method, params }: RpcMessage & { kind: 'request' }, bytes: number): Promise<void> {
     try {
-      this.#write(resultText(id, await this.#handlers.onRequest(method, params)))
+      this.#tell(resultText(id, await this.#handlers.onRequest(method, params, bytes)))
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : String(thrown)
-      this.#write(errorText(id, thrown instanceof RpcError ? thrown : new RpcError(RPC.internal, message)))
+      this.#tell(errorText(id, thrown instanceof RpcError ? thrown : new RpcError(RPC.internal, message)))
     }
   }
 

@@ -28,6 +28,7 @@ export class Said {
   text = ''
   /** What is known of the calls that go on, and whether they were told. */
   readonly #calls = new Map<string, { readonly told: boolean; readonly known: Known }>()
+  readonly #denied = new Set<string>()
   #cost = 0;
 
   *take(update: Slot): Generator<Draft, void> {
@@ -77,18 +78,41 @@ export class Said {
     const called = (known.name || known.title || 'tool').replaceAll(/[^a-zA-Z0-9_-]+/g, '_')
     const tool_call = { id, name: called.slice(0, 64), arguments: JSON.stringify(known.rawInput ?? {}) }
     yield { type: 'response.delta', delta: { type: 'tool_call', tool_call } }
+    // Names are narrow: what it is called there, and of what kind it is, comes beside it.
+    if (known.title != null || known.kind != null) yield this.#progress(id, known.title ?? called)
+  }
+
+  deny({ toolCallId }: Pick<ToolCall, 'toolCallId'>): void {
+    this.#denied.add(toolCallId)
+  }
+
+  /** A call that was denied has failed, also where the agent does not say so. */
+  *end(): Generator<Draft, void> {
+    for (const call_id of this.#denied) {
+      if (!this.#calls.has(call_id)) continue
+      const tool_result: ToolResult = { call_id, result: 'It was not allowed', status: 'failed', is_error: true }
+      yield { type: 'response.delta', delta: { type: 'tool_result', tool_result } }
+    }
+  }
+
+  #progress(call_id: string, text: string): Draft {
+    const { content = [], ...known } = this.#calls.get(call_id)?.known ?? {}
+    return {
+      type: 'response.delta',
+      delta: { type: 'tool_progress', tool_progress: { call_id, text, data: { acp: { ...known, content } } } },
+    }
   }
 
   *#call(call: ToolCall): Generator<Draft, void> {
     const { toolCallId: call_id, content, status, rawOutput } = call
     const over = status === 'completed' || status === 'failed'
     yield* this.announce(call, over || status === 'in_progress')
-    const data = { acp: this.#calls.get(call_id)?.known }
     const text = textsIn(content)
     if (!over) {
-      if (content?.length) yield { type: 'response.delta', delta: { type: 'tool_progress', tool_progress: { call_id, text, data } } }
+      if (content?.length) yield this.#progress(call_id, text)
       return
     }
+    const data = { acp: this.#calls.get(call_id)?.known }
     const output = typeof rawOutput === 'string' ? rawOutput : JSON.stringify(rawOutput)
     const tool_result: ToolResult = { call_id, result: output ?? text, status, is_error: status === 'failed', data }
     yield { type: 'response.delta', delta: { type: 'tool_result', tool_result } }

@@ -9,7 +9,7 @@ const OfTerminal = z.object({ sessionId: z.string(), terminalId: z.string() })
 type Service = (params: unknown) => unknown
 
 /** A method that an agent may call, with parameters of this form. */
-export function service<T extends z.ZodMiniType>(schema: T, run: (params: z.output<T>) => unknown): Service {
+function service<T extends z.ZodMiniType>(schema: T, run: (params: z.output<T>) => unknown): Service {
   return (params) => run(parseParams(schema, params))
 }
 

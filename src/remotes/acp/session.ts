@@ -1,17 +1,14 @@
-import { Channel } from '../../core/channel.ts'
 import type { chosenIn } from '../../core/choices.ts'
 import { unlessAborted } from '../../core/time.ts'
-import type { Slot } from '../../protocol/json.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
-import { CANCELLED, type Permission } from './permission.ts'
+import { Inbox } from './inbox.ts'
 import type { AcpProcess } from './process.ts'
 
-/** Updates that wait to be passed on before no more are read. */
-const UNREAD = 256
+/** Prompts that one program has at a time. More are refused: each may have an inbox full of what nobody reads. */
+const PROMPTS = 128
 /** How long a cancelled prompt may take to be answered before its session is given up. */
 const CANCEL_MS = 5_000
-
-type Heard = { readonly update: Slot } | { readonly permission: Permission; readonly answer: (outcome: Slot) => void }
 
 /** Something that can be chosen for a session. */
 export interface Setting {
@@ -20,69 +17,80 @@ export interface Setting {
   readonly request: (value: string) => readonly [method: string, params: object]
 }
 
-/** A session over there. It has one turn at a time, which hears what comes. */
+export interface SessionOptions {
+  readonly id: string
+  /** The run of the program that has it open. */
+  readonly process: AcpProcess
+  readonly settings: Readonly<Record<'mode' | 'model', Setting>>
+  /** Where those who listen are found by the ids of their sessions. */
+  readonly inboxes: Map<string, Inbox>
+}
+
+/** A session over there. It has one turn at a time. */
 export class Session {
   readonly id: string
-  heard = new Channel<Heard>(UNREAD)
-  readonly #process: AcpProcess
-  readonly #settings: Readonly<Record<'mode' | 'model', Setting>>
-  #taken = true
+  readonly process: AcpProcess
+  inbox = new Inbox(() => undefined)
+  readonly #options: SessionOptions
   #answered: Promise<void> = Promise.resolve()
+  /** A prompt has no answer, and was not cancelled. */
+  #busy = false
 
-  constructor(id: string, process: AcpProcess, settings: Readonly<Record<'mode' | 'model', Setting>>) {
-    this.id = id
-    this.#process = process
-    this.#settings = settings
+  constructor(options: SessionOptions) {
+    this.id = options.id
+    this.process = options.process
+    this.#options = options
   }
 
   /** Whether another turn may have it: not before what was cancelled is answered. */
-  async take(): Promise<boolean> {
-    if (this.#taken) return false
-    this.#taken = true
-    const answered = unlessAborted(this.#answered, AbortSignal.timeout(CANCEL_MS))
-    if (!(await answered.then(() => true).catch(() => false))) return false
-    this.heard = new Channel(UNREAD)
-    return true
+  free(signal: AbortSignal): Promise<boolean> {
+    const answered = unlessAborted(this.#answered, AbortSignal.any([signal, AbortSignal.timeout(CANCEL_MS)]))
+    return answered.then(() => true).catch(() => false)
   }
 
-  async choose(chosen: ReturnType<typeof chosenIn>): Promise<void> {
+  async choose(chosen: ReturnType<typeof chosenIn>, signal: AbortSignal): Promise<void> {
     for (const name of ['mode', 'model'] as const) {
-      const setting = this.#settings[name]
+      const setting = this.#options.settings[name]
       const value = chosen[name]
       if (value === undefined || value === setting.current || !setting.values.includes(value)) continue
       const [method, params] = setting.request(value)
-      await this.#process.ask(method, { sessionId: this.id, ...params })
+      await this.process.ask(method, { sessionId: this.id, ...params }, signal)
       setting.current = value
     }
   }
 
-  /** What is heard ends with the answer, or when nobody waits for that any more. */
-  prompt(prompt: readonly ContentBlock[], signal: AbortSignal): Promise<unknown> {
-    const answer = this.#process.request('session/prompt', { sessionId: this.id, prompt })
-    const { heard } = this
-    const close = (): void => heard.close()
-    this.#answered = answer.then(close, close)
-    signal.addEventListener('abort', close, { once: true })
-    return answer
+  /** Resolves when the prompt is there. What is heard ends with its answer, or when nobody waits for that any more. */
+  async prompt(prompt: readonly ContentBlock[], signal: AbortSignal): Promise<{ readonly answer: Promise<unknown> }> {
+    const { inboxes } = this.#options
+    if (inboxes.size >= PROMPTS) throw new UampError('overloaded', `The agent answers ${PROMPTS} prompts already`)
+    const inbox = (this.inbox = new Inbox(() => this.#cancel()))
+    inboxes.set(this.id, inbox)
+    const { sent, answer } = this.process.request('session/prompt', { sessionId: this.id, prompt })
+    this.#busy = true
+    const over = (): void => {
+      this.#busy = false
+      inbox.end()
+    }
+    this.#answered = answer.then(over, over)
+    signal.addEventListener('abort', () => inbox.end(), { once: true })
+    try {
+      await unlessAborted(sent, signal)
+      return { answer }
+    } catch (thrown) {
+      this.leave()
+      throw thrown
+    }
   }
 
   /** The turn is over, or leaves it in the middle. */
-  leave({ over }: { readonly over: boolean }): void {
-    this.heard.close()
-    this.#taken = false
-    if (!over) this.#process.notify('session/cancel', { sessionId: this.id })
+  leave(): void {
+    this.inbox.close()
+    this.#options.inboxes.delete(this.id)
+    this.#cancel()
   }
 
-  async update(update: Slot): Promise<void> {
-    await this.heard.put({ update })
-  }
-
-  /** One that nobody hears is not given. */
-  permission(permission: Permission): Promise<Slot> {
-    return new Promise((resolve) => {
-      void this.heard.put({ permission, answer: resolve }).then((isHeard) => {
-        if (!isHeard) resolve(CANCELLED)
-      })
-    })
+  #cancel(): void {
+    if (this.#busy) this.process.notify('session/cancel', { sessionId: this.id })
+    this.#busy = false
   }
 }

@@ -1,12 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import * as z from 'zod/mini'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
-import { childOptions, killGroup } from './child.ts'
+import { childOptions, isGroup, killGroup } from './child.ts'
 import type { Folder } from './folder.ts'
 
 /** Terminals of one agent, and bytes of output that each keeps: the newest. */
 const TERMINALS = 32
 const OUTPUT = 1024 * 1024
+
+/** How long the end of a command waits for the rest of its output. */
+const DRAIN_MS = 200
 
 interface Exit {
   readonly exitCode: number | null
@@ -61,6 +64,8 @@ export class Terminals {
 class Terminal {
   readonly exit: Promise<Exit>
   readonly #child: ChildProcess
+  /** Undefined once nothing of it is left. */
+  #group: number | undefined
   readonly #limit: number
   #output = Buffer.alloc(0)
   #truncated = false
@@ -73,9 +78,15 @@ class Terminal {
     this.#child = spawn(command, args, { ...options, shell: args.length === 0, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stdout?.on('data', (chunk: Buffer) => this.#add(chunk))
     this.#child.stderr?.on('data', (chunk: Buffer) => this.#add(chunk))
+    this.#group = this.#child.pid
     this.exit = new Promise((resolve) => {
       const over = (exit: Exit): void => resolve((this.#exit ??= exit))
       this.#child.once('close', (exitCode, signal) => over({ exitCode, signal }))
+      this.#child.once('exit', (exitCode, signal) => {
+        // What it left behind may have its pipes, and is still to be ended with it.
+        if (!isGroup(this.#group)) this.#group = undefined
+        setTimeout(over, DRAIN_MS, { exitCode, signal })
+      })
       this.#child.once('error', (error) => {
         this.#add(Buffer.from(error.message))
         over({ exitCode: 127, signal: null })
@@ -88,7 +99,7 @@ class Terminal {
   }
 
   kill(): void {
-    if (!this.#exit) killGroup(this.#child.pid, 'SIGKILL')
+    killGroup(this.#group, 'SIGKILL')
   }
 
   #add(chunk: Buffer): void {

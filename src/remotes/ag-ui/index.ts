@@ -5,16 +5,18 @@ import { done } from '../../core/done.ts'
 import { state, text } from '../../core/drafts.ts'
 import { outputMessages } from '../../core/output.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { HttpAnswer } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { postUpstream } from '../../core/upstream.ts'
+import { postUpstream, type UpstreamPost } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { fieldsOf } from '../../protocol/json.ts'
-import { toWireMessages } from '../../wire/ag-ui/messages.ts'
+import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
+import { contextText, toWireMessages } from '../../wire/ag-ui/messages.ts'
+import { callIds } from '../../wire/openai/steps.ts'
 import { explainOpenAi } from '../../wire/openai/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { Heard } from './heard.ts'
-import { isOpenQuestion, resumed, type ResumeEntry } from './questions.ts'
+import { isAgUi, isOpenQuestion, resumed, type ResumeEntry } from './questions.ts'
 
 /** Runs of the other side that one turn may take: each brings results or decisions. */
 const ROUNDS = 64
@@ -48,20 +50,19 @@ async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draf
   const thread = { ...common(turn), threadId: newId() }
   const offered = offeredBy(turn)
   const client = new ClientAnswers(turn, { offered })
-  const { instructions: content } = turn.config
+  const content = withoutContext(turn.config.instructions, thread.context)
   const instructing = content === undefined ? [] : [{ role: 'system' as const, content }]
-  let messages = toWireMessages([...instructing, ...turn.messages, ...(turn.said ?? [])], newId, { signed: true })
+  const conversation = [...turn.messages, ...(turn.said ?? [])]
+  const taken = callIds(conversation)
+  let messages = toWireMessages([...instructing, ...conversation], newId, { signed: true })
   let resume: readonly ResumeEntry[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    const heard = new Heard(name, messages)
-    const { body } = await postUpstream(
-      { ...to, body: { ...thread, runId: newId(), messages, ...(resume.length > 0 && { resume }) } },
-      turn,
-    )
+    const heard = new Heard({ name, messages, taken, newId })
+    const body = await stream({ ...to, body: { ...thread, runId: newId(), messages, ...(resume.length > 0 && { resume }) } }, turn)
     yield* answerDrafts(() => upstreamEvents(body, { name: options.name, parse: sseParser() }), heard)
     const { interrupts, calls } = heard
     const open = heard.open(offered)
-    if (interrupts.some(isOpenQuestion)) {
+    if (!isAgUi(turn) && interrupts.some(isOpenQuestion)) {
       // What the user has to say more than yes or no to is said, and the next message answers it.
       yield text(interrupts.map(({ message, reason }) => String(message ?? reason)).join('\n'))
       return yield done({ stop: 'input_required' })
@@ -69,24 +70,44 @@ async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draf
     if (open.length === 0 && interrupts.length === 0) return yield heard.done
     // All are asked at once: on a one-way transport the first of them ends the response.
     const [results, entries] = await Promise.all([
-      Promise.all(open.map((call) => client.result(call))),
+      Promise.all(open.map(({ call }) => client.result(call))),
       Promise.all(interrupts.map((interrupt) => resumed(interrupt, { turn, client, calls }))),
     ])
-    const items = results.map((tool_result) => ({ type: 'tool_result' as const, tool_result }))
-    for (const delta of items) yield { type: 'response.delta', delta }
+    for (const tool_result of results) yield { type: 'response.delta', delta: { type: 'tool_result', tool_result } }
+    const theirs = results.map((result, index) => ({ ...result, call_id: open[index]?.theirs ?? result.call_id }))
+    const items = theirs.map((tool_result) => ({ type: 'tool_result' as const, tool_result }))
     messages = [...heard.messages, ...toWireMessages(outputMessages(items), newId)]
     resume = entries
   }
   throw new UampError('tool_budget_exceeded', `${name} asked in ${ROUNDS} runs one after the other`)
 }
 
+/** What is no stream of events, whatever servers call that. */
+const OTHER = /\b(json|html|xml|proto)\b/i
+
+async function stream(post: UpstreamPost, turn: Turn): Promise<HttpAnswer['body']> {
+  const { headers, body } = await postUpstream({ ...post, once: true }, turn)
+  const type = headers.get('content-type') ?? ''
+  if (!OTHER.test(type)) return body
+  await body[Symbol.asyncIterator]().return?.()
+  throw new UampError('provider_error', `${post.name} answered with ${type}, which is no stream of events: is the address right?`)
+}
+
 /** What every run of a turn has in common. What a client of AG-UI sent us is passed on, but for what pays us. */
-function common(turn: Turn): object {
+function common(turn: Turn) {
   const { context, forwardedProps } = fieldsOf(turn.config.extensions?.['ag-ui'])
   const { uamp: _, ...props } = fieldsOf(forwardedProps)
   const tools = turn.config.tools?.map(({ function: made }) => {
     const { name, description = '', parameters = { type: 'object', properties: {} } } = made
     return { name, description, parameters }
   })
-  return { protocolVersion: '1.0', state: state.given(turn) ?? {}, tools: tools ?? [], context: context ?? [], forwardedProps: props }
+  const given = recordsIn(context)
+  return { protocolVersion: '1.0', state: state.given(turn) ?? {}, tools: tools ?? [], context: given, forwardedProps: props }
+}
+
+/** The context is in our instructions, and goes along by itself. */
+function withoutContext(instructions: string | undefined, context: readonly Slot[]): string | undefined {
+  const told = contextText(context)
+  if (told === undefined || !instructions?.endsWith(told)) return instructions
+  return instructions.slice(0, -told.length).trimEnd() || undefined
 }

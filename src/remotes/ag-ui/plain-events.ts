@@ -30,7 +30,7 @@ export const PLAIN: Readonly<Record<string, (event: Slot) => Draft>> = {
 
 /** What only frames something else. */
 export const FRAMES =
-  /^(RUN_STARTED|TEXT_MESSAGE_END|TOOL_CALL_END|(REASONING|THINKING)_(START|END|MESSAGE_START|MESSAGE_END|TEXT_MESSAGE_START|TEXT_MESSAGE_END))$/
+  /^(RUN_STARTED|TOOL_CALL_END|(REASONING|THINKING)_(START|END|MESSAGE_START|MESSAGE_END|TEXT_MESSAGE_START|TEXT_MESSAGE_END))$/
 
 /** Media, progress and plans of another uamp server become what they were. */
 const OWN_ACTIVITIES: Readonly<Record<string, (content: Slot) => Slot>> = {

@@ -4,7 +4,7 @@ import type { Turn } from '../../core/ports/agent.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { ApprovalRequest } from '../../protocol/extension-events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
-import { fieldsOf } from '../../protocol/json.ts'
+import { fieldsOf, type Slot } from '../../protocol/json.ts'
 import { PaymentRequirements } from '../../protocol/payment.ts'
 
 const text = z.nullish(z.string())
@@ -14,11 +14,17 @@ export const Interrupt = z.object({
   message: text,
   toolCallId: text,
   responseSchema: z.optional(z.unknown()),
+  expiresAt: text,
   metadata: z.optional(z.unknown()),
 })
 export type Interrupt = z.infer<typeof Interrupt>
 
 export type ResumeEntry = { readonly interruptId: string; readonly status: 'resolved' | 'cancelled'; readonly payload?: unknown }
+
+/** Whether the client speaks AG-UI as well: it is asked as it was put, and answers as it likes. */
+export function isAgUi({ config }: Turn): boolean {
+  return config.extensions?.['ag-ui'] !== undefined
+}
 
 /** An interrupt that a yes or a no does not answer: its words are said, and what the user says next is the answer. */
 export function isOpenQuestion({ reason }: Interrupt): boolean {
@@ -45,10 +51,20 @@ export async function resumed(interrupt: Interrupt, { turn, client, calls }: Res
   const tool_call = calls.get(toolCallId ?? '')
   const { data: options } = z.safeParse(ApprovalRequest.shape.options, uamp['options'])
   const about = { ...(tool_call && { tool_call: { ...tool_call } }), ...(options && { options }) }
-  const decided = await client.decision({ message: interrupt.message ?? reason ?? 'May I go on?', ...about }).catch(() => undefined)
+  const message = interrupt.message ?? reason ?? 'May I go on?'
+  const decided = await client.decision({ message, ...about, extensions: { 'ag-ui': own(interrupt) } }).catch(() => undefined)
   turn.signal.throwIfAborted()
-  if (!decided || (!decided.approved && decided.reason === 'approval_unavailable')) return { interruptId, status: 'cancelled' }
-  return { interruptId, status: 'resolved', payload: payloadFor(responseSchema, decided) }
+  if (!decided || (!decided.approved && (decided.reason === 'approval_unavailable' || decided.reason === 'cancelled'))) {
+    return { interruptId, status: 'cancelled' }
+  }
+  const { extensions, ...decision } = decided
+  const given = fieldsOf(extensions?.['ag-ui'])
+  return { interruptId, status: 'resolved', payload: 'payload' in given ? given['payload'] : payloadFor(responseSchema, decision) }
+}
+
+/** What our question has no field for. */
+function own({ reason, responseSchema, expiresAt, metadata }: Interrupt): Slot {
+  return Object.fromEntries(Object.entries({ reason, responseSchema, expiresAt, metadata }).filter(([, value]) => value != null))
 }
 
 /** As the schema of the interrupt wants it: a yes or a no as such, or under the name of its one property that is one. */

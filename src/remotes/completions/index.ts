@@ -77,5 +77,5 @@ async function* run(turn: Turn, options: RemoteCompletionsOptions): AsyncGenerat
 function request(turn: Turn, options: RemoteCompletionsOptions, asked: Asked): Promise<HttpAnswer> {
   const { name, url, apiKey: token, headers } = options
   const post = { url: `${url.replace(/\/+$/, '')}/chat/completions`, headers: { accept: 'text/event-stream', ...headers } }
-  return postUpstream({ name, token, explain: explainOpenAi, body: toRequest(asked, options), ...post }, turn)
+  return postUpstream({ name, token, once: true, explain: explainOpenAi, body: toRequest(asked, options), ...post }, turn)
 }

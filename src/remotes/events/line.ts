@@ -32,7 +32,7 @@ export class Line {
   }
 
   static async open(options: LineOptions, turn: Turn, events: readonly object[]): Promise<Line> {
-    const answer = await post(options, turn, { events, headers: { accept: 'text/event-stream' } })
+    const answer = await post(options, turn, { events, headers: { accept: 'text/event-stream' }, once: true })
     return new Line(options, turn, answer)
   }
 
@@ -70,8 +70,8 @@ export class Line {
 function post(
   { name, url, token }: LineOptions,
   by: Pick<Turn, 'http' | 'signal'>,
-  { events, headers }: { readonly events: readonly object[]; readonly headers: Readonly<Record<string, string>> },
+  { events, ...how }: { readonly events: readonly object[]; readonly headers: Readonly<Record<string, string>>; readonly once?: boolean },
 ): Promise<HttpAnswer> {
-  const to = { name: `The server of "${name}"`, url: `${url.replace(/\/+$/, '')}/events`, token, headers }
+  const to = { name: `The server of "${name}"`, url: `${url.replace(/\/+$/, '')}/events`, token, ...how }
   return postUpstream({ ...to, explain: explainOpenAi, body: events }, by)
 }

@@ -47,7 +47,7 @@ function send(request: HttpRequest, place: Place, agent: Agent): Promise<HttpAns
   const { signal, timeouts } = request
   if (signal.aborted) return Promise.reject(signal.reason as Error)
   const { origin, path } = place
-  const exchange = new Exchange(signal, () => send(request, place, agent))
+  const exchange = new Exchange(signal, request.once ? undefined : () => send(request, place, agent))
   agent.dispatch(
     {
       origin,
@@ -80,7 +80,7 @@ type Step = IteratorResult<Uint8Array, undefined>
 class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, undefined> {
   readonly answered: Promise<HttpAnswer>
   readonly #signal: AbortSignal
-  readonly #again: () => Promise<HttpAnswer>
+  readonly #again: (() => Promise<HttpAnswer>) | undefined
   readonly #stop = (): void => this.#controller?.abort(this.#signal.reason as Error)
   #resolve!: (answer: HttpAnswer | Promise<HttpAnswer>) => void
   #reject!: (reason: unknown) => void
@@ -92,7 +92,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   #failure: unknown
   #waiting: { readonly resolve: (step: Step) => void; readonly reject: (reason: unknown) => void } | undefined
 
-  constructor(signal: AbortSignal, again: () => Promise<HttpAnswer>) {
+  constructor(signal: AbortSignal, again: (() => Promise<HttpAnswer>) | undefined) {
     this.#signal = signal
     this.#again = again
     this.answered = new Promise((resolve, reject) => {
@@ -143,7 +143,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
     this.#end()
     if (this.#begun) this.#waiting?.reject(reason)
     // The other side let go of an idle connection at this very moment: nobody has seen the request.
-    else if (letGo(error) && !this.#signal.aborted) this.#resolve(this.#again())
+    else if (this.#again && letGo(error) && !this.#signal.aborted) this.#resolve(this.#again())
     else this.#reject(reason)
   }
 

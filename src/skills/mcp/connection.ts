@@ -46,7 +46,7 @@ export class McpConnection {
   #client: Promise<Client> | undefined
   /** The one that `#client` is or becomes. */
   #newest: Client | undefined
-  #closed = false
+  readonly #closed = new AbortController()
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -71,13 +71,13 @@ export class McpConnection {
   }
 
   async close(): Promise<void> {
-    this.#closed = true
+    this.#closed.abort()
     const client = await this.#client?.catch(() => undefined)
     await client?.close()
   }
 
   #connected(): Promise<Client> {
-    if (this.#closed) throw new UampError('not_found', `The connection to the MCP server "${this.#options.name}" is closed`)
+    if (this.#closed.signal.aborted) throw new UampError('not_found', `The connection to the MCP server "${this.#options.name}" is closed`)
     if (this.#client) return this.#client
     const connecting = this.#connect()
     this.#client = connecting
@@ -100,12 +100,13 @@ export class McpConnection {
     // What goes wrong with a request is told to whoever made it.
     client.onerror = () => undefined
     client.setNotificationHandler('notifications/tools/list_changed', async () => onTools(await listTools(client, timeoutMs)))
+    const { signal } = this.#closed
     try {
-      await client.connect(transport, { timeout: timeoutMs })
-      onTools(await listTools(client, timeoutMs))
+      await client.connect(transport, { timeout: timeoutMs, signal })
+      onTools(await listTools(client, timeoutMs, signal))
       return client
     } catch (cause) {
-      await client.close().catch(() => undefined)
+      await transport.close().catch(() => undefined)
       const said = complaints() || (cause instanceof Error ? cause.message : String(cause))
       throw new UampError('provider_error', `The MCP server "${name}" could not be reached: ${said}`, { cause })
     }
@@ -126,14 +127,18 @@ function transportTo(server: McpServer): { transport: Transport; complaints: () 
     ...(cwd !== undefined && { cwd }),
     stderr: 'pipe',
   })
+  // The library ends what did not start, and waits for nothing: whoever closes it waits for the same end.
+  const close = transport.close.bind(transport)
+  let closing: Promise<void> | undefined
+  transport.close = () => (closing ??= close())
   let said = ''
   // Read also when nobody wants it, or the server would wait for its pipe to be emptied.
   transport.stderr?.on('data', (chunk: unknown) => (said = (said + String(chunk)).slice(-COMPLAINTS)))
   return { transport, complaints: () => said.trim() }
 }
 
-async function listTools(client: Client, timeout: number): Promise<McpTool[]> {
-  return (await client.listTools({}, { timeout, cacheMode: 'refresh' })).tools
+async function listTools(client: Client, timeout: number, signal?: AbortSignal): Promise<McpTool[]> {
+  return (await client.listTools({}, { timeout, cacheMode: 'refresh', ...(signal && { signal }) })).tools
 }
 
 /** A stranger's schema is read, not compiled. */

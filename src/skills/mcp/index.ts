@@ -24,6 +24,8 @@ export interface McpOptions {
   readonly timeoutMs?: number
   /** How long the server may take to start and to tell its tools. Default 30 s. */
   readonly connectMs?: number
+  /** Gives it up while it starts. */
+  readonly signal?: AbortSignal
   readonly log?: Log
 }
 
@@ -36,7 +38,8 @@ export interface McpSkill extends Skill {
 
 /** The tools of an MCP server, as a skill. Connects first, and fails where that fails; a connection that is lost later is made again. */
 export async function mcpSkill(options: McpOptions): Promise<McpSkill> {
-  const { name, server, connectMs = CONNECT_MS, log = () => undefined } = options
+  const { name, server, connectMs = CONNECT_MS, signal, log = () => undefined } = options
+  signal?.throwIfAborted()
   const tools: Tool[] = []
   const connection: McpConnection = new McpConnection({
     name,
@@ -56,7 +59,9 @@ export async function mcpSkill(options: McpOptions): Promise<McpSkill> {
     return [...made.values()]
   }
 
-  const told = await connection.instructions()
+  const giveUp = (): void => void connection.close()
+  signal?.addEventListener('abort', giveUp, { once: true })
+  const told = await connection.instructions().finally(() => signal?.removeEventListener('abort', giveUp))
   return {
     name,
     tools,

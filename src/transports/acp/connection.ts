@@ -13,8 +13,8 @@ import { told } from './errors.ts'
 import { replay } from './history.ts'
 import * as schema from './schema.ts'
 import { isSeedInitialize, SEED_METHODS, type SeedContext } from './seed.ts'
-import { AcpSession } from './session.ts'
-import { connectServers, type ConnectTools, type McpTools } from './tools.ts'
+import { AcpSession, type Folders } from './session.ts'
+import { closeAll, connectServers, type ConnectTools } from './tools.ts'
 
 export interface ConnectionOptions {
   readonly host: Omit<Host, 'store' | 'now' | 'publicUrl' | 'closing'>
@@ -29,13 +29,17 @@ export interface ConnectionOptions {
 }
 
 /** Where the answer to a message goes. */
-export type Answer = (text: string) => Promise<void>
+type Answer = (text: string) => Promise<void>
 
 interface Asked {
   readonly id: RpcId
   readonly params: unknown
   /** For what has to do something behind its answer. */
   readonly answer: (result: Slot) => Promise<void>
+}
+
+interface Given extends Folders {
+  readonly mcpServers?: readonly schema.McpServer[] | null | undefined
 }
 
 /** Undefined: it answers by itself, in its place among other messages. */
@@ -59,6 +63,8 @@ export class AcpConnection {
   readonly #sessions = new Map<string, AcpSession>()
   readonly #asking = new Asking()
   readonly #closed = new AbortController()
+  /** Sessions that are being opened: what was started for them ends with us. */
+  readonly #opening = new Set<Promise<AcpSession>>()
   /** What the client can do, as `initialize` said. Without it only the older methods are served. */
   #client: schema.ClientCapabilities | undefined
   #underWay = 0
@@ -69,6 +75,16 @@ export class AcpConnection {
 
   get initialized(): boolean {
     return this.#client !== undefined
+  }
+
+  /** Whether this session is open here. */
+  has(sessionId: string): boolean {
+    return this.#sessions.has(sessionId)
+  }
+
+  /** Whether it is a method that takes a connection. */
+  knows(method: string): boolean {
+    return this.#methods.has(method)
   }
 
   /** Resolves when a request was answered, or is to be answered by its session. */
@@ -86,11 +102,19 @@ export class AcpConnection {
     }
   }
 
+  /** Receives a request, and gives its answer. */
+  async answerTo(message: RpcMessage): Promise<string> {
+    let answer = ''
+    await this.receive(message, async (text) => void (answer = text))
+    return answer
+  }
+
   /** What runs goes on for a while, as somebody may come back for it. */
   async close(): Promise<void> {
-    this.#closed.abort()
-    this.#asking.close(new UampError('cancelled', 'The client has gone'))
-    await Promise.allSettled([...this.#sessions.values()].map((session) => session.close()))
+    const reason = new UampError('cancelled', 'The client has gone')
+    this.#closed.abort(reason)
+    this.#asking.close(reason)
+    await Promise.allSettled([...this.#opening, ...[...this.#sessions.values()].map((session) => session.close())])
     this.#sessions.clear()
   }
 
@@ -130,26 +154,33 @@ export class AcpConnection {
         return {}
       },
       'session/new': (asked) => this.#new(asked),
-      'session/load': (asked) => this.#load(asked),
-      'session/resume': async ({ params }) => {
+      'session/load': async ({ params, answer }) => {
+        const session = await this.#attach(params)
+        const after = await replay(this.#options.host.gateway, session, this.#options.caller.principal)
+        await answer({ ...session.settings })
+        await session.begin(after)
+        return undefined
+      },
+      'session/resume': async ({ params, answer }) => {
         const session = await this.#attach(params)
         session.follow()
-        return { ...session.settings }
+        await answer({ ...session.settings })
+        await session.begin()
+        return undefined
       },
       'session/list': ({ params }) => this.#list(params),
       'session/close': async ({ params }) => {
         const session = this.#find(params)
         session.cancel()
-        this.#sessions.delete(session.session.id)
-        await session.close()
+        await this.#letGo(session.session.id)
         return {}
       },
       'session/delete': async ({ params }) => {
         const { sessionId } = parseParams(schema.OfSession, params)
         const { host, caller } = this.#options
-        if (!(await host.gateway.remove(sessionId, caller.principal))) throw noSession(sessionId)
-        await this.#sessions.get(sessionId)?.close()
-        this.#sessions.delete(sessionId)
+        // ACP, Session Delete: one that is not there is as good as deleted.
+        if (await this.#stored(sessionId)) await host.gateway.remove(sessionId, caller.principal)
+        await this.#letGo(sessionId)
         return {}
       },
       'session/set_mode': async ({ params }) => {
@@ -225,46 +256,68 @@ export class AcpConnection {
     const { agent: named } = uampIn(_meta)
     const agent = chooseAgent(host, caller, typeof named === 'string' ? named : undefined)
     this.#checkRoom()
-    const servers = await connectServers(mcpServers, this.#options)
-    const acp = { cwd, ...(additionalDirectories && { additionalDirectories }) }
-    const opening = host.gateway.open({
-      transport: 'acp',
-      agent,
-      principal: caller.principal,
-      config: { modalities: ['text'], extensions: { acp } },
-      duplex: true,
-      persist: true,
-      onDetach: 'continue',
-    })
-    const opened = await opening.catch(async (thrown: unknown) => {
-      await Promise.allSettled(servers.map((server) => server.close()))
-      throw thrown
-    })
-    const session = this.#keep(opened, cwd, servers)
+    const folders = { cwd, additionalDirectories, mcpServers }
+    const session = await this.#open(folders, () =>
+      host.gateway.open({
+        transport: 'acp',
+        agent,
+        principal: caller.principal,
+        config: { modalities: ['text'], extensions: { acp: { cwd, ...(additionalDirectories?.length && { additionalDirectories }) } } },
+        duplex: true,
+        persist: true,
+        onDetach: 'continue',
+      }),
+    )
     // IDEs do not know the session before they have this answer, and hang on what comes earlier.
-    await answer({ sessionId: opened.id, ...session.settings })
+    await answer({ sessionId: session.session.id, ...session.settings })
     await session.begin()
   }
 
-  async #load({ params, answer }: Asked): Promise<undefined> {
-    const { host, caller } = this.#options
-    const session = await this.#attach(params)
-    const after = await replay(host.gateway, session, caller.principal)
-    await answer({ ...session.settings })
-    await session.begin(after)
+  async #attach(params: unknown): Promise<AcpSession> {
+    const { sessionId, ...given } = parseParams(schema.LoadSession, params)
+    const found = await this.#stored(sessionId)
+    if (!found) throw new UampError('not_found', `There is no session "${sessionId}"`, { details: { sessionId } })
+    if (!this.#sessions.has(sessionId)) this.#checkRoom()
+    return this.#open(given, async () => found)
   }
 
-  async #attach(params: unknown): Promise<AcpSession> {
+  /** One of the user's, with an agent that is talked to here. */
+  async #stored(sessionId: string): Promise<Session | undefined> {
     const { host, caller } = this.#options
-    const { sessionId, cwd, mcpServers } = parseParams(schema.LoadSession, params)
     const found = await host.gateway.attach(sessionId, caller.principal)
-    if (!found || (caller.agent !== undefined && !caller.root && found.agent !== caller.agent)) throw noSession(sessionId)
-    if (!this.#sessions.has(sessionId)) this.#checkRoom()
-    const servers = await connectServers(mcpServers ?? [], this.#options)
-    const before = this.#sessions.get(sessionId)
-    const session = this.#keep(found, cwd, servers)
-    await before?.close()
-    return session
+    return caller.agent === undefined || caller.root || found?.agent === caller.agent ? found : undefined
+  }
+
+  #open(given: Given, find: () => Promise<Session>): Promise<AcpSession> {
+    const opening = this.#equipped(given, find)
+    this.#opening.add(opening)
+    const over = (): void => void this.#opening.delete(opening)
+    opening.then(over, over)
+    return opening
+  }
+
+  async #equipped({ mcpServers, ...folders }: Given, find: () => Promise<Session>): Promise<AcpSession> {
+    const { signal } = this.#closed
+    const servers = await connectServers(mcpServers ?? [], { ...this.#options, signal })
+    try {
+      const session = await find()
+      signal.throwIfAborted()
+      const before = this.#sessions.get(session.id)
+      // One that is open here goes on: its prompt waits for an answer.
+      const kept = before?.session === session ? before : this.#newSession(session)
+      this.#sessions.set(session.id, kept)
+      await Promise.all([kept.equip(folders, servers), before !== kept && before?.close()])
+      return kept
+    } catch (thrown) {
+      await closeAll(servers)
+      throw thrown
+    }
+  }
+
+  async #letGo(sessionId: string): Promise<void> {
+    const session = this.#sessions.get(sessionId)
+    this.#sessions.delete(sessionId)
+    await session?.close()
   }
 
   async #list(params: unknown): Promise<Slot> {
@@ -281,23 +334,21 @@ export class AcpConnection {
     return { sessions: sessions.filter((session) => !cwd || session.cwd === cwd), nextCursor: page.next }
   }
 
-  #keep(session: Session, cwd: string, servers: readonly McpTools[]): AcpSession {
-    const { host } = this.#options
+  #newSession(session: Session): AcpSession {
     const send = (frames: readonly string[]): Promise<void> => this.#options.send(frames, session.id)
-    const kept = new AcpSession({ host, session, client: this.#client ?? {}, cwd, servers, asking: this.#asking, send })
-    this.#sessions.set(session.id, kept)
-    return kept
+    return new AcpSession({ host: this.#options.host, session, client: this.#client ?? {}, asking: this.#asking, send })
   }
 
   #find(params: unknown): AcpSession {
     const { sessionId } = parseParams(schema.OfSession, params)
     const session = this.#sessions.get(sessionId)
-    if (!session) throw noSession(sessionId)
-    return session
+    if (session) return session
+    const message = `The session "${sessionId}" is not open on this connection: load or resume it first`
+    throw new UampError('not_found', message, { details: { sessionId } })
   }
 
   #checkRoom(): void {
-    if (this.#sessions.size < SESSIONS) return
+    if (this.#sessions.size + this.#opening.size < SESSIONS) return
     throw new UampError('rate_limited', `One connection carries at most ${SESSIONS} sessions: close some`, { details: { limit: SESSIONS } })
   }
 
@@ -311,9 +362,4 @@ export class AcpConnection {
     const error = thrown instanceof RpcError ? new UampError('invalid_request', thrown.message) : thrown
     reportError(this.#options.host, error, { transport: 'acp', message: 'A method failed', method })
   }
-}
-
-function noSession(sessionId: string): UampError {
-  const message = `There is no session "${sessionId}" on this connection: load or resume it first`
-  return new UampError('not_found', message, { details: { sessionId } })
 }

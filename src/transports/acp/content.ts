@@ -1,11 +1,15 @@
+import type { InputEvent } from '../../core/ports/session.ts'
 import type { Unsent } from '../../protocol/events.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
 
+/** Characters of a title. */
+const TITLE = 80
+
 /** What a client said, as inputs of one message: a text with its mentions in their places, what they hold below it, then media. */
-export function toInputs(blocks: readonly ContentBlock[]): Unsent[] {
+export function toInputs(blocks: readonly ContentBlock[]): Unsent<InputEvent>[] {
   let text = ''
   let context = ''
-  const media: Unsent[] = []
+  const media: Unsent<InputEvent>[] = []
   for (const block of blocks) {
     switch (block.type) {
       case 'text':
@@ -34,10 +38,16 @@ export function toInputs(blocks: readonly ContentBlock[]): Unsent[] {
   return said === '' && media.length > 0 ? media : [{ type: 'input.text', text: said }, ...media]
 }
 
+/** What a session is called that begins with it. */
+export function titleOf(blocks: readonly ContentBlock[]): string | undefined {
+  const text = blocks.map((block) => (block.type === 'text' ? block.text : '')).join('')
+  return text.trim().split('\n')[0]?.slice(0, TITLE)
+}
+
 function mention(uri: string, name: string): string {
   return `[@${name}](${uri})`
 }
 
 function subtype(mime: string): string {
-  return mime.slice(mime.indexOf('/') + 1)
+  return /\/([^ ;]+)/.exec(mime)?.[1] ?? ''
 }

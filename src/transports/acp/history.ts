@@ -8,8 +8,9 @@ const TURNS = 512
 
 /** ACP, Loading Sessions: the whole conversation as updates. Gives the place in the log from which it goes on. */
 export async function replay(gateway: Gateway, shown: AcpSession, principal: Principal): Promise<number> {
-  const { session, updates } = shown
-  const { turns, after } = await turnsOf(gateway, session, principal)
+  const { turns, after } = await turnsOf(gateway, shown.session, principal)
+  shown.retell()
+  const { updates } = shown
   for (const { id, input, output, status } of turns) {
     for (const message of input) {
       if (message.role === 'user') for (const item of itemsOf(message)) updates.said(item)

@@ -1,12 +1,15 @@
 import type { Principal } from '../../core/ports/access.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { RpcMessage } from '../../wire/json-rpc.ts'
-import { AcpConnection, type Answer, type ConnectionOptions } from './connection.ts'
+import { errorText, type RpcMessage } from '../../wire/json-rpc.ts'
+import { AcpConnection, type ConnectionOptions } from './connection.ts'
+import { told } from './errors.ts'
 import { Outbound } from './outbound.ts'
 
-/** Streams of one connection: it carries no more sessions. */
+/** Streams of one connection that somebody may read: it carries no more sessions. */
 const STREAMS = 257
+/** Characters that wait on all streams of a connection. If more are to come, it is closed: whoever is behind loads his sessions. */
+const UNREAD = 16 * 1024 * 1024
 /** A connection that nobody reads from is closed after this. */
 const IDLE_MS = 5 * 60_000
 /** Clients wait for the stream before they say anything. */
@@ -14,20 +17,26 @@ const OPENED = ':\n\n'
 
 export type HttpOptions = Omit<ConnectionOptions, 'send' | 'caller'>
 
-/** One client that sends requests and reads streams: one of the connection, whose name is empty, and one of each session. */
+/**
+ * One client that sends requests and reads streams: one of the connection, whose name is empty, and one of each session. A stream
+ * is there while somebody reads it, or its session is open here.
+ */
 export class HttpConnection {
   readonly agent: string | undefined
   readonly #principal: Principal
+  readonly #options: HttpOptions
   readonly #connection: AcpConnection
   readonly #streams = new Map<string, Outbound>()
   readonly #onClose: () => void
+  #closed = false
   #idle: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: HttpOptions, { principal, agent, root, access }: KnownCall, onClose: () => void) {
     this.agent = agent
     this.#principal = principal
     this.#onClose = onClose
-    const send = (frames: readonly string[], session = ''): Promise<void> => this.#stream(session).push(frames)
+    this.#options = options
+    const send = (frames: readonly string[], session?: string): Promise<void> => this.#send(frames, session)
     this.#connection = new AcpConnection({ ...options, caller: { principal, agent, root, access }, send })
     this.#rest()
   }
@@ -40,44 +49,68 @@ export class HttpConnection {
     return this.#principal.tenant === tenant && this.#principal.id === id
   }
 
-  receive(message: RpcMessage, answer: Answer): Promise<void> {
+  async receive(message: RpcMessage, session = ''): Promise<void> {
     this.#rest()
-    return this.#connection.receive(message, answer)
+    await this.#connection.receive(message, (text) => this.#send([text], this.#streams.get(session)?.leased ? session : ''))
+    this.#tidy(session)
   }
 
-  /** Where nobody may be listening to a session yet, the connection is told. */
-  answer(text: string, session = ''): Promise<void> {
-    return this.#stream(this.#streams.get(session)?.leased ? session : '').push([text])
+  /** For the request that opens it: nobody reads a stream yet. */
+  answerTo(message: RpcMessage): Promise<string> {
+    return this.#connection.answerTo(message)
   }
 
   /** Undefined: somebody reads it already. */
   lease(session: string, signal: AbortSignal): AsyncIterable<string> | undefined {
-    if (!this.#streams.has(session) && this.#streams.size >= STREAMS)
+    let stream = this.#streams.get(session)
+    if (stream?.leased) return undefined
+    if ([...this.#streams.values()].filter(({ leased }) => leased).length >= STREAMS)
       throw new UampError('rate_limited', 'Too many streams', { details: { retry_after: 1 } })
-    const stream = this.#stream(session)
-    if (stream.leased) return undefined
+    if (!stream) this.#streams.set(session, (stream = new Outbound()))
     clearTimeout(this.#idle)
-    const frames = stream.lease(() => this.#rest(), OPENED)
+    const left = (): void => {
+      this.#tidy(session)
+      this.#rest()
+    }
+    const frames = stream.lease(left, OPENED)
     signal.addEventListener('abort', () => void frames[Symbol.asyncIterator]().return?.(), { once: true })
     return frames
   }
 
-  close(): void {
+  /** Whoever reads from the connection is told why, where it was not his own wish. */
+  close(reason?: UampError): void {
+    this.#closed = true
     this.#onClose()
+    if (reason) void this.#streams.get('')?.push([errorText(null, told(reason))])
     for (const stream of this.#streams.values()) stream.close()
     void this.#connection.close()
     clearTimeout(this.#idle)
   }
 
-  #stream(session: string): Outbound {
-    let stream = this.#streams.get(session)
-    if (!stream) this.#streams.set(session, (stream = new Outbound()))
-    return stream
+  /** What is left to say about a session that is not open any more goes to who reads its stream, else to the connection's. */
+  async #send(frames: readonly string[], session = ''): Promise<void> {
+    if (this.#closed) return
+    const name = this.#connection.has(session) || this.#streams.get(session)?.leased ? session : ''
+    const stream = this.#streams.get(name) ?? new Outbound()
+    this.#streams.set(name, stream)
+    if ((stream.leased && stream.size === 0) || this.#unread <= UNREAD) return stream.push(frames)
+    const reason = new UampError('rate_limited', `More than ${UNREAD} characters wait to be read: read the streams of all sessions`)
+    this.#options.host.log('warn', 'A connection that nobody reads from is closed', { transport: 'acp', principal: this.#principal.id })
+    this.close(reason)
+  }
+
+  get #unread(): number {
+    return [...this.#streams.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
+  /** Nobody reads it, and nobody will write to it. */
+  #tidy(session: string): void {
+    if (session !== '' && !this.#streams.get(session)?.leased && !this.#connection.has(session)) this.#streams.delete(session)
   }
 
   #rest(): void {
     clearTimeout(this.#idle)
-    if ([...this.#streams.values()].some(({ leased }) => leased)) return
+    if (this.#closed || [...this.#streams.values()].some(({ leased }) => leased)) return
     this.#idle = setTimeout(() => this.close(), IDLE_MS)
     // Node only: a connection that nobody uses does not keep the process up.
     ;(this.#idle as { unref?: () => void }).unref?.()

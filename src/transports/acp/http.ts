@@ -41,7 +41,7 @@ export class HttpBinding {
     if (message.kind === 'notification') return new Response(null, { status: 202 })
     if (message.kind !== 'request') return missing(CONNECTION_ID)
     if (message.method === 'initialize' && !isSeedInitialize(message.params)) return this.#open(message, call)
-    return SEED_METHODS.has(message.method) ? this.#once(message, call) : missing(CONNECTION_ID)
+    return this.#once(message, call)
   }
 
   async stream({ headers }: Request, call: KnownCall): Promise<Response | Streamed> {
@@ -67,7 +67,7 @@ export class HttpBinding {
       throw new UampError('rate_limited', 'Too many connections: close some', { details: { retry_after: 30 } })
     const id = this.#options.host.newId()
     const connection = new HttpConnection(this.#options, call, () => this.#connections.delete(id))
-    const answer = await answerOf(connection, message)
+    const answer = await connection.answerTo(message)
     if (!connection.initialized) {
       connection.close()
       return json(answer)
@@ -83,12 +83,12 @@ export class HttpBinding {
     if (named !== undefined && session === null) return missing(SESSION_ID)
     if (named !== undefined && session !== named)
       return refusal(new UampError('invalid_request', 'Acp-Session-Id is not the session of the message'))
-    void connection.receive(message, (text) => connection.answer(text, named))
+    void connection.receive(message, named)
     return new Response(null, { status: 202 })
   }
 
   /** The older methods need no connection: one request, one answer, with notifications before it if that is accepted. */
-  async #once(message: RpcMessage, call: KnownCall): Promise<Response | Streamed> {
+  async #once(message: RpcMessage & { kind: 'request' }, call: KnownCall): Promise<Response | Streamed> {
     const { request, root, principal, access, signal } = call
     const { headers } = request
     const agent = chooseAgent(this.#options.host, call)
@@ -98,12 +98,13 @@ export class HttpBinding {
       caller: { agent, root, principal, access, payment: paymentFrom(headers) },
       send: async (frames) => stream?.push(frames),
     })
+    if (!SEED_METHODS.has(message.method) && connection.knows(message.method)) return missing(CONNECTION_ID)
     const leave = (): void => {
       stream?.close()
       void connection.close()
     }
     signal.addEventListener('abort', leave, { once: true })
-    if (!stream) return json(await answerOf(connection, message))
+    if (!stream) return json(await connection.answerTo(message))
     void connection.receive(message, (text) => stream.push([text])).then(() => stream.close())
     return streamed(stream.lease(leave))
   }
@@ -112,14 +113,8 @@ export class HttpBinding {
   #find(id: string, { principal, agent }: KnownCall): HttpConnection {
     const connection = this.#connections.get(id)
     if (connection?.isOf(principal) && connection.agent === agent) return connection
-    throw new UampError('not_found', 'There is no such connection: initialize a new one')
+    throw new UampError('not_found', 'There is no such connection, or no more, as nobody read from it: initialize a new one')
   }
-}
-
-async function answerOf(connection: Pick<AcpConnection, 'receive'>, message: RpcMessage): Promise<string> {
-  let answer = ''
-  await connection.receive(message, async (text) => void (answer = text))
-  return answer
 }
 
 function isStreamed(headers: Headers): boolean {

@@ -12,14 +12,16 @@ export type { ConnectTools } from './tools.ts'
 export interface AcpOptions {
   /** How MCP servers that clients bring are reached. */
   readonly connectTools: ConnectTools
+  /** What clients are told as the agent's version. */
+  readonly version: string
 }
 
 /** ACP 1 over HTTP and WebSocket at `/acp`, and the methods of UAMP transports beside it, also at `/acp/stream`. */
-export function acp({ connectTools }: AcpOptions): Transport {
+export function acp({ connectTools, version }: AcpOptions): Transport {
   return {
     name: 'acp',
     routes: (host) => {
-      const options: HttpOptions = { host, connectTools, local: false, version: '1.0' }
+      const options: HttpOptions = { host, connectTools, local: false, version }
       const http = new HttpBinding(options, host.closing)
       const overSocket = (socket: Socket, call: KnownCall): Promise<void> => serve(options, socket, call)
       return [
@@ -35,11 +37,15 @@ export function acp({ connectTools }: AcpOptions): Transport {
 }
 
 async function serve(options: HttpOptions, socket: Socket, caller: KnownCall): Promise<void> {
-  const connection = new AcpConnection({ ...options, caller, send: (frames) => socket.send(frames) })
+  let sent = Promise.resolve()
+  const send = (frames: readonly string[]): Promise<void> => (sent = socket.send(frames))
+  const connection = new AcpConnection({ ...options, caller, send })
   try {
     for await (const frame of socket) {
+      // Whoever does not read what is said to him is not listened to either.
+      await sent
       if (typeof frame === 'string') void connection.receive(readMessage(frame))
-      else await socket.send([errorText(null, new RpcError(RPC.invalidRequest, 'Messages are JSON in text frames, not binary frames'))])
+      else await send([errorText(null, new RpcError(RPC.invalidRequest, 'Messages are JSON in text frames, not binary frames'))])
     }
   } finally {
     await connection.close()

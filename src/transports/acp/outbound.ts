@@ -1,12 +1,17 @@
 import { sseLine } from '../../wire/sse.ts'
 
-/** Characters that wait for a reader before whoever writes is made to wait. */
-const QUEUE = 1024 * 1024
+/** Characters that wait for a slow reader before whoever writes is made to wait. */
+const QUEUE = 32 * 1024
+/** What keeping a message takes beside its characters. */
+const OVERHEAD = 64
 
-/** What goes out on one stream: kept until somebody reads it, which is one at a time. */
+/**
+ * What goes out on one stream: kept until somebody reads it, which is one at a time. Where nobody does, nobody is made to wait, and
+ * whoever writes looks at the size.
+ */
 export class Outbound {
   #queue: string[] = []
-  #size = 0
+  size = 0
   #closed = false
   #wake: (() => void) | undefined
   #waiting: (() => void)[] = []
@@ -16,10 +21,10 @@ export class Outbound {
     if (this.#closed) return Promise.resolve()
     for (const frame of frames) {
       this.#queue.push(sseLine(frame))
-      this.#size += frame.length
+      this.size += frame.length + OVERHEAD
     }
     this.#wake?.()
-    if (this.#size <= QUEUE) return Promise.resolve()
+    if (!this.leased || this.size <= QUEUE) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
@@ -39,6 +44,7 @@ export class Outbound {
         left = true
         this.leased = false
         this.#wake?.()
+        this.#release()
         onLeave()
       }
       return { done: true, value: undefined }
@@ -51,7 +57,7 @@ export class Outbound {
       if (left || value === '') return leave()
       opening = ''
       this.#queue = []
-      this.#size = 0
+      this.size = 0
       this.#release()
       return { done: false, value }
     }

@@ -30,9 +30,15 @@ const McpServer = z.union(
 export type McpServer = z.infer<typeof McpServer>
 
 /** ACP, Session setup: paths are absolute, and may be those of another system than ours. */
-const Folder = z.string().check(z.maxLength(4096), z.regex(/^(\/|[A-Za-z]:[\\/]|\\\\)/, 'must be an absolute path'))
+export const ABSOLUTE = /^(\/|[A-Za-z]:[\\/]|\\\\)/
+const path = z.string().check(z.minLength(1), z.maxLength(4096))
+const Folder = path.check(z.regex(ABSOLUTE, 'must be an absolute path'))
 /** Servers of tools that one session may bring. */
 const mcpServers = list(McpServer, 32)
+
+export function isAbsolute(value: unknown): value is string {
+  return typeof value === 'string' && ABSOLUTE.test(value)
+}
 
 const folders = { cwd: Folder, additionalDirectories: z.nullish(list(Folder, 64)) }
 
@@ -54,6 +60,15 @@ export const PermissionAnswer = z.object({
     z.object({ outcome: z.literal('cancelled') }),
     z.object({ outcome: z.literal('selected'), optionId: z.string() }),
   ]),
+})
+/** What agents call the tools of a client with. Lines are counted from 1, and are numbers of 32 bits. */
+const line = z.nullish(z.int().check(z.minimum(1), z.maximum(0xffffffff)))
+export const ReadFile = z.object({ path, line, limit: line })
+export const WriteFile = z.object({ path, content: z.string() })
+export const RunCommand = z.object({
+  command: z.string().check(z.minLength(1)),
+  args: z.nullish(list(z.string(), limits.list)),
+  cwd: z.nullish(path),
 })
 export const FileAnswer = z.object({ content: z.string() })
 export const TerminalAnswer = z.object({ terminalId: id })

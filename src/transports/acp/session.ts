@@ -1,5 +1,5 @@
 import { eachBatch } from '../../core/each-batch.ts'
-import type { Reader, Session, Visitor } from '../../core/ports/session.ts'
+import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import type { Tool } from '../../core/ports/skill.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { toolDefinition } from '../../core/tool.ts'
@@ -7,27 +7,30 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
-import { isRecord, type Slot } from '../../protocol/json.ts'
+import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
 import { errorText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
-import { toInputs } from './content.ts'
+import { titleOf, toInputs } from './content.ts'
 import { told, toldBody } from './errors.ts'
 import { askPermission, type Decision } from './permission.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
-import { clientTools, resultBy, type McpTools } from './tools.ts'
+import { clientTools, closeAll, resultBy, type McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
 
 export interface AcpSessionOptions {
   readonly host: Pick<Host, 'newId' | 'log' | 'agents'>
   readonly session: Session
   readonly client: ClientCapabilities
-  readonly cwd: string
-  readonly servers: readonly McpTools[]
   readonly asking: Asking
   /** Writes in order. Resolves when more may be written. */
   readonly send: (frames: readonly string[]) => Promise<void>
+}
+
+export interface Folders {
+  readonly cwd: string
+  readonly additionalDirectories?: readonly string[] | null | undefined
 }
 
 interface Prompting {
@@ -39,49 +42,35 @@ interface Prompting {
   payment: string | undefined
   /** What it says, by which it is known again. */
   readonly words: string
+  /** What the session is called after it, if it has no name. */
+  readonly title: string | undefined
 }
-
-/** Characters of a title. */
-const TITLE = 80
 
 /** One session on one connection: prompts in, updates out, questions both ways. */
 export class AcpSession implements Visitor {
   readonly session: Session
-  readonly updates: Updates
+  updates: Updates
   readonly #options: AcpSessionOptions
-  /** What the client itself has. */
-  readonly #own: readonly Tool[]
+  /** What the client itself has, and the servers that it brought. */
+  #own: readonly Tool[] = []
+  #servers: readonly McpTools[] = []
   /** Tools whose calls the user allowed for good, for as long as this session is open here. */
   readonly #allowed = new Set<string>()
   #frames: string[] = []
   #reader: Reader | undefined
+  /** Up to here in the log nothing is told, and up to there everything was dealt with: what is loaded again is told again, no more. */
+  #told = 0
+  #done = 0
   #prompt: Prompting | undefined
-  /** The response that runs, whoever asked for it. */
-  #running: string | undefined
   /** Ends what is done for the running response. */
   #work = new AbortController()
   /** As the client knows them. */
   #settings: string
 
   constructor(options: AcpSessionOptions) {
-    const { session, client, cwd } = options
     this.#options = options
-    this.session = session
-    this.updates = new Updates({
-      sessionId: session.id,
-      out: (frame) => void this.#frames.push(frame),
-      window: () => this.#capabilities?.context_window,
-      notices: isRecord(client.session?.notices),
-      extras: uampIn(client._meta)['events'] === true,
-    })
-    this.#own = clientTools(client, {
-      cwd,
-      ask: (method, params, signal) => this.#ask(method, params, signal),
-      onTerminal: (callId, terminalId) => {
-        this.updates.calls.terminal(callId, terminalId)
-        void this.flush()
-      },
-    })
+    this.session = options.session
+    this.updates = this.#newUpdates()
     this.#settings = JSON.stringify(this.settings)
   }
 
@@ -89,10 +78,40 @@ export class AcpSession implements Visitor {
     return settingsOf(this.#capabilities, this.session.config)
   }
 
-  /** Follows the session, from behind `after`, until the connection or the session ends. */
-  follow(after = this.session.head): void {
-    const reader = this.session.read({ after, extensions: 'all' })
+  /** Where it is at work from now on, and with which servers. */
+  async equip({ cwd, additionalDirectories }: Folders, servers: readonly McpTools[]): Promise<void> {
+    const before = this.#servers
+    this.#servers = servers
+    this.#own = clientTools(this.#options.client, {
+      cwd,
+      ask: (method, params, signal) => this.#ask(method, params, signal),
+      onTerminal: (callId, terminalId) => {
+        this.updates.calls.terminal(callId, terminalId)
+        void this.flush()
+      },
+    })
+    const { cwd: _, additionalDirectories: __, ...others } = this.#acp
+    const acp = { cwd, ...(additionalDirectories?.length && { additionalDirectories }), ...others }
+    if (JSON.stringify(acp) !== JSON.stringify(this.#acp)) await this.#update({ ...this.session.config.extensions, acp })
+    await closeAll(before)
+  }
+
+  /** The conversation is about to be told from its beginning: until `follow`, nothing else is. */
+  retell(): void {
+    this.#told = Infinity
+    this.updates = this.#newUpdates()
+  }
+
+  /** Tells what is behind `after`, until the connection or the session ends. Without it, it goes on where it is. */
+  follow(after?: number): void {
+    const before = this.#reader
+    if (after === undefined && before) return
+    this.#told = after ?? this.session.head
+    if (before && this.#told >= this.#done) return
+    if (!before) this.#done = this.#told
+    const reader = this.session.read({ after: this.#told, extensions: 'all' })
     this.#reader = reader
+    before?.close()
     void this.#read(reader).catch((error: unknown) =>
       this.#options.host.log('error', 'A reader failed', { session: this.session.id, error }),
     )
@@ -113,21 +132,24 @@ export class AcpSession implements Visitor {
       })
     } finally {
       reader.close()
-      // Nothing more will come, and a prompt is always answered.
-      this.#answer((id) => resultText(id, { stopReason: 'cancelled' }))
+      // Nothing more will come, unless another one goes on; and a prompt is always answered.
+      if (this.#reader === reader) this.#answer((id) => resultText(id, { stopReason: 'cancelled' }))
       await this.flush()
     }
   }
 
-  text(text: string): void {
-    this.updates.text(text)
+  text(text: string, seq = Infinity): void {
+    if (seq > this.#told) this.updates.text(text)
+    if (seq > this.#done && seq < Infinity) this.#done = seq
   }
 
-  event(event: ServerEvent): void {
-    this.updates.event(event)
+  event(event: ServerEvent, seq = Infinity): void {
+    if (seq > this.#told) this.updates.event(event)
+    if (seq <= this.#done) return
+    if (seq < Infinity) this.#done = seq
     switch (event.type) {
       case 'response.created':
-        this.#running = event.response_id
+        if (event.response_id === this.#prompt?.response) this.#entitle(this.#prompt.title)
         return
       case 'tool.call':
         return void this.#call(event)
@@ -163,22 +185,22 @@ export class AcpSession implements Visitor {
       await new Promise((over) => signal.addEventListener('abort', over, { once: true }))
       return this.prompt(id, blocks, payment)
     }
-    // Asked before anything is said: what was said in vain would be part of the next prompt.
-    if (this.#running !== undefined)
-      throw new UampError('response_in_progress', 'Somebody else asked this session something: wait for its end')
-    this.#entitle(blocks)
     const { config } = this.session
     const taken = this.#capabilities?.tools?.built_in_tools ?? []
     const offered = [...this.#tools.values()].filter(({ name }) => !taken.includes(name)).map(toolDefinition)
     const tools = [...(config.tools ?? []), ...offered]
-    const create: Unsent = { type: 'response.create', ...(tools.length > 0 && { response: { tools } }) }
-    const sent = [...toInputs(blocks), create].map((event) => this.#send(event))
-    this.#prompt = { id, response: this.session.turn, payment, words }
+    const create = {
+      type: 'response.create' as const,
+      event_id: this.#options.host.newId(),
+      ...(tools.length > 0 && { response: { tools } }),
+    }
+    const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
+    const said = this.session.say(inputs, create)
+    this.#prompt = { id, response: this.session.turn, payment, words, title: titleOf(blocks) }
     try {
-      await Promise.all(sent)
+      await said
     } catch (thrown) {
       this.#prompt = undefined
-      await this.flush()
       throw thrown
     }
   }
@@ -209,13 +231,29 @@ export class AcpSession implements Visitor {
   async close(): Promise<void> {
     this.#work.abort()
     this.#reader?.close()
-    await Promise.allSettled(this.#options.servers.map((server) => server.close()))
+    await closeAll(this.#servers)
+  }
+
+  #newUpdates(): Updates {
+    const { client } = this.#options
+    return new Updates({
+      sessionId: this.session.id,
+      out: (frame) => void this.#frames.push(frame),
+      window: () => this.#capabilities?.context_window,
+      notices: isRecord(client.session?.notices),
+      extras: uampIn(client._meta)['events'] === true,
+    })
+  }
+
+  /** What this protocol keeps with the session. */
+  get #acp(): Slot {
+    return fieldsOf(this.session.config.extensions?.['acp'])
   }
 
   /** What the client brings; of two of one name, the first. */
   get #tools(): ReadonlyMap<string, Tool> {
     const tools = new Map<string, Tool>()
-    for (const tool of [...this.#own, ...this.#options.servers.flatMap((server) => server.tools)])
+    for (const tool of [...this.#own, ...this.#servers.flatMap((server) => server.tools)])
       if (!tools.has(tool.name)) tools.set(tool.name, tool)
     return tools
   }
@@ -225,7 +263,6 @@ export class AcpSession implements Visitor {
   }
 
   #end(event: EventOf<'response.done' | 'response.error' | 'response.cancelled'>): void {
-    this.#running = undefined
     this.#work.abort()
     this.#work = new AbortController()
     const { response_id } = event
@@ -302,15 +339,11 @@ export class AcpSession implements Visitor {
   }
 
   /** A session is called after what was said in it first. */
-  #entitle(blocks: readonly ContentBlock[]): void {
-    const { extensions } = this.session.config
-    const acp = isRecord(extensions?.['acp']) ? extensions['acp'] : {}
-    if (acp['title'] !== undefined) return
-    const text = blocks.map((block) => (block.type === 'text' ? block.text : '')).join('')
-    const title = text.trim().split('\n')[0]?.slice(0, TITLE)
-    if (!title) return
+  #entitle(title: string | undefined): void {
+    const acp = this.#acp
+    if (!title || acp['title'] !== undefined) return
     this.updates.tell({ sessionUpdate: 'session_info_update', title })
-    this.#update({ ...extensions, acp: { ...acp, title } }).catch((error: unknown) =>
+    this.#update({ ...this.session.config.extensions, acp: { ...acp, title } }).catch((error: unknown) =>
       this.#options.host.log('warn', 'A session got no title', { error }),
     )
   }
@@ -321,10 +354,11 @@ export class AcpSession implements Visitor {
 
   /** Asks the client, behind what it was told so far. */
   #ask(method: string, params: Slot, signal?: AbortSignal): Promise<unknown> {
-    const { text, answer } = this.#options.asking.ask(method, { sessionId: this.session.id, ...params }, { signal })
-    this.#frames.push(text)
-    void this.flush()
-    return answer
+    const send = (text: string): void => {
+      this.#frames.push(text)
+      void this.flush()
+    }
+    return this.#options.asking.request(method, { ...params, sessionId: this.session.id }, { send, signal })
   }
 
   /** It may be too late, or somebody else was first. */
@@ -350,5 +384,7 @@ function ending(event: EventOf<'response.done' | 'response.cancelled'>): Slot {
   const { response_id: responseId, signature } = event
   const { usage, extensions } = event.response
   const uamp = { responseId, ...(usage && { usage }), ...(signature !== undefined && { signature }) }
-  return { stopReason: STOP_REASONS.get(uampIn(extensions)['stop_reason']) ?? 'end_turn', _meta: { uamp } }
+  // An ACP agent elsewhere may have a reason that only ACP has.
+  const own = fieldsOf(extensions?.['acp'])['stopReason'] === 'max_turn_requests' ? 'max_turn_requests' : undefined
+  return { stopReason: own ?? STOP_REASONS.get(uampIn(extensions)['stop_reason']) ?? 'end_turn', _meta: { uamp } }
 }

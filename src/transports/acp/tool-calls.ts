@@ -1,6 +1,7 @@
 import type { ToolCall, ToolResult } from '../../protocol/content.ts'
-import { isRecord, jsonIn, type Slot } from '../../protocol/json.ts'
+import { isRecord, jsonIn, recordsIn, type Slot } from '../../protocol/json.ts'
 import { toBlock } from '../../wire/acp/blocks.ts'
+import { isAbsolute } from './schema.ts'
 
 /** Calls of one response whose end is awaited; of more, nothing is shown but their beginning and their end. */
 const OPEN = 256
@@ -99,12 +100,19 @@ function shownInput(call: Pick<Call, 'name' | 'args'>): Slot {
   const { path, line, command, query, url } = isRecord(rawInput) ? rawInput : {}
   const about = [path, command, query, url].find((value) => typeof value === 'string')
   const diff = diffIn(call)
+  const locations = locationsIn([{ path, line }])
   return {
     title: about === undefined ? call.name : `${call.name}: ${String(about).split('\n')[0]?.slice(0, TITLE)}`,
     rawInput,
-    ...(typeof path === 'string' && { locations: [{ path, ...(Number.isInteger(line) && { line }) }] }),
+    ...(locations.length > 0 && { locations }),
     ...(diff.length > 0 && { content: diff }),
   }
+}
+
+/** Models say anything, and clients take absolute paths and lines from 1. */
+function locationsIn(given: unknown): Slot[] {
+  const isLine = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 0xffffffff
+  return recordsIn(given).flatMap(({ path, line }) => (isAbsolute(path) ? [{ path, ...(isLine(line) && { line }) }] : []))
 }
 
 /** A tool that writes a file says what it writes. */
@@ -112,7 +120,7 @@ function diffIn({ name, args }: Pick<Call, 'name' | 'args'>): Slot[] {
   const input = kindOf(name) === 'edit' ? jsonIn(args) : undefined
   if (!isRecord(input)) return []
   const { path, content, oldText, newText = content } = input
-  if (typeof path !== 'string' || typeof newText !== 'string') return []
+  if (!isAbsolute(path) || typeof newText !== 'string') return []
   return [{ type: 'diff', path, newText, ...(typeof oldText === 'string' && { oldText }) }]
 }
 
@@ -130,8 +138,8 @@ function ownPart(data: unknown): Slot {
   if (!isRecord(acp)) return {}
   const { content, locations, kind, title } = acp
   return {
-    ...(Array.isArray(content) && { content }),
-    ...(Array.isArray(locations) && { locations }),
+    ...(Array.isArray(content) && { content: recordsIn(content).filter(({ type, path }) => type !== 'diff' || isAbsolute(path)) }),
+    ...(Array.isArray(locations) && { locations: locationsIn(locations) }),
     ...(typeof kind === 'string' && { kind }),
     ...(typeof title === 'string' && { title }),
   }

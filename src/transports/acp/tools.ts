@@ -9,10 +9,10 @@ import type { EventOf, Unsent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
 import { parseParams } from '../../wire/rpc-params.ts'
-import { ExitAnswer, FileAnswer, OutputAnswer, TerminalAnswer, type ClientCapabilities, type McpServer } from './schema.ts'
+import * as schema from './schema.ts'
 
 /** How MCP servers are reached, which takes a runtime that can. */
-export type ConnectTools = (server: McpServer, context: McpContext) => Promise<McpTools>
+export type ConnectTools = (server: schema.McpServer, context: McpContext) => Promise<McpTools>
 
 interface McpContext {
   readonly log: Log
@@ -20,6 +20,8 @@ interface McpContext {
   readonly local: boolean
   /** Else addresses are called through this, and no program is started. */
   readonly outbound: GuardedHttp | undefined
+  /** Aborted when the client leaves: what has not started by then is ended. */
+  readonly signal: AbortSignal
 }
 
 export interface McpTools {
@@ -32,10 +34,12 @@ export interface McpOptions {
   readonly host: Pick<Host, 'log' | 'outbound'>
   readonly local: boolean
   readonly connectTools: ConnectTools
+  readonly signal: AbortSignal
 }
 
 /** One that cannot be reached is left out: it is no reason not to talk. One that is not to be reached is refused. */
-export async function connectServers(given: readonly McpServer[], { host, local, connectTools }: McpOptions): Promise<McpTools[]> {
+export async function connectServers(given: readonly schema.McpServer[], options: McpOptions): Promise<McpTools[]> {
+  const { host, local, connectTools, signal } = options
   const { log, outbound } = host
   const program = local ? undefined : given.find((server) => 'command' in server)
   if (program) throw new RpcError(RPC.invalidParams, `"${program.name}": programs are not started for clients over the network`)
@@ -43,9 +47,9 @@ export async function connectServers(given: readonly McpServer[], { host, local,
     try {
       if (server.type === 'sse')
         throw new UampError('not_supported', `The MCP server "${server.name}" speaks in a way that is not known here`)
-      return [await connectTools(server, { log, local, outbound })]
+      return [await connectTools(server, { log, local, outbound, signal })]
     } catch (error) {
-      log('warn', 'An MCP server of a client is left out', { server: server.name, error })
+      if (!signal.aborted) log('warn', 'An MCP server of a client is left out', { server: server.name, error })
       return []
     }
   })
@@ -53,6 +57,7 @@ export async function connectServers(given: readonly McpServer[], { host, local,
 }
 
 export interface ClientToolsOptions {
+  /** The folder of the session. */
   readonly cwd: string
   /** Asks the client something about this session. */
   readonly ask: (method: string, params: Slot, signal?: AbortSignal) => Promise<unknown>
@@ -64,8 +69,8 @@ export interface ClientToolsOptions {
 const OUTPUT = 256 * 1024
 
 /** ACP, File System and Terminal: none of these methods is called unless the client has it. */
-export function clientTools({ fs, terminal }: ClientCapabilities, { cwd, ask, onTerminal }: ClientToolsOptions): readonly Tool[] {
-  const path = string(`The absolute path of the file. The project is in ${cwd}`)
+export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, ask, onTerminal }: ClientToolsOptions): readonly Tool[] {
+  const file = string(`The absolute path of the file. The project is in ${cwd}`)
   const line = { type: 'integer', description: 'The first line to read, from 1' }
   const limit = { type: 'integer', description: 'How many lines to read' }
   const content = string('The whole new content')
@@ -75,15 +80,23 @@ export function clientTools({ fs, terminal }: ClientCapabilities, { cwd, ask, on
       there: fs?.readTextFile,
       name: 'read_text_file',
       description: "Reads a text file of the user's project",
-      parameters: { type: 'object', properties: { path, line, limit }, required: ['path'] },
-      run: async (args, { signal }) => parseParams(FileAnswer, await ask('fs/read_text_file', args, signal)).content,
+      parameters: { type: 'object', properties: { path: file, line, limit }, required: ['path'] },
+      run: async (args, { signal }) => {
+        const { path, line, limit } = parseParams(schema.ReadFile, args)
+        const place = { path: absolute(path, cwd), ...(line != null && { line }), ...(limit != null && { limit }) }
+        return parseParams(schema.FileAnswer, await ask('fs/read_text_file', place, signal)).content
+      },
     },
     {
       there: fs?.writeTextFile,
       name: 'write_text_file',
       description: "Writes a text file of the user's project, over what was there",
-      parameters: { type: 'object', properties: { path, content }, required: ['path', 'content'] },
-      run: (args, { signal }) => ask('fs/write_text_file', args, signal).then(() => 'Written'),
+      parameters: { type: 'object', properties: { path: file, content }, required: ['path', 'content'] },
+      run: async (args, { signal }) => {
+        const { path, content } = parseParams(schema.WriteFile, args)
+        await ask('fs/write_text_file', { path: absolute(path, cwd), content }, signal)
+        return 'Written'
+      },
     },
     {
       there: terminal,
@@ -91,12 +104,13 @@ export function clientTools({ fs, terminal }: ClientCapabilities, { cwd, ask, on
       description: "Runs a program in a terminal of the user's, and gives what it printed",
       parameters: { type: 'object', properties: command, required: ['command'] },
       run: async (args, { callId, signal }) => {
-        const created = await ask('terminal/create', { cwd, outputByteLimit: OUTPUT, ...args }, signal)
-        const { terminalId } = parseParams(TerminalAnswer, created)
+        const { command, args: given, cwd: folder } = parseParams(schema.RunCommand, args)
+        const program = { command, args: given ?? [], cwd: folder ? absolute(folder, cwd) : cwd, outputByteLimit: OUTPUT }
+        const { terminalId } = parseParams(schema.TerminalAnswer, await ask('terminal/create', program, signal))
         try {
           onTerminal(callId, terminalId)
-          const { exitCode, signal: by } = parseParams(ExitAnswer, await ask('terminal/wait_for_exit', { terminalId }, signal))
-          const { output, truncated } = parseParams(OutputAnswer, await ask('terminal/output', { terminalId }, signal))
+          const { exitCode, signal: by } = parseParams(schema.ExitAnswer, await ask('terminal/wait_for_exit', { terminalId }, signal))
+          const { output, truncated } = parseParams(schema.OutputAnswer, await ask('terminal/output', { terminalId }, signal))
           const end = by ? `ended by ${by}` : `exit code ${exitCode ?? 'unknown'}`
           return `${truncated ? '[the beginning is cut off]\n' : ''}${output}\n[${end}]`
         } finally {
@@ -109,10 +123,21 @@ export function clientTools({ fs, terminal }: ClientCapabilities, { cwd, ask, on
   return tools.filter(({ there }) => there)
 }
 
+/** Clients want absolute paths, and agents name files by where they are in the project. */
+function absolute(path: string, cwd: string): string {
+  if (schema.ABSOLUTE.test(path)) return path
+  const slash = cwd.startsWith('/') ? '/' : '\\'
+  return `${cwd.replace(/[\\/]$/, '')}${slash}${path.replace(/^\.[\\/]/, '')}`
+}
+
 const ARGUMENTS = { type: 'array', items: { type: 'string' } }
 
 function string(description: string): Slot {
   return { type: 'string', description }
+}
+
+export async function closeAll(servers: readonly McpTools[]): Promise<void> {
+  await Promise.allSettled(servers.map((server) => server.close()))
 }
 
 /** What comes of a call. What is wrong is a result too: the model reads it. */

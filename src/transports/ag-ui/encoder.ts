@@ -1,7 +1,7 @@
 import type { Batch } from '../../core/ports/session.ts'
 import { isMedia, type ContentItem } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { addUsage, wholeInput, type Usage } from '../../protocol/usage.ts'
 import { Answer } from './answer.ts'
@@ -38,6 +38,12 @@ export interface EncoderOptions {
   readonly known?: Place
   /** The conversation, for a client that joins it. */
   readonly snapshot?: readonly object[] | undefined
+}
+
+interface Finish {
+  readonly questions?: readonly Question[]
+  readonly uamp?: object
+  readonly result?: unknown
 }
 
 /** Told in other words, or of no concern to a client. */
@@ -259,10 +265,12 @@ export class RunEncoder {
     const uamp = isRecord(response.extensions?.['uamp']) ? response.extensions['uamp'] : {}
     const { waiting, stop_reason } = uamp
     const known = { ...(signature !== undefined && { signature }), ...(stop_reason !== undefined && { stop_reason }) }
-    this.#finish({ type: 'success' }, { questions: waiting === undefined ? [] : this.#questions, uamp: known })
+    // What an agent elsewhere ended its run with.
+    const { result } = fieldsOf(response.extensions?.['ag-ui'])
+    this.#finish({ type: 'success' }, { questions: waiting === undefined ? [] : this.#questions, uamp: known, result })
   }
 
-  #finish(outcome: { type: string }, { questions = [], uamp = {} }: { questions?: readonly Question[]; uamp?: object } = {}): void {
+  #finish(outcome: { type: string }, { questions = [], uamp = {}, result }: Finish = {}): void {
     this.ended = true
     this.#running = false
     this.#answer.close(outcome.type === 'cancelled' ? 'cancelled' : 'completed')
@@ -272,7 +280,8 @@ export class RunEncoder {
     const how =
       interrupts.length > 0 ? { type: 'interrupt', interrupts } : { ...outcome, ...(calls.length > 0 && { pendingToolCallIds: calls }) }
     const metadata = Object.keys(uamp).length > 0 && { metadata: { uamp } }
-    this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome: how, ...this.#used(), ...metadata })
+    const gave = result !== undefined && { result }
+    this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome: how, ...gave, ...this.#used(), ...metadata })
   }
 
   #fail({ code, message, details }: EventOf<'response.error'>['error']): void {

@@ -1,8 +1,9 @@
 import type { Questions } from '../../core/ports/agent.ts'
-import type { Waiting } from '../../core/ports/session.ts'
+import type { Session, Waiting } from '../../core/ports/session.ts'
+import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, type Slot } from '../../protocol/json.ts'
 import { DECLINED, type Payment } from '../../protocol/payment.ts'
 import { invalid, parseValue } from '../../wire/openai/parse.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
@@ -35,7 +36,7 @@ export function interruptOf(question: Question, response: string): { readonly id
       const call = tool_call && { toolCallId: tool_call.id }
       const reason = tool_call ? 'tool_call' : 'confirmation'
       const metadata = Object.keys(about).length > 0 && { metadata: { uamp: about } }
-      return { id, reason, message, ...call, responseSchema: APPROVAL, ...metadata } as { id: string }
+      return { id, reason, message, ...call, ...(formOf(question) ?? { responseSchema: APPROVAL, ...metadata }) } as { id: string }
     }
     case 'payment.required': {
       const { message, details } = paymentRefusal(question)
@@ -46,10 +47,40 @@ export function interruptOf(question: Question, response: string): { readonly id
   }
 }
 
+/** How an agent elsewhere that speaks AG-UI put it, if it did: it is answered as that says. */
+function formOf({ extensions }: EventOf<'x.approval.request'>): Slot | undefined {
+  const form = extensions?.['ag-ui']
+  return isRecord(form) ? form : undefined
+}
+
+/** What is to be read is there; if it is not, nobody waits for it. */
+const FORMS_MS = 5_000
+
+/** The questions of a response, so far, that are answered in a form of their own. */
+export async function ownForms(session: Session, after: number): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>()
+  // After a restart numbers go on from far above, but the response has ended.
+  const { head } = session
+  if (head <= after) return ids
+  let last = after
+  for await (const batch of session.read({ after, extensions: 'all', signal: AbortSignal.timeout(FORMS_MS) })) {
+    batch.visit({
+      text: (_, seq) => void (last = seq ?? last),
+      event: (event, seq) => {
+        last = seq ?? last
+        if (event.type === 'x.approval.request' && formOf(event)) ids.add(event.approval_id)
+      },
+    })
+    if (last >= head || batch.has(RESPONSE_ENDS)) break
+  }
+  return ids
+}
+
 export interface Answering {
   readonly resume: readonly ResumeEntry[]
   readonly messages: readonly WireMessage[]
   readonly payment: Payment | undefined
+  readonly forms: ReadonlySet<string>
   readonly newId: () => string
 }
 
@@ -58,7 +89,7 @@ export interface Answering {
  * answers only some, or nothing of what has to be decided.
  */
 export function answersTo({ response, questions }: Waiting, answering: Answering): Given[] | undefined {
-  const { resume, payment, newId } = answering
+  const { resume, payment, forms, newId } = answering
   const ids = new Set(questions.map(({ id, type }) => (type === 'payment.required' ? paymentId(response) : id)))
   const unknown = resume.find(({ interruptId }) => !ids.has(interruptId))
   if (unknown) throw noInterrupt(unknown)
@@ -68,6 +99,7 @@ export function answersTo({ response, questions }: Waiting, answering: Answering
   const answers = questions.map(({ id, type }): Given | undefined => {
     if (type === 'tool.call') return resultIn(answering, id)
     const entry = resume.find(({ interruptId }) => interruptId === (type === 'payment.required' ? paymentId(response) : id))
+    if (entry && forms.has(id)) return formed(entry, newId)
     if (entry) return resumed(entry, type, newId)
     return type === 'payment.required' && payment ? { type: 'payment.submit', event_id: newId(), payment } : undefined
   })
@@ -85,6 +117,14 @@ export function answersTo({ response, questions }: Waiting, answering: Answering
 
 export function noInterrupt({ interruptId }: ResumeEntry): UampError {
   return invalid(`Nothing waits for "${interruptId}" on this thread`, 'resume', 'unknown_interrupt')
+}
+
+/** An entry as it was given: whoever asked knows what it says. */
+export function formed({ interruptId, status, payload }: ResumeEntry, newId: () => string): Given {
+  const answer = { type: 'x.approval.response', event_id: newId(), approval_id: interruptId } as const
+  if (status === 'cancelled') return { ...answer, approved: false, reason: 'cancelled' }
+  const said = isRecord(payload) ? payload['approved'] : payload
+  return { ...answer, approved: said !== false, extensions: { 'ag-ui': { payload } } }
 }
 
 /** An entry as the answer to a question of this type. */

@@ -3,6 +3,7 @@ import { isRecord } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
+import { contextText } from '../../wire/ag-ui/messages.ts'
 import { parseBody, parseValue } from '../../wire/openai/parse.ts'
 import { paymentFrom } from '../../wire/payment.ts'
 import { OwnProps, RunAgentInput, type ResumeEntry, type WireMessage } from './schema.ts'
@@ -74,8 +75,8 @@ function isLegacy(version: string | undefined): boolean {
 
 function instructionsOf(messages: readonly WireMessage[], context: NonNullable<RunAgentInput['context']>): string | undefined {
   const told = messages.flatMap((message) => ('content' in message && typeof message.content === 'string' ? [message.content] : []))
-  const lines = context.map(({ description, value }) => `${description}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  if (lines.length > 0) told.push(`Context:\n${lines.join('\n')}`)
+  const besides = contextText(context)
+  if (besides !== undefined) told.push(besides)
   return told.length === 0 ? undefined : told.join('\n\n')
 }
 

@@ -5,12 +5,12 @@ import { ResponseBatches } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Payment } from '../../protocol/payment.ts'
-import { answersTo, noInterrupt, resumed, toolResult } from './interrupts.ts'
+import { answersTo, formed, noInterrupt, ownForms, resumed, toolResult } from './interrupts.ts'
 import { paymentId } from './ids.ts'
 import { noCall, toMessages } from './messages.ts'
 import { settingsOf, type Asked } from './request.ts'
 import { planOf, type RunRecord, type Runs } from './runs.ts'
-import type { WireMessage } from './schema.ts'
+import type { ResumeEntry, WireMessage } from './schema.ts'
 import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
 
@@ -97,7 +97,9 @@ export class Starter {
     if (session.duplex && head?.status === 'open') return this.#answerRunning(session, head, added ?? [])
     const first = resume[0]
     if (!session.waiting && first) throw noInterrupt(first)
-    const answers = session.waiting && answersTo(session.waiting, { ...this.#asked, messages: added ?? messages, newId: this.#host.newId })
+    const forms = await this.#forms(session, head)
+    const { newId } = this.#host
+    const answers = session.waiting && answersTo(session.waiting, { ...this.#asked, messages: added ?? messages, forms, newId })
     const more = (added ?? []).findIndex(isSaid)
     if (answers && more < 0) return { session, answers, create: this.#create(session) }
     const declines = resume.every(({ status }) => status === 'cancelled')
@@ -145,14 +147,20 @@ export class Starter {
   async #answerRunning(session: Session, head: StoredTurn, added: readonly WireMessage[]): Promise<Beginning> {
     const { newId } = this.#host
     const pay = paymentId(head.id)
+    const forms = await this.#forms(session, head)
+    const answerTo = (entry: ResumeEntry) =>
+      forms.has(entry.interruptId)
+        ? formed(entry, newId)
+        : resumed(entry, entry.interruptId === pay ? 'payment.required' : 'x.approval.request', newId)
     const results = added.flatMap((message) => (message.role === 'tool' ? [message] : []))
-    const answers: ClientEvent[] = [
-      ...this.#asked.resume.map((entry) => resumed(entry, entry.interruptId === pay ? 'payment.required' : 'x.approval.request', newId)),
-      ...results.map((message) => toolResult(message, newId)),
-    ]
+    const answers: ClientEvent[] = [...this.#asked.resume.map(answerTo), ...results.map((message) => toolResult(message, newId))]
     const resumes = results.at(-1)?.toolCallId ?? this.#asked.resume.at(-1)?.interruptId
     if (resumes === undefined) return { session, create: this.#create(session) }
     return { session, answers, goesOn: { head, resumes } }
+  }
+
+  async #forms(session: Session, head: StoredTurn | undefined): Promise<ReadonlySet<string>> {
+    return head && this.#asked.resume.length > 0 ? ownForms(session, head.after) : new Set()
   }
 
   async #begin({ session, answers = [], inputs = [], create, snapshot, goesOn }: Beginning): Promise<Started> {

@@ -1,20 +1,24 @@
 /** Content as ACP has it, which is MCP's. */
 import * as z from 'zod/mini'
+import { isBase64 } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { mediaSource } from '../media-source.ts'
 
 const text = z.nullish(z.string())
+const data = z.string().check(z.refine(isBase64, 'must be base64'))
+/** RFC 9110 §8.3.1, whatever its parameters are. */
+const media = (type: string) => z.string().check(z.regex(new RegExp(`^${type}/[\\w.+-]+ *(;.*)?$`, 'i'), 'must be a media type that fits'))
 
 export const ContentBlock = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
-  z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string(), uri: text }),
-  z.object({ type: z.literal('audio'), data: z.string(), mimeType: z.string() }),
+  z.object({ type: z.literal('image'), data, mimeType: media('image'), uri: text }),
+  z.object({ type: z.literal('audio'), data, mimeType: media('audio') }),
   z.object({ type: z.literal('resource_link'), uri: z.string(), name: z.string(), mimeType: text }),
   z.object({
     type: z.literal('resource'),
     resource: z.union([
       z.object({ uri: z.string(), text: z.string(), mimeType: text }),
-      z.object({ uri: z.string(), blob: z.string(), mimeType: text }),
+      z.object({ uri: z.string(), blob: data, mimeType: z.nullish(media('[\\w.+-]+')) }),
     ]),
   }),
 ])

@@ -81,3 +81,11 @@ function saidBy(
   const media = items.filter(isMedia).map((item) => ({ id: nextId(), role: 'activity', activityType: CONTENT_ACTIVITY, content: { item } }))
   return [...thoughts, ...said, ...(signed ? [] : media)]
 }
+
+/** What a client tells besides, as an agent reads it at the end of its instructions. */
+export function contextText(context: readonly { readonly description?: unknown; readonly value?: unknown }[]): string | undefined {
+  const lines = context.map(
+    ({ description, value }) => `${String(description)}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  return lines.length === 0 ? undefined : `Context:\n${lines.join('\n')}`
+}

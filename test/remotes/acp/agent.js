@@ -5,6 +5,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const loads = process.argv.includes('--load')
+/** What it does wrong. @param {string} fault */
+const has = (fault) => process.argv.includes(`--${fault}`)
 /** Tells its commands in one piece with the answer to `session/new`. */
 const eager = process.argv.includes('--eager')
 /** @type {object | undefined} */
@@ -17,12 +19,15 @@ const waiting = new Map()
 /** @type {Map<string, () => void>} */
 const cancels = new Map()
 let last = 0
+/** Its answers have an error that is null. */
+let nulls = false
 
 /** @param {object} message */
 const send = (message) => {
   const after = early && `${JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: early })}\n`
   early = undefined
-  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n${after ?? ''}`)
+  const error = nulls && 'result' in message && { error: null }
+  return process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message, ...error })}\n${after ?? ''}`)
 }
 /** @param {string} method @param {object} params @returns {Promise<any>} */
 const ask = (method, params) =>
@@ -44,8 +49,12 @@ async function answer(method, params) {
   const { sessionId } = params
   switch (method) {
     case 'initialize':
+      if (has('hang-initialize')) return new Promise(() => undefined)
+      if (has('odd-initialize')) return { protocolVersion: 'one' }
       return { protocolVersion: 1, agentCapabilities: { loadSession: loads, promptCapabilities: { image: true } }, authMethods: [] }
     case 'session/new': {
+      if (has('hang-new')) return new Promise(() => undefined)
+      if (has('sign-in')) throw failure(-32000, 'Authentication required')
       const id = `s${process.pid}-${Object.keys(sessions).length + 1}`
       sessions[id] = { prompts: [], mode: 'ask', model: 'small' }
       if (eager) early = { sessionId: id, update: { sessionUpdate: 'available_commands_update', availableCommands: [{ name: 'soon' }] } }
@@ -59,6 +68,7 @@ async function answer(method, params) {
       })
       return { modes, configOptions }
     case 'session/set_mode':
+      if (has('sign-in-to-choose')) throw failure(-32000, 'Authentication required')
       sessions[sessionId].mode = params.modeId
       return {}
     case 'session/set_config_option':
@@ -117,7 +127,7 @@ async function prompt(sessionId, blocks) {
       return { stopReason: 'end_turn' }
     }
     case 'read':
-      say(await ask('fs/read_text_file', { sessionId, path: argument }))
+      say(await ask('fs/read_text_file', { sessionId, ...(argument.startsWith('{') ? JSON.parse(argument) : { path: argument }) }))
       return { stopReason: 'end_turn' }
     case 'write':
       say(await ask('fs/write_text_file', { sessionId, path: rest[0], content: rest.slice(1).join(' ') }))
@@ -140,6 +150,56 @@ async function prompt(sessionId, blocks) {
       say({ terminal: made.result.terminalId, pids: [process.pid, child.pid] })
       return { stopReason: 'end_turn' }
     }
+    // As much as it can, whether somebody reads it or not.
+    case 'flood': {
+      let stop = false
+      cancels.set(sessionId, () => (stop = true))
+      const piece = 'x'.repeat(1_000)
+      for (let count = 0; count < Number(argument) && !stop; count++) {
+        if (!say(piece)) await new Promise((resolve) => process.stdout.once('drain', resolve))
+        if (count % 200 === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+      if (stop) writeFileSync('stopped', '')
+      return { stopReason: stop ? 'cancelled' : 'end_turn' }
+    }
+    // So much that somebody who does not read it does not come to the question behind it.
+    case 'unread': {
+      for (let count = 0; count < 7_000; count++) say('x'.repeat(1_000))
+      const asking = ask('session/request_permission', { sessionId, toolCall: { toolCallId: 'u1', title: 'May I?' }, options: [] })
+      writeFileSync('asked', '')
+      writeFileSync('outcome', (await asking).result.outcome.outcome)
+      return { stopReason: 'end_turn' }
+    }
+    case 'tool':
+      update({
+        sessionUpdate: 'tool_call',
+        toolCallId: 't1',
+        title: 'Read file',
+        kind: 'search',
+        status: 'pending',
+        rawInput: { path: '/a' },
+      })
+      await new Promise((resolve) => cancels.set(sessionId, () => resolve(undefined)))
+      return { stopReason: 'cancelled' }
+    case 'deaf':
+      process.stdout.end()
+      return new Promise(() => undefined)
+    case 'deep':
+      return { stopReason: 'end_turn', _meta: JSON.parse('{"a":'.repeat(100) + '1' + '}'.repeat(100)) }
+    case 'null':
+      say('both')
+      nulls = true
+      return { stopReason: 'end_turn' }
+    case 'stop':
+      return { stopReason: argument }
+    case 'background': {
+      const { result } = await ask('terminal/create', { sessionId, command: 'sleep 1000 & echo $!' })
+      const exit = await ask('terminal/wait_for_exit', { sessionId, ...result })
+      const shown = await ask('terminal/output', { sessionId, ...result })
+      say({ exit: exit.result, pid: Number(shown.result.output) })
+      if (argument === 'release') await ask('terminal/release', { sessionId, ...result })
+      return { stopReason: 'end_turn' }
+    }
     case 'wait':
       say('waiting')
       await new Promise((resolve) => cancels.set(sessionId, () => resolve(undefined)))
@@ -159,6 +219,7 @@ async function prompt(sessionId, blocks) {
   return { stopReason: 'end_turn' }
 }
 
+if (has('hang-initialize') || has('hang-new')) writeFileSync('pid', String(process.pid))
 process.stdout.write('hello from an agent that prints\n')
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params, ...rest } = JSON.parse(line)

@@ -63,7 +63,7 @@ verifies('acp-1.version', 'versions that are not spoken', async () => {
 
 verifies(['acp-1.initialize', 'acp-1.extensibility', 'acp-1.authenticate'], 'out of order, twice, unknown', async () => {
   const client = await Client.connect(overStdio([demo()]))
-  expect((await client.ask('session/new', { cwd: '/work', mcpServers: [] }))['error'].code).toBe(-32600)
+  expect((await client.ask('session/new', { cwd: '/project', mcpServers: [] }))['error'].code).toBe(-32600)
   const { authMethods } = await client.initialize()
   expect((await client.ask('initialize', { protocolVersion: 1 }))['error'].code).toBe(-32600)
   expect((await client.ask('authenticate', { methodId: authMethods[0].id }))['result']).toEqual({})
@@ -77,9 +77,9 @@ describe('parameters', () => {
   const wrong: readonly (readonly [method: string, params: object, field: string])[] = [
     ['session/new', { cwd: null, mcpServers: [] }, 'cwd'],
     ['session/new', { cwd: 'relative/path', mcpServers: [] }, 'cwd'],
-    ['session/new', { cwd: '/work' }, 'mcpServers'],
-    ['session/new', { cwd: '/work', mcpServers: [{ name: 'x' }] }, 'mcpServers.0'],
-    ['session/new', { cwd: '/work', mcpServers: [], additionalDirectories: ['x'] }, 'additionalDirectories.0'],
+    ['session/new', { cwd: '/project' }, 'mcpServers'],
+    ['session/new', { cwd: '/project', mcpServers: [{ name: 'x' }] }, 'mcpServers.0'],
+    ['session/new', { cwd: '/project', mcpServers: [], additionalDirectories: ['x'] }, 'additionalDirectories.0'],
     ['session/prompt', { prompt: 'hello' }, 'prompt'],
     ['session/prompt', { prompt: [{ type: 'video' }] }, 'prompt.0.type'],
     ['session/prompt', { prompt: [{ type: 'text' }] }, 'prompt.0.text'],
@@ -88,7 +88,7 @@ describe('parameters', () => {
     ['session/prompt', { prompt: [{ type: 'audio', data: 'aaaa', mimeType: 'image/png' }] }, 'prompt.0.mimeType'],
     ['session/prompt', { prompt: [{ type: 'resource', resource: { uri: 'file:///a', blob: '%' } }] }, 'prompt.0.resource.blob'],
     ['session/prompt', { sessionId: 7, prompt: [] }, 'sessionId'],
-    ['session/load', { cwd: '/work', mcpServers: 'x' }, 'mcpServers'],
+    ['session/load', { cwd: '/project', mcpServers: 'x' }, 'mcpServers'],
     ['session/set_mode', { modeId: 7 }, 'modeId'],
     ['session/list', { cursor: 7 }, 'cursor'],
     ['initialize', { protocolVersion: 1, clientCapabilities: { fs: 'yes' } }, 'clientCapabilities.fs'],

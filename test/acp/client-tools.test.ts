@@ -91,7 +91,7 @@ verifies('acp-1.client-tools', 'a command runs in a terminal of the user, which 
   expect(client.heard.find(({ method }) => method === 'terminal/create')?.['params']).toMatchObject({
     command: 'npm',
     args: ['test'],
-    cwd: '/work',
+    cwd: '/project',
   })
   expect(client.updates).toContainEqual(expect.objectContaining({ content: [{ type: 'terminal', terminalId: 't1' }] }))
 })
@@ -119,7 +119,7 @@ verifies('acp-1.client-tools', 'of two clients of one session, the one that aske
   ])
   await Promise.all([first.initialize(ALL), second.initialize(ALL)])
   const sessionId = await first.open()
-  await second.ask('session/resume', { sessionId, cwd: '/work' })
+  await second.ask('session/resume', { sessionId, cwd: '/project' })
   await first.say(sessionId, 'write_text_file {"path":"/project/a","content":""}')
   await second.say(sessionId, 'write_text_file {"path":"/project/a","content":""}')
   expect(written).toEqual(['first', 'second'])
@@ -140,9 +140,9 @@ verifies('acp-1.client-tools', 'arguments of the model went to the client as the
   await client.say(sessionId, `run_command ${JSON.stringify({ command: 'ls', cwd: 'src', ...others })}`)
   const asked = client.heard.filter(({ method }) => /^fs|create$/.test(String(method))).map(({ params }) => params as Heard)
   expect(asked).toEqual([
-    { sessionId, path: '/work/src/a.ts', limit: 3 },
-    { sessionId, path: '/work/b.ts', content: '' },
-    { sessionId, command: 'ls', args: [], cwd: '/work/src', outputByteLimit: 256 * 1024 },
+    { sessionId, path: '/project/src/a.ts', limit: 3 },
+    { sessionId, path: '/project/b.ts', content: '' },
+    { sessionId, command: 'ls', args: [], cwd: '/project/src', outputByteLimit: 256 * 1024 },
   ])
   const before = client.heard.filter(({ method, id }) => method !== undefined && id !== undefined).length
   for (const [call, told] of [
@@ -215,7 +215,7 @@ verifies('acp-1.mcp', 'over the network no program is started, and no address in
   const server = await startServer(chooser)
   const client = await Client.connect(overSocket(server.url))
   await client.initialize()
-  const { error } = await client.ask('session/new', { cwd: '/work', mcpServers: [SERVER] })
+  const { error } = await client.ask('session/new', { cwd: '/project', mcpServers: [SERVER] })
   expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('network') as string })
   const sessionId = await client.open({ mcpServers: [{ type: 'http', name: 'near', url: 'http://127.0.0.1:1/mcp', headers: [] }] })
   await client.say(sessionId, 'go')

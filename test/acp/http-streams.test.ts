@@ -64,7 +64,7 @@ async function connect(url: string) {
     if (typeof id === 'string') throw new Error(id)
     return next(on, (message) => message['id'] === id)
   }
-  const open = async (): Promise<string> => (await ask('session/new', { cwd: '/work', mcpServers: [] }))['result'].sessionId as string
+  const open = async (): Promise<string> => (await ask('session/new', { cwd: '/project', mcpServers: [] }))['result'].sessionId as string
   const prompt = (sessionId: string, words: string) => ({ sessionId, prompt: [{ type: 'text', text: words }] })
   return { main, listen, post, ask, open, prompt, next }
 }
@@ -127,7 +127,7 @@ verifies('acp-1.http', 'what nobody read had no bound: the connection is closed,
   const { url, logged } = await startServer(agent)
   const client = await connect(url)
   for (let n = 0; n < 10; n++) {
-    const opening = await client.post('session/new', { cwd: '/work', mcpServers: [] })
+    const opening = await client.post('session/new', { cwd: '/project', mcpServers: [] })
     if (typeof opening === 'string') break
     const answer = await client.next(client.main, ({ id, error }) => id === opening || (id === null && error !== undefined))
     if (answer['error']) break
@@ -150,7 +150,7 @@ verifies(['acp-1.http', 'acp-1.load'], 'a long session that was loaded before it
   const sessionId = await first.open()
   await first.ask('session/prompt', first.prompt(sessionId, 'go'), await first.listen(sessionId))
   const second = await connect(url)
-  expect((await second.ask('session/load', { sessionId, cwd: '/work', mcpServers: [] }))['result']).toEqual({})
+  expect((await second.ask('session/load', { sessionId, cwd: '/project', mcpServers: [] }))['result']).toEqual({})
   const stream = await second.listen(sessionId)
   await second.next(stream, ({ params }) => params?.update?.sessionUpdate === 'agent_message_chunk')
   const length = (): number => stream.heard.map(({ params }) => (params?.update?.content?.text ?? '') as string).join('').length

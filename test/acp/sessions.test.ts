@@ -28,7 +28,7 @@ describe.each(Object.keys(CARRIERS))('over %s', (name) => {
     expect((await client.ask('session/close', { sessionId }))['result']).toEqual({})
     expect((await client.say(sessionId, 'two'))['error'].code).toBe(-32002)
     const before = client.updates.length
-    const loading = client.begin('session/load', { sessionId, cwd: '/work', mcpServers: [] })
+    const loading = client.begin('session/load', { sessionId, cwd: '/project', mcpServers: [] })
     const answer = await client.next((message) => message['id'] === loading)
     expect(answer['result']).toEqual({})
     const at = client.heard.indexOf(answer)
@@ -46,7 +46,7 @@ describe.each(Object.keys(CARRIERS))('over %s', (name) => {
     expect(client.text.endsWith('You said: three')).toBe(true)
     await client.ask('session/close', { sessionId })
     const count = client.updates.length
-    expect((await client.ask('session/resume', { sessionId, cwd: '/work' }))['result']).toEqual({})
+    expect((await client.ask('session/resume', { sessionId, cwd: '/project' }))['result']).toEqual({})
     await client.say(sessionId, '/history')
     // Nothing is told again but the commands, which are no part of the conversation.
     expect(client.updates.slice(count, count + 2).map(({ sessionUpdate }) => sessionUpdate as string)).toEqual([
@@ -85,7 +85,7 @@ verifies(['acp-1.list', 'acp-1.delete', 'acp-1.unknown-session'], 'listed, of on
   expect((await client.ask('session/list', { cwd: '/project/b' }))['result'].sessions).toMatchObject([{ sessionId: second }])
   expect((await client.ask('session/delete', { sessionId: first }))['result']).toEqual({})
   expect((await client.say(first, 'still there?'))['error'].code).toBe(-32002)
-  expect((await client.ask('session/load', { sessionId: first, cwd: '/work', mcpServers: [] }))['error'].code).toBe(-32002)
+  expect((await client.ask('session/load', { sessionId: first, cwd: '/project', mcpServers: [] }))['error'].code).toBe(-32002)
   // ACP, Session Delete: one that is gone, or never was, is as good as deleted.
   for (const sessionId of [first, 'sess_never']) expect((await client.ask('session/delete', { sessionId }))['result']).toEqual({})
   expect((await client.ask('session/list'))['result'].sessions).toMatchObject([{ sessionId: second }])
@@ -112,7 +112,7 @@ verifies(
   async () => {
     const server = await startServer(chooser)
     const client = await ready(overSocket(server.url))
-    const { result } = await client.ask('session/new', { cwd: '/work', mcpServers: [] })
+    const { result } = await client.ask('session/new', { cwd: '/project', mcpServers: [] })
     const { sessionId, modes, configOptions } = result
     expect(modes).toEqual({
       currentModeId: 'ask',
@@ -141,7 +141,7 @@ verifies(
     expect(chosen['result'].configOptions).toMatchObject([{ currentValue: 'ask' }, { currentValue: 'large' }])
     expect((await client.ask('session/set_mode', { sessionId, modeId: 'code' }))['result']).toEqual({})
     await client.say(sessionId as string, 'go')
-    expect(JSON.parse(client.text)).toMatchObject({ uamp: { model: 'large', mode: 'code' }, acp: { cwd: '/work' } })
+    expect(JSON.parse(client.text)).toMatchObject({ uamp: { model: 'large', mode: 'code' }, acp: { cwd: '/project' } })
     for (const [method, params] of [
       ['session/set_mode', { modeId: 'sleep' }],
       ['session/set_config_option', { configId: 'model', value: 'huge' }],
@@ -167,7 +167,7 @@ verifies(
     ])
     // A new connection finds them as they were left.
     const again = await ready(overSocket(server.url))
-    const { result: resumed } = await again.ask('session/resume', { sessionId, cwd: '/work' })
+    const { result: resumed } = await again.ask('session/resume', { sessionId, cwd: '/project' })
     expect(resumed.modes.currentModeId).toBe('ask')
   },
 )
@@ -178,7 +178,7 @@ verifies('acp-1.config', 'a model agent with a fallback offers both, and asks th
   )
   const agent = llmAgent({ name: 'thinker', model: models[0]!, fallbacks: [models[1]!] }) // eslint-disable-line
   const client = await ready(overStdio([agent]))
-  const { result } = await client.ask('session/new', { cwd: '/work', mcpServers: [] })
+  const { result } = await client.ask('session/new', { cwd: '/project', mcpServers: [] })
   expect(result.configOptions).toMatchObject([{ id: 'model', currentValue: 'one/m', options: [{ value: 'one/m' }, { value: 'two/m' }] }])
   await client.ask('session/set_config_option', { sessionId: result.sessionId, configId: 'model', value: 'two/m' })
   await client.say(result.sessionId as string, 'go')
@@ -196,7 +196,7 @@ verifies(['acp-1.load', 'acp-1.cancel'], 'one session over two protocols: the sa
   await events.send({ type: 'response.create' })
   await client.next(({ params }) => params?.update?.content?.text === ' browser')
   const other = await ready(overHttp(server.url))
-  await other.ask('session/load', { sessionId, cwd: '/work', mcpServers: [] })
+  await other.ask('session/load', { sessionId, cwd: '/project', mcpServers: [] })
   expect(
     other.updates.filter(({ sessionUpdate }) => /message/.test(sessionUpdate as string)).map(({ content }) => content.text as string),
   ).toEqual(['from the IDE', 'You said: from the IDE', 'from the browser', 'You said: from the browser'])
@@ -213,7 +213,7 @@ verifies('acp-1.load', 'a session that is open is loaded again, here and elsewhe
   const sessionId = await client.open()
   await client.say(sessionId, 'one')
   for (const each of [client, other, client]) {
-    expect((await each.ask('session/load', { sessionId, cwd: '/work', mcpServers: [] }))['result']).toEqual({})
+    expect((await each.ask('session/load', { sessionId, cwd: '/project', mcpServers: [] }))['result']).toEqual({})
     expect((await each.say(sessionId, 'more'))['result']).toMatchObject({ stopReason: 'end_turn' })
   }
   other.close()
@@ -228,7 +228,7 @@ verifies('acp-1.owner', "another's sessions are not there", async () => {
   const sessionId = await alice.open()
   expect((await bob.ask('session/delete', { sessionId }))['result']).toEqual({})
   for (const method of ['session/load', 'session/resume', 'session/close', 'session/prompt']) {
-    expect((await bob.ask(method, { sessionId, cwd: '/work', mcpServers: [], prompt: [] }))['error'].code).toBe(-32002)
+    expect((await bob.ask(method, { sessionId, cwd: '/project', mcpServers: [], prompt: [] }))['error'].code).toBe(-32002)
   }
   expect((await bob.ask('session/list'))['result'].sessions).toEqual([])
   expect((await alice.ask('session/list'))['result'].sessions).toHaveLength(1)
@@ -268,9 +268,9 @@ verifies(
     await client.say(sessionId, 'nothing')
     const prompt = client.say(sessionId, 'read_text_file {"path":"/a"}')
     await client.next(({ method }) => method === 'fs/read_text_file')
-    await client.ask('session/resume', { sessionId, cwd: '/work' })
+    await client.ask('session/resume', { sessionId, cwd: '/project' })
     const from = client.updates.length
-    expect((await client.ask('session/load', { sessionId, cwd: '/work', mcpServers: [] }))['result']).toEqual({})
+    expect((await client.ask('session/load', { sessionId, cwd: '/project', mcpServers: [] }))['result']).toEqual({})
     answer({ content: 'let a' })
     expect((await prompt)['result']).toMatchObject({ stopReason: 'end_turn' })
     const told = client.updates.slice(from).map(({ sessionUpdate, content, status }) => [sessionUpdate, content?.text ?? status])
@@ -297,7 +297,7 @@ verifies('acp-1.load', 'a prompt that ends while its session is loaded again is 
   await client.say(sessionId, '/count 3000')
   for (let n = 0; n < 20; n++) {
     const prompt = client.say(sessionId, `/count ${n * 20}`)
-    const load = client.ask('session/load', { sessionId, cwd: '/work', mcpServers: [] })
+    const load = client.ask('session/load', { sessionId, cwd: '/project', mcpServers: [] })
     expect((await load)['result']).toEqual({})
     expect((await prompt)['result']).toMatchObject({ stopReason: 'end_turn' })
   }
@@ -334,7 +334,7 @@ verifies(
     const server = await startServer(demo())
     const client = await Client.connect(overSocket(server.url))
     expect((await client.initialize())['agentInfo'].version).toBe(packageJson.version)
-    const { error } = await client.ask('session/load', { sessionId: 'sess_never', cwd: '/work', mcpServers: [] })
+    const { error } = await client.ask('session/load', { sessionId: 'sess_never', cwd: '/project', mcpServers: [] })
     expect(error).toMatchObject({ code: -32002, message: 'There is no session "sess_never"' })
     expect((await client.say('sess_never', 'x'))['error'].message).toContain('load or resume it first')
   },

@@ -12,7 +12,7 @@ import type { Heard } from './wire.ts'
 
 const line = (id: number, method: string, params: object = {}): string => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`
 const INITIALIZE = line(1, 'initialize', { protocolVersion: 1, clientCapabilities: {} })
-const NEW = line(2, 'session/new', { cwd: '/work', mcpServers: [] })
+const NEW = line(2, 'session/new', { cwd: '/project', mcpServers: [] })
 
 const messages = ({ stdout }: Pick<Cli, 'stdout'>): Heard[] =>
   stdout.split('\n').flatMap((text) => (text === '' ? [] : [JSON.parse(text) as Heard]))
@@ -77,7 +77,7 @@ verifies(['acp-1.load', 'acp-1.stdio'], 'a session is loaded in a new process; a
   first.end()
   await first.exit()
   const second = new Cli(['acp', '--data', data])
-  second.write(INITIALIZE + line(2, 'session/load', { sessionId: session, cwd: '/work', mcpServers: [] }))
+  second.write(INITIALIZE + line(2, 'session/load', { sessionId: session, cwd: '/project', mcpServers: [] }))
   await second.prints(/"id":2,"result"/)
   expect(second.stdout).toContain('"text":"You said: remember me"')
 })
@@ -162,7 +162,7 @@ verifies(['acp-1.mcp', 'acp-1.stdio'], 'an MCP server that was starting when the
   const file = join(await project(), 'pid')
   const cli = new Cli(['acp', '--data', 'memory'])
   const server = { name: 'deaf', command: process.execPath, args: ['-e', DEAF, file], env: [] }
-  cli.write(INITIALIZE + line(2, 'session/new', { cwd: '/work', mcpServers: [server] }))
+  cli.write(INITIALIZE + line(2, 'session/new', { cwd: '/project', mcpServers: [server] }))
   await expect.poll(() => readFile(file, 'utf8').catch(() => ''), { timeout: 20_000 }).toMatch(/^\d+$/)
   const pid = Number(await readFile(file, 'utf8'))
   cli.end()

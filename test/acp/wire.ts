@@ -69,7 +69,7 @@ export class Client {
   }
 
   async open(params: object = {}): Promise<string> {
-    const { result, error } = await this.ask('session/new', { cwd: '/work', mcpServers: [], ...params })
+    const { result, error } = await this.ask('session/new', { cwd: '/project', mcpServers: [], ...params })
     if (error) throw new Error(JSON.stringify(error))
     return result.sessionId as string
   }

@@ -26,6 +26,8 @@ export class Log implements ReadableLog, CommittedLog {
   /** Whether somebody may come back to what was read. */
   readonly #keep: boolean
   readonly #readers = new Set<LogReader>()
+  /** The last one to leave. */
+  #left: LogReader | undefined
   /** Contiguous: the event at index i has seq `#base + 1 + i`. */
   #items: Item[] = []
   #stamps: Stamp[] = []
@@ -99,7 +101,10 @@ export class Log implements ReadableLog, CommittedLog {
 
   leave(reader: LogReader): void {
     if (!this.#readers.delete(reader)) return
-    if (this.#readers.size === 0) this.#detachedAt = { seq: this.head, written: this.#written }
+    if (this.#readers.size === 0) {
+      this.#detachedAt = { seq: this.head, written: this.#written }
+      this.#left = reader
+    }
     this.#changed()
   }
 
@@ -109,10 +114,10 @@ export class Log implements ReadableLog, CommittedLog {
     for (const reader of this.#readers) reader.tellEntry(aside)
   }
 
-  /** Whether somebody who reads now understands this extension event. */
+  /** Whether somebody who reads now understands this extension event, or was here last and may come back. */
   understood(type: string): boolean {
     for (const reader of this.#readers) if (reader.understands(type)) return true
-    return false
+    return this.#readers.size === 0 && this.#keep && this.#left?.understands(type) === true
   }
 
   /** Readers get what is there, and then the end. */

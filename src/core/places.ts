@@ -1,4 +1,5 @@
-import { plainText, type Message } from '../protocol/message.ts'
+import type { ContentItem } from '../protocol/content.ts'
+import { itemsOf, plainText, type Message } from '../protocol/message.ts'
 import type { Turn } from './ports/agent.ts'
 
 /** Conversations that are remembered. Of more, the ones that were longest without a word are forgotten. */
@@ -96,20 +97,43 @@ function sessionKey({ principal: { tenant, id }, sessionId }: Turn): string {
   return JSON.stringify(['session', tenant, id, sessionId])
 }
 
-async function talkKey({ principal: { tenant, id } }: Turn, messages: readonly Message[]): Promise<string> {
-  return JSON.stringify(['talk', tenant, id, await fingerprint(messages)])
+async function talkKey({ principal: { tenant, id }, config }: Turn, messages: readonly Message[]): Promise<string> {
+  return JSON.stringify(['talk', tenant, id, await fingerprint(messages, config.instructions)])
 }
 
-/** What was said, and by whom. White space does not count, nor how it was cut into messages: clients send it again in their own way. */
-async function fingerprint(messages: readonly Message[]): Promise<string> {
-  const said: [role: string, text: string][] = []
-  for (const message of messages) {
-    if (message.role !== 'user' && message.role !== 'assistant') continue
-    const text = plainText(message).replaceAll(/\s+/g, '')
-    const last = said.at(-1)
-    if (last?.[0] === message.role) last[1] += text
-    else if (text !== '') said.push([message.role, text])
-  }
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(said)))
+/** All that was said, and by whom, to the last space. Of the newest answer only its text is known when it is kept. */
+async function fingerprint(messages: readonly Message[], instructions = ''): Promise<string> {
+  const last = messages.findLastIndex(({ role }) => role === 'user')
+  const said = messages.flatMap((message, at) => (at <= last || message.role === 'system' ? [exactly(message)] : []))
+  const answer = messages.slice(last + 1).map((message) => (message.role === 'assistant' ? plainText(message) : ''))
+  const whole = JSON.stringify([instructions, said, answer.join('')])
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(whole))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function exactly(message: Message): unknown {
+  const { role, tool_call_id, tool_calls = [] } = message
+  const calls = tool_calls.map(({ id, name, arguments: args }) => [id, name, args])
+  return [role, plainText(message), tool_call_id, calls, itemsOf(message).flatMap((item) => beside(item) ?? [])]
+}
+
+/** Media is what it holds or where it is: its handle may be a new one each time that it is sent. Thoughts are not always sent again. */
+function beside(item: ContentItem): readonly unknown[] | undefined {
+  switch (item.type) {
+    case 'image':
+      return [item.type, item.image]
+    case 'audio':
+      return [item.type, item.audio]
+    case 'video':
+      return [item.type, item.video]
+    case 'file':
+      return [item.type, item.file, item.filename]
+    case 'tool_call':
+      return [item.type, item.tool_call.id, item.tool_call.name, item.tool_call.arguments]
+    case 'tool_result':
+      return [item.type, item.tool_result.call_id, item.tool_result.result]
+    case 'text':
+    case 'thinking':
+      return undefined
+  }
 }

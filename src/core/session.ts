@@ -83,14 +83,6 @@ export class AgentSession implements Session, TurnHost {
     this.log = parts.log(() => this.#readersChanged())
   }
 
-  get sessionId(): string {
-    return this.id
-  }
-
-  get principal(): Principal {
-    return this.owner
-  }
-
   get head(): number {
     return this.log.visible
   }
@@ -116,6 +108,10 @@ export class AgentSession implements Session, TurnHost {
     const { record, answers } = this.#parked ?? {}
     const questions = record?.questions?.filter(({ key }) => !answers?.[key]) ?? []
     return record && { response: record.id, questions: questions.map(({ id, type }) => ({ id, type })) }
+  }
+
+  get asking(): Waiting['questions'] {
+    return this.#turn?.questions.unanswered ?? this.waiting?.questions ?? []
   }
 
   /** The first two events of every session. */

@@ -21,6 +21,7 @@ export class StoredTurns {
       agent: record.agent,
       parent: record.parent,
       input: record.input,
+      whole: record.stateless,
       questions: record.questions?.map(({ id: question, type }) => ({ id: question, type })) ?? [],
       given: record.given ?? [],
       output: record.output,

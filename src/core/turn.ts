@@ -28,8 +28,8 @@ const STOP_MS = 50
 
 /** What a turn needs of its session. */
 export interface TurnHost {
-  readonly sessionId: string
-  readonly principal: Principal
+  readonly id: string
+  readonly owner: Principal
   readonly client: Capabilities | undefined
   readonly duplex: boolean
   readonly log: Log
@@ -93,16 +93,16 @@ export class ActiveTurn implements Turn, Asker {
   constructor(host: TurnHost, start: TurnStart) {
     this.id = start.id
     this.responseId = start.responseId ?? start.id
-    this.sessionId = host.sessionId
+    this.sessionId = host.id
     this.messages = start.messages
     this.said = start.said
     this.config = start.config
     this.http = start.http
-    this.principal = host.principal
+    this.principal = host.owner
     this.client = host.client
     this.#host = host
     this.finished = new Promise((resolve) => (this.#finish = resolve))
-    this.#stamp = new Stamp(host.sessionId, this.responseId)
+    this.#stamp = new Stamp(host.id, this.responseId)
     this.#limits = start.limits
     this.#request = start.request
     this.questions = new QuestionBook(this, start)

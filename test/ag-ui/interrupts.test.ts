@@ -61,8 +61,21 @@ verifies('ag-ui.interrupt', 'who decides and says more is answered in the next r
   const resume = [{ interruptId: id, status: 'resolved', payload: true }]
   const decided = await run(url, [asks, user('u2', 'and then?')], { input: { ...input, resume } })
   expect(decided.said).toBe('Approved: it')
-  const next = await run(url, [asks, ...messagesOf(decided.events), user('u2', 'and then?'), user('u3', '/history')], { input })
-  expect(next.said.split('\n').slice(-1)[0]).toContain('and then?')
+  // Clients append the answer behind it.
+  const next = await run(url, [asks, user('u2', 'and then?'), ...messagesOf(decided.events), user('u3', '/history')], { input })
+  expect(next.said.split('\n')).toEqual(['user: /approve it', 'user: and then?', 'assistant: Approved: it', 'user: /history'])
+})
+
+verifies('ag-ui.interrupt', 'what a page changed while a question was open counts from the next run on', async () => {
+  const { url } = await startServer(demo())
+  const first = await run(url, [user('u0', 'one')], { input })
+  const before = [user('u0', 'edited'), ...messagesOf(first.events)]
+  const asked = await run(url, [user('u0', 'one'), ...messagesOf(first.events), asks], { input })
+  const resume = [{ interruptId: asked.end['outcome'].interrupts[0].id, status: 'resolved', payload: true }]
+  const decided = await run(url, [...before, asks], { input: { ...input, resume } })
+  expect(decided.said).toBe('Approved: it')
+  const { said } = await run(url, [...before, asks, ...messagesOf(decided.events), user('u3', '/history')], { input })
+  expect(said.split('\n')[0]).toBe('user: edited')
 })
 
 verifies('ag-ui.interrupt', 'who cancels and says something else is answered', async () => {

@@ -24,6 +24,17 @@ verifies('ag-ui.resume', 'a run is told again as it was, from its beginning or f
   }
 })
 
+verifies(['ag-ui.resume', 'ag-ui.snapshot'], 'a run that joined is told again with what it was told then', async () => {
+  const { url } = await startServer(demo())
+  await run(url, [user('u1', 'one')], { input: { threadId: 't' } })
+  const whole = await run(url, [user('u2', 'two')], { input: { threadId: 't', runId: 'joined' } })
+  expect((await replay(url, 'joined')).text).toBe(whole.text)
+  for (const [index, id] of whole.ids.entries()) {
+    const rest = await replay(url, 'joined', { 'last-event-id': id })
+    expect(rest.events, `after ${id}`).toEqual(whole.events.slice(index + 1))
+  }
+})
+
 verifies('ag-ui.resume', 'the runs of a thread are told apart', async () => {
   const { url } = await startServer(demo())
   const first = await run(url, [user('u1', 'one')], { input: { threadId: 't', runId: 'r 1' } })

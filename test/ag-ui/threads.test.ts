@@ -54,8 +54,10 @@ verifies(['ag-ui.thread', 'ag-ui.snapshot'], 'a client that leaves out what is t
   await run(url, [user('u1', 'one')], { input })
   const { said, events, types } = await run(url, [user('u2', '/history')], { input })
   expect(lines(said)).toEqual(['user: one', 'assistant: You said: one', 'user: /history'])
-  expect(types[1]).toBe('MESSAGES_SNAPSHOT')
-  const messages = events[1]?.['messages'] as { id: string; role: string; content: string }[]
+  // In two steps: official clients leave what they have in its place.
+  expect(types.slice(1, 3)).toEqual(['MESSAGES_SNAPSHOT', 'MESSAGES_SNAPSHOT'])
+  expect(events[1]?.['messages']).toEqual(events[2]?.['messages'].slice(0, -1))
+  const messages = events[2]?.['messages'] as { id: string; role: string; content: string }[]
   expect(messages.map(({ role, content }) => [role, content])).toEqual([
     ['user', 'one'],
     ['assistant', 'You said: one'],
@@ -264,9 +266,98 @@ verifies(['ag-ui.thread', 'ag-ui.snapshot'], 'who joined goes on with what he wa
   await run(url, [user('u1', '/image')], { input })
   await run(url, [user('u2', '/tool add {"a":1,"b":2}')], { input })
   const joined = await run(url, [user('u3', 'nice')], { input })
-  const told = joined.events.find(({ type }) => type === 'MESSAGES_SNAPSHOT') as Heard
+  const told = joined.events.findLast(({ type }) => type === 'MESSAGES_SNAPSHOT') as Heard
   const { said } = await run(url, [...told['messages'], ...messagesOf(joined.events), user('u4', '/history')], { input })
   // The picture of the first answer has no place among the messages of a client: so its own were recognised.
   expect(lines(said)[1]).toMatch(/^assistant: .*\[image/)
   expect(lines(said).slice(-3)).toEqual(['user: nice', 'assistant: You said: nice', 'user: /history'])
+})
+
+verifies(
+  ['ag-ui.thread', 'ag-ui.branch', 'ag-ui.snapshot'],
+  'what a page took back came again for whoever joined, or branched',
+  async () => {
+    const { url } = await startServer(demo())
+    const { talk, messages } = page(url)
+    await talk([user('u1', 'my secret')])
+    messages.length = 0
+    await talk([user('u1', 'edited')], { runId: 'edited' })
+    await talk([user('u2', 'two')])
+    const told = ['user: edited', 'assistant: You said: edited', 'user: two', 'assistant: You said: two', 'user: /history']
+    const joined = await run(url, [user('u3', '/history')], { input })
+    expect(lines(joined.said)).toEqual(told)
+    const shown = joined.events.findLast(({ type }) => type === 'MESSAGES_SNAPSHOT')?.['messages'] as { content: string }[]
+    expect(shown.map(({ content }) => content)).toEqual(['edited', 'You said: edited', 'two', 'You said: two', '/history'])
+    for (const list of [[user('b1', '/history')], [...messages.slice(0, 2), user('b1', '/history')]]) {
+      const branch = await run(url, list, { input: { ...input, parentRunId: 'edited' } })
+      expect(lines(branch.said)).toEqual(['user: edited', 'assistant: You said: edited', 'user: /history'])
+    }
+  },
+)
+
+verifies('ag-ui.branch', 'a branch from a run without words said everything twice, and an edit in it was not seen', async () => {
+  const { url } = await startServer(demo())
+  const { talk, messages } = page(url)
+  await talk([user('u1', '/error none')], { runId: 'silent' })
+  await talk([user('u2', 'two')])
+  const silent = await run(url, [user('u1', '/error none'), user('b1', '/history')], { input: { ...input, parentRunId: 'silent' } })
+  expect(lines(silent.said)).toEqual(['user: /error none', 'user: /history'])
+  const edited = [user('u1', 'other'), ...messages.slice(1), user('b2', '/history')]
+  const branch = await run(url, edited, { input: { ...input, parentRunId: 'silent' } })
+  expect(lines(branch.said)).toEqual(['user: other', 'user: two', 'assistant: You said: two', 'user: /history'])
+})
+
+verifies('ag-ui.thread', 'a message that a page puts before an answer was dropped', async () => {
+  const { url } = await startServer(demo())
+  const { talk, messages } = page(url)
+  await talk([user('u1', 'one')])
+  messages.splice(1, 0, user('u2', 'and this'))
+  const { said } = await talk([user('u3', '/history')])
+  expect(lines(said)).toEqual(['user: one', 'user: and this', 'assistant: You said: one', 'user: /history'])
+})
+
+verifies('ag-ui.thread', 'what a page changed in an answer beside its words was not seen', async () => {
+  const { url } = await startServer(demo())
+  const [call, result, answer] = ['assistant: [call add {"a":1,"b":2}]', 'tool: {"sum":3}', 'assistant: add answered: {"sum":3}']
+  const changes: [change: (answer: Said[]) => (Said | undefined)[], told: string[]][] = [
+    [(said) => said, [call, result, answer]],
+    [([one, two, three]) => [one, { ...(two as Said), content: '4' }, three], [call, 'tool: 4', answer]],
+    [([one, two]) => [one, two], [call, result]],
+    [([, , three]) => [three], [answer]],
+  ]
+  for (const [change, told] of changes) {
+    const { talk, messages } = page(url, crypto.randomUUID())
+    const { events } = await talk([user('u1', '/tool add {"a":1,"b":2}')])
+    messages.splice(1, Infinity, ...change(messagesOf(events) as Said[]).filter((message) => message !== undefined))
+    expect(lines((await talk([user('u2', '/history')])).said).slice(1, -1)).toEqual(told)
+  }
+})
+
+verifies('ag-ui.cancel', 'a run whose client left while it waited was begun all the same', async () => {
+  const asked: string[] = []
+  let open: () => void = () => undefined
+  const gate = new Promise<void>((resolve) => (open = resolve))
+  const agent = defineAgent('slow', async function* ({ messages }) {
+    asked.push(messages.at(-1)?.content ?? '')
+    yield text('.')
+    if (asked.length === 1) await gate
+  })
+  const { url } = await startServer(agent)
+  const first = await post(url, [user('u1', 'one')], { input })
+  const leaving = new AbortController()
+  const second = post(url, [user('u2', 'two')], { input, signal: leaving.signal })
+  leaving.abort()
+  await expect(second).rejects.toThrow()
+  open()
+  await first.text()
+  await run(url, [user('u3', 'three')], { input })
+  expect(asked).toEqual(['one', 'three'])
+})
+
+verifies('ag-ui.payment', 'what was refused for want of money was in the thread', async () => {
+  const { url } = await startServer(paid)
+  expect((await post(url, [user('u1')], { input: { ...input, runId: 'r1' } })).status).toBe(402)
+  expect((await fetch(`${url}/ag-ui/runs/r1`)).status).toBe(404)
+  const again = await run(url, [user('u2')], { input: { ...input, forwardedProps: { uamp: { payment_token: 'coin' } } } })
+  expect(again.types).not.toContain('MESSAGES_SNAPSHOT')
 })

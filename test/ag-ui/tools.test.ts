@@ -79,3 +79,33 @@ verifies('ag-ui.client-tools', 'a result and something more, without what is the
   const { said } = await run(url, more, { input: { threadId: 't', tools } })
   expect(said.split('\n')).toEqual(['user: /tool pick', 'assistant: [call pick {}]', 'tool: this', 'user: /history'])
 })
+
+verifies('ag-ui.client-tools', 'what a page changed while a tool of it ran counts with the result', async () => {
+  const { url } = await startServer(demo())
+  const first = await run(url, [user('u0', 'one')], { input: { threadId: 't', tools } })
+  const said = messagesOf(first.events)
+  const { events } = await run(url, [user('u0', 'one'), ...said, user('u1', '/tool pick')], { input: { threadId: 't', tools } })
+  const [call] = messagesOf(events) as [{ toolCalls: { id: string }[] }]
+  const changed = [user('u0', 'edited'), ...said, user('u1', '/tool pick'), call, tool('t1', call.toolCalls[0]?.id as string, 'this')]
+  const answered = await run(url, changed, { input: { threadId: 't', tools } })
+  expect(answered.said).toBe('pick answered: this')
+  const all = [...changed, ...messagesOf(answered.events), user('u2', '/history')]
+  expect((await run(url, all, { input: { threadId: 't', tools } })).said.split('\n')[0]).toBe('user: edited')
+})
+
+verifies('ag-ui.client-tools', 'of two results of a call the later one counts', async () => {
+  const { url } = await startServer(demo())
+  const calls = [{ id: 'c1', type: 'function', function: { name: 'remove', arguments: '{}' } }]
+  const list = [
+    user('u1', 'x'),
+    { id: 'a1', role: 'assistant', toolCalls: calls },
+    tool('t1', 'c1', '{"approved":true}'),
+    tool('t2', 'c1', 'REMOVED'),
+  ]
+  expect((await run(url, [...list, user('u2', '/history')])).said.split('\n')).toEqual([
+    'user: x',
+    'assistant: [call remove {}]',
+    'tool: REMOVED',
+    'user: /history',
+  ])
+})

@@ -73,6 +73,8 @@ export interface Session {
   readonly turn: string | null
   /** One-way only: the response that ended with questions, and those that have no answer yet. */
   readonly waiting: Waiting | undefined
+  /** The questions that have no answer yet, also of a response that runs. */
+  readonly asking: Waiting['questions']
   /**
    * Takes effect at once, in the order of the calls; resolves when it is durable, if the session is stored. An `event_id`
    * seen before is accepted again without effect. Rejects with the reason when the event is refused.
@@ -137,6 +139,8 @@ export interface StoredTurn {
   /** The response it goes on from. */
   readonly parent: string | null
   readonly input: readonly Message[]
+  /** The input is the whole conversation: what came before does not count. */
+  readonly whole: boolean
   /** What it ended with for the client to answer. */
   readonly questions: Waiting['questions']
   /** The answers it goes on with. */

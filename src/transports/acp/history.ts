@@ -1,10 +1,8 @@
+import { turnsUpTo } from '../../core/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
 import { itemsOf } from '../../protocol/message.ts'
 import type { AcpSession } from './session.ts'
-
-/** As many responses of a conversation are shown again. */
-const TURNS = 512
 
 /** ACP, Loading Sessions: the whole conversation as updates. Gives the place in the log from which it goes on. */
 export async function replay(gateway: Gateway, shown: AcpSession, principal: Principal): Promise<number> {
@@ -28,13 +26,7 @@ export async function replay(gateway: Gateway, shown: AcpSession, principal: Pri
 async function turnsOf(gateway: Gateway, session: Session, principal: Principal): Promise<{ turns: StoredTurn[]; after: number }> {
   for (;;) {
     const newest = session.turn
-    const turns: StoredTurn[] = []
-    for (let id = newest; id !== null && turns.length < TURNS;) {
-      const turn: StoredTurn | undefined = await gateway.turn(id, principal)
-      if (!turn) break
-      turns.unshift(turn)
-      id = turn.parent
-    }
+    const turns = await turnsUpTo(gateway, newest, principal)
     if (session.turn !== newest) continue
     const last = turns.at(-1)
     // What it says is in the log until it has ended.

@@ -37,7 +37,7 @@ export interface EncoderOptions {
   /** The last event that the client has. */
   readonly known?: Place
   /** The conversation, for a client that joins it. */
-  readonly snapshot?: readonly object[] | undefined
+  readonly snapshots?: readonly (readonly object[])[]
 }
 
 interface Finish {
@@ -127,7 +127,7 @@ export class RunEncoder {
     const uamp = { session_id: session, response_id: response }
     const parent = parentRunId !== undefined && { parentRunId }
     this.#emit({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', ...parent, metadata: { uamp } })
-    if (this.#options.snapshot) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages: this.#options.snapshot })
+    for (const messages of this.#options.snapshots ?? []) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages })
   }
 
   #during(event: ServerEvent): void {

@@ -11,6 +11,7 @@ import { toAsked } from './request.ts'
 import { Run } from './run.ts'
 import { planOf, Runs } from './runs.ts'
 import { Starter } from './start.ts'
+import { historyOf, snapshotsOf } from './thread.ts'
 
 export interface AgUiOptions {
   /** Where the binary form comes from. Default: `@ag-ui/proto`, where it is installed. */
@@ -57,6 +58,8 @@ class Endpoint {
         run = new Run(this.#host, await starter.pay(run.started, asked.payment), leaving)
         unpaid = duplex ? undefined : await run.begin()
       }
+      // Nobody was told of a thread that was refused for want of money.
+      if (unpaid && run.started.fresh) await run.started.session.end('payment_required')
       if (unpaid) throw paymentRefusal(unpaid)
       return this.#stream(run, await this.#wire(request, asked.legacy))
     } catch (thrown) {
@@ -77,7 +80,10 @@ class Endpoint {
     const session = turn && (await gateway.attach(turn.session, principal))
     if (!record || !turn || !session) throw new UampError('not_found', `There is no run "${params['runId']}"`)
     const reader = session.read({ after: record.after, extensions: 'all', signal })
-    const run = new Run(this.#host, { session, reader, plan: planOf(record, turn), snapshot: undefined }, { cancels: false, signal })
+    const { joined } = record
+    const snapshots = joined ? snapshotsOf(await historyOf(gateway, joined.from, principal), joined.messages) : []
+    const started = { session, reader, plan: planOf(record, turn), snapshots, fresh: false }
+    const run = new Run(this.#host, started, { cancels: false, signal })
     const [, seq, part = Infinity] = place
     return this.#stream(run, await this.#wire(request, record.legacy), { seq: Number(seq), part: Number(part) })
   }

@@ -12,9 +12,11 @@ export function toMessages(given: readonly WireMessage[], before: readonly Messa
   const messages: Message[] = []
   /** Thoughts stand before what the assistant then says. */
   let thoughts: ContentItem[] = []
+  // Pages put a decision down as the result of the call that it is about: the real one comes later.
+  const results = new Map(given.map((message) => [message.role === 'tool' ? message.toolCallId : message.id, message]))
   for (const [index, message] of given.entries()) {
     const param = `messages[${index}]`
-    if (message.role === 'activity') continue
+    if (message.role === 'activity' || (message.role === 'tool' && results.get(message.toolCallId) !== message)) continue
     if (message.role === 'reasoning') {
       thoughts.push(thought(message, param))
       continue

@@ -39,8 +39,8 @@ export class Run {
 
   /** The events of the run. What is returned belongs into one write with the end. */
   async *frames(wire: Wire, options: EncoderOptions = {}): AsyncGenerator<Frame, Frame | undefined> {
-    const { plan, snapshot, session } = this.started
-    const encoder = new RunEncoder(plan, { snapshot, ...options })
+    const { plan, snapshots, session } = this.started
+    const encoder = new RunEncoder(plan, { snapshots, ...options })
     try {
       for (;;) {
         const batch = await this.#batches.take()

@@ -5,6 +5,7 @@ import type { Store } from '../../core/ports/store.ts'
 import { storeKey } from '../../core/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
+import type { WireMessage } from './schema.ts'
 
 /** A run, by the id that its client chose: enough to tell it again. */
 export type RunRecord = Omit<RunPlan, 'tools' | 'brought'> & {
@@ -12,6 +13,8 @@ export type RunRecord = Omit<RunPlan, 'tools' | 'brought'> & {
   /** The session's newest event before it. */
   readonly after: number
   readonly legacy: boolean
+  /** It brought only these messages, and was told what was said up to that response. */
+  readonly joined?: { readonly from: string; readonly messages: readonly WireMessage[] }
 }
 
 /** Runs are kept as long as sessions. Of two with one id the newer is found. */

@@ -11,7 +11,7 @@ import { noCall, toMessages } from './messages.ts'
 import { settingsOf, type Asked } from './request.ts'
 import { planOf, type RunRecord, type Runs } from './runs.ts'
 import type { ResumeEntry, WireMessage } from './schema.ts'
-import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotOf } from './thread.ts'
+import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotsOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
 
 /** How long a run waits for the end of the one before: a page that stops one and starts another may be faster than the news of it. */
@@ -22,7 +22,9 @@ export interface Started {
   readonly session: Session
   readonly reader: Reader
   readonly plan: RunPlan
-  readonly snapshot: readonly object[] | undefined
+  readonly snapshots: readonly (readonly object[])[]
+  /** The thread was begun with it. */
+  readonly fresh: boolean
 }
 
 /** What begins a run. */
@@ -32,7 +34,10 @@ interface Beginning {
   readonly answers?: readonly ClientEvent[]
   readonly inputs?: readonly InputEvent[]
   readonly create?: EventOf<'response.create'>
-  readonly snapshot?: readonly object[] | undefined
+  /** It brings only what is new, and is told what was said up to this response. */
+  readonly joins?: string | undefined
+  readonly snapshots?: readonly (readonly object[])[] | undefined
+  readonly fresh?: boolean
   /** The response goes on; it is not a new one. */
   readonly goesOn?: { readonly head: StoredTurn; readonly resumes: string }
 }
@@ -86,7 +91,7 @@ export class Starter {
       alias: aliasOf(agent, threadId),
       input: toMessages(messages),
     })
-    return { session, create: this.#create(session) }
+    return { session, create: this.#create(session), fresh: true }
   }
 
   /** The next run of a thread: the answers that it waits for, or what is new in the conversation. */
@@ -95,52 +100,56 @@ export class Starter {
     const head = await this.#newest(session)
     const added = addedTo(head, messages)
     if (session.duplex && head?.status === 'open') return this.#answerRunning(session, head, added ?? [])
+    const { waiting } = session
     const first = resume[0]
-    if (!session.waiting && first) throw noInterrupt(first)
+    if (!waiting && first) throw noInterrupt(first)
+    if (!waiting) return this.#say(session, head)
     const forms = await this.#forms(session, head)
-    const { newId } = this.#host
-    const answers = session.waiting && answersTo(session.waiting, { ...this.#asked, messages: added ?? messages, forms, newId })
-    const more = (added ?? []).findIndex(isSaid)
-    if (answers && more < 0) return { session, answers, create: this.#create(session) }
-    const declines = resume.every(({ status }) => status === 'cancelled')
-    if (!answers || !added || declines) return this.#say(session, head, added)
+    const answers = answersTo(waiting, { ...this.#asked, messages: added ?? messages, forms, newId: this.#host.newId })
+    if (!answers) return this.#say(session, head)
+    const more = added?.find(isSaid)
+    if (more && resume.every(({ status }) => status === 'cancelled')) return this.#say(session, head)
     // What is said besides belongs to the next run, which brings it again.
-    return { session, answers, create: this.#create(session, messages.slice(0, messages.length - added.length + more)) }
+    if (added)
+      return { session, answers, create: this.#create(session, memoryOf(more ? messages.slice(0, messages.indexOf(more)) : messages)) }
+    if (waiting.questions.every(({ type }) => type === 'tool.call')) return this.#say(session, head)
+    // A decision stands in no conversation: it counts now, and what was changed does in the next run.
+    return { session, answers, create: this.#create(session, { changed: true }) }
   }
 
   /** The newest response. One that runs gets the time to stop. */
   async #newest(session: Session): Promise<StoredTurn | undefined> {
     const { gateway } = this.#host
-    const { principal } = this.#call
+    const { principal, signal } = this.#call
     const head = session.turn === null ? undefined : await gateway.turn(session.turn, principal)
     // The same run again is no next one.
     if (head?.status !== 'open' || session.duplex || rememberedIn(head.config).runId === this.#asked.runId) return head
-    const reader = session.read({ after: head.after, signal: AbortSignal.timeout(STOPPING_MS) })
+    const reader = session.read({ after: head.after, signal: AbortSignal.any([signal, AbortSignal.timeout(STOPPING_MS)]) })
     const batches = new ResponseBatches(reader)
     while (await batches.take());
     reader.close()
     return gateway.turn(head.id, principal)
   }
 
-  async #say(session: Session, head: StoredTurn | undefined, added: readonly WireMessage[] | undefined): Promise<Beginning> {
+  async #say(session: Session, head: StoredTurn | undefined): Promise<Beginning> {
     const { gateway, newId } = this.#host
     const { messages, threadId, parentRunId } = this.#asked
     const { principal } = this.#call
     const parent = parentRunId === undefined ? undefined : await this.#runs.find(principal, parentRunId)
     const branches = head !== undefined && parent?.threadId === threadId && parent.response !== head.id
-    const from = branches ? parent.response : head?.id
-    const own = branches ? messages.slice(messages.findLastIndex(({ id }) => id.startsWith(parent.response)) + 1) : (added ?? messages)
-    // It brings only what is new: it is told the rest.
-    const isStranger = from !== undefined && own.length === messages.length
-    const history = from !== undefined && (branches || isStranger) ? await historyOf(gateway, from, principal) : []
-    const snapshot = isStranger && (branches || added) ? snapshotOf(history, messages) : undefined
-    const create = this.#create(session, messages, snapshot)
-    if (!branches && added?.every(isPlain)) {
-      return { session, inputs: toMessages(added).flatMap((message) => inputEvents(message, newId)), create, snapshot }
+    const base = branches ? await gateway.turn(parent.response, principal) : head
+    const added = addedTo(base, messages)
+    const isNew = added !== undefined && (added.length > 0 || messages.length === 0)
+    const joins = base && isNew && added.length === messages.length ? base.id : undefined
+    const history = base && isNew && (branches || joins !== undefined) ? await historyOf(gateway, base.id, principal) : []
+    const snapshots = joins === undefined ? undefined : snapshotsOf(history, messages)
+    const begins = { session, joins, snapshots, create: this.#create(session, memoryOf(messages, snapshots?.[1])) }
+    if (!branches && isNew && added.every(isPlain)) {
+      return { ...begins, inputs: toMessages(added).flatMap((message) => inputEvents(message, newId)) }
     }
-    const before = branches || (isStranger && added) ? history.flatMap((turn) => turn.messages) : []
-    const text = [...before, ...toMessages(before.length > 0 ? own : messages, before)]
-    return { session, inputs: [{ type: 'input.text', event_id: newId(), text: '', messages: text }], create, snapshot }
+    const before = history.flatMap((turn) => turn.messages)
+    const whole = [...before, ...toMessages(isNew && before.length > 0 ? added : messages, before)]
+    return { ...begins, inputs: [{ type: 'input.text', event_id: newId(), text: '', messages: whole }] }
   }
 
   /** On a session of another protocol the response still runs, and may wait for this. */
@@ -163,9 +172,11 @@ export class Starter {
     return head && this.#asked.resume.length > 0 ? ownForms(session, head.after) : new Set()
   }
 
-  async #begin({ session, answers = [], inputs = [], create, snapshot, goesOn }: Beginning): Promise<Started> {
-    const { threadId, runId, parentRunId, legacy, detach } = this.#asked
+  async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {
+    const { threadId, runId, parentRunId, legacy, detach, messages } = this.#asked
     const { signal, principal } = this.#call
+    // It left while the run before it was waited for.
+    if (signal.aborted) throw new UampError('cancelled', 'The client has gone')
     const after = goesOn?.head.after ?? session.head
     const reader = session.read({ after, extensions: 'all', signal })
     // Reads to the end what nobody else may be reading, so that it is not stopped for want of a reader.
@@ -178,11 +189,13 @@ export class Starter {
       const response = session.turn ?? ''
       const ids = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }), session: session.id, response }
       const resumes = goesOn && { resumes: goesOn.resumes }
-      const record: RunRecord = { ...ids, agent: session.agent, after, legacy, duplex: session.duplex, ...resumes }
+      const joined = joins !== undefined && { joined: { from: joins, messages } }
+      const record: RunRecord = { ...ids, agent: session.agent, after, legacy, duplex: session.duplex, ...resumes, ...joined }
       await Promise.all([accepted, this.#runs.set(principal, record)])
       if (keeper) void this.#keep(session, keeper)
       const config = (create && responseConfig(session.config, create)) ?? goesOn?.head.config ?? session.config
-      return { session, reader, snapshot, plan: planOf(record, { config, given: answers.filter((event) => event.type === 'tool.result') }) }
+      const plan = planOf(record, { config, given: answers.filter((event) => event.type === 'tool.result') })
+      return { session, reader, snapshots, fresh, plan }
     } catch (thrown) {
       reader.close()
       keeper?.close()
@@ -210,9 +223,9 @@ export class Starter {
     return entry ? noInterrupt(entry) : noCall(id, 'messages')
   }
 
-  /** `told`: the messages that the response knows then. */
-  #create(session: Session, told = this.#asked.messages, snapshot?: readonly WireMessage[]): EventOf<'response.create'> {
-    const { tools, ...settings } = settingsOf(this.#asked, session.config, memoryOf(told, snapshot))
+  /** `memory`: of the messages that the response knows then. */
+  #create(session: Session, memory: object = memoryOf(this.#asked.messages)): EventOf<'response.create'> {
+    const { tools, ...settings } = settingsOf(this.#asked, session.config, memory)
     // A session of another protocol has tools of its own.
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }

@@ -1,20 +1,19 @@
+import { turnsUpTo } from '../../core/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, InputEvent, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { outputMessages } from '../../core/output.ts'
 import { isMedia } from '../../protocol/content.ts'
 import { fingerprint } from '../../protocol/fingerprint.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import { itemsOf, textOf, type Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { idIn, responseOf } from './ids.ts'
 import { toWireMessages } from '../../wire/ag-ui/messages.ts'
-import type { WireMessage } from './schema.ts'
+import type { Part, WireMessage } from './schema.ts'
 
 /** Ids of messages that a response is known to have been given. */
 const INPUTS = 32
-/** As many responses of a conversation are looked at. */
-const TURNS = 512
 
 export function aliasOf(agent: string, threadId: string) {
   return { protocol: 'ag-ui', id: `${agent} ${threadId}` }
@@ -33,74 +32,90 @@ export async function findThread(
   return mayUse ? session : undefined
 }
 
-/** What a response remembers of its client's messages: the newest by their ids, and a fingerprint of all that the client then has. */
-export function memoryOf(messages: readonly WireMessage[], snapshot: readonly WireMessage[] = messages) {
-  return { inputs: messages.slice(-INPUTS).map(({ id }) => id), digest: digestOf(snapshot) }
-}
-
-/** What is new in the messages of a run; undefined: the client changed them, so all of them count and what is remembered does not. */
-export function addedTo(head: StoredTurn | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
-  if (!head) return messages
-  const { inputs, digest } = rememberedIn(head.config)
-  const last = messages.findLastIndex(({ id }) => inputs.has(id) || responseOf(id) !== undefined)
-  const known = messages[last]
-  // It leaves out what it knows to be here.
-  if (!known) return messages
-  const isAnswered = head.output.some(({ type }) => type !== 'tool_result')
-  if (inputs.has(known.id) ? isAnswered : responseOf(known.id) !== head.id) return undefined
-  const asked = messages.slice(0, messages.findLastIndex(({ id }) => inputs.has(id)) + 1)
-  if (asked.length > 0 && digestOf(asked) !== digest) return undefined
-  if (!isAsSaid(head, messages.slice(asked.length, last + 1))) return undefined
-  const added = messages.slice(last + 1)
-  return added.length === 0 ? undefined : added
-}
-
-/** Whether the client has the words of an answer as they were. Of an answer with sound it has a transcript. */
-function isAsSaid({ id, output }: StoredTurn, messages: readonly WireMessage[]): boolean {
-  const own = messages.filter((message) => responseOf(message.id) === id)
-  const words = own.flatMap((message) => (message.role === 'assistant' && typeof message.content === 'string' ? [message.content] : []))
-  return words.length === 0 || output.some(isMedia) || words.join('') === textOf(output)
+/** What a response remembers of the messages that its client then has: the newest by their ids, and a fingerprint of them all. */
+export function memoryOf(messages: readonly WireMessage[], shown: readonly WireMessage[] = messages) {
+  const counted = shown.filter(isCounted)
+  return { inputs: messages.slice(-INPUTS).map(({ id }) => id), count: counted.length, digest: digestOf(counted) }
 }
 
 /** What a response remembers of the run that asked for it. */
-export function rememberedIn({ extensions }: SessionConfig): { runId: unknown; inputs: ReadonlySet<unknown>; digest: unknown } {
-  const agUi = extensions?.['ag-ui']
-  const { runId, inputs, digest } = isRecord(agUi) ? agUi : {}
-  return { runId, inputs: new Set(Array.isArray(inputs) ? inputs : []), digest }
+export function rememberedIn({ extensions }: SessionConfig) {
+  const { runId, inputs, count, digest } = fieldsOf(extensions?.['ag-ui'])
+  return { runId, inputs: new Set<unknown>(Array.isArray(inputs) ? inputs : []), count: Number(count ?? 0), digest }
 }
 
-/** Of what is in the conversation: clients draw the rest as they like. */
+/** What is new in the messages of a run; undefined: the client changed them, so all of them count and what is remembered does not. */
+export function addedTo(turn: StoredTurn | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
+  if (!turn) return messages
+  const { inputs, count, digest } = rememberedIn(turn.config)
+  // It leaves out what it knows to be here.
+  if (!messages.some(({ id }) => inputs.has(id) || responseOf(id) !== undefined)) return messages
+  const counted = messages.filter(isCounted)
+  if (digestOf(counted.slice(0, count)) !== digest) return undefined
+  const rest = counted.slice(count)
+  const next = rest.findIndex(({ id }) => responseOf(id) !== turn.id)
+  const [answer, added] = next < 0 ? [rest, []] : [rest.slice(0, next), rest.slice(next)]
+  return isAsTold(turn, answer) && !added.some(({ id }) => responseOf(id) !== undefined) ? added : undefined
+}
+
+/** Whether the client has an answer as it was told. Of one with sound it has a transcript. */
+function isAsTold({ output, given }: StoredTurn, answer: readonly WireMessage[]): boolean {
+  const words = answer.flatMap((message) => (message.role === 'assistant' ? [contentKey(message.content)] : []))
+  if (!output.some(isMedia) && words.join('') !== textOf(output)) return false
+  const calls = new Set(answer.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []).map(({ id }) => id) : [])))
+  const results = new Map(answer.flatMap((message) => (message.role === 'tool' ? [[message.toolCallId, message.content] as const] : [])))
+  const brought = new Set(given.map((event) => ('call_id' in event ? event.call_id : undefined)))
+  return output.every((item) => {
+    if (item.type === 'tool_call') return calls.has(item.tool_call.id)
+    if (item.type !== 'tool_result' || brought.has(item.tool_result.call_id)) return true
+    const { call_id, result, content_items } = item.tool_result
+    return results.has(call_id) && (content_items !== undefined || contentKey(results.get(call_id)) === result)
+  })
+}
+
+/** What is in the conversation: clients draw the rest as they like. */
+function isCounted({ role }: WireMessage): boolean {
+  return role !== 'activity' && role !== 'reasoning'
+}
+
 function digestOf(messages: readonly WireMessage[]): string {
-  const counted = messages.filter(({ role }) => role !== 'activity' && role !== 'reasoning')
-  const fields = counted.map((message) => [
+  const fields = messages.map((message) => [
     message.id,
     message.role,
-    'content' in message ? (message.content ?? '') : '',
+    'content' in message ? contentKey(message.content) : '',
     message.role === 'assistant' ? message.toolCalls?.map(({ id, function: made }) => [id, made.name, made.arguments]) : [],
   ])
   return fingerprint(JSON.stringify(fields))
 }
 
-/** The conversation up to a response. */
-export async function historyOf(gateway: Gateway, last: string, principal: Principal): Promise<{ turn: string; messages: Message[] }[]> {
-  const history: { turn: string; messages: Message[] }[] = []
-  for (let id: string | null = last; id !== null && history.length < TURNS;) {
-    const turn: StoredTurn | undefined = await gateway.turn(id, principal)
-    if (!turn) break
-    history.unshift({ turn: turn.id, messages: [...turn.input, ...outputMessages(turn.output)] })
-    id = turn.parent
-  }
-  return history
+/** The same for both spellings of media. */
+function contentKey(content: string | readonly Part[] | null | undefined): string {
+  if (content == null || typeof content === 'string') return content ?? ''
+  return content
+    .map((part) => (part.type === 'text' ? part.text : part.type === 'binary' ? (part.data ?? part.url) : part.source.value))
+    .join('')
 }
 
-/** The conversation for a client that joins it, its own messages last. */
-export function snapshotOf(history: Awaited<ReturnType<typeof historyOf>>, messages: readonly WireMessage[]): WireMessage[] {
-  const told = history.flatMap(({ turn, messages: of }) => {
+/** The conversation up to a response. */
+export async function historyOf(gateway: Gateway, last: string, principal: Principal): Promise<{ turn: string; messages: Message[] }[]> {
+  const turns = await turnsUpTo(gateway, last, principal)
+  return turns.map(({ id, input, output }) => ({ turn: id, messages: [...input, ...outputMessages(output)] }))
+}
+
+/**
+ * The conversation for a client that joins it, its own messages last. Told in two steps: clients leave what they have in its place and
+ * append the rest, so first they are told what was there without them.
+ */
+export function snapshotsOf(
+  history: Awaited<ReturnType<typeof historyOf>>,
+  messages: readonly WireMessage[],
+): [before: WireMessage[], whole: WireMessage[]] {
+  const before = history.flatMap(({ turn, messages: of }) => {
     let place = 0
     return toWireMessages(of, () => idIn(turn, `h${place++}`))
-  })
-  const own = messages.map((message) => Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)))
-  return [...told, ...own] as WireMessage[]
+  }) as WireMessage[]
+  const own = messages.map((message) => Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)) as WireMessage)
+  return [before, [...before, ...own]]
 }
 
 /** A message as what a client would say. */

@@ -64,6 +64,30 @@ describe.each(VERSIONS)('@ag-ui/client $version', ({ version, Agent }) => {
     expect(warnings).toEqual([])
   })
 
+  verifies('ag-ui.snapshot', `${version} that joins a thread shows it in its order, and goes on with it`, async () => {
+    const { url } = await startServer(demo())
+    const threadId = crypto.randomUUID()
+    const first = connect(Agent, url, { threadId })
+    await first.say('one')
+    await first.say('two')
+    const { client, say, warnings } = connect(Agent, url, { threadId })
+    await say('three')
+    const shown = client.messages.map(({ role, content }) => `${role}: ${String(content)}`)
+    expect(shown).toEqual(['one', 'two', 'three'].flatMap((word) => [`user: ${word}`, `assistant: You said: ${word}`]))
+    expect(textOf((await say('/history')).newMessages).split('\n')).toEqual([...shown, 'user: /history'])
+    expect(warnings).toEqual([])
+  })
+
+  verifies('ag-ui.thread', `${version} that changes what was said is believed`, async () => {
+    const { url } = await startServer(demo())
+    const { client, say } = connect(Agent, url)
+    await say('one')
+    await say('two')
+    client.messages = [{ ...client.messages[0], content: 'uno' } as never, ...client.messages.slice(1, 2)]
+    const { newMessages } = await say('/history')
+    expect(textOf(newMessages).split('\n')).toEqual(['user: uno', 'assistant: You said: one', 'user: /history'])
+  })
+
   test('a tool of the page: the run ends with its call, and the next one brings the result', async () => {
     const { url } = await startServer(demo())
     const { client, say, run, warnings } = connect(Agent, url)

@@ -35,6 +35,13 @@ const MISTAKES: readonly (readonly [name: string, message: object | string | Uin
   ['a reference of another kind', media({ storage_ref: 's3://bucket/key' }), 'not a reference'],
   ['a file that is a path', media({ data: 'aGk=', filename: '../../etc/passwd' }), '"parts.0.media.filename" must be the name of a file'],
   ['a file with a hidden end', media({ data: 'aGk=', filename: 'a.png\0.exe' }), '"parts.0.media.filename" must be the name of a file'],
+  [
+    'media of a type that is none',
+    media({ data: 'aGk=', mime_type: 'image/png\r\nx: y' }),
+    '"parts.0.media.mime_type" is not a media type',
+  ],
+  ['a detail that is none', media({ data: 'aGk=', detail: 'ultra' }), '"parts.0.media.detail"'],
+  ['a name that is no text', JSON.stringify(upload({ filename: 'a\ud800' })), '"filename" is not well-formed text'],
   ['no upload', { type: 'upload_request' }, '"upload_request"'],
   ['an upload of nothing', upload({ size_bytes: 0 }), '"size_bytes" must be positive'],
   ['an upload of less', upload({ size_bytes: -1 }), '"size_bytes" must be positive'],

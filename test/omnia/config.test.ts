@@ -21,6 +21,9 @@ test('what Omnia’s clients may do could not be said in a config', async () => 
 test.each([
   ['a setting that is none', '  toolMessage: true\n', /:3: omnia\.toolMessage is not known here/],
   ['a limit that is none', '  limits: { toolAck: 1 }\n', /:3: omnia\.limits\.toolAck is not known here/],
+  ['a limit beyond all timers', '  limits: { toolAckMs: 2592000000 }\n', /:3: omnia\.limits\.toolAckMs must be/],
+  ['a limit of nothing', '  limits: { messageBytes: 0 }\n', /:3: omnia\.limits\.messageBytes must be/],
+  ['a limit in parts', '  limits: { messageBytes: 1.5 }\n', /:3: omnia\.limits\.messageBytes must be a whole number/],
   ['a tool that is none', '  clientTools: [{ name: x }]\n', /:3: omnia\.clientTools\[0\]\.type must be "function"/],
 ])('%s is told with its place', async (_, omnia, said) => {
   const { code, stderr } = await finished(['serve'], { cwd: await project({ ...AGENT, 'uamp.config.yaml': config(omnia) }) })

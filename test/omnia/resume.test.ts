@@ -1,25 +1,17 @@
 /** Connections that break in mid-answer, and clients that come back. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 import { startChild } from '../support/child.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
+import { temporaryFolder } from './folder.ts'
 import { OmniaClient, type Heard, type HeardFrame } from './omnia-client.ts'
 
 const text = (said: string): Draft => ({ type: 'response.delta', delta: { type: 'text', text: said } })
 const told = (client: OmniaClient): unknown[] =>
   (client.heard as Heard[]).slice(1).map(({ type, content, error }) => [type, content ?? error.code])
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'uamp-test-'))
-  onTestFinished(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }))
-  return path
-}
 
 /** Says one half of it, then the other when it is told to. Whatever else it is asked it repeats. */
 function halting(first: readonly Draft[], second: readonly Draft[]) {
@@ -57,7 +49,7 @@ const back = (url: string, { sessionId }: OmniaClient, more = '') =>
   OmniaClient.open(url, { path: `/omnia?agent=demo&resume=${sessionId}${more}` })
 
 verifies('omnia.resume-call', 'an answer that ended while its client was away, and the server stopped, was never ended', async () => {
-  const data = folder()
+  const data = temporaryFolder()
   const { agent, go } = halting([text('before ')], [text('after')])
   const start = (on: AgentPort) => startServer(on, { data })
   const first = await start(agent)
@@ -84,7 +76,7 @@ verifies('omnia.resume-call', 'an answer that ended while its client was away, a
 })
 
 verifies('omnia.resume-call', 'of an answer that died with the process nobody heard again', async () => {
-  const data = folder()
+  const data = temporaryFolder()
   const first = await startChild(data)
   const client = await OmniaClient.open(first.url)
   client.send({ type: 'message', session_id: client.sessionId, content: '/count 100000 5' })

@@ -212,7 +212,7 @@ describe('a call', () => {
 
   verifies('omnia.media-rate', 'is bounded by its bytes', async () => {
     const { url } = await startServer(demo(), {
-      omnia: { limits: { mediaBytesPerSecond: 1, mediaBurstBytes: 25_000, messageBurst: 2, messagesPerSecond: 0.001 } },
+      omnia: { limits: { mediaBytesPerSecond: 1, mediaBurstBytes: 25_000, messageBurst: 2, messagesPerSecond: 1 } },
     })
     const client = await OmniaClient.open(url, { path })
     for (let count = 0; count < 100; count++) client.send(frame({ payload: Buffer.alloc(128) }))

@@ -3,7 +3,7 @@ import * as z from 'zod/mini'
 import { CORE_LIMITS } from '../../core/limits.ts'
 import { Tools } from '../../protocol/tools.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
-import { OMNIA_LIMITS } from '../../transports/omnia/options.ts'
+import { Limit, OMNIA_LIMITS } from '../../transports/omnia/options.ts'
 
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))
@@ -92,7 +92,8 @@ const Price = z.strictObject({
 })
 
 const limit = z.optional(z.number().check(z.minimum(0)))
-const limitsOf = (all: object) => z.optional(z.strictObject(Object.fromEntries(Object.keys(all).map((name) => [name, limit]))))
+const limitsOf = (all: object, each: z.ZodMiniType<number | undefined> = limit) =>
+  z.optional(z.strictObject(Object.fromEntries(Object.keys(all).map((name) => [name, each]))))
 
 const Secret = z.string('must be the secret, or "${NAME}" for what the environment has under NAME')
 
@@ -119,7 +120,11 @@ export const Config = z.strictObject({
     }),
   ),
   omnia: z.optional(
-    z.strictObject({ toolMessages: z.optional(z.boolean()), clientTools: z.optional(Tools), limits: limitsOf(OMNIA_LIMITS) }),
+    z.strictObject({
+      toolMessages: z.optional(z.boolean()),
+      clientTools: z.optional(Tools),
+      limits: limitsOf(OMNIA_LIMITS, z.optional(Limit)),
+    }),
   ),
   defaultAgent: text,
 })

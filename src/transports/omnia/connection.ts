@@ -3,9 +3,9 @@ import type { Session } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { expired, invalid, omniaError } from './errors.ts'
 import { COMPRESSED, decodeFrame, LAST, MEDIA } from './frame.ts'
-import { Line, type LineOptions } from './line.ts'
+import { Line } from './line.ts'
 import { enabled } from './media/index.ts'
-import { check, ClientMessage, parse, UploadRequest } from './schema.ts'
+import { check, ClientMessage, type Message, parse, UploadRequest } from './schema.ts'
 import { findSession, type Link } from './shared.ts'
 import { checkSound, Listener, SOUND } from './sound.ts'
 
@@ -13,6 +13,9 @@ import { checkSound, Listener, SOUND } from './sound.ts'
 const PROTOCOL_VERSION = 1
 
 type Of<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>
+
+/** A session as this connection has it, or will; and how the client is greeted there, if it is: as one that comes back, or as a new one. */
+type Chosen = readonly [line: Line, resumed?: boolean | undefined]
 
 /** One WebSocket: one session at a time, which a message may change. */
 export class OmniaConnection {
@@ -44,16 +47,14 @@ export class OmniaConnection {
       }
     } finally {
       this.#line?.leave()
-      // Nobody will look for it.
-      if (this.#line?.isFresh) await this.#line.session.end()
+      await this.#link.positions.settle()
     }
   }
 
   /** Opens the session, or finds the one of a connection that broke, and greets the client. */
   async #begin(resume: string | undefined): Promise<void> {
     const known = resume === undefined ? undefined : await this.#find(resume)
-    if (!known) return this.#open()
-    await this.#follow(known, { resumed: true, from: await this.#link.positions.take(known) })
+    await this.#follow(known ? [await this.#attach(known, resume), true] : await this.#open())
   }
 
   async #receive(frame: string | Uint8Array): Promise<'hangup' | void> {
@@ -71,8 +72,7 @@ export class OmniaConnection {
   async #handle(message: Exclude<ClientMessage, Of<'hangup'>>): Promise<void> {
     switch (message.type) {
       case 'message':
-        await this.#choose(message.session_id)
-        return this.#line.say(message)
+        return this.#say(message)
       case 'upload_request':
         return this.#upload(message)
       case 'tool_call_ack':
@@ -86,11 +86,25 @@ export class OmniaConnection {
     }
   }
 
+  /** A message that is refused does not take the connection to another session. */
+  async #say(message: Message): Promise<void> {
+    const chosen = await this.#choose(message.session_id)
+    const [line] = chosen
+    try {
+      const inputs = await line.prepare(message)
+      await this.#follow(chosen)
+      await line.say(message, inputs)
+    } catch (thrown) {
+      if (line !== this.#line) line.leave('unused')
+      throw thrown
+    }
+  }
+
   async #upload({ session_id: id, upload_request }: Of<'upload_request'>): Promise<void> {
     const media = enabled(this.#link.media)
     const request = check(UploadRequest, upload_request)
     // Without an id it belongs to the session that the client was greeted with: an upload alone begins no conversation.
-    if (id != null || this.#line.ended) await this.#choose(id)
+    if (id != null || this.#line.ended) await this.#follow(await this.#choose(id))
     const { principal, url } = this.#link
     const upload_ready = await media.request({ ...request, session: this.#line.session.id, principal, url })
     this.#line.isFresh = false
@@ -115,20 +129,18 @@ export class OmniaConnection {
   }
 
   /** The session that a message belongs to. */
-  async #choose(id: string | null | undefined): Promise<void> {
+  async #choose(id: string | null | undefined): Promise<Chosen> {
     if (id == null || id === '') {
       // Omnia WebSocket protocol, New Session. The one that the client was greeted with will do, if nobody has used it.
       this.#line.checkIdle()
-      return this.#line.isFresh && !this.#line.ended ? this.#greet(false) : this.#open()
+      return this.#line.isUnused && !this.#line.ended ? [this.#line, false] : this.#open()
     }
-    if (this.#line.isCalled(id)) return
+    if (this.#line.isCalled(id)) return [this.#line]
     this.#line.checkIdle()
     const known = await this.#find(id)
     // Session Expiration: a new one takes its place, and the client gets to know.
     if (!known) return this.#open(id)
-    // It goes on without what it missed, and does not come back for it.
-    await this.#link.positions.take(known)
-    await this.#follow(known)
+    return [await this.#attach(known), known.id !== id && known.turn === null ? false : undefined]
   }
 
   async #find(id: string): Promise<Session | undefined> {
@@ -137,7 +149,7 @@ export class OmniaConnection {
     return session?.agent === agent ? session : undefined
   }
 
-  async #open(alias?: string): Promise<void> {
+  async #open(alias?: string): Promise<Chosen> {
     const { host, principal, agent, options } = this.#link
     const { clientTools } = options
     const session = await host.gateway.open({
@@ -150,14 +162,31 @@ export class OmniaConnection {
       onDetach: 'continue',
       ...(alias !== undefined && { alias: { protocol: 'omnia', id: alias } }),
     })
-    await this.#follow(session, { resumed: false, alias, isFresh: true })
+    return [new Line(this.#link, session, { alias, isFresh: true }), false]
   }
 
-  async #follow(session: Session, options: LineOptions = {}): Promise<void> {
-    this.#line?.leave()
-    this.#line = new Line(this.#link, session, options)
-    if (options.resumed !== undefined) await this.#greet(options.resumed)
-    await this.#line.begin()
+  /** `resume`: what a client that comes back calls it. One that only goes on with it is not told what was missed. */
+  async #attach(session: Session, resume?: string): Promise<Line> {
+    const resumed = resume !== undefined
+    const kept = resumed ? await this.#link.positions.take(session) : undefined
+    const line = new Line(this.#link, session, { kept, resumed, alias: resume })
+    try {
+      await line.look()
+      return line
+    } catch (thrown) {
+      line.leave('unused')
+      throw thrown
+    }
+  }
+
+  async #follow([line, resumed]: Chosen): Promise<void> {
+    const isNew = line !== this.#line
+    if (isNew) {
+      this.#line?.leave()
+      this.#line = line
+    }
+    if (resumed !== undefined) await this.#greet(resumed)
+    if (isNew) await line.begin()
   }
 
   #greet(resumed: boolean): Promise<void> {
@@ -171,8 +200,7 @@ export class OmniaConnection {
 
   /** The client ends it. What was said stays, and the session can be gone on with. */
   #hangUp(): void {
-    this.#line.cancel()
-    this.#line.leave(true)
+    this.#line.hangUp()
     this.#link.socket.close(1000, 'hangup')
   }
 }

@@ -1,3 +1,4 @@
+import * as z from 'zod/mini'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -6,7 +7,7 @@ import { OmniaConnection } from './connection.ts'
 import { errorInfo, refusal } from './errors.ts'
 import { Media } from './media/index.ts'
 import { mediaRoutes } from './media/routes.ts'
-import { OMNIA_LIMITS, type OmniaOptions } from './options.ts'
+import { Limit, OMNIA_LIMITS, type OmniaOptions } from './options.ts'
 import { Positions } from './positions.ts'
 import { check } from './schema.ts'
 import type { Shared } from './shared.ts'
@@ -19,6 +20,7 @@ const PATHS = ['/omnia', '/', '/api/agents/:namespace/:name/ws']
 /** Omnia: a WebSocket at `/omnia?agent=…&namespace=…`, uploads under `/media`. */
 export function omnia(options: OmniaOptions = {}): Transport {
   const limits = { ...OMNIA_LIMITS, ...options.limits }
+  check(z.record(z.string(), Limit), limits, 'omnia.limits')
   // Else every session would be refused, and nobody here would know why.
   if (options.clientTools) check(Tools, options.clientTools, 'omnia.clientTools')
   return {
@@ -26,7 +28,7 @@ export function omnia(options: OmniaOptions = {}): Transport {
     refusal,
     routes: (host) => {
       const media = options.blobs && new Media(host, limits, options.blobs)
-      const shared: Shared = { host, options, limits, media, positions: new Positions(host), timers: new Map() }
+      const shared: Shared = { host, options, limits, media, positions: new Positions(host), places: new Map() }
       const sockets = PATHS.map((path): SocketRoute => ({
         method: 'WS',
         path,

@@ -1,5 +1,5 @@
 import { eachBatch } from '../../core/each-batch.ts'
-import type { Batch, InputEvent, Reader, Session } from '../../core/ports/session.ts'
+import type { Batch, InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import { reportError } from '../../core/report-error.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
@@ -15,10 +15,10 @@ import type { Link } from './shared.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 export interface LineOptions {
-  /** Whether the client is greeted as one that comes back. Undefined: it is not greeted. */
-  readonly resumed?: boolean | undefined
-  /** What it has heard of the session, where that was not all. */
-  readonly from?: Position | undefined
+  /** It comes back after a break. */
+  readonly resumed?: boolean
+  /** Where it goes on, if that was kept. */
+  readonly kept?: Position | undefined
   /** What the client calls the session, where that is not its id. */
   readonly alias?: string | undefined
   /** Nothing was said in it, nor put into it. */
@@ -26,6 +26,10 @@ export interface LineOptions {
 }
 
 type Create = EventOf<'response.create'>
+type Inputs = readonly Unsent<InputEvent>[]
+
+/** Before the ids of what clients of Omnia ask for: who comes back, or watches, so knows whose answer it is. */
+const OURS = 'omnia-'
 
 /** Who speaks is spoken to. */
 const SPOKEN = { modalities: ['text', 'audio'] } satisfies Create['response']
@@ -37,20 +41,22 @@ export class Line {
   isFresh: boolean
   readonly #link: Link
   readonly #options: LineOptions
-  readonly #reader: Reader
   readonly #narrator: Narrator
   readonly #unwatch: (() => void) | undefined
+  #reader: Reader
   #told: Position
-  /** Where it has left off is kept also when all was told: else who comes back would be told some of it again. */
-  #keeps: boolean
+  /** The newest answer when this began. */
+  #found: StoredTurn | undefined
   #clientTools: ReadonlySet<string>
   /** A message was sent, and its answer has not begun. */
   #asking: { readonly id: string; readonly tools: readonly ToolDefinition[] | undefined } | undefined
   /** The answer that is given now, also to somebody elsewhere: its words could not be told from those of another. */
   #running: string | undefined
+  /** Where it began in the log. */
+  #since: number | null = null
   #isMine = false
-  /** It waits for money, and the client was told so. */
-  #unpaid: boolean
+  /** Some client of Omnia asked for it. */
+  #isOurs = false
   /** Something was said while another answer was given. */
   #owed = false
   #over: (() => void) | undefined
@@ -59,26 +65,24 @@ export class Line {
   ended = false
 
   constructor(link: Link, session: Session, options: LineOptions = {}) {
-    const { host, limits, timers, media, binary } = link
-    const { from, resumed = false, isFresh = false } = options
+    const { host, limits, places, media, binary } = link
+    const { kept, isFresh = false } = options
     this.session = session
     this.isFresh = isFresh
     this.#link = link
     this.#options = options
-    this.#told = from ?? { seq: session.head }
-    this.#keeps = resumed
-    this.#unpaid = from?.unpaid === true
-    this.#reader = session.read({ after: this.#told.seq, extensions: ['x.approval.request'] })
+    this.#told = kept ?? { seq: session.head, since: null }
+    this.#reader = this.#read(this.#told.since ?? this.#told.seq)
     this.#clientTools = namesOf(session.config.tools)
     this.#narrator = new Narrator({
       sessionId: session.id,
       binary,
       showsTool: (name) => link.options.toolMessages === true && !this.#clientTools.has(name),
       newId: host.newId,
-      carried: from,
     })
     const place = placeOf(session)
-    this.calls = new ToolCalls({ limits, timers, place, send: (answer) => this.session.send(this.#event(answer)) })
+    const send = (answer: Unsent): Promise<void> => session.send(this.#event(answer))
+    this.calls = new ToolCalls({ limits, places, place, send, asks: (id) => this.#asks(id) })
     this.#unwatch = media?.watch(place, (upload_complete) => void this.tell('upload_complete', { upload_complete }))
   }
 
@@ -87,33 +91,53 @@ export class Line {
     return !this.ended && (id === this.session.id || id === this.#options.alias)
   }
 
-  /** Tells what there is to tell. An answer may run already: it was begun before, or elsewhere. */
-  async begin(): Promise<void> {
+  /** Finds out what goes on there: an answer may run that was begun before, or elsewhere. */
+  async look(): Promise<void> {
     const { host, principal } = this.#link
-    const { resumed, from } = this.#options
     // The reader was there before: the end of what runs is still to come.
     const turn = this.session.turn === null ? undefined : await host.gateway.turn(this.session.turn, principal)
-    if (turn?.status === 'open') {
-      this.#running = turn.id
-      this.#isMine = turn.id === from?.asked
-    } else if (resumed && !from && turn?.error?.code === 'interrupted') {
+    this.#found = turn
+    if (turn?.status !== 'open') return
+    this.#running = turn.id
+    if (this.#options.kept) return
+    // What is known of it by now is read again, but not told.
+    this.#told = { ...this.#told, since: turn.after }
+    const late = this.#reader
+    this.#reader = this.#read(turn.after)
+    late.close()
+  }
+
+  /** Tells what there is to tell. */
+  async begin(): Promise<void> {
+    const turn = this.#found
+    if (this.#options.resumed && !this.#options.kept && turn?.error?.code === 'interrupted') {
       // The process was killed: how much of it was told, nobody could keep.
+      await this.tell('error', { error: errorInfo(turn.error) })
       await this.#tell(() => this.#narrator.recall(turn))
     }
     void this.#follow()
   }
 
-  /** Nobody listens any more; somebody may come back for what was missed, unless it was for good. */
-  leave(forGood = false): void {
+  /** Nobody listens any more. `gone`: somebody may come back for what was missed. */
+  leave(how: 'gone' | 'hangup' | 'unused' = 'gone'): void {
     if (this.#left) return
     this.#left = this.ended = true
+    const { session } = this
+    const { positions, host } = this.#link
     this.#unwatch?.()
-    this.calls.clear()
+    this.calls.leave()
     this.#reader.close()
     this.#over?.()
-    if (forGood || this.isFresh || !(this.#keeps || this.#running !== undefined || this.#told.seq < this.session.head)) return
-    const asked = this.#isMine ? this.#running : undefined
-    this.#link.positions.keep(this.session, { ...this.#told, ...(asked !== undefined && { asked }), unpaid: this.#unpaid })
+    if (how === 'hangup') positions.forget(session, this.#options.kept)
+    if (how === 'gone' && !this.isUnused) positions.keep(session, this.#told, this.#options.kept)
+    if (!this.isFresh) return
+    // Not ended: others may have come to it. What is empty costs next to nothing until its time is over.
+    session.release().catch((error: unknown) => host.log('warn', 'A session was not let go', { session: session.id, error }))
+  }
+
+  /** Nobody said anything in it. */
+  get isUnused(): boolean {
+    return this.isFresh && this.session.turn === null
   }
 
   tell(type: string, body?: Slot): Promise<void> {
@@ -125,21 +149,23 @@ export class Line {
     return this.tell('error', { error: errorInfo(error) })
   }
 
-  async say(message: Message): Promise<void> {
-    const { limits, options, media, principal } = this.#link
-    const { metadata, ext, consent_grants, session_consent_grants } = message
-    const token = metadata?.['payment_token']
-    if (this.#unpaid && typeof token === 'string') {
-      this.#unpaid = false
-      return this.session.send(this.#event({ type: 'payment.submit', payment: { scheme: 'token', token } }))
-    }
+  /** What a message says, if it can be said now; undefined where it pays. Throws else, and has done nothing. */
+  async prepare(message: Message): Promise<Inputs | undefined> {
+    const { limits, media, principal } = this.#link
+    if (this.#unpaid && tokenIn(message) !== undefined) return undefined
     this.checkIdle()
-    const inputs = await inputsOf(message, {
-      resolve: (ref) => enabled(media).resolve(ref, this.session.id, principal),
-      most: limits.inlineLength,
-    })
+    const resolve = (ref: string) => enabled(media).resolve(ref, this.session.id, principal)
+    return inputsOf(message, { resolve, most: limits.inlineLength })
+  }
+
+  async say(message: Message, inputs: Inputs | undefined): Promise<void> {
+    const { clientTools = [] } = this.#link.options
+    const { metadata, ext, consent_grants, session_consent_grants } = message
+    if (!inputs) {
+      return this.session.send(this.#event({ type: 'payment.submit', payment: { scheme: 'token', token: tokenIn(message) ?? '' } }))
+    }
     if (this.#unpaid) await this.#giveUp()
-    const tools = ext?.tools ? [...(options.clientTools ?? []), ...ext.tools] : undefined
+    const tools = ext?.tools ? [...clientTools, ...ext.tools] : undefined
     const given = { metadata, consent_grants, session_consent_grants }
     const extensions = Object.values(given).some((value) => value != null) ? { omnia: given } : undefined
     await this.#ask(inputs, { tools, extensions })
@@ -161,7 +187,7 @@ export class Line {
   /** Somebody speaks: what is said now is cut short, and the client plays no more of it, nor of what was said before. */
   async interrupt(): Promise<void> {
     if (!this.#isBusy && !this.#narrator.audible) return
-    if (this.#running !== undefined) this.#narrator.quiet ??= 'says'
+    if (this.#isBusy) this.#narrator.quiet ??= 'says'
     this.#narrator.audible = false
     this.cancel()
     await this.tell('interrupt')
@@ -172,8 +198,27 @@ export class Line {
     if (this.#isBusy) this.session.send(this.#event({ type: 'response.cancel' })).catch(() => undefined)
   }
 
+  /** The client ends it, but not what somebody else is being told. */
+  hangUp(): void {
+    if (this.#asking || this.#isMine || (this.#isOurs && this.calls.isAlone)) this.cancel()
+    this.leave('hangup')
+  }
+
   checkIdle(): void {
     if (this.#isBusy && !this.#unpaid && !this.ended) throw inFlight()
+  }
+
+  /** What is answered now waits for money. */
+  get #unpaid(): boolean {
+    return this.session.asking.some(({ type }) => type === 'payment.required')
+  }
+
+  #asks(id: string): boolean {
+    return this.session.asking.some((question) => question.id === id)
+  }
+
+  #read(after: number): Reader {
+    return this.session.read({ after, extensions: ['x.approval.request'] })
   }
 
   get #isBusy(): boolean {
@@ -181,18 +226,17 @@ export class Line {
   }
 
   /** Says something and asks for an answer: all of it, or nothing. */
-  async #ask(inputs: readonly Unsent<InputEvent>[], response: Create['response']): Promise<void> {
+  async #ask(inputs: Inputs, response: Create['response']): Promise<void> {
     this.checkIdle()
     const create = this.#event({ type: 'response.create', response })
     const asking = { id: create.event_id, tools: response?.tools ?? this.session.config.tools }
     this.#asking = asking
     try {
-      await this.session.say(
-        inputs.map((input) => this.#event(input)),
-        create,
-      )
+      const said = inputs.map((input) => this.#event(input))
+      await this.session.say(said, create)
     } catch (thrown) {
       if (this.#asking === asking) this.#asking = undefined
+      if (!this.#isBusy) this.#narrator.quiet = undefined
       throw refusedBy(thrown)
     }
   }
@@ -219,46 +263,49 @@ export class Line {
 
   async #write(batch: Batch): Promise<void> {
     const narrator = this.#narrator
-    let last = this.#told.seq
+    const { seq: known } = this.#told
+    let last = known
     const sent = this.#tell(() =>
       batch.visit({
-        text: (text, seq) => {
-          last = seq ?? last
+        text: (text, seq = 0) => {
+          last = seq
+          narrator.muted = seq <= known
           narrator.text(text)
         },
+        // Without a number it is for whoever listens now.
         event: (event, seq) => {
           last = seq ?? last
+          // A question that is still open may have been lost with the connection.
+          narrator.muted = seq !== undefined && seq <= known && !this.#asks(questionIn(event))
           narrator.event(event)
-          this.#notice(event)
+          this.#notice(event, last)
         },
       }),
     )
-    const told = { seq: last, ...narrator.carried }
+    const told = { seq: Math.max(last, known), since: this.#since }
     await sent
     this.#told = told
   }
 
   #tell(narrate: () => void): Promise<void> {
     this.#narrator.now = this.#link.host.now()
+    this.#narrator.muted = false
     narrate()
     return this.#link.socket.send(this.#narrator.take())
   }
 
-  #notice(event: ServerEvent): void {
+  #notice(event: ServerEvent, seq: number): void {
     switch (event.type) {
       case 'response.created':
+        this.#since = seq - 1
         return this.#begun(event)
       case 'tool.call':
-        if (this.#isMine) this.calls.asked(event.call_id)
-        return
       case 'x.approval.request':
-        if (this.#isMine) this.calls.asked(event.approval_id)
-        return
-      case 'payment.required':
-        this.#unpaid = true
+        if (this.#isOurs) this.calls.asked(questionIn(event))
         return
       case 'response.error':
-        this.#keeps ||= event.error.code === 'interrupted'
+        // It died with the process, before this began.
+        if (this.#found?.error?.code === 'interrupted' && event.response_id === this.#found.id) this.#narrator.recall(this.#found)
         return this.#idle()
       case 'response.done':
       case 'response.cancelled':
@@ -276,13 +323,15 @@ export class Line {
     const asked = request === undefined || request === this.#asking?.id ? this.#asking : undefined
     this.#running = id
     this.#isMine = asked !== undefined
-    this.#clientTools = namesOf(asked ? asked.tools : this.session.config.tools)
+    this.#isOurs = this.#isMine || request?.startsWith(OURS) === true
+    this.#clientTools = namesOf(asked ? asked.tools : (id === this.#found?.id ? this.#found : this.session).config.tools)
     if (asked) this.#asking = undefined
   }
 
   #idle(): void {
     this.#running = this.#narrator.quiet = undefined
-    this.#isMine = this.#unpaid = false
+    this.#since = null
+    this.#isMine = this.#isOurs = false
     this.calls.clear()
     this.#over?.()
     if (!this.#owed || this.ended) return
@@ -291,8 +340,18 @@ export class Line {
   }
 
   #event<E extends Unsent>(event: E): Extract<ClientEvent, { type: E['type'] }> {
-    return { ...event, event_id: this.#link.host.newId() } as never
+    return { ...event, event_id: OURS + this.#link.host.newId() } as never
   }
+}
+
+function tokenIn({ metadata }: Message): string | undefined {
+  const token = metadata?.['payment_token']
+  return typeof token === 'string' ? token : undefined
+}
+
+/** Those that can be answered by their id; else empty, which no id is. */
+function questionIn(event: ServerEvent): string {
+  return event.type === 'tool.call' ? event.call_id : event.type === 'x.approval.request' ? event.approval_id : ''
 }
 
 function namesOf(tools: readonly ToolDefinition[] = []): ReadonlySet<string> {

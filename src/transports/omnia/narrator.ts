@@ -19,21 +19,12 @@ export interface NarratorOptions {
   /** Whether calls of a tool are shown. Not of the client's: the question shows those, and not what the agent says of them. */
   readonly showsTool: (name: string) => boolean
   readonly newId: () => string
-  /** What another one, whose connection broke, was in the middle of. */
-  readonly carried?: Carried | undefined
-}
-
-/** What is known of a response that goes on, beyond what its end will say. */
-export interface Carried {
-  /** What was heard of its words. */
-  readonly transcript?: string
-  /** A piece that was not told yet. Empty: some were told, and none is held. */
-  readonly held?: string
-  readonly format?: string
 }
 
 /** What agents call pcm16 is told with its rate: a client would have to guess it. */
 const PCM16 = `audio/pcm;rate=${SOUND.sample_rate}`
+
+const TOLD_QUIETLY = new Set<string>([...RESPONSE_ENDS, 'response.created'])
 
 /** What is spoken, as a stream of its own. */
 interface Speech {
@@ -62,23 +53,12 @@ export class Narrator implements Visitor {
   quiet: 'says' | 'all' | undefined
   /** The client was sent something that it may still be playing. */
   audible = false
+  /** The client has heard this before: it is only to be known for what follows. */
+  muted = false
 
   constructor(options: NarratorOptions) {
-    const { transcript = '', held, format } = options.carried ?? {}
     this.#options = options
     this.#chunkHead = `${this.#head('chunk')},"content":`
-    this.#transcript = transcript
-    this.#hasSpoken = held !== undefined
-    if (held) this.#speak(held, format)
-  }
-
-  /** For another one to go on with. */
-  get carried(): Carried {
-    const { held = '', format } = this.#speech ?? {}
-    return {
-      ...(this.#transcript !== '' && { transcript: this.#transcript }),
-      ...(this.#hasSpoken && { held, ...(format !== undefined && { format }) }),
-    }
   }
 
   /** What is told from now on is told at this time. */
@@ -94,16 +74,16 @@ export class Narrator implements Visitor {
 
   tell(type: string, body: Slot = {}): void {
     const fields = JSON.stringify(body)
-    this.#frames.push(`${this.#head(type)}${fields === '{}' ? '' : `,${fields.slice(1, -1)}`}${this.#tail}`)
+    this.#push(`${this.#head(type)}${fields === '{}' ? '' : `,${fields.slice(1, -1)}`}${this.#tail}`)
   }
 
   /** The hot path: only the text itself is quoted. */
   text(text: string): void {
-    if (text !== '' && this.quiet === undefined) this.#frames.push(this.#chunkHead + jsonText(text) + this.#tail)
+    if (text !== '' && this.quiet === undefined && !this.muted) this.#frames.push(this.#chunkHead + jsonText(text) + this.#tail)
   }
 
   event(event: ServerEvent): void {
-    if (this.quiet !== undefined && !RESPONSE_ENDS.has(event.type)) return
+    if (this.quiet !== undefined && !TOLD_QUIETLY.has(event.type)) return
     switch (event.type) {
       case 'response.created':
         this.#hasSpoken = false
@@ -149,9 +129,8 @@ export class Narrator implements Visitor {
     }
   }
 
-  /** A response that ended without anybody here. */
-  recall({ id, status, output, error }: StoredTurn): void {
-    if (error) this.#error(error)
+  /** What there is of a response that died with the process. */
+  recall({ id, status, output }: StoredTurn): void {
     this.#end(output, { response_id: id, status })
   }
 
@@ -223,12 +202,13 @@ export class Narrator implements Visitor {
   #piece(speech: Speech, last: boolean): void {
     const { binary, sessionId } = this.#options
     const { id, mime: mime_type, held: data } = speech
-    const sequence = speech.sequence++
+    // Of what was heard before the client has another stream.
+    const sequence = this.muted ? 0 : speech.sequence++
     this.audible = true
     if (!binary) return this.tell('media_chunk', { media_chunk: { media_id: id, sequence, is_last: last, data, mime_type } })
     const meta = { session_id: sessionId, mime_type, ...(mime_type === PCM16 && SOUND) }
     const payload = speech.whole(bytesIn(data) ?? new Uint8Array())
-    this.#frames.push(...mediaFrames({ sequence, mediaId: id, meta, last, payload }))
+    this.#push(...mediaFrames({ sequence, mediaId: id, meta, last, payload }))
   }
 
   /** What the protocol has no field for stands under `ext`, which its clients leave alone. */
@@ -237,6 +217,10 @@ export class Narrator implements Visitor {
     if (this.quiet === 'all') return
     const content = wordsOf(output, this.#transcript)
     this.tell('done', { content, parts: partsOf(output, content, this.#hasSpoken), ext })
+  }
+
+  #push(...frames: readonly (string | Uint8Array)[]): void {
+    if (!this.muted) this.#frames.push(...frames)
   }
 
   #head(type: string): string {

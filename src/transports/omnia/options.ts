@@ -1,3 +1,4 @@
+import * as z from 'zod/mini'
 import type { Blobs } from '../../core/ports/blobs.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 
@@ -41,3 +42,8 @@ export const OMNIA_LIMITS = {
 }
 
 export type OmniaLimits = Readonly<typeof OMNIA_LIMITS>
+
+/** Timers, and what counts bytes, take no more: beyond it they would fire at once. */
+const MOST = 2 ** 31 - 1
+
+export const Limit = z.int('must be a whole number').check(z.minimum(1), z.maximum(MOST))

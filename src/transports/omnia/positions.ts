@@ -1,54 +1,77 @@
 import type { Session } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { storeKey } from '../../core/store-key.ts'
-import type { Carried } from './narrator.ts'
 
-/** How far a connection has told its session's log, and what it was in the middle of. */
-export interface Position extends Carried {
+/** How far a connection has told its session's log. */
+export interface Position {
   readonly seq: number
-  /** The answer that runs, where it was asked for on that connection. */
-  readonly asked?: string
-  /** It waits for money, and the client was told so. */
-  readonly unpaid?: boolean
+  /** The answer that was being told began after this: what has to be known of it is read again from here. */
+  readonly since: number | null
+}
+
+interface Now extends Pick<Host, 'store'> {
+  readonly key: string
+  readonly kept: Position | undefined
 }
 
 /** As long as a session, usually. */
 const KEPT_MS = 7 * 24 * 3_600_000
 
+/** After one has come back: another whose connection broke too may come for the same. */
+const SHARED_MS = 2 * 60_000
+
 /**
- * What clients have heard of their sessions, for those who come back after a break: the protocol has no number to ask from. Kept in the
- * store when a connection goes, and only where there may be more to tell.
+ * What clients have heard of their sessions, for those who come back after a break: the protocol has no number to ask from, nor a name
+ * for who asks. So there is one for a session, of whoever had heard the least: words may be told twice, but are not lost.
  */
 export class Positions {
   readonly #host: Host
+  #last: Promise<Position | undefined> = Promise.resolve(undefined)
 
   constructor(host: Host) {
     this.#host = host
   }
 
-  /** Not waited for: the store reads its own writes. */
-  keep(session: Session, position: Position): void {
-    const { store, log } = this.#host
-    store
-      .set(keyOf(session), { ...position }, { ttlMs: KEPT_MS })
-      .catch((error: unknown) => log('warn', 'What a client has heard could not be kept', { session: session.id, error }))
+  /** `known`: what was kept when that connection began, which it knows by now. */
+  keep(session: Session, position: Position, known: Position | undefined): void {
+    const isNext = (kept?: Position): boolean => !kept || kept.seq >= position.seq || kept.seq === known?.seq
+    void this.#then(session, ({ store, key, kept }) => (isNext(kept) ? store.set(key, { ...position }, { ttlMs: KEPT_MS }) : undefined))
   }
 
-  /** Where it goes on: for one connection, once. Undefined when all was told, or it was too long ago. */
-  async take(session: Session): Promise<Position | undefined> {
-    const { store } = this.#host
-    const key = keyOf(session)
-    const kept = await store.get(key)
-    if (kept) await store.delete(key)
-    return kept?.value as Position | undefined
+  /** Where it goes on. Undefined when nobody broke off, or it was too long ago. */
+  take(session: Session): Promise<Position | undefined> {
+    return this.#then(session, ({ store, key, kept }) => kept && store.set(key, { ...kept }, { ttlMs: SHARED_MS }))
+  }
+
+  /** Who knew it does not come back. */
+  forget(session: Session, known: Position | undefined): void {
+    void this.#then(session, ({ store, key, kept }) => (kept?.seq === known?.seq ? store.delete(key) : undefined))
+  }
+
+  /** All is handed to the store. */
+  async settle(): Promise<void> {
+    await this.#last
+  }
+
+  /** One after the other, as what is kept depends on what was. Writes are not waited for: the store reads its own. */
+  #then(session: Session, write: (now: Now) => Promise<unknown> | undefined): Promise<Position | undefined> {
+    const { store, log } = this.#host
+    const key = storeKey(session.owner.tenant, 'omnia', 'position', session.id)
+    const failed = (error: unknown): undefined => {
+      log('warn', 'What a client has heard could not be kept', { session: session.id, error })
+    }
+    this.#last = this.#last
+      .then(async () => {
+        const kept = (await store.get(key))?.value as Position | undefined
+        write({ store, key, kept })?.catch(failed)
+        return kept
+      })
+      .catch(failed)
+    return this.#last
   }
 }
 
 /** Where a session's things are kept apart from those of others. */
 export function placeOf({ owner, id }: Pick<Session, 'owner' | 'id'>): string {
   return `${owner.tenant} ${id}`
-}
-
-function keyOf({ owner, id }: Session): string {
-  return storeKey(owner.tenant, 'omnia', 'position', id)
 }

@@ -8,10 +8,8 @@ import { parseObject } from '../../wire/json-object.ts'
 import { invalid } from './errors.ts'
 
 /** A lone surrogate is no text, and could be no key. */
-const Id = z.string().check(
-  z.maxLength(limits.idLength),
-  z.refine((id) => id.isWellFormed(), 'is not well-formed text'),
-)
+const wellFormed = z.refine<string>((given) => given.isWellFormed(), 'is not well-formed text')
+const Id = z.string().check(z.maxLength(limits.idLength), wellFormed)
 const text = z.nullish(z.string())
 const number = z.nullish(z.number())
 const grants = z.nullish(list(z.string(), limits.list))
@@ -19,17 +17,22 @@ const grants = z.nullish(list(z.string(), limits.list))
 /** It is only ever shown, never a path here; but clients may make one of it. */
 // oxlint-disable-next-line no-control-regex
 const NAME = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/
-const Filename = z.string().check(z.regex(NAME, 'must be the name of a file, without a path'), z.maxLength(255))
+const Filename = z.string().check(z.regex(NAME, 'must be the name of a file, without a path'), z.maxLength(255), wellFormed)
+
+/** RFC 6838 §4.2, with parameters as in RFC 9110 §5.6.6; and with commas, as browsers write `codecs=vp8,opus`. It becomes a header. */
+const MIME =
+  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~,-]+|"(?:[ !#-[\]-~]|\\[ -~])*"))*$/
+const MimeType = z.string().check(z.regex(MIME, 'is not a media type'), z.maxLength(255))
 
 const Media = z
   .object({
     data: z.nullish(z.string().check(z.refine(isPlainBase64, 'is not base64'))),
     url: z.nullish(z.string().check(z.regex(/^https?:\/\//i, 'must be an http(s) URL'))),
     storage_ref: text,
-    mime_type: z.string(),
+    mime_type: MimeType,
     filename: z.nullish(Filename),
     size_bytes: number,
-    detail: text,
+    detail: z.nullish(z.enum(['low', 'high', 'auto'])),
     duration_ms: number,
     sample_rate: number,
     channels: number,
@@ -46,13 +49,9 @@ export type MediaPart = z.infer<typeof MediaPart>
 
 const Part = z.discriminatedUnion('type', [z.object({ type: z.literal('text'), text: z.string() }), MediaPart])
 
-/** RFC 6838 §4.2, with parameters as in RFC 9110 §5.6.6; and with commas, as browsers write `codecs=vp8,opus`. It becomes a header. */
-const MIME =
-  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~,-]+|"(?:[ !#-[\]-~]|\\[ -~])*"))*$/
-
 export const UploadRequest = z.object({
   filename: Filename,
-  mime_type: z.string().check(z.regex(MIME, 'is not a media type'), z.maxLength(255)),
+  mime_type: MimeType,
   size_bytes: z.number().check(z.refine((size) => Number.isInteger(size) && size > 0, 'must be positive and whole')),
 })
 export type UploadRequest = z.infer<typeof UploadRequest>

@@ -4,7 +4,7 @@ import type { Host, Socket } from '../../core/ports/transport.ts'
 import type { Media } from './media/index.ts'
 import type { OmniaLimits, OmniaOptions } from './options.ts'
 import type { Positions } from './positions.ts'
-import type { Timers } from './tool-calls.ts'
+import type { Places } from './tool-calls.ts'
 
 /** What all connections share. */
 export interface Shared {
@@ -12,8 +12,7 @@ export interface Shared {
   readonly options: OmniaOptions
   readonly limits: OmniaLimits
   readonly positions: Positions
-  /** Of all calls that clients were asked for. */
-  readonly timers: Timers
+  readonly places: Places
   /** Undefined: uploads are off. */
   readonly media: Media | undefined
 }

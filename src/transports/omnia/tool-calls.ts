@@ -3,37 +3,53 @@ import type { Unsent } from '../../protocol/events.ts'
 import { omniaError } from './errors.ts'
 import type { OmniaLimits } from './options.ts'
 
-/** By session and call. Shared, as a call that one connection waits for may be acknowledged on another. */
-export type Timers = Map<string, ReturnType<typeof setTimeout>>
+/** The connections of a session, and what its clients were asked and have not answered. */
+interface Place {
+  lines: number
+  readonly timers: Map<string, ReturnType<typeof setTimeout>>
+}
+
+/** By session. Shared, as a call that one connection was shown may be acknowledged on another, and outlive the first. */
+export type Places = Map<string, Place>
 
 export interface ToolCallsOptions {
   readonly limits: OmniaLimits
-  readonly timers: Timers
+  readonly places: Places
   /** Of the session. */
   readonly place: string
+  /** Whether it has no answer yet. */
+  readonly asks: (id: string) => boolean
   readonly send: (event: Unsent) => Promise<void>
 }
 
-/** Calls that were put to the client: it must say soon that it works on one, and then has time for it. */
+/** Calls that were put to the clients of a session: one must say soon that it works on it, and then has time for it. */
 export class ToolCalls {
   readonly #options: ToolCallsOptions
-  /** Those that fail when nobody answers in time. Not those of others' answers: they know for themselves how long to wait. */
-  readonly #own = new Set<string>()
+  readonly #place: Place
 
   constructor(options: ToolCallsOptions) {
+    const { places, place: name } = options
     this.#options = options
+    this.#place = places.get(name) ?? { lines: 0, timers: new Map() }
+    this.#place.lines++
+    places.set(name, this.#place)
   }
 
-  /** One of an answer that was asked for here. */
+  /** Nobody else is there with Omnia. */
+  get isAlone(): boolean {
+    return this.#place.lines === 1
+  }
+
+  /** One of an answer that a client of Omnia asked for. All connections are told; the time begins once. */
   asked(id: string): void {
-    this.#own.add(id)
+    if (this.#place.timers.has(id) || !this.#options.asks(id)) return
     this.#wait(id, this.#options.limits.toolAckMs, 'client did not acknowledge tool call within timeout')
   }
 
   /** One that nobody waits for is no mistake: some clients acknowledge whatever they are shown. */
   acknowledged(id: string): void {
-    const { timers, limits } = this.#options
-    if (timers.has(this.#key(id))) this.#wait(id, limits.toolResultMs, 'client did not answer tool call within timeout')
+    if (!this.#place.timers.has(id)) return
+    this.#wait(id, this.#options.limits.toolResultMs, 'client did not answer tool call within timeout')
   }
 
   /** What became of a call. */
@@ -49,9 +65,16 @@ export class ToolCalls {
     if (!isTaken) throw omniaError('INVALID_MESSAGE', 'not_found', 'no pending tool call')
   }
 
+  /** An answer is over; one that was told late may not be the one that runs. */
   clear(): void {
-    for (const id of this.#own) this.#settle(id)
-    this.#own.clear()
+    for (const id of this.#place.timers.keys()) if (!this.#options.asks(id)) this.#settle(id)
+  }
+
+  /** While nobody is there nothing fails; who comes back has all the time again. */
+  leave(): void {
+    if (--this.#place.lines > 0) return
+    for (const id of this.#place.timers.keys()) this.#settle(id)
+    this.#options.places.delete(this.#options.place)
   }
 
   async #try(answer: Unsent): Promise<boolean> {
@@ -65,19 +88,14 @@ export class ToolCalls {
   }
 
   #settle(id: string): void {
-    const { timers } = this.#options
-    clearTimeout(timers.get(this.#key(id)))
-    timers.delete(this.#key(id))
+    clearTimeout(this.#place.timers.get(id))
+    this.#place.timers.delete(id)
   }
 
   #wait(id: string, ms: number, error: string): void {
     this.#settle(id)
     // It may have been answered over another protocol meanwhile.
     const late = (): void => void this.answer(id, { error }).catch(() => undefined)
-    this.#options.timers.set(this.#key(id), setTimeout(late, ms))
-  }
-
-  #key(id: string): string {
-    return `${this.#options.place} ${id}`
+    this.#place.timers.set(id, setTimeout(late, ms))
   }
 }

@@ -55,7 +55,8 @@ const OWN: ReadonlySet<string> = new Set(['response.created', 'session.created',
  */
 export class RunEncoder {
   readonly #plan: RunPlan
-  readonly #options: EncoderOptions
+  readonly #snapshots: readonly (readonly object[])[]
+  readonly #known: Place
   readonly #answer: Answer
   #pending: AgUiEvent[] = []
   readonly #questions: Question[] = []
@@ -66,9 +67,10 @@ export class RunEncoder {
   #muted: boolean
   ended = false
 
-  constructor(plan: RunPlan, options: EncoderOptions = {}) {
+  constructor(plan: RunPlan, { snapshots = [], known = { seq: 0, part: Infinity } }: EncoderOptions = {}) {
     this.#plan = plan
-    this.#options = options
+    this.#snapshots = snapshots
+    this.#known = known
     this.#muted = plan.resumes !== undefined
     this.#answer = new Answer(plan.response, (event) => this.#pending.push(event))
   }
@@ -106,9 +108,8 @@ export class RunEncoder {
   }
 
   #isNew(seq: number, part: number): boolean {
-    const { known } = this.#options
-    if (this.#muted || !known || seq > known.seq) return !this.#muted
-    return seq === known.seq && part > known.part
+    const { seq: known, part: parts } = this.#known
+    return !this.#muted && (seq > known || (seq === known && part > parts))
   }
 
   #event(event: ServerEvent): void {
@@ -127,7 +128,7 @@ export class RunEncoder {
     const uamp = { session_id: session, response_id: response }
     const parent = parentRunId !== undefined && { parentRunId }
     this.#emit({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', ...parent, metadata: { uamp } })
-    for (const messages of this.#options.snapshots ?? []) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages })
+    for (const messages of this.#snapshots) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages })
   }
 
   #during(event: ServerEvent): void {

@@ -55,7 +55,7 @@ test('a session begun over ACP is watched over UAMP events and continued over AG
   const history = 'user: one\nassistant: You said: one\nuser: /history'
   expect(saidIn(events)).toBe(history)
   // Who joins is told what was said before.
-  expect(events.find(({ type }) => type === 'MESSAGES_SNAPSHOT')?.['messages']).toMatchObject([
+  expect(events.findLast(({ type }) => type === 'MESSAGES_SNAPSHOT')?.['messages']).toMatchObject([
     { role: 'user', content: 'one' },
     { role: 'assistant', content: 'You said: one' },
     { role: 'user', content: '/history' },

@@ -8,6 +8,9 @@ import { linesIn } from '../wire/lines.ts'
 const MESSAGE = 32 * 1024 * 1024
 /** How long the agent may take to take the connection. */
 const CONNECT_MS = 10_000
+/** How long it may take to read a message, and how long it has for what was said before the IDE left. */
+const READ_MS = 30_000
+const LEAVE_MS = 1_000
 
 export interface RelayOptions {
   readonly url: string
@@ -41,7 +44,8 @@ export async function relay({ url, token, input, output }: RelayOptions): Promis
   if (begun === 'lost') {
     throw new UampError('provider_error', `There is no agent at ${url}: ${failure?.message ?? 'it closed the connection'}`)
   }
-  const end = await Promise.race([pump(ahead, socket), closed])
+  const late = left.then(() => new Promise<void>((resolve) => setTimeout(resolve, LEAVE_MS).unref()))
+  const end = await Promise.race([pump(ahead, socket), closed, late])
   socket.terminate()
   if (end === 'lost') throw new UampError('interrupted', `The connection to ${url} was lost`)
   return 0
@@ -49,6 +53,9 @@ export async function relay({ url, token, input, output }: RelayOptions): Promis
 
 async function pump(input: Readable, socket: WebSocket): Promise<void> {
   for await (const line of linesIn(input, MESSAGE)) {
-    if (line !== undefined) await new Promise((resolve) => socket.send(line, resolve))
+    if (line === undefined) continue
+    const stuck = setTimeout(() => socket.terminate(), READ_MS).unref()
+    await new Promise((resolve) => socket.send(line, resolve))
+    clearTimeout(stuck)
   }
 }

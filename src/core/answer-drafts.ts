@@ -6,7 +6,7 @@ export interface AnswerReader {
   read(data: string, out: Draft[]): void
   /** The answer is complete: that its connection breaks afterwards is nobody's concern. */
   readonly over: boolean
-  /** How long something may come after that where the connection stays open; undefined: as long as it stays. */
+  /** How long it may take to be taken back after that where the connection stays open; undefined: as long as it stays. */
   readonly lingerMs?: number
   /** Adds what the answer cost so far, once. */
   usage(out: Draft[]): void
@@ -38,6 +38,8 @@ class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
   /** How many of them were handed on. */
   #at = 0
   #over = false
+  /** Until when a complete answer may be taken back. */
+  #until: number | undefined
   /** Thrown once everything is told. */
   #failure: { readonly reason: unknown } | undefined
 
@@ -90,11 +92,12 @@ class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
       // Left while it was being opened.
       if (this.#over) return void (await batches.return?.())
       const { done, value: batch } = await (reader.over && reader.lingerMs !== undefined
-        ? linger(batches, reader.lingerMs)
+        ? linger(batches, (this.#until ??= performance.now() + reader.lingerMs))
         : batches.next())
       if (this.#over) return
       if (!done) {
         for (const { data } of batch) reader.read(data, this.#told)
+        if (!reader.over) this.#until = undefined
         return
       }
     } catch (reason) {
@@ -120,15 +123,16 @@ class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
   }
 }
 
-/** The next events, unless they take too long: then it is left. */
-async function linger(batches: AsyncIterator<EventBatch>, ms: number): Promise<IteratorResult<EventBatch, unknown>> {
+/** The next events until then, whatever came before: afterwards it is left. */
+async function linger(batches: AsyncIterator<EventBatch>, until: number): Promise<IteratorResult<EventBatch, unknown>> {
+  const ms = until - performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)))
-  const next = batches.next()
-  const step = await Promise.race([next, late])
+  const next = ms > 0 ? batches.next() : undefined
+  const step = await Promise.race([next ?? late, late])
   clearTimeout(timer)
   if (step) return step
-  next.catch(() => undefined)
+  next?.catch(() => undefined)
   await batches.return?.()
   return { done: true, value: undefined }
 }

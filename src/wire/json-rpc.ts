@@ -105,6 +105,8 @@ export interface AskOptions {
   /** Puts the request on its way. Not called for one that is refused. */
   readonly send: (text: string) => void
   readonly signal?: AbortSignal | undefined
+  /** Told that a request which was sent is given up. */
+  readonly cancel?: (id: RpcId) => void
 }
 
 /** Our own requests to the other side, and their answers. */
@@ -114,7 +116,7 @@ export class Asking {
   #closed: Error | undefined
 
   /** An abort gives the answer up. */
-  request(method: string, params: unknown, { send, signal }: AskOptions): Promise<unknown> {
+  request(method: string, params: unknown, { send, signal, cancel }: AskOptions): Promise<unknown> {
     const answer = new Promise<unknown>((resolve, reject) => {
       if (this.#closed) return reject(this.#closed)
       if (signal?.aborted) return reject(signal.reason as Error)
@@ -123,6 +125,7 @@ export class Asking {
       const aborted = (): void => {
         this.#pending.delete(id)
         reject(signal?.reason as Error)
+        cancel?.(id)
       }
       signal?.addEventListener('abort', aborted, { once: true })
       const settled = (): void => signal?.removeEventListener('abort', aborted)

@@ -240,7 +240,8 @@ verifies(['acp-1.folders', 'acp-1.list'], 'load and resume left the folders as t
   const folders = async (): Promise<unknown> => {
     const from = client.text.length
     await client.say(sessionId, 'go')
-    const { acp } = JSON.parse(client.text.slice(from)) as { acp: Heard }
+    const { acp: { prompt, ...acp } } = JSON.parse(client.text.slice(from)) as { acp: Heard } // prettier-ignore
+    expect(prompt).toBe(true)
     const [listed] = (await client.ask('session/list'))['result'].sessions as Heard[]
     expect(listed).toMatchObject(acp)
     expect(listed?.['additionalDirectories']).toEqual(acp['additionalDirectories'])
@@ -339,3 +340,27 @@ verifies(
     expect((await client.say('sess_never', 'x'))['error'].message).toContain('load or resume it first')
   },
 )
+
+verifies('acp-1.permission', 'who loads a session in mid-answer was asked what had been answered', async () => {
+  let go = (): void => undefined
+  const gate = new Promise<void>((resolve) => (go = resolve))
+  const agent = defineAgent('asks', async function* (turn) {
+    const { approved } = await turn.ask('x.approval.request', { message: 'May I?' })
+    yield text(`approved: ${approved}`)
+    await gate
+    yield text('.')
+  })
+  const server = await startServer(agent)
+  const allow = { 'session/request_permission': () => ({ outcome: { outcome: 'selected', optionId: 'allow' } }) }
+  const client = await Client.connect(overSocket(server.url), allow)
+  await client.initialize()
+  const sessionId = await client.open()
+  const prompt = client.say(sessionId, 'go')
+  await client.next(({ params }) => params?.update?.content?.text === 'approved: true')
+  const other = await ready(overSocket(server.url))
+  await other.ask('session/load', { sessionId, cwd: '/project', mcpServers: [] })
+  go()
+  expect((await prompt)['result']).toMatchObject({ stopReason: 'end_turn' })
+  await other.next(({ params }) => params?.update?.content?.text?.endsWith('.') === true)
+  expect(other.heard.filter(({ method }) => method === 'session/request_permission')).toEqual([])
+})

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
 import { mcpSkill, type McpOptions } from '../../src/skills/mcp/index.ts'
 import { scriptedProvider, type ScriptedTurn } from '../../src/testing/scripted-provider.ts'
+import { isAlive, place } from '../remotes/acp/started.ts'
 import { startServer } from '../support/server.ts'
 import { say, textOf } from '../support/talk.ts'
 import { overWebSocket, type Heard } from '../support/wire.ts'
@@ -209,4 +212,14 @@ verifies('mcp.unreachable', 'a server that is not there, or is none, is named', 
   const complains = { command: process.execPath, args: ['-e', 'console.error("no licence"); process.exit(1)'] }
   await expect(connect({ server: complains })).rejects.toThrow('no licence')
   await expect(connect({ server: { url: 'http://127.0.0.1:9/mcp' } })).rejects.toThrow('The MCP server "test" could not be reached')
+})
+
+test('what a server had started went on when it was closed, and so did one that does not want to end', async () => {
+  const file = join(await place(), 'pids')
+  const script = `trap "" TERM; sleep 1000 & echo $$ $! > "$0"; "$1" "$2"; sleep 1000`
+  const skill = await connect({ server: { command: 'sh', args: ['-c', script, file, process.execPath, STDIO] } })
+  const pids = (await readFile(file, 'utf8')).trim().split(' ').map(Number)
+  expect(pids.map(isAlive)).toEqual([true, true])
+  await skill.close()
+  await expect.poll(() => pids.map(isAlive)).toEqual([false, false])
 })

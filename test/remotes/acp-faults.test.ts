@@ -8,7 +8,7 @@ import { Client, overSocket } from '../acp/wire.ts'
 import { ask } from '../openai/support.ts'
 import { say, textOf } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
-import type { Heard } from '../support/wire.ts'
+import { overWebSocket, type Heard } from '../support/wire.ts'
 import { begin } from './plain.ts'
 import { AGENT, deltas, isAlive, started, told } from './acp/started.ts'
 
@@ -212,4 +212,27 @@ verifies('acp-remote.restart', 'a prompt for a program that has just died is put
   // In one turn of the event loop: nobody has noticed yet.
   while (isAlive(pid));
   expect(told(await say(wire, 'again'))).toMatchObject({ session, prompts: ['hello', 'again'] })
+})
+
+verifies('acp-remote.prompt', 'each turn cost what the whole session had cost', async () => {
+  const { wire } = await started()
+  const costs: unknown[] = []
+  for (const cost of [1, 2, 4]) costs.push((await say(wire, `cost ${cost}`)).at(-1)?.['response'].usage.cost.total_cost)
+  expect(costs).toEqual([1, 2, 4])
+})
+
+verifies('acp-remote.terminal', 'more terminals than are allowed were opened at once', async () => {
+  const { wire } = await started()
+  expect(told(await say(wire, 'terminals'))).toEqual({ made: 32, refused: 8 })
+})
+
+verifies('acp-remote.stop', 'an agent that did not answer any more was asked for ever', async () => {
+  const { server, wire } = await started({ args: [AGENT, '--hang-second'], timeoutMs: 1_000 })
+  const waiting = await begin(wire, 'wait')
+  await wire.next('response.delta')
+  const other = await overWebSocket(server.url)
+  await other.open()
+  expect(failureOf(await say(other, 'hello'))).toMatchObject({ code: 'timeout' })
+  expect(failureOf(await waiting.end())).toMatchObject({ code: 'provider_error' })
+  expect(told(await say(other, 'hello again')).prompts.join()).toContain('hello again')
 })

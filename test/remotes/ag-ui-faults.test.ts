@@ -22,6 +22,13 @@ verifies('ag-ui-remote.events', 'a run is over with RUN_FINISHED, also on a conn
   await gone
 })
 
+verifies('ag-ui-remote.events', 'a server that went on chattering behind the end of a run kept it from ending', async () => {
+  const { events, gone } = await heard({ stays: [...said('m', 'Hello'), done], again: { type: 'CUSTOM', name: 'alive', value: 1 } })
+  expect(textOf(events)).toBe('Hello')
+  expect(events.at(-1)?.type).toBe('response.done')
+  await gone
+})
+
 verifies('ag-ui-remote.events', 'a second run in one stream is told, and its end counts', async () => {
   const interrupted = { type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts: [{ id: 'i', reason: 'confirmation' }] } }
   const { events } = await heard([...said('m', 'one'), interrupted, { type: 'RUN_STARTED', runId: 'second' }, ...said('n', 'two'), done])

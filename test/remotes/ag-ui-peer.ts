@@ -14,10 +14,10 @@ interface Input {
   readonly [field: string]: unknown
 }
 
-/** The events of a run, also on a connection that stays open; a refusal; something else; or `hang`: it begins and never ends. */
+/** The events of a run, also on a connection that stays open, on which more may be said again and again; a refusal; something else; or `hang`: it begins and never ends. */
 export type Answer =
   | readonly object[]
-  | { readonly stays: readonly object[] }
+  | { readonly stays: readonly object[]; readonly again?: object }
   | { readonly status: number; readonly body: object }
   | { readonly type: string; readonly text: string }
   | 'hang'
@@ -48,7 +48,9 @@ export async function peer(...answers: readonly Answer[]) {
       if (answer === 'hang') return undefined
       const stays = 'stays' in answer
       for (const event of stays ? answer.stays : answer) response.write(`data: ${JSON.stringify({ ...ids, ...event })}\n\n`)
-      return stays ? undefined : response.end()
+      if (!stays) return response.end()
+      const again = answer.again && setInterval(() => response.write(`data: ${JSON.stringify(answer.again)}\n\n`), 20)
+      return response.once('close', () => clearInterval(again))
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

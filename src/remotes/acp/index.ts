@@ -36,6 +36,8 @@ export interface RemoteAcpOptions {
   readonly write?: boolean
   /** Whether it may run commands through us. Default true. */
   readonly terminal?: boolean
+  /** How long it may take to answer, but to a prompt. Then it is ended. Default one minute. */
+  readonly timeoutMs?: number
   readonly log?: Log
 }
 
@@ -99,7 +101,7 @@ class RemoteAcp implements RemoteAcpAgent {
           // Where a question ends the response, nothing may come after it.
           if (turn.duplex === false) await decided
         } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(begun.live)
-        else yield* said.take(heard.update)
+        else yield* said.take(heard.update, session)
       }
       turn.signal.throwIfAborted()
       if (inbox.failure) throw inbox.failure

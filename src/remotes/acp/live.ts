@@ -110,7 +110,9 @@ export class Live {
     if (!this.#loads) return undefined
     try {
       const asked = { sessionId: session.id, cwd: this.#folder.root, mcpServers: [] }
-      return this.#session(session.id, this.#parse(Opened, 'session/load', await this.#process.ask('session/load', asked, signal)))
+      const loaded = this.#session(session.id, this.#parse(Opened, 'session/load', await this.#process.ask('session/load', asked, signal)))
+      loaded.cost = session.cost
+      return loaded
     } catch (thrown) {
       if (thrown instanceof RpcError) return undefined
       throw thrown

@@ -15,7 +15,6 @@ const UNHEARD = 128 * 1024 * 1024
 /** How long it may take to end when it is asked to, and when it neither hears nor says anything any more. */
 const STOP_MS = 2_000
 const LOST_MS = 500
-/** How long it may take to answer, but to a prompt. */
 const ANSWER_MS = 60_000
 
 export interface Handlers {
@@ -95,9 +94,10 @@ export class AcpProcess {
     return { sent, answer }
   }
 
-  /** What must be answered in time. */
+  /** What must be answered in time: else it is stuck, and is ended. */
   async ask(method: string, params: unknown, until?: AbortSignal): Promise<unknown> {
-    const late = AbortSignal.timeout(ANSWER_MS)
+    const { name, timeoutMs = ANSWER_MS } = this.#options
+    const late = AbortSignal.timeout(timeoutMs)
     const signal = until ? AbortSignal.any([until, late]) : late
     const { sent, answer } = this.request(method, params, [signal])
     try {
@@ -107,7 +107,8 @@ export class AcpProcess {
       )
     } catch (thrown) {
       if (thrown !== late.reason) throw thrown
-      throw new UampError('timeout', `"${this.#options.name}" did not answer within ${ANSWER_MS} ms`)
+      this.#killAfter(0)
+      throw new UampError('timeout', `"${name}" did not answer within ${timeoutMs} ms`)
     }
   }
 

@@ -28,10 +28,10 @@ export class Said {
   text = ''
   /** What is known of the calls that go on, and whether they were told. */
   readonly #calls = new Map<string, { readonly told: boolean; readonly known: Known }>()
-  readonly #denied = new Set<string>()
-  #cost = 0;
+  readonly #denied = new Set<string>();
 
-  *take(update: Slot): Generator<Draft, void> {
+  /** `spent`: what the session has cost so far. */
+  *take(update: Slot, spent: { cost: number }): Generator<Draft, void> {
     switch (update['sessionUpdate']) {
       case 'agent_message_chunk': {
         const { data: block } = z.safeParse(ContentBlock, update['content'])
@@ -58,9 +58,12 @@ export class Said {
       }
       case 'usage_update': {
         const { data: cost } = z.safeParse(Cost, update['cost'])
-        if (!cost || cost.amount <= this.#cost) return
-        yield { type: 'usage.delta', delta: { cost: { total_cost: cost.amount - this.#cost, currency: cost.currency } } }
-        this.#cost = cost.amount
+        if (!cost) return
+        // All of the session's. One that was loaded again may have begun to count anew.
+        const before = cost.amount < spent.cost ? 0 : spent.cost
+        spent.cost = cost.amount
+        if (cost.amount > before)
+          yield { type: 'usage.delta', delta: { cost: { total_cost: cost.amount - before, currency: cost.currency } } }
         return
       }
       default:

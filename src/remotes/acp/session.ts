@@ -31,6 +31,8 @@ export class Session {
   readonly id: string
   readonly process: AcpProcess
   inbox = new Inbox(() => undefined)
+  /** As the agent counts it. */
+  cost = 0
   readonly #options: SessionOptions
   #answered: Promise<void> = Promise.resolve()
   /** A prompt has no answer, and was not cancelled. */

@@ -32,17 +32,26 @@ export class Terminals {
   readonly #folder: Folder
   readonly #open = new Map<string, Terminal>()
   #last = 0
+  #opening = 0
+  #closed = false
 
   constructor(folder: Folder) {
     this.#folder = folder
   }
 
   async create(command: Command): Promise<string> {
-    if (this.#open.size >= TERMINALS) throw new RpcError(RPC.invalidRequest, `${TERMINALS} terminals are open already: release some`)
-    const cwd = command.cwd ? await this.#folder.find(command.cwd) : this.#folder.root
-    const id = `term_${++this.#last}`
-    this.#open.set(id, new Terminal(command, cwd))
-    return id
+    if (this.#open.size + this.#opening >= TERMINALS)
+      throw new RpcError(RPC.invalidRequest, `${TERMINALS} terminals are open already: release some`)
+    this.#opening++
+    try {
+      const cwd = command.cwd ? await this.#folder.find(command.cwd) : this.#folder.root
+      if (this.#closed) throw new RpcError(RPC.internal, 'The agent has ended')
+      const id = `term_${++this.#last}`
+      this.#open.set(id, new Terminal(command, cwd))
+      return id
+    } finally {
+      this.#opening--
+    }
   }
 
   find(id: string): Terminal {
@@ -57,6 +66,7 @@ export class Terminals {
   }
 
   close(): void {
+    this.#closed = true
     for (const id of this.#open.keys()) this.release(id)
   }
 }

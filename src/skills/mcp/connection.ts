@@ -1,3 +1,4 @@
+import process from 'node:process'
 import {
   Client,
   SdkHttpError,
@@ -11,6 +12,7 @@ import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotoc
 import { mistakesIn, type JsonSchema } from '../../core/json-schema.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
+import { Program } from './program.ts'
 
 /** A program that speaks over its standard input and output, or the address of one that speaks over HTTP. */
 export type McpServer =
@@ -120,21 +122,16 @@ function transportTo(server: McpServer): { transport: Transport; complaints: () 
     return { transport: new StreamableHTTPClientTransport(new URL(url), options), complaints: () => '' }
   }
   const { command, args = [], env, cwd } = server
-  const transport = new StdioClientTransport({
-    command,
-    args: [...args],
-    env: { ...getDefaultEnvironment(), ...env },
-    ...(cwd !== undefined && { cwd }),
-    stderr: 'pipe',
-  })
-  // The library ends what did not start, and waits for nothing: whoever closes it waits for the same end.
-  const close = transport.close.bind(transport)
-  let closing: Promise<void> | undefined
-  transport.close = () => (closing ??= close())
   let said = ''
-  // Read also when nobody wants it, or the server would wait for its pipe to be emptied.
-  transport.stderr?.on('data', (chunk: unknown) => (said = (said + String(chunk)).slice(-COMPLAINTS)))
-  return { transport, complaints: () => said.trim() }
+  const onComplaint = (text: string): void => void (said = (said + text).slice(-COMPLAINTS))
+  const all = { ...getDefaultEnvironment(), ...env }
+  // There are no groups there, and programs are found in another way.
+  if (process.platform === 'win32') {
+    const transport = new StdioClientTransport({ command, args: [...args], env: all, ...(cwd !== undefined && { cwd }), stderr: 'pipe' })
+    transport.stderr?.on('data', (chunk: unknown) => onComplaint(String(chunk)))
+    return { transport, complaints: () => said.trim() }
+  }
+  return { transport: new Program({ command, args, env: all, cwd, onComplaint }), complaints: () => said.trim() }
 }
 
 async function listTools(client: Client, timeout: number, signal?: AbortSignal): Promise<McpTool[]> {

@@ -10,7 +10,7 @@ import type { Payment } from '../../protocol/payment.ts'
 import { Asking, errorText, resultText, RPC, RpcError, type RpcId, type RpcMessage } from '../../wire/json-rpc.ts'
 import { parseParams } from '../../wire/rpc-params.ts'
 import { told } from './errors.ts'
-import { replay } from './history.ts'
+import { openFrom, replay } from './history.ts'
 import * as schema from './schema.ts'
 import { isSeedInitialize, SEED_METHODS, type SeedContext } from './seed.ts'
 import { AcpSession, type Folders } from './session.ts'
@@ -163,7 +163,7 @@ export class AcpConnection {
       },
       'session/resume': async ({ params, answer }) => {
         const session = await this.#attach(params)
-        session.follow()
+        session.follow(undefined, await openFrom(this.#options.host.gateway, session.session, this.#options.caller.principal))
         await answer({ ...session.settings })
         await session.begin()
         return undefined

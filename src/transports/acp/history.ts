@@ -1,7 +1,7 @@
 import { turnsUpTo } from '../../core/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
-import { itemsOf } from '../../protocol/message.ts'
+import { newIn } from './begun.ts'
 import type { AcpSession } from './session.ts'
 
 /** ACP, Loading Sessions: the whole conversation as updates. Gives the place in the log from which it goes on. */
@@ -10,16 +10,23 @@ export async function replay(gateway: Gateway, shown: AcpSession, principal: Pri
   shown.retell()
   const { updates } = shown
   for (const { id, input, output, status } of turns) {
-    for (const message of input) {
-      if (message.role === 'user') for (const item of itemsOf(message)) updates.said(item)
-      if (message.role === 'assistant') for (const item of itemsOf(message)) updates.item(item)
+    const isOpen = status === 'open'
+    // What is answered right now is told with its answer, from the log.
+    updates.heard(isOpen ? input.slice(0, input.length - newIn(input).length) : input)
+    if (!isOpen) {
+      updates.begin(id)
+      for (const item of output) updates.item(item)
+      updates.calls.end(true)
     }
-    updates.begin(id)
-    for (const item of output) updates.item(item)
-    if (status !== 'open') updates.calls.end(true)
     await shown.flush()
   }
   return after
+}
+
+/** Where the response began that runs now. */
+export async function openFrom(gateway: Gateway, { turn }: Session, principal: Principal): Promise<number | undefined> {
+  const running = turn === null ? undefined : await gateway.turn(turn, principal)
+  return running?.status === 'open' ? running.after : undefined
 }
 
 /** Oldest first. Read again if another response began meanwhile, so that nothing is shown twice or left out. */

@@ -5,7 +5,7 @@ import { parseParams } from '../../wire/rpc-params.ts'
 import { PermissionAnswer } from './schema.ts'
 import { shownCall } from './tool-calls.ts'
 
-export interface Decision {
+interface Decision {
   readonly approved: boolean
   readonly option?: string
   readonly reason?: string
@@ -20,8 +20,41 @@ const USUAL = [
 ]
 const KINDS = new Set(['allow_once', 'allow_always', 'reject_once', 'reject_always'])
 
+export interface Deciding {
+  /** Aborted when the response has ended. */
+  readonly signal: AbortSignal
+  readonly ask: (params: Slot, signal: AbortSignal) => Promise<unknown>
+}
+
+/** What the client is asked to allow, and what its user has allowed. */
+export class Permissions {
+  /** Tools whose calls are allowed for good, for as long as the session is open here. */
+  readonly #allowed = new Set<string>()
+  readonly #asked = new Map<string, AbortController>()
+
+  /** Undefined: nobody waits for it any more. */
+  async decide(event: EventOf<'x.approval.request'>, { signal, ask }: Deciding): Promise<Decision | undefined> {
+    const { approval_id, tool_call } = event
+    const name = tool_call?.name ?? ''
+    if (this.#allowed.has(name)) return { approved: true }
+    const recalled = new AbortController()
+    const either = AbortSignal.any([signal, recalled.signal])
+    this.#asked.set(approval_id, recalled)
+    const decision = await askPermission(event, (params) => ask(params, either))
+    this.#asked.delete(approval_id)
+    if (either.aborted) return undefined
+    if (decision.always) this.#allowed.add(name)
+    return decision
+  }
+
+  /** Somebody else has decided these. */
+  recall(isDecided: (id: string) => boolean): void {
+    for (const [id, asked] of this.#asked) if (isDecided(id)) asked.abort()
+  }
+}
+
 /** ACP, Requesting Permission. Whoever cannot answer has not allowed it. */
-export async function askPermission(event: EventOf<'x.approval.request'>, ask: (params: Slot) => Promise<unknown>): Promise<Decision> {
+async function askPermission(event: EventOf<'x.approval.request'>, ask: (params: Slot) => Promise<unknown>): Promise<Decision> {
   const { approval_id, message, tool_call, options } = event
   const usual = options === undefined || options.length === 0
   const offered = usual

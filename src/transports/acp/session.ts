@@ -9,18 +9,20 @@ import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/e
 import { uampIn } from '../../protocol/extensions.ts'
 import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
-import { errorText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
+import { errorText, notificationText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
+import { Begun } from './begun.ts'
 import { titleOf, toInputs } from './content.ts'
 import { told, toldBody } from './errors.ts'
-import { askPermission, type Decision } from './permission.ts'
+import { Permissions } from './permission.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
-import { clientTools, closeAll, resultBy, type McpTools } from './tools.ts'
+import { ending } from './stop-reason.ts'
+import { clientTools, closeAll, goneTool, resultBy, type McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
 
 export interface AcpSessionOptions {
-  readonly host: Pick<Host, 'newId' | 'log' | 'agents'>
+  readonly host: Pick<Host, 'newId' | 'log' | 'agents' | 'gateway'>
   readonly session: Session
   readonly client: ClientCapabilities
   readonly asking: Asking
@@ -44,6 +46,10 @@ interface Prompting {
   readonly words: string
   /** What the session is called after it, if it has no name. */
   readonly title: string | undefined
+  /** The client's tools that the agent knows of. */
+  readonly offered: ReadonlySet<string>
+  /** The client shows what it says. */
+  shown: boolean
 }
 
 /** One session on one connection: prompts in, updates out, questions both ways. */
@@ -54,14 +60,15 @@ export class AcpSession implements Visitor {
   /** What the client itself has, and the servers that it brought. */
   #own: readonly Tool[] = []
   #servers: readonly McpTools[] = []
-  /** Tools whose calls the user allowed for good, for as long as this session is open here. */
-  readonly #allowed = new Set<string>()
   #frames: string[] = []
   #reader: Reader | undefined
   /** Up to here in the log nothing is told, and up to there everything was dealt with: what is loaded again is told again, no more. */
   #told = 0
   #done = 0
   #prompt: Prompting | undefined
+  /** Of the newest batch in which a response began. */
+  #begun = new Begun()
+  readonly #permissions = new Permissions()
   /** Ends what is done for the running response. */
   #work = new AbortController()
   /** As the client knows them. */
@@ -100,21 +107,21 @@ export class AcpSession implements Visitor {
   retell(): void {
     this.#told = Infinity
     this.updates = this.#newUpdates()
+    if (this.#prompt) this.#prompt.shown = false
   }
 
-  /** Tells what is behind `after`, until the connection or the session ends. Without it, it goes on where it is. */
-  follow(after?: number): void {
+  /** Tells what is behind `after`, until the connection or the session ends. Without it, it goes on where it is, or asks what is open behind `from`. */
+  follow(after?: number, from = after ?? this.session.head): void {
     const before = this.#reader
     if (after === undefined && before) return
     this.#told = after ?? this.session.head
     if (before && this.#told >= this.#done) return
-    if (!before) this.#done = this.#told
-    const reader = this.session.read({ after: this.#told, extensions: 'all' })
+    if (!before) this.#done = from
+    const reader = this.session.read({ after: from, extensions: 'all' })
     this.#reader = reader
     before?.close()
-    void this.#read(reader).catch((error: unknown) =>
-      this.#options.host.log('error', 'A reader failed', { session: this.session.id, error }),
-    )
+    const { log } = this.#options.host
+    void this.#read(reader).catch((error: unknown) => log('error', 'A reader failed', { session: this.session.id, error }))
   }
 
   /** Follows it for a client that has just got to know it. */
@@ -126,8 +133,14 @@ export class AcpSession implements Visitor {
 
   async #read(reader: Reader): Promise<void> {
     try {
-      await eachBatch(reader, (batch) => {
+      await eachBatch(reader, async (batch) => {
+        const { gateway } = this.#options.host
+        const begun = await Begun.in(batch, (id) => (this.#isShown(id) ? undefined : gateway.turn(id, this.session.owner)))
+        // What another one tells from its beginning is not told here as well.
+        if (this.#reader !== reader) return
+        this.#begun = begun ?? this.#begun
         batch.visit(this)
+        this.#permissions.recall((id) => !this.#isOpen(id))
         return this.flush()
       })
     } finally {
@@ -138,13 +151,21 @@ export class AcpSession implements Visitor {
     }
   }
 
+  /** The client itself has said it. */
+  #isShown(response: string): boolean {
+    return this.#prompt?.response === response && this.#prompt.shown
+  }
+
   text(text: string, seq = Infinity): void {
     if (seq > this.#told) this.updates.text(text)
     if (seq > this.#done && seq < Infinity) this.#done = seq
   }
 
   event(event: ServerEvent, seq = Infinity): void {
-    if (seq > this.#told) this.updates.event(event)
+    if (seq > this.#told) {
+      if (event.type === 'response.created' && !this.#isShown(event.response_id)) this.updates.heard(this.#begun.input(event.response_id))
+      this.updates.event(event)
+    }
     if (seq <= this.#done) return
     if (seq < Infinity) this.#done = seq
     switch (event.type) {
@@ -189,14 +210,13 @@ export class AcpSession implements Visitor {
     const taken = this.#capabilities?.tools?.built_in_tools ?? []
     const offered = [...this.#tools.values()].filter(({ name }) => !taken.includes(name)).map(toolDefinition)
     const tools = [...(config.tools ?? []), ...offered]
-    const create = {
-      type: 'response.create' as const,
-      event_id: this.#options.host.newId(),
-      ...(tools.length > 0 && { response: { tools } }),
-    }
+    const extensions = { ...config.extensions, acp: { ...this.#acp, prompt: true } }
+    const response = { ...(tools.length > 0 && { tools }), extensions }
+    const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response }
     const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
     const said = this.session.say(inputs, create)
-    this.#prompt = { id, response: this.session.turn, payment, words, title: titleOf(blocks) }
+    const names = new Set(offered.map((tool) => tool.function.name))
+    this.#prompt = { id, response: this.session.turn, payment, words, title: titleOf(blocks), offered: names, shown: true }
     try {
       await said
     } catch (thrown) {
@@ -280,8 +300,9 @@ export class AcpSession implements Visitor {
 
   /** A tool of the client's. What was not offered with a prompt of ours is somebody else's to answer. */
   async #call({ call_id: id, name, arguments: args, response_id }: EventOf<'tool.call'>): Promise<void> {
-    const tool = this.#tools.get(name)
-    if (!tool || response_id === undefined || response_id !== this.#prompt?.response) return
+    if (response_id === undefined || response_id !== this.#prompt?.response) return
+    const tool = this.#tools.get(name) ?? (this.#prompt.offered.has(name) ? goneTool(name) : undefined)
+    if (!tool) return
     const progress = (text: string): void => {
       this.updates.calls.progress(id, text)
       void this.flush()
@@ -292,15 +313,15 @@ export class AcpSession implements Visitor {
   }
 
   async #approve(event: EventOf<'x.approval.request'>): Promise<void> {
-    const { approval_id, tool_call } = event
-    const { signal } = this.#work
-    const name = tool_call?.name
-    const answer: Decision =
-      name !== undefined && this.#allowed.has(name)
-        ? { approved: true }
-        : await askPermission(event, (params) => this.#ask('session/request_permission', params, signal))
-    if (signal.aborted) return
-    if (answer.always && name !== undefined) this.#allowed.add(name)
+    const { approval_id, tool_call, response_id } = event
+    // To who joins a running response, what was answered before is told too.
+    if (!this.#isOpen(approval_id)) return
+    if (response_id !== this.#prompt?.response && !this.#begun.isPrompt(response_id)) return
+    const answer = await this.#permissions.decide(event, {
+      signal: this.#work.signal,
+      ask: (params, signal) => this.#ask('session/request_permission', params, signal),
+    })
+    if (!answer) return
     const { approved, option, reason } = answer
     // It was shown as a call of its own.
     if (!tool_call)
@@ -309,13 +330,18 @@ export class AcpSession implements Visitor {
     this.#reply({ type: 'x.approval.response', approval_id, approved, option, reason })
   }
 
+  /** Whether nobody has answered it. */
+  #isOpen(question: string): boolean {
+    return this.session.asking.some(({ id }) => id === question)
+  }
+
   /** UAMP transports, Payment handling, ACP: the prompt fails with -32402, and the same prompt with a token goes on where it was. */
   #pay(event: EventOf<'payment.required'>): void {
     const prompt = this.#prompt
     if (!prompt || event.response_id !== prompt.response) return
     const { payment } = prompt
     prompt.payment = undefined
-    if (payment !== undefined) return void this.#submit(payment)
+    if (payment !== undefined) return void this.#submit(payment).catch(() => undefined)
     this.#answer((id) => errorText(id, told(paymentRefusal(event))))
   }
 
@@ -358,7 +384,8 @@ export class AcpSession implements Visitor {
       this.#frames.push(text)
       void this.flush()
     }
-    return this.#options.asking.request(method, { ...params, sessionId: this.session.id }, { send, signal })
+    const cancel = (requestId: RpcId): void => send(notificationText('$/cancel_request', { requestId }))
+    return this.#options.asking.request(method, { ...params, sessionId: this.session.id }, { send, signal, cancel })
   }
 
   /** It may be too late, or somebody else was first. */
@@ -369,22 +396,4 @@ export class AcpSession implements Visitor {
   #send(event: Unsent): Promise<void> {
     return this.session.send({ ...event, event_id: this.#options.host.newId() } as ClientEvent)
   }
-}
-
-/** ACP, Stop Reasons: what is not here is the end of a turn. */
-const STOP_REASONS = new Map<unknown, string>([
-  ['length', 'max_tokens'],
-  ['content_filter', 'refusal'],
-  ['rejected', 'refusal'],
-  ['refusal', 'refusal'],
-])
-
-function ending(event: EventOf<'response.done' | 'response.cancelled'>): Slot {
-  if (event.type === 'response.cancelled') return { stopReason: 'cancelled' }
-  const { response_id: responseId, signature } = event
-  const { usage, extensions } = event.response
-  const uamp = { responseId, ...(usage && { usage }), ...(signature !== undefined && { signature }) }
-  // An ACP agent elsewhere may have a reason that only ACP has.
-  const own = fieldsOf(extensions?.['acp'])['stopReason'] === 'max_turn_requests' ? 'max_turn_requests' : undefined
-  return { stopReason: own ?? STOP_REASONS.get(uampIn(extensions)['stop_reason']) ?? 'end_turn', _meta: { uamp } }
 }

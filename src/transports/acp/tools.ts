@@ -151,3 +151,13 @@ export async function resultBy(tool: Tool, call: ToolCall, context: Omit<ToolCon
     return { ...answer, result: JSON.stringify({ error: { message } }), is_error: true }
   }
 }
+
+/** One that was offered and has gone since, as its server has: who calls it is told so. */
+export function goneTool(name: string): Tool {
+  return {
+    name,
+    run: () => {
+      throw new UampError('not_found', `The client has no tool "${name}" any more`)
+    },
+  }
+}

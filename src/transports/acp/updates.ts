@@ -2,6 +2,7 @@ import type { Visitor } from '../../core/ports/session.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import { jsonText, type Slot } from '../../protocol/json.ts'
+import { itemsOf, type Message } from '../../protocol/message.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 import { toBlock } from '../../wire/acp/blocks.ts'
@@ -107,8 +108,15 @@ export class Updates implements Visitor {
     }
   }
 
-  /** What somebody said to the agent. */
-  said(item: ContentItem): void {
+  /** What the agent was told, by whoever. */
+  heard(messages: readonly Message[]): void {
+    for (const message of messages) {
+      if (message.role === 'user') for (const item of itemsOf(message)) this.#said(item)
+      if (message.role === 'assistant') for (const item of itemsOf(message)) this.item(item)
+    }
+  }
+
+  #said(item: ContentItem): void {
     const block = toBlock(item)
     if (block) this.tell({ sessionUpdate: 'user_message_chunk', content: block })
   }

@@ -54,6 +54,11 @@ async function answer(method, params) {
       return { protocolVersion: 1, agentCapabilities: { loadSession: loads, promptCapabilities: { image: true } }, authMethods: [] }
     case 'session/new': {
       if (has('hang-new')) return new Promise(() => undefined)
+      // The first run of it answers one session.
+      if (has('hang-second') && !existsSync('hung') && Object.keys(sessions).length > 0) {
+        writeFileSync('hung', '')
+        return new Promise(() => undefined)
+      }
       if (has('sign-in')) throw failure(-32000, 'Authentication required')
       const id = `s${process.pid}-${Object.keys(sessions).length + 1}`
       sessions[id] = { prompts: [], mode: 'ask', model: 'small' }
@@ -192,6 +197,19 @@ async function prompt(sessionId, blocks) {
       return { stopReason: 'end_turn' }
     case 'stop':
       return { stopReason: argument }
+    // A session counts what it costs as a whole.
+    case 'cost':
+      session.cost = (session.cost ?? 0) + Number(argument)
+      update({ sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount: session.cost, currency: 'USD' } })
+      return { stopReason: 'end_turn' }
+    // All at once.
+    case 'terminals': {
+      const made = await Promise.all(
+        Array.from({ length: 40 }, () => ask('terminal/create', { sessionId, command: 'sleep', args: ['1000'], cwd: process.cwd() })),
+      )
+      say({ made: made.filter(({ result }) => result).length, refused: made.filter(({ error }) => error).length })
+      return { stopReason: 'end_turn' }
+    }
     case 'background': {
       const { result } = await ask('terminal/create', { sessionId, command: 'sleep 1000 & echo $!' })
       const exit = await ask('terminal/wait_for_exit', { sessionId, ...result })

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,8 +38,8 @@ export const deltas = (events: readonly Heard[], type: string): Heard[] =>
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    // A process that nobody has waited for is a zombie, and answers too.
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    // A process that nobody has waited for is a zombie, and answers too. Its other threads may be there longer, with its files open.
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')) || readdirSync(`/proc/${pid}/task`).length > 1
   } catch {
     return false
   }

@@ -1,5 +1,6 @@
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
+import type { Slot } from '../protocol/json.ts'
 import { DECLINED, type Payment } from '../protocol/payment.ts'
 import type { Message } from '../protocol/message.ts'
 import { AnsweredCalls } from './answered-calls.ts'
@@ -33,6 +34,7 @@ export interface Question {
   readonly id: string
   readonly key: string
   readonly type: keyof Questions
+  readonly extensions?: Readonly<Slot> | undefined
 }
 
 interface Open extends Question {
@@ -82,7 +84,7 @@ export class QuestionBook {
 
   /** The questions without an answer. */
   get unanswered(): readonly Question[] {
-    return [...this.#open.values()].filter(({ key }) => !this.#answers.has(key)).map(({ id, key, type }) => ({ id, key, type }))
+    return [...this.#open.values()].filter(({ key }) => !this.#answers.has(key)).map(({ resolve: _, reject: __, ...question }) => question)
   }
 
   get answers(): Readonly<Record<string, Answer>> {
@@ -100,12 +102,15 @@ export class QuestionBook {
     const known = this.#answers.get(name) ?? this.#brought(type, anew ? undefined : question)
     if (known) return paid(known) as Questions[Q]
     this.#asker.signal.throwIfAborted()
-    const given = question as { call_id?: string; approval_id?: string }
+    const given = question as { call_id?: string; approval_id?: string; extensions?: Slot }
     const id = given.call_id ?? given.approval_id ?? `${type === 'tool.call' ? 'call' : 'ask'}_${this.#asker.id}_${number}`
     if (type === 'x.approval.request' && !this.#asker.understood(type)) {
       return { type: 'x.approval.response', event_id: id, approval_id: id, approved: false, reason: 'approval_unavailable' } as Questions[Q]
     }
-    const answer = this.#wait<Q>({ id, key: name, type }, timeoutMs ?? TIMEOUT_MS[type])
+    const answer = this.#wait<Q>(
+      { id, key: name, type, ...(given.extensions && { extensions: given.extensions }) },
+      timeoutMs ?? TIMEOUT_MS[type],
+    )
     this.#asker.emit({
       type,
       ...question,

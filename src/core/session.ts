@@ -107,7 +107,7 @@ export class AgentSession implements Session, TurnHost {
   get waiting(): Waiting | undefined {
     const { record, answers } = this.#parked ?? {}
     const questions = record?.questions?.filter(({ key }) => !answers?.[key]) ?? []
-    return record && { response: record.id, questions: questions.map(({ id, type }) => ({ id, type })) }
+    return record && { response: record.id, questions: questions.map(({ key: _, ...question }) => question) }
   }
 
   get asking(): Waiting['questions'] {

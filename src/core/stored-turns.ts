@@ -22,7 +22,7 @@ export class StoredTurns {
       parent: record.parent,
       input: record.input,
       whole: record.stateless,
-      questions: record.questions?.map(({ id: question, type }) => ({ id: question, type })) ?? [],
+      questions: record.questions?.map(({ key: _, ...question }) => question) ?? [],
       given: record.given ?? [],
       output: record.output,
       status: record.status,

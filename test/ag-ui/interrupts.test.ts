@@ -182,3 +182,21 @@ verifies('ag-ui.payment', 'who does not pay ends the run, and the thread goes on
   const again = await interrupted(url, [...messages, user('u2', 'later')])
   expect(again.id).not.toBe(id)
 })
+
+verifies(['ag-ui.interrupt', 'ag-ui.resume'], 'a question in a form of its own is answered in that form also after a restart', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'uamp-ag-ui-'))
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+  const form = { reason: 'acme:pick', responseSchema: { type: 'object', properties: { flight: { type: 'string' } } } }
+  const agent = defineAgent('picks', async function* (turn) {
+    const { extensions } = await turn.ask('x.approval.request', { message: 'Which?', extensions: { 'ag-ui': form } })
+    yield text(JSON.stringify(extensions))
+  })
+  const before = await startServer(agent, { data })
+  const { id, interrupt } = await interrupted(before.url)
+  expect(interrupt).toMatchObject(form)
+  await before.close({ graceMs: 0 })
+  const { url } = await startServer(agent, { data })
+  const resume = [{ interruptId: id, status: 'resolved', payload: { flight: 'LH1' } }]
+  const { said } = await run(url, [asks], { input: { ...input, resume } })
+  expect(JSON.parse(said)).toEqual({ 'ag-ui': { payload: { flight: 'LH1' } } })
+})

@@ -1,6 +1,7 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
+import type { Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
@@ -90,7 +91,12 @@ export interface Session {
 
 export interface Waiting {
   readonly response: string
-  readonly questions: readonly { readonly id: string; readonly type: keyof Questions }[]
+  readonly questions: readonly {
+    readonly id: string
+    readonly type: keyof Questions
+    /** What a question for approval has beside the words. */
+    readonly extensions?: Readonly<Slot> | undefined
+  }[]
 }
 
 export interface SessionInit {

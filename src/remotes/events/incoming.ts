@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
 import { explain } from '../../protocol/explain.ts'
@@ -7,7 +8,6 @@ import { isRecord } from '../../protocol/json.ts'
 export type Question = EventOf<'tool.call'> | EventOf<'x.approval.request'> | EventOf<'payment.required'>
 
 const KNOWN: ReadonlySet<string> = new Set(ServerEvent.def.options.map((schema) => schema.shape.type.def.values[0] as string))
-const ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 
 /** One event of the other server, by its form; undefined for a type that is not known here (UAMP events §14.3 rule 4). */
 export function readEvent(text: string): ServerEvent | undefined {
@@ -23,7 +23,7 @@ export function readEvent(text: string): ServerEvent | undefined {
 }
 
 export function isEnd(event: ServerEvent | undefined): boolean {
-  return event !== undefined && ENDS.has(event.type)
+  return event !== undefined && RESPONSE_ENDS.has(event.type)
 }
 
 export function isQuestion(event: ServerEvent): event is Question {

@@ -1,6 +1,5 @@
 import type { Questions } from '../../core/ports/agent.ts'
-import type { Session, Waiting } from '../../core/ports/session.ts'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import type { Waiting } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { isRecord, type Slot } from '../../protocol/json.ts'
@@ -48,39 +47,15 @@ export function interruptOf(question: Question, response: string): { readonly id
 }
 
 /** How an agent elsewhere that speaks AG-UI put it, if it did: it is answered as that says. */
-function formOf({ extensions }: EventOf<'x.approval.request'>): Slot | undefined {
+export function formOf({ extensions }: Pick<EventOf<'x.approval.request'>, 'extensions'>): Slot | undefined {
   const form = extensions?.['ag-ui']
   return isRecord(form) ? form : undefined
-}
-
-/** What is to be read is there; if it is not, nobody waits for it. */
-const FORMS_MS = 5_000
-
-/** The questions of a response, so far, that are answered in a form of their own. */
-export async function ownForms(session: Session, after: number): Promise<ReadonlySet<string>> {
-  const ids = new Set<string>()
-  // After a restart numbers go on from far above, but the response has ended.
-  const { head } = session
-  if (head <= after) return ids
-  let last = after
-  for await (const batch of session.read({ after, extensions: 'all', signal: AbortSignal.timeout(FORMS_MS) })) {
-    batch.visit({
-      text: (_, seq) => void (last = seq ?? last),
-      event: (event, seq) => {
-        last = seq ?? last
-        if (event.type === 'x.approval.request' && formOf(event)) ids.add(event.approval_id)
-      },
-    })
-    if (last >= head || batch.has(RESPONSE_ENDS)) break
-  }
-  return ids
 }
 
 export interface Answering {
   readonly resume: readonly ResumeEntry[]
   readonly messages: readonly WireMessage[]
   readonly payment: Payment | undefined
-  readonly forms: ReadonlySet<string>
   readonly newId: () => string
 }
 
@@ -89,17 +64,17 @@ export interface Answering {
  * answers only some, or nothing of what has to be decided.
  */
 export function answersTo({ response, questions }: Waiting, answering: Answering): Given[] | undefined {
-  const { resume, payment, forms, newId } = answering
+  const { resume, payment, newId } = answering
   const ids = new Set(questions.map(({ id, type }) => (type === 'payment.required' ? paymentId(response) : id)))
   const unknown = resume.find(({ interruptId }) => !ids.has(interruptId))
   if (unknown) throw noInterrupt(unknown)
   if (new Set(resume.map(({ interruptId }) => interruptId)).size < resume.length) {
     throw invalid('"resume" answers one interrupt twice', 'resume', 'duplicate_interrupt')
   }
-  const answers = questions.map(({ id, type }): Given | undefined => {
+  const answers = questions.map(({ id, type, extensions }): Given | undefined => {
     if (type === 'tool.call') return resultIn(answering, id)
     const entry = resume.find(({ interruptId }) => interruptId === (type === 'payment.required' ? paymentId(response) : id))
-    if (entry && forms.has(id)) return formed(entry, newId)
+    if (entry && formOf({ extensions })) return formed(entry, newId)
     if (entry) return resumed(entry, type, newId)
     return type === 'payment.required' && payment ? { type: 'payment.submit', event_id: newId(), payment } : undefined
   })

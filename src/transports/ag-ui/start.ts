@@ -5,7 +5,7 @@ import { ResponseBatches } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Payment } from '../../protocol/payment.ts'
-import { answersTo, formed, noInterrupt, ownForms, resumed, toolResult } from './interrupts.ts'
+import { answersTo, formed, formOf, noInterrupt, resumed, toolResult } from './interrupts.ts'
 import { paymentId } from './ids.ts'
 import { noCall, toMessages } from './messages.ts'
 import { settingsOf, type Asked } from './request.ts'
@@ -104,8 +104,7 @@ export class Starter {
     const first = resume[0]
     if (!waiting && first) throw noInterrupt(first)
     if (!waiting) return this.#say(session, head)
-    const forms = await this.#forms(session, head)
-    const answers = answersTo(waiting, { ...this.#asked, messages: added ?? messages, forms, newId: this.#host.newId })
+    const answers = answersTo(waiting, { ...this.#asked, messages: added ?? messages, newId: this.#host.newId })
     if (!answers) return this.#say(session, head)
     const more = added?.find(isSaid)
     if (more && resume.every(({ status }) => status === 'cancelled')) return this.#say(session, head)
@@ -153,12 +152,11 @@ export class Starter {
   }
 
   /** On a session of another protocol the response still runs, and may wait for this. */
-  async #answerRunning(session: Session, head: StoredTurn, added: readonly WireMessage[]): Promise<Beginning> {
+  #answerRunning(session: Session, head: StoredTurn, added: readonly WireMessage[]): Beginning {
     const { newId } = this.#host
     const pay = paymentId(head.id)
-    const forms = await this.#forms(session, head)
     const answerTo = (entry: ResumeEntry) =>
-      forms.has(entry.interruptId)
+      session.asking.some(({ id, extensions }) => id === entry.interruptId && formOf({ extensions }))
         ? formed(entry, newId)
         : resumed(entry, entry.interruptId === pay ? 'payment.required' : 'x.approval.request', newId)
     const results = added.flatMap((message) => (message.role === 'tool' ? [message] : []))
@@ -166,10 +164,6 @@ export class Starter {
     const resumes = results.at(-1)?.toolCallId ?? this.#asked.resume.at(-1)?.interruptId
     if (resumes === undefined) return { session, create: this.#create(session) }
     return { session, answers, goesOn: { head, resumes } }
-  }
-
-  async #forms(session: Session, head: StoredTurn | undefined): Promise<ReadonlySet<string>> {
-    return head && this.#asked.resume.length > 0 ? ownForms(session, head.after) : new Set()
   }
 
   async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {

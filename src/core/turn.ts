@@ -21,6 +21,8 @@ import type { Turnstile } from './turnstile.ts'
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
 const SLICE_EVENTS = 256
 const SLICE_MS = 4
+/** Deltas shorter than this are counted sixteen at a time. */
+const SHORT = 4096
 /** So many slices it gets one after the other before it queues again. */
 const SLICES = 4
 /** How long a cancelled agent may take to clean up before the response is closed without it. */
@@ -206,7 +208,7 @@ export class ActiveTurn implements Turn, Asker {
         return end
       }
       left--
-      if ((left & 15) !== 0 && step.value.type === 'response.delta' && step.value.delta.type === 'text') continue
+      if ((left & 15) !== 0 && isShortText(step.value)) continue
       if (this.output.size > this.#limits.outputBytes) throw this.#tooLarge()
       if (log.full) await log.room(this.signal)
       else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
@@ -305,6 +307,10 @@ export class ActiveTurn implements Turn, Asker {
     if (error.code === 'cancelled') return { kind: 'cancelled', output }
     return { kind: 'failed', output, error: error.toBody(), cause: error.cause }
   }
+}
+
+function isShortText(draft: Draft): boolean {
+  return draft.type === 'response.delta' && draft.delta.type === 'text' && draft.delta.text.length < SHORT
 }
 
 /** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */

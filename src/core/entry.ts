@@ -31,7 +31,7 @@ export class Stamp {
 
   #setHead(digits: number): void {
     const ids = `"session_id":${JSON.stringify(this.sessionId)},"response_id":${JSON.stringify(this.responseId)}`
-    this.#deltaHead = `{"type":"response.delta",${ids},"event_id":"${this.#idPrefix}${'0'.repeat(12 - digits)}`
+    this.#deltaHead = `{"type":"response.delta",${ids},"event_id":"${this.#idPrefix}${'0'.repeat(Math.max(0, 12 - digits))}`
     this.#digits = digits
   }
 }

@@ -2,6 +2,7 @@ import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
+import { beginEpoch, lastNumber } from './epoch.ts'
 import { fetchHttp } from './fetch-http.ts'
 import { timeOrderedId } from './ids.ts'
 import { isInput, withContentIds } from './input.ts'
@@ -23,12 +24,6 @@ import { AgentSession } from './session.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
-
-/**
- * After a restart numbering goes on so far above the last committed number. What was sent and not committed before is less
- * than this, so no number stands for two events.
- */
-const RESTART_GAP = 1_000_000
 
 export interface GatewayOptions {
   readonly agents: AgentRegistry
@@ -77,7 +72,6 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #records: Records
   readonly #turns: StoredTurns
   readonly #store: Store
-  readonly #instance: string
   readonly #ticker = new Ticker()
   readonly #committer: Committer
   readonly #sessions = new Map<string, AgentSession>()
@@ -86,6 +80,9 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #parking: Parking
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
+  /** Which start of the process on this store this is; 0 until that is written down. */
+  #epoch = 0
+  #beginning: Promise<void> | undefined
   #draining = false
   #sweeping = false
 
@@ -105,7 +102,6 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.http = http
     this.now = now
     this.newId = newId
-    this.#instance = newId()
     this.#agents = agents
     this.#store = store
     this.#records = new Records(store, this.limits.sessionTtlMs)
@@ -144,6 +140,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   async open(init: SessionInit): Promise<Session> {
     this.admit(init.agent)
     this.#checkRoom(init.principal)
+    if (init.persist && this.#epoch === 0) await this.#begin()
     const { principal, parent } = init
     const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
     const history = [...withContentIds(init.history ?? [], this.newId), ...turns.flatMap(messagesOf)]
@@ -229,7 +226,8 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async start(): Promise<void> {
-    const interrupted = await closeInterrupted(this.#records, RESTART_GAP)
+    await this.#begin()
+    const interrupted = await closeInterrupted(this.#records, this.#epoch)
     if (interrupted > 0) this.log('warn', 'Responses that the last run left open were closed as interrupted', { count: interrupted })
   }
 
@@ -271,6 +269,15 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   parked(owner: Principal, abandon: () => void): () => void {
     return this.#parking.enter(owner, abandon)
+  }
+
+  #begin(): Promise<void> {
+    this.#beginning ??= beginEpoch(this.#store)
+      .then((epoch) => {
+        this.#epoch = epoch
+      })
+      .finally(() => (this.#beginning = undefined))
+    return this.#beginning
   }
 
   #keep(session: AgentSession): void {
@@ -315,7 +322,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     ])
     const last = turns.at(-1)
     const start = last?.status === 'waiting' ? startOf(turns) : undefined
-    const head = found.head.instance === this.#instance ? position : position + RESTART_GAP
+    if (this.#epoch === 0) await this.#begin()
+    const head = lastNumber(position, found.head, this.#epoch)
     const state: SessionState = {
       ...found.session,
       head: found.head.turn,
@@ -353,7 +361,7 @@ class SessionGateway implements AgentGateway, SessionHost {
         session: state.id,
         inputs: stored.inputs,
         turn: stored.turn,
-        instance: this.#instance,
+        numbering: { epoch: this.#epoch, base: stored.head },
       })
     const session = new AgentSession(this, state, {
       log: (onReaders) =>

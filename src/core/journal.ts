@@ -1,5 +1,6 @@
 import type { ClientEvent } from '../protocol/events.ts'
 import { defer } from './defer.ts'
+import type { Numbering } from './epoch.ts'
 import type { LogStore } from './log-store.ts'
 import type { Operation, SetOperation } from './ports/store.ts'
 import type { HeadRecord, Records, SessionRecord, TurnRecord } from './records.ts'
@@ -9,7 +10,7 @@ export class Journal {
   readonly #records: Records
   readonly #logStore: LogStore
   readonly #now: () => number
-  readonly #instance: string
+  readonly #numbering: Numbering
   readonly #stream: string
   readonly #log: string
   readonly #tenant: string
@@ -24,7 +25,7 @@ export class Journal {
     records: Records
     logStore: LogStore
     now: () => number
-    instance: string
+    numbering: Numbering
     tenant: string
     session: string
     inputs: number
@@ -33,7 +34,7 @@ export class Journal {
     this.#records = options.records
     this.#logStore = options.logStore
     this.#now = options.now
-    this.#instance = options.instance
+    this.#numbering = options.numbering
     this.#tenant = options.tenant
     this.#log = options.records.logStream(options.tenant, options.session)
     this.#stream = options.records.inputStream(options.tenant, options.session)
@@ -148,7 +149,7 @@ export class Journal {
       consumed: this.#inputs,
       updatedAt: this.#now(),
       closed,
-      instance: this.#instance,
+      ...this.#numbering,
     }
     return this.#records.setHead(this.#tenant, record)
   }

@@ -12,7 +12,7 @@ const RING_BYTES = 1024 * 1024
 /** How far the writer may be ahead of the reader that sets the pace. */
 const READER_EVENTS = 512
 const READER_BYTES = 512 * 1024
-/** How far the writer may be ahead of the store. After an unclean start numbering goes on far above this, so no number is used twice. */
+/** How far the writer may be ahead of the store. After a crash numbering goes on far above this (`epoch.ts`). */
 const STORE_EVENTS = 2048
 const STORE_BYTES = 4 * 1024 * 1024
 /** How far an answer may go on while nobody reads it. */

@@ -5,6 +5,7 @@ import type { Json } from '../protocol/json.ts'
 import type { Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import type { Usage } from '../protocol/usage.ts'
+import type { Numbering } from './epoch.ts'
 import type { Principal } from './ports/access.ts'
 import type { SessionInit } from './ports/session.ts'
 import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/store.ts'
@@ -25,7 +26,7 @@ export interface SessionRecord {
 }
 
 /** Where a session is: written with every turn. */
-export interface HeadRecord {
+export interface HeadRecord extends Numbering {
   readonly id: string
   readonly agent: string
   readonly owner: string
@@ -35,8 +36,6 @@ export interface HeadRecord {
   readonly consumed: number
   readonly updatedAt: number
   readonly closed: boolean
-  /** The process that wrote it: only in that one is the store's last number surely the session's. */
-  readonly instance: string
 }
 
 /** One response of a conversation. Once closed it does not change. */

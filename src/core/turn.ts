@@ -15,7 +15,7 @@ import type { Principal } from './ports/access.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
-import type { End } from './turn-end.ts'
+import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
@@ -262,8 +262,7 @@ export class ActiveTurn implements Turn, Asker {
   #announce(): void {
     if (this.#announced) return
     this.#announced = true
-    const asked = this.#request !== undefined && { extensions: { uamp: { request: this.#request } } }
-    this.#host.log.append(this.#stamp, { type: 'response.created', ...asked })
+    this.#host.log.append(this.#stamp, responseCreated(this.#request))
   }
 
   emit(given: Draft): void {

@@ -1,5 +1,6 @@
 import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
+import { Budget, type Holding } from './budget.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
 import { beginEpoch, lastNumber } from './epoch.ts'
@@ -24,6 +25,7 @@ import { AgentSession } from './session.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
+import { weigh, weighMessages } from './weight.ts'
 
 export interface GatewayOptions {
   readonly agents: AgentRegistry
@@ -40,6 +42,8 @@ export interface GatewayOptions {
 export interface AgentGateway extends Gateway {
   readonly openSessions: number
   readonly openResponses: number
+  /** Roughly what sessions hold in memory. */
+  readonly heldBytes: number
   /** Closes what a crash left open. Call it before the first session. */
   start(): Promise<void>
   /** No new work; running responses get the grace time, then are interrupted. */
@@ -78,6 +82,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
   readonly #perPrincipal = new Map<string, number>()
   readonly #parking: Parking
+  readonly #budget: Budget
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
   /** Which start of the process on this store this is; 0 until that is written down. */
@@ -108,6 +113,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
+    this.#budget = new Budget(this.limits)
     this.#unsubscribe = agents.onChange((name) => {
       for (const session of this.#sessions.values()) if (session.agent === name) session.announceCapabilities()
     })
@@ -124,6 +130,10 @@ class SessionGateway implements AgentGateway, SessionHost {
     let count = 0
     for (const session of this.#sessions.values()) if (session.responding) count++
     return count
+  }
+
+  get heldBytes(): number {
+    return this.#budget.bytes
   }
 
   findAgent(name: string) {
@@ -251,7 +261,11 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   ended(session: Session): void {
-    if (!this.#sessions.delete(sessionKey(session.owner.tenant, session.id))) return
+    const key = sessionKey(session.owner.tenant, session.id)
+    const open = this.#sessions.get(key)
+    if (!open) return
+    this.#sessions.delete(key)
+    open.held.close()
     const owner = ownerKey(session.owner)
     const left = (this.#perPrincipal.get(owner) ?? 1) - 1
     if (left > 0) this.#perPrincipal.set(owner, left)
@@ -340,6 +354,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   #build(state: SessionState, stored: Stored | undefined) {
     const { tenant } = state.owner
+    const held = this.#hold(state)
     const logStore =
       stored &&
       new LogStore({
@@ -367,8 +382,22 @@ class SessionGateway implements AgentGateway, SessionHost {
       log: (onReaders) =>
         new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, keep: state.onDetach === 'continue', onReaders }),
       journal,
+      held,
     })
     return { session, journal }
+  }
+
+  #hold({ owner, config, client, messages, input, pending }: SessionState): Holding {
+    const held = this.#budget.open(owner)
+    try {
+      held.grow('config', weigh(config) + weigh(client))
+      held.grow('messages', weighMessages(messages))
+      held.grow('pending', weighMessages(input ?? []) + weigh(pending))
+      return held
+    } catch (error) {
+      held.close()
+      throw error
+    }
   }
 
   /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */

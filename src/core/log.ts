@@ -1,3 +1,4 @@
+import { UampError } from '../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../protocol/events.ts'
 import { Aside, Entry, type Stamp } from './entry.ts'
 import type { Ticker } from './defer.ts'
@@ -140,12 +141,20 @@ export class Log implements ReadableLog, CommittedLog {
     return this.#base
   }
 
+  /** Throws when the store is so far behind that what a client makes the session say would only pile up. */
+  checkStore(): void {
+    if (!this.#isStoreLate()) return
+    throw new UampError('overloaded', 'The store does not keep up: try again shortly', { details: { retry_after: 5 } })
+  }
+
+  #isStoreLate(): boolean {
+    const store = this.#store
+    return store !== undefined && (this.head - store.committed > STORE_EVENTS || store.uncommittedBytes > STORE_BYTES)
+  }
+
   /** True when the writer must wait for a reader or the store. */
   get full(): boolean {
-    if (this.#store) {
-      const behind = this.head - this.#store.committed
-      if (behind > STORE_EVENTS || this.#store.uncommittedBytes > STORE_BYTES) return true
-    }
+    if (this.#isStoreLate()) return true
     if (this.#readers.size === 0) {
       return this.head - this.#detachedAt.seq > DETACHED_EVENTS || this.#written - this.#detachedAt.written > DETACHED_BYTES
     }

@@ -1,6 +1,9 @@
 import type { Message } from '../protocol/message.ts'
+import type { Holding } from './budget.ts'
+import type { Journal } from './journal.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { CoreLimits } from './limits.ts'
+import type { Log as EventLog } from './log.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
@@ -19,6 +22,14 @@ export interface SessionState extends SessionRecord {
   readonly input?: readonly Message[] | undefined
   readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
   readonly payment?: Payment | undefined
+}
+
+/** What the gateway makes for one session. */
+export interface SessionParts {
+  readonly log: (onReaders: () => void) => EventLog
+  /** Undefined: the session is not stored. */
+  readonly journal: Journal | undefined
+  readonly held: Holding
 }
 
 /** What the gateway lends its sessions. */

@@ -8,6 +8,7 @@ import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
+import type { Holding } from './budget.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Log } from './log.ts'
 import { Output } from './output.ts'
@@ -17,6 +18,7 @@ import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './po
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
+import { weigh } from './weight.ts'
 
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
 const SLICE_EVENTS = 256
@@ -55,6 +57,8 @@ export interface TurnStart {
   readonly payment?: Payment
   readonly http: HttpClient
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
+  /** What the session holds: the output counts as it grows. */
+  readonly held: Holding
 }
 
 /** One run of an agent: the pump that pulls its generator into the log, its questions, its one way to stop. */
@@ -79,6 +83,7 @@ export class ActiveTurn implements Turn, Asker {
   #controller: AbortController | undefined
   readonly #begun = performance.now()
   readonly #limits: TurnStart['limits']
+  readonly #held: Holding
   #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
   #iterator: AsyncIterator<Draft> | undefined
@@ -106,6 +111,7 @@ export class ActiveTurn implements Turn, Asker {
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.id, this.responseId)
     this.#limits = start.limits
+    this.#held = start.held
     this.#request = start.request
     this.questions = new QuestionBook(this, start)
   }
@@ -209,7 +215,7 @@ export class ActiveTurn implements Turn, Asker {
       }
       left--
       if ((left & 15) !== 0 && isShortText(step.value)) continue
-      if (this.output.size > this.#limits.outputBytes) throw this.#tooLarge()
+      this.#checkSize(this.output.size)
       if (log.full) await log.room(this.signal)
       else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
       else continue
@@ -218,10 +224,18 @@ export class ActiveTurn implements Turn, Asker {
     }
   }
 
-  #tooLarge(): UampError {
+  /** Throws when the response is larger than one may be, or than there is room for, and stops the agent. */
+  #checkSize(bytes: number): void {
     const { outputBytes } = this.#limits
-    void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
-    return new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
+    try {
+      if (bytes > outputBytes) {
+        throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
+      }
+      this.#held.grow('output', bytes)
+    } catch (error) {
+      void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
+      throw error
+    }
   }
 
   /** Emits what the agent yielded, or gives the end of the response that it stands for. */
@@ -243,6 +257,7 @@ export class ActiveTurn implements Turn, Asker {
         if (usage) this.output.usage = usage
         const gathered = this.output.items()
         const output = gathered.length > 0 ? gathered : given
+        if (output === given) this.#checkSize(weigh(given))
         if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
         if (status === 'cancelled') return { kind: 'cancelled', output }
         const { signature } = draft

@@ -1,3 +1,4 @@
+import { jsonAnswer } from '../../core/json-answer.ts'
 import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/report-error.ts'
 import { isRecord } from '../../protocol/json.ts'
@@ -96,7 +97,7 @@ class Exchange {
       return new Response(null, { status: 202 })
     }
     if ('stream' in result) return streamAnswer(result.stream, rpcLines(this.#id, result.shape), headers)
-    return this.#respond(`"result":${JSON.stringify(result.result)}`, headers)
+    return jsonAnswer({ jsonrpc: '2.0', id: this.#id, result: result.result }, headers)
   }
 
   /** Before 1.0 what is wrong with a request is told whether it has an id or not: the test kit of 0.3 holds that for a must. */

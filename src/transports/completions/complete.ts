@@ -1,4 +1,5 @@
 import { chooseAgent } from '../../core/choose-agent.ts'
+import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -32,10 +33,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   try {
     if (!asked.stream) {
       const ends = await Promise.all(runs.map((run) => run.end()))
-      // Not `Response.json`: that makes `Headers` of them, which the server takes apart again.
-      return new Response(JSON.stringify(toCompletion(head, asked.shape, ends)), {
-        headers: { 'content-type': 'application/json', ...headers },
-      })
+      return jsonAnswer(toCompletion(head, asked.shape, ends), headers)
     }
     await Promise.all(runs.map((run) => run.begin()))
   } catch (thrown) {

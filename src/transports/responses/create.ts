@@ -1,3 +1,4 @@
+import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiFailure } from '../../wire/openai/errors.ts'
@@ -18,7 +19,7 @@ export async function create(host: Host, request: Request, call: KnownCall): Pro
   try {
     if (!asked.stream) {
       const answer = await (asked.background ? run.first() : run.whole())
-      return Response.json(answer.response(), { headers })
+      return jsonAnswer(answer.response(), headers)
     }
     if (!asked.background) await run.begin()
   } catch (thrown) {

@@ -13,10 +13,12 @@ import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
+import type { Redaction } from './ports/redaction.ts'
 import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
+import { Secrets } from './secrets.ts'
 import { closeInterrupted } from './recovery.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
@@ -38,6 +40,8 @@ export interface GatewayOptions {
   readonly meter?: Meter
   /** How agents call the outside. Default: `fetch`. */
   readonly http?: HttpClient
+  /** What must not stand in errors. Default: nothing is known. */
+  readonly secrets?: Redaction
   readonly now?: () => number
   readonly newId?: () => string
 }
@@ -70,6 +74,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly log: LogLine
   readonly meter: Meter | undefined
   readonly http: HttpClient
+  readonly secrets: Redaction
   readonly now: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
@@ -96,6 +101,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     meter,
     http = fetchHttp(),
     log = () => undefined,
+    secrets = new Secrets(),
     now = Date.now,
     newId = () => timeOrderedId(now()),
   }: GatewayOptions) {
@@ -103,6 +109,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.log = log
     this.meter = meter
     this.http = http
+    this.secrets = secrets
     this.now = now
     this.newId = newId
     this.#instance = newId()

@@ -38,6 +38,7 @@ export class AgentSession implements Session, TurnHost {
   readonly seen = new Seen()
   readonly turnstile: Turnstile
   readonly newId: () => string
+  readonly redact: (text: string) => string
   config: SessionConfig
   client: Capabilities | undefined
   /** When the last response ended or the last reader left. */
@@ -71,6 +72,7 @@ export class AgentSession implements Session, TurnHost {
     this.idleSince = host.now()
     this.turnstile = host.turnstile
     this.newId = host.newId
+    this.redact = host.secrets.text
     this.#host = host
     this.#journal = parts.journal
     this.onDetach = state.onDetach
@@ -357,7 +359,8 @@ export class AgentSession implements Session, TurnHost {
   }
 
   /** Called by the turn when its response is over. */
-  async ended(turn: ActiveTurn, end: End): Promise<void> {
+  async ended(turn: ActiveTurn, given: End): Promise<void> {
+    const end: End = given.kind === 'failed' ? { ...given, error: this.#host.secrets.value(given.error) } : given
     if (end.kind === 'failed' && end.cause !== undefined) {
       this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
     }

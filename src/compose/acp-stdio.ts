@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream'
 import { staticTokens } from '../auth/static-tokens.ts'
 import { AgentRegistry } from '../core/agent-registry.ts'
+import { checkKey } from '../core/check-key.ts'
 import { createGateway } from '../core/gateway.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
+import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/redaction.ts'
@@ -31,6 +33,7 @@ export interface AcpStdioOptions {
   /** The one that is talked to. */
   readonly agent: string
   readonly store: Store
+  readonly keys: Keys
   readonly log: Log
   readonly version: string
   readonly input: Readable
@@ -38,14 +41,23 @@ export interface AcpStdioOptions {
 }
 
 /** ACP over standard input and output, one message a line, until the input ends. */
-export async function acpOverStdio({ agents: given, agent, store, version, input, output, ...options }: AcpStdioOptions): Promise<void> {
+export async function acpOverStdio({
+  agents: given,
+  agent,
+  store,
+  keys,
+  version,
+  input,
+  output,
+  ...options
+}: AcpStdioOptions): Promise<void> {
   const secrets = new Secrets(secretsOf({ program: { env: process.env } }))
   const log = redactedLog(options.log, secrets)
   const agents = new AgentRegistry()
   agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const each of given) agents.add(each)
   const http = learningHttp(nodeHttp(), secrets)
-  const gateway = createGateway({ agents, store, log, http, secrets })
+  const gateway = createGateway({ agents, store, log, http, secrets, keys })
   const access = staticTokens({ tokens: {}, anonymous: true })
   const principal = await access.authenticate({})
   if (!principal) throw new UampError('internal', 'Nobody is let in')
@@ -59,6 +71,7 @@ export async function acpOverStdio({ agents: given, agent, store, version, input
     version,
   })
   try {
+    await checkKey(store, keys)
     await gateway.start()
     for await (const line of linesIn(input, LINE)) {
       if (line !== undefined) void connection.receive(readMessage(line))

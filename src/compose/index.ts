@@ -6,11 +6,13 @@ import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { staticTokens } from '../auth/static-tokens.ts'
 import { AgentRegistry } from '../core/agent-registry.ts'
+import { checkKey } from '../core/check-key.ts'
 import { createGateway } from '../core/gateway.ts'
 import type { AgentGateway } from '../core/gateway.ts'
 import type { CoreLimits } from '../core/limits.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
+import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/redaction.ts'
@@ -27,6 +29,7 @@ import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
+import { fileKeys, passingKeys } from '../stores/file-keys.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
@@ -185,14 +188,15 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const omniaLimits = { ...(limits?.messageBytes !== undefined && { messageBytes: limits.messageBytes }), ...options.omnia?.limits }
   // Before anything is opened: it looks at its options.
   const omniaTransport = omnia({ blobs: openBlobs(options.data), ...options.omnia, limits: omniaLimits })
+  const keys = openKeys(options.data)
   const store = openStore(options.data, log)
   const metrics = new Metrics()
   const http = learningHttp(nodeHttp(), secrets)
   const outbound = learningHttp(guardedHttp(options.outbound), secrets)
   const closing = new AbortController()
-  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, ...(limits && { limits }) })
+  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
   metrics.gauges = gateway
-  const started = gateway.start()
+  const started = checkKey(store, keys).then(() => gateway.start())
   const node = createNodeApp({
     gateway,
     metrics,
@@ -212,6 +216,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     access,
     log,
     secrets,
+    keys,
     loopback,
     started,
     ...(origins && { origins }),
@@ -228,6 +233,10 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
 function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {
   if (data === 'memory') return memoryStore()
   return sqliteStore({ path: join(data, 'uamp.db'), onError: (error) => log('error', 'The store could not tidy up', { error }) })
+}
+
+function openKeys(data = process.env['UAMP_DATA'] ?? '.uamp'): Keys {
+  return data === 'memory' ? passingKeys() : fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
 }
 
 function openBlobs(data = process.env['UAMP_DATA'] ?? '.uamp'): Blobs {

@@ -82,3 +82,20 @@ const VARIABLE = /(^|_)(KEYS?|APIKEY|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASS|CREDE
 export function isSecretVariable(name: string): boolean {
   return VARIABLE.test(name.toUpperCase())
 }
+
+const PAYMENTS: ReadonlySet<string> = new Set([
+  'payment_token',
+  'paymenttoken',
+  'payment-signature',
+  'x-payment',
+  'x-payment-token',
+  'ap2_credential',
+  'x402.payment.payload',
+])
+/** Of a payment (UAMP events §7.2), which has a scheme beside them; elsewhere these may be anything. */
+const OF_PAYMENT: ReadonlySet<string> = new Set(['token', 'proof'])
+
+/** Whether a field is what somebody pays with. */
+export function isPaymentField(name: string, among: Readonly<Record<string, unknown>>): boolean {
+  return PAYMENTS.has(name.toLowerCase()) || (OF_PAYMENT.has(name) && typeof among['scheme'] === 'string')
+}

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { timeOrderedId } from '../core/ids.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp } from '../core/ports/http.ts'
+import type { Keys } from '../core/ports/keys.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
@@ -35,6 +36,8 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions {
   readonly log: Log
   /** What must not stand in errors. Default: nothing is known. */
   readonly secrets?: Redaction
+  /** What secrets of clients are sealed with before they are stored. Default: none are stored, so there are no webhooks. */
+  readonly keys?: Keys
   readonly limits?: Partial<Limits>
   readonly defaultAgent?: string
   readonly now?: () => number
@@ -72,8 +75,21 @@ export function createApp(options: AppOptions): ServerApp {
   const { now = Date.now, newId = () => timeOrderedId(now()), started = Promise.resolve(), secrets = new Secrets() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
-  const { outbound, closing = new AbortController().signal } = options
-  const host: Host = { gateway, store, agents, log, meter: metrics, secrets, now, newId, publicUrl: publicUrl(options), outbound, closing }
+  const { outbound, keys, closing = new AbortController().signal } = options
+  const host: Host = {
+    gateway,
+    store,
+    agents,
+    log,
+    meter: metrics,
+    secrets,
+    keys,
+    now,
+    newId,
+    publicUrl: publicUrl(options),
+    outbound,
+    closing,
+  }
   const allowsOrigin = originPolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined

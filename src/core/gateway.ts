@@ -1,4 +1,5 @@
 import { UampError } from '../protocol/errors.ts'
+import type { ClientEvent } from '../protocol/events.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { Budget, type Holding } from './budget.ts'
 import { Committer } from './committer.ts'
@@ -15,10 +16,14 @@ import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
+import type { Redaction } from './ports/redaction.ts'
+import type { Keys } from './ports/keys.ts'
 import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
+import { pays } from './sealed-records.ts'
+import { Secrets } from './secrets.ts'
 import { closeInterrupted } from './recovery.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
@@ -35,6 +40,10 @@ export interface GatewayOptions {
   readonly meter?: Meter
   /** How agents call the outside. Default: `fetch`. */
   readonly http?: HttpClient
+  /** What must not stand in errors. Default: nothing is known. */
+  readonly secrets?: Redaction
+  /** What secrets of clients are sealed with in the store. Default: none is stored. */
+  readonly keys?: Keys
   readonly now?: () => number
   readonly newId?: () => string
 }
@@ -61,6 +70,8 @@ interface Stored {
   readonly position: number
   readonly head: number
   readonly inputs: number
+  /** Those that pay with something, and are not used yet. */
+  readonly unused: readonly ClientEvent[]
   readonly turn: string | null
 }
 
@@ -69,6 +80,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly log: LogLine
   readonly meter: Meter | undefined
   readonly http: HttpClient
+  readonly secrets: Redaction
   readonly now: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
@@ -98,6 +110,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     meter,
     http = fetchHttp(),
     log = () => undefined,
+    secrets = new Secrets(),
+    keys,
     now = Date.now,
     newId = () => timeOrderedId(now()),
   }: GatewayOptions) {
@@ -105,11 +119,12 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.log = log
     this.meter = meter
     this.http = http
+    this.secrets = secrets
     this.now = now
     this.newId = newId
     this.#agents = agents
     this.#store = store
-    this.#records = new Records(store, this.limits.sessionTtlMs)
+    this.#records = new Records(store, this.limits.sessionTtlMs, keys)
     this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
@@ -171,7 +186,10 @@ class SessionGateway implements AgentGateway, SessionHost {
       payment: init.payment,
       input: init.input,
     }
-    const { session, journal } = this.#build(state, init.persist ? { position: 0, head: 0, inputs: 0, turn: parent ?? null } : undefined)
+    const { session, journal } = this.#build(
+      state,
+      init.persist ? { position: 0, head: 0, inputs: 0, unused: [], turn: parent ?? null } : undefined,
+    )
     // Of one request and its reply, nobody sees how the session began.
     if (init.duplex) session.announce(init.announce)
     this.#keep(session)
@@ -345,7 +363,13 @@ class SessionGateway implements AgentGateway, SessionHost {
       pending: inputs.events.filter(isInput),
       waiting: last && start && { record: withAnswers(last, inputs.events), start },
     }
-    const { session } = this.#build(state, { position, head, inputs: inputs.last, turn: found.head.turn })
+    const { session } = this.#build(state, {
+      position,
+      head,
+      inputs: inputs.last,
+      unused: inputs.events.filter(pays),
+      turn: found.head.turn,
+    })
     for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)
     for (const event of inputs.events) session.seen.addAny(event.event_id)
     this.#keep(session)
@@ -375,6 +399,7 @@ class SessionGateway implements AgentGateway, SessionHost {
         tenant,
         session: state.id,
         inputs: stored.inputs,
+        unused: stored.unused,
         turn: stored.turn,
         numbering: { epoch: this.#epoch, base: stored.head },
       })

@@ -7,6 +7,7 @@ import type { Log as EventLog } from './log.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
+import type { Redaction } from './ports/redaction.ts'
 import type { InputEvent, Session } from './ports/session.ts'
 import type { Log, Meter } from './ports/transport.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
@@ -40,6 +41,7 @@ export interface SessionHost {
   readonly turnstile: Turnstile
   readonly http: HttpClient
   readonly log: Log
+  readonly secrets: Redaction
   readonly meter: Meter | undefined
   findAgent(name: string): AgentPort | undefined
   /** The agent, for a new response. Throws when none may begin. */

@@ -44,6 +44,7 @@ export class AgentSession implements Session, TurnHost {
   readonly turnstile: Turnstile
   readonly newId: () => string
   readonly held: Holding
+  readonly redact: (text: string) => string
   config: SessionConfig
   client: Capabilities | undefined
   /** When the last response ended or the last reader left. */
@@ -78,6 +79,7 @@ export class AgentSession implements Session, TurnHost {
     this.turnstile = host.turnstile
     this.newId = host.newId
     this.held = parts.held
+    this.redact = host.secrets.text
     this.#host = host
     this.#journal = parts.journal
     this.onDetach = state.onDetach
@@ -379,7 +381,8 @@ export class AgentSession implements Session, TurnHost {
   }
 
   /** Called by the turn when its response is over. */
-  async ended(turn: ActiveTurn, end: End): Promise<void> {
+  async ended(turn: ActiveTurn, given: End): Promise<void> {
+    const end: End = given.kind === 'failed' ? { ...given, error: this.#host.secrets.value(given.error) } : given
     if (end.kind === 'failed' && end.cause !== undefined) {
       this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
     }

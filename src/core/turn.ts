@@ -39,6 +39,7 @@ export interface TurnHost {
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
+  readonly redact: (text: string) => string
   /** Closes the response; resolves once readers were told. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -122,6 +123,10 @@ export class ActiveTurn implements Turn, Asker {
       if (this.#stopped) this.#controller.abort(this.#stopped)
     }
     return this.#controller.signal
+  }
+
+  get redact(): (text: string) => string {
+    return this.#host.redact
   }
 
   get duplex(): boolean {

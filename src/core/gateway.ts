@@ -18,8 +18,10 @@ import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
 import { closeInterrupted } from './recovery.ts'
+import { Retention } from './retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
+import { listSessions } from './session-list.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
@@ -49,6 +51,8 @@ export interface AgentGateway extends Gateway {
   start(): Promise<void>
   /** No new work; running responses get the grace time, then are interrupted. */
   drain(graceMs: number): Promise<void>
+  /** Lets go of sessions that nobody needs in memory, and removes what is to be kept no longer. It does so by itself every `sweepMs`. */
+  sweep(): Promise<void>
   close(): Promise<void>
 }
 
@@ -84,10 +88,12 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
   readonly #perPrincipal = new Map<string, number>()
   readonly #parking: Parking
+  readonly #retention: Retention
+  readonly #closing = new AbortController()
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
   #draining = false
-  #sweeping = false
+  #sweeping: Promise<void> | undefined
 
   constructor({
     agents,
@@ -108,14 +114,16 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#instance = newId()
     this.#agents = agents
     this.#store = store
-    this.#records = new Records(store, this.limits.sessionTtlMs)
+    this.#records = new Records(store)
     this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
+    const isLive = (tenant: string, id: string): boolean => this.#sessions.has(sessionKey(tenant, id))
+    this.#retention = new Retention({ records: this.#records, limits: this.limits, now, log, isLive })
     this.#unsubscribe = agents.onChange((name) => {
       for (const session of this.#sessions.values()) if (session.agent === name) session.announceCapabilities()
     })
-    this.#sweeper = setInterval(() => void this.#sweep(), this.limits.sweepMs)
+    this.#sweeper = setInterval(() => void this.sweep(), this.limits.sweepMs)
     // Node only: a gateway alone does not keep the process up.
     ;(this.#sweeper as { unref?: () => void }).unref?.()
   }
@@ -182,25 +190,12 @@ class SessionGateway implements AgentGateway, SessionHost {
   async attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined> {
     const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
     if (sessionId === undefined) return undefined
-    const key = sessionKey(principal.tenant, sessionId)
-    const session = this.#sessions.get(key) ?? (await this.#load(key, principal.tenant, sessionId))
+    const session = this.#sessions.get(sessionKey(principal.tenant, sessionId)) ?? (await this.#load(sessionId, principal))
     return session?.owner.id === principal.id ? session : undefined
   }
 
-  async list(principal: Principal, { agent, ...request }: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
-    const limit = request.limit ?? 100
-    const items: SessionSummary[] = []
-    let next = request.after
-    do {
-      const page = await this.#records.list(principal, { limit: limit - items.length, ...(next !== undefined && { after: next }) })
-      for (const head of page.items) {
-        if (agent !== undefined && head.agent !== agent) continue
-        const found = await this.#records.session(principal.tenant, head.id)
-        if (found) items.push({ id: head.id, agent: head.agent, updatedAt: head.updatedAt, config: found.session.config })
-      }
-      next = page.next
-    } while (items.length < limit && next !== undefined)
-    return { items, next }
+  list(principal: Principal, request: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
+    return listSessions(this.#records, principal, request)
   }
 
   turn(id: string, principal: Principal): Promise<StoredTurn | undefined> {
@@ -221,9 +216,10 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async remove(id: string, principal: Principal): Promise<boolean> {
-    const session = await this.attach(id, principal)
-    if (!session) return false
-    await session.end('deleted')
+    const session = this.#sessions.get(sessionKey(principal.tenant, id))
+    const owner = session?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
+    if (owner !== principal.id) return false
+    await session?.end('deleted')
     await this.#records.removeSession(principal.tenant, id)
     return true
   }
@@ -243,6 +239,8 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
+    this.#closing.abort()
+    await this.#sweeping
     this.#unsubscribe()
     this.#draining = true
     for (const session of this.#sessions.values()) {
@@ -296,23 +294,34 @@ class SessionGateway implements AgentGateway, SessionHost {
     return turns
   }
 
-  #load(key: string, tenant: string, id: string): Promise<AgentSession | undefined> {
+  #load(id: string, principal: Principal): Promise<AgentSession | undefined> {
+    // By who asks, too: a stranger who asks first must not have the owner told that it is not there.
+    const key = `${ownerKey(principal)} ${id}`
     let loading = this.#loading.get(key)
     if (!loading) {
-      loading = this.#read(tenant, id).finally(() => this.#loading.delete(key))
+      loading = this.#read(id, principal).finally(() => this.#loading.delete(key))
       this.#loading.set(key, loading)
     }
     return loading
   }
 
-  async #read(tenant: string, id: string): Promise<AgentSession | undefined> {
+  /** A session that can be gone on with. */
+  async #stored(id: string, { tenant }: Principal) {
     const found = await this.#records.session(tenant, id)
     if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.now()) return undefined
+    return found
+  }
+
+  async #read(id: string, principal: Principal): Promise<AgentSession | undefined> {
+    const { tenant } = principal
+    const found = await this.#stored(id, principal)
+    if (found?.session.owner.id !== principal.id) return undefined
     const [turns, inputs, position] = await Promise.all([
       this.#records.turns(tenant, found.head.turn),
       this.#records.inputs(tenant, id, found.head.consumed),
       this.#store.last(this.#records.logStream(tenant, id)),
     ])
+    this.#checkRoom(principal)
     const last = turns.at(-1)
     const start = last?.status === 'waiting' ? startOf(turns) : undefined
     const head = found.head.instance === this.#instance ? position : position + RESTART_GAP
@@ -363,17 +372,16 @@ class SessionGateway implements AgentGateway, SessionHost {
     return { session, journal }
   }
 
-  /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */
+  sweep(): Promise<void> {
+    return (this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined)))
+  }
+
   async #sweep(): Promise<void> {
-    if (this.#sweeping) return
-    this.#sweeping = true
     try {
       for (const session of this.#sessions.values()) await this.#sweepOne(session)
-      while ((await this.#records.expire(this.now())) === 100);
+      await this.#retention.sweep(this.#closing.signal)
     } catch (error) {
       this.log('error', 'Idle sessions could not be tidied up', { error })
-    } finally {
-      this.#sweeping = false
     }
   }
 

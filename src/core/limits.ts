@@ -13,6 +13,10 @@ export interface CoreLimits {
   readonly pendingBytes: number
   /** How long a session is kept after its last turn. */
   readonly sessionTtlMs: number
+  /** Bytes that may be stored: beyond it the oldest sessions are removed. */
+  readonly storedBytes: number
+  /** The same of one principal. Only looked at while the store holds more than this. */
+  readonly storedBytesPerPrincipal: number
   /** A stored session that nobody reads leaves memory after this; it is found again in the store. */
   readonly unloadMs: number
   /** How often idle sessions are let go and expired ones removed. */
@@ -30,6 +34,8 @@ export const CORE_LIMITS: CoreLimits = {
   pendingInputs: 512,
   pendingBytes: 16 * 1024 * 1024,
   sessionTtlMs: 7 * 24 * 3_600_000,
+  storedBytes: 64 * 1024 * 1024 * 1024,
+  storedBytesPerPrincipal: 16 * 1024 * 1024 * 1024,
   unloadMs: 60_000,
   sweepMs: 10_000,
   sessions: 20_000,

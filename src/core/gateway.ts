@@ -22,7 +22,7 @@ import { Retention } from './retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
 import { listSessions } from './session-list.ts'
-import type { SessionHost, SessionState } from './session-parts.ts'
+import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 
@@ -53,20 +53,14 @@ export interface AgentGateway extends Gateway {
   drain(graceMs: number): Promise<void>
   /** Lets go of sessions that nobody needs in memory, and removes what is to be kept no longer. It does so by itself every `sweepMs`. */
   sweep(): Promise<void>
+  /** Takes a session out of memory. False: somebody uses it. */
+  unload(tenant: string, session: string): Promise<boolean>
   close(): Promise<void>
 }
 
 /** Sessions on the agents of a registry. */
 export function createGateway(options: GatewayOptions): AgentGateway {
   return new SessionGateway(options)
-}
-
-/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
-interface Stored {
-  readonly position: number
-  readonly head: number
-  readonly inputs: number
-  readonly turn: string | null
 }
 
 class SessionGateway implements AgentGateway, SessionHost {
@@ -267,6 +261,12 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.ended(session)
   }
 
+  async unload(tenant: string, id: string): Promise<boolean> {
+    const session = this.#sessions.get(sessionKey(tenant, id))
+    if (session) await this.letGo(session)
+    return !this.#sessions.has(sessionKey(tenant, id))
+  }
+
   parked(owner: Principal, abandon: () => void): () => void {
     return this.#parking.enter(owner, abandon)
   }
@@ -339,7 +339,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     return session
   }
 
-  #build(state: SessionState, stored: Stored | undefined) {
+  #build(state: SessionState, stored: StoredAt | undefined) {
     const { tenant } = state.owner
     const logStore =
       stored &&
@@ -387,7 +387,10 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async #sweepOne(session: AgentSession): Promise<void> {
     const idle = this.now() - session.idleSince
-    if (!session.responding && idle > this.limits.sessionTtlMs) return session.expire()
+    if (!session.responding && idle > this.limits.sessionTtlMs) {
+      await session.expire()
+      return session.stored ? this.#records.removeSession(session.owner.tenant, session.id) : undefined
+    }
     if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)
   }
 }

@@ -4,7 +4,7 @@ import type { Log } from './ports/transport.ts'
 import type { Records } from './records.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** Sessions that are removed before the room is measured again: one at first, then twice as many each time, up to this. */
+/** Sessions that are removed at a time. Where room is needed it is one at first, then twice as many, up to this. */
 const REMOVED_AT_ONCE = 32
 /** How often it is measured what each principal has: that goes through the whole store. */
 const MEASURE_MS = 10 * 60_000
@@ -41,10 +41,15 @@ export class Retention {
 
   async #expire(signal: AbortSignal): Promise<void> {
     const before = this.#options.now() - this.#options.limits.sessionTtlMs
+    let removing: Promise<boolean>[] = []
     for await (const { tenant, id, updatedAt } of this.#records.oldest()) {
-      if (updatedAt > before || signal.aborted) return
-      await this.#remove(tenant, id)
+      if (updatedAt > before || signal.aborted) break
+      // Several at a time share a transaction.
+      if (removing.push(this.#remove(tenant, id)) < REMOVED_AT_ONCE) continue
+      await Promise.all(removing)
+      removing = []
     }
+    await Promise.all(removing)
   }
 
   async #tidy(signal: AbortSignal): Promise<void> {

@@ -39,3 +39,11 @@ export interface SessionHost {
   /** One more turn of this principal waits; `abandon` gives it up. Returns what is called when it waits no longer. */
   parked(owner: Principal, abandon: () => void): () => void
 }
+
+/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
+export interface StoredAt {
+  readonly position: number
+  readonly head: number
+  readonly inputs: number
+  readonly turn: string | null
+}

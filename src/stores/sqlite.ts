@@ -14,7 +14,6 @@ const PURGE_EVERY_MS = 10_000
 const PURGE_ROWS = 200
 /** Groups fetched at a time by a reader, and rows by a scan. */
 const PAGE = 32
-/** A file of version 0.1 up to this size is rewritten when it is opened, so that it can shrink: that takes a second. */
 const REWRITE_BYTES = 64 * 1024 * 1024
 
 export interface SqliteStoreOptions {
@@ -22,16 +21,18 @@ export interface SqliteStoreOptions {
   readonly now?: () => number
   /** Errors that no caller waits for: those of the purge and of the copying of the log. */
   readonly onError?: (error: unknown) => void
+  /** A file of version 0.1 up to this size is rewritten when it is opened, so that it can shrink. Default: 64 MiB, which takes a second. */
+  readonly rewriteBytes?: number
   /** For tests that need to hold or fail it. */
   readonly fdatasync?: FdataSync
 }
 
 /** One file, owned by one process. Throws when it cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { path, now = Date.now, onError = () => {} } = options
+  const { path, now = Date.now, onError = () => {}, rewriteBytes = REWRITE_BYTES } = options
   const db = new Connection(path)
   try {
-    if (!db.shrinks && db.bytes <= REWRITE_BYTES) db.rewrite()
+    if (!db.shrinks && db.bytes <= rewriteBytes) db.rewrite()
   } catch (thrown) {
     // There may be no room for it; the file is as good as it was.
     onError(thrown)

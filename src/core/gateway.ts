@@ -210,6 +210,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async remove(id: string, principal: Principal): Promise<boolean> {
+    await this.#loading.get(`${ownerKey(principal)} ${id}`)?.catch(() => undefined)
     const session = this.#sessions.get(sessionKey(principal.tenant, id))
     const owner = session?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
     if (owner !== principal.id) return false

@@ -35,7 +35,7 @@ export async function* inventory(records: Records, describe: Describe = () => un
     return head
   }
   for await (const kept of records.store.scan()) {
-    const parts = kept.key.split('/').map(decodeURIComponent)
+    const parts = kept.key.split('/').map(decoded)
     const [tenant = ''] = parts
     const { kind, owner, session, at, of } = describe(parts, kept) ?? usual(parts, kept)
     const head = session === undefined ? undefined : await headOf(tenant, session)
@@ -55,10 +55,19 @@ function usual([, kind = '', third, fourth]: readonly string[], { index }: Kept)
       const session = Object.keys(index)
         .find((name) => /^[^/]*\/turns\//.test(name))
         ?.split('/')[2]
-      return { kind, ...(session !== undefined && { session: decodeURIComponent(session) }) }
+      return { kind, ...(session !== undefined && { session: decoded(session) }) }
     }
     default:
       return { kind, ...(third !== undefined && fourth !== undefined && { owner: third }) }
+  }
+}
+
+/** A transport of somebody else's may write keys in another form. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
   }
 }
 

@@ -2,7 +2,7 @@ import { inventory, type Describe } from './inventory.ts'
 import type { Records } from './records.ts'
 
 /** How much there is of something. Times in milliseconds; undefined where they are not known. */
-export interface Amount {
+interface Amount {
   readonly count: number
   readonly bytes: number
   readonly oldest: number | undefined

@@ -9,8 +9,8 @@ const SCHEMA_VERSION = 1
 /**
  * `groups` is append-only and has no index of its own: the index leaf of each stream would be written to the log with every
  * group and cost more than the group. `group_index` follows in batches, up to the mark `indexed`. Dropping a stream takes its
- * name; its groups are purged bit by bit. `streams.bytes` follows with the index; it is null where an earlier version has written the
- * stream. `records.places` is the record's index entries as JSON.
+ * name; its groups are purged bit by bit. `streams.bytes` follows, up to the mark `weighed`; it is null where an earlier version has written
+ * the stream. `records.places` is the record's index entries as JSON.
  */
 const SCHEMA = `
   CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -22,7 +22,7 @@ const SCHEMA = `
   );
   CREATE INDEX records_expires ON records (expires) WHERE expires IS NOT NULL;
   CREATE TABLE record_index (name TEXT, sort TEXT, key TEXT, PRIMARY KEY (name, sort, key)) WITHOUT ROWID;
-  INSERT INTO marks VALUES ('indexed', 0), ('version', 0);
+  INSERT INTO marks VALUES ('indexed', 0), ('version', 0), ('weighed', 0);
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};
 `
@@ -187,7 +187,13 @@ function migrate(db: Database.Database, path: string): void {
 /** What came after version 0.1, which can still open the file: it leaves the column empty. */
 function addColumns(db: Database.Database): void {
   const has = db.prepare(`SELECT 1 FROM pragma_table_info('streams') WHERE name = 'bytes'`).get() !== undefined
-  if (!has) db.exec('ALTER TABLE streams ADD COLUMN bytes INTEGER')
+  if (has) return
+  db.exec(`
+    BEGIN;
+    ALTER TABLE streams ADD COLUMN bytes INTEGER;
+    INSERT INTO marks SELECT 'weighed', coalesce(max(id), 0) FROM groups;
+    COMMIT
+  `)
 }
 
 function pragma(db: Database.Database, name: string): number {

@@ -21,6 +21,7 @@ export class Streams {
   readonly #known = new Map<string, Stream>()
   #newest = 0
   #indexed = 0
+  #weighed = 0
 
   readonly #marks: Statement
   readonly #find: Statement
@@ -39,7 +40,10 @@ export class Streams {
 
   constructor(db: Connection) {
     this.#db = db
-    this.#marks = db.query(`SELECT value, coalesce((SELECT max(id) FROM groups), 0) FROM marks WHERE name = 'indexed'`)
+    this.#marks = db.query(
+      `SELECT i.value, w.value, coalesce((SELECT max(id) FROM groups), 0) FROM marks i, marks w
+       WHERE i.name = 'indexed' AND w.name = 'weighed'`,
+    )
     this.#find = db.query('SELECT id FROM streams WHERE name = ?')
     this.#create = db.query('INSERT INTO streams (name, bytes) VALUES (?, 0) RETURNING id')
     this.#insert = db.command('INSERT INTO groups (id, stream, first, last, text) VALUES (?, ?, ?, ?, ?)')
@@ -54,7 +58,7 @@ export class Streams {
        FROM (SELECT stream, sum(octet_length(text)) AS bytes FROM groups WHERE id > ? GROUP BY stream) AS added
        WHERE streams.id = added.stream`,
     )
-    this.#mark = db.command(`UPDATE marks SET value = ? WHERE name = 'indexed'`)
+    this.#mark = db.command('UPDATE marks SET value = ? WHERE name = ?')
     this.#unname = db.command('UPDATE streams SET name = NULL WHERE id = ?')
     this.#dropped = db.query('SELECT id FROM streams WHERE name IS NULL LIMIT ?')
     const some = 'FROM group_index WHERE stream = ?1 ORDER BY last LIMIT ?2'
@@ -73,8 +77,9 @@ export class Streams {
   /** Reads again what is kept in memory: at first, and after a rollback. */
   reload(): void {
     this.#known.clear()
-    const [indexed, newest] = this.#marks.get([]) as [number, number]
+    const [indexed, weighed, newest] = this.#marks.get([]) as [number, number, number]
     this.#indexed = indexed
+    this.#weighed = weighed
     // Purged ids must not come back below the mark, where they would never be indexed.
     this.#newest = Math.max(indexed, newest)
   }
@@ -117,13 +122,23 @@ export class Streams {
   index(): void {
     if (!this.behind) return
     this.#index.run([this.#indexed])
-    this.#weigh.run([this.#indexed])
-    this.#mark.run([this.#newest])
+    this.#mark.run([this.#newest, 'indexed'])
     this.#indexed = this.#newest
+    if (this.#newest - this.#weighed >= INDEX_EVERY) this.#addUp()
   }
 
-  /** The index must not be behind. */
+  /** Brings the sizes of the streams up to date: not with every look at the index, as it writes to the rows of all that grew. */
+  #addUp(): void {
+    if (this.#newest === this.#weighed) return
+    this.#weigh.run([this.#weighed])
+    this.#mark.run([this.#newest, 'weighed'])
+    this.#weighed = this.#newest
+  }
+
+  /** Runs inside a transaction. */
   scan(after: number, limit: number): { readonly id: number; readonly kept: Kept }[] {
+    this.index()
+    this.#addUp()
     const rows = this.#scan.all([after, limit]) as [number, string, number][]
     return rows.map(([id, key, bytes]) => ({ id, kept: { type: 'stream', key, bytes, index: {} } }))
   }

@@ -191,7 +191,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     keys: async (index, page) => read(() => records.keys(index, page)),
     async *scan() {
       yield* pages(async (after) => read(() => records.scan(after, PAGE)))
-      yield* pages(async (after) => readStream(() => streams.scan(after, PAGE)))
+      yield* pages(async (after) => write(() => streams.scan(after, PAGE)))
     },
     bytes: async () => read(() => db.bytes),
     tidy,

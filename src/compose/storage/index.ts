@@ -5,7 +5,7 @@ import { Records } from '../../core/records.ts'
 import { usageOf, type Usage } from '../../core/usage.ts'
 import { describe, UPLOAD } from './keys.ts'
 
-export type { Pruned, PruneRequest, Usage }
+export type { Pruned, PruneRequest }
 
 export interface StorageReport extends Usage {
   /** Bytes in use in the database. */

@@ -1,9 +1,11 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { packageVersion } from '../compose/package-version.ts'
+import { byteCount, duration } from './amounts.ts'
 import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
+import type { PruneFlags, ShowFlags } from './commands/store.ts'
 import { isConfigError } from './gateway/source.ts'
 import { report } from './report.ts'
 
@@ -29,6 +31,9 @@ function program(): Command {
     .option('-p, --port <number>', 'port to listen on; 0: any that is free (default: 8787)', port)
     .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
     .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else .uamp)')
+    .option('--keep <time>', 'how long a session is kept after its last turn, such as 30d (default: 7d)', duration)
+    .option('--keep-bytes <size>', 'beyond it the oldest sessions go, such as 10GB (default: 64GB)', byteCount)
+    .option('--keep-bytes-each <size>', 'beyond it the oldest sessions of that caller go (default: 16GB)', byteCount)
     .option('--token <name:secret>', 'let in who shows the secret, as that name; repeatable, also $UAMP_TOKENS=name:secret,…', list)
     .option('--allow-anonymous', 'let in callers without a token, also from other machines')
     .option('--origin <origin>', 'let web pages of this origin call; repeatable', list)
@@ -78,7 +83,34 @@ function program(): Command {
       const { acp } = await import('./commands/acp.ts')
       await leave(await acp(file, { ...flags, version: packageVersion() }))
     })
+  addStore(uamp)
   return uamp
+}
+
+function addStore(uamp: Command): void {
+  const store = uamp.command('store').description('what a server has stored: to see it, and to remove some of it')
+  const data = ['--data <folder>', 'the data folder, also while a server has it open (default: $UAMP_DATA, else .uamp)'] as const
+  store
+    .command('show')
+    .description('how much there is, of what and of whom')
+    .option(...data)
+    .option('--json', 'for programs')
+    .action(async (flags: ShowFlags) => {
+      const { show } = await import('./commands/store.ts')
+      await leave(await show(flags))
+    })
+  store
+    .command('prune')
+    .description('remove sessions with everything in them; without --yes it only says which')
+    .option(...data)
+    .option('--older-than <time>', 'those without a turn for so long, such as 30d', duration)
+    .option('--to-bytes <size>', 'the oldest, until there is no more than this, such as 1GB', byteCount)
+    .option('--principal <name>', 'only what this caller has; by itself, all of it')
+    .option('-y, --yes', 'do it')
+    .action(async (flags: PruneFlags) => {
+      const { prune } = await import('./commands/store.ts')
+      await leave(await prune(flags))
+    })
 }
 
 const SERVE_EXAMPLES = `

@@ -43,6 +43,8 @@ import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
 import { connectTools } from './client-tools.ts'
 import { packageVersion } from './package-version.ts'
+import { serveControl } from './storage/control.ts'
+import { storageOf } from './storage/index.ts'
 
 export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
@@ -125,6 +127,7 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
     const close = (how: CloseOptions = {}) => (closing ??= shutDown(parts, how, listening))
     return { ...agentApp(parts), url: listening.url, port: listening.port, close }
   } catch (error) {
+    parts.closing.abort()
     await parts.gateway.close()
     await parts.store.close()
     throw error
@@ -187,15 +190,22 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const a2aOptions = { ...(limits?.sessionTtlMs !== undefined && { taskTtlMs: limits.sessionTtlMs }), ...options.a2a }
   const omniaLimits = { ...(limits?.messageBytes !== undefined && { messageBytes: limits.messageBytes }), ...options.omnia?.limits }
   // Before anything is opened: it looks at its options.
-  const omniaTransport = omnia({ blobs: openBlobs(options.data), ...options.omnia, limits: omniaLimits })
-  const keys = openKeys(options.data)
-  const store = openStore(options.data, log)
+  const data = options.data ?? process.env['UAMP_DATA'] ?? '.uamp'
+  const blobs = options.omnia?.blobs ?? openBlobs(data)
+  const omniaTransport = omnia({ ...options.omnia, blobs, limits: omniaLimits })
+  const keys = openKeys(data)
+  const store = openStore(data, log)
   const metrics = new Metrics()
   const http = learningHttp(nodeHttp(), secrets)
   const outbound = learningHttp(guardedHttp(options.outbound), secrets)
   const closing = new AbortController()
   const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
   metrics.gauges = gateway
+  if (data !== 'memory') {
+    const storage = storageOf({ store, blobs, release: (tenant, session) => gateway.unload(tenant, session) })
+    const stop = serveControl(data, storage, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
+    closing.signal.addEventListener('abort', stop, { once: true })
+  }
   const started = checkKey(store, keys).then(() => gateway.start())
   const node = createNodeApp({
     gateway,
@@ -209,7 +219,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
       responses(),
       realtime(),
       a2a(a2aOptions),
-      agUi(),
+      agUi(limits?.sessionTtlMs === undefined ? {} : { runTtlMs: limits.sessionTtlMs }),
       acp({ connectTools, version: packageVersion() }),
       omniaTransport,
     ],
@@ -230,16 +240,16 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, agents, gateway, store, http, outbound, closing, started }
 }
 
-function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {
+function openStore(data: string, log: Log): Store {
   if (data === 'memory') return memoryStore()
   return sqliteStore({ path: join(data, 'uamp.db'), onError: (error) => log('error', 'The store could not tidy up', { error }) })
 }
 
-function openKeys(data = process.env['UAMP_DATA'] ?? '.uamp'): Keys {
+function openKeys(data: string): Keys {
   return data === 'memory' ? passingKeys() : fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
 }
 
-function openBlobs(data = process.env['UAMP_DATA'] ?? '.uamp'): Blobs {
+function openBlobs(data: string): Blobs {
   return data === 'memory' ? memoryBlobs() : fileBlobs({ path: join(data, 'blobs') })
 }
 

@@ -1,5 +1,4 @@
 import { UampError } from '../protocol/errors.ts'
-import type { ClientEvent } from '../protocol/events.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { Budget, type Holding } from './budget.ts'
 import { Committer } from './committer.ts'
@@ -25,9 +24,11 @@ import { Records } from './records.ts'
 import { pays } from './sealed-records.ts'
 import { Secrets } from './secrets.ts'
 import { closeInterrupted } from './recovery.ts'
+import { Retention } from './retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
-import type { SessionHost, SessionState } from './session-parts.ts'
+import { listSessions } from './session-list.ts'
+import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 import { weigh, weighMessages } from './weight.ts'
@@ -57,22 +58,16 @@ export interface AgentGateway extends Gateway {
   start(): Promise<void>
   /** No new work; running responses get the grace time, then are interrupted. */
   drain(graceMs: number): Promise<void>
+  /** Lets go of sessions that nobody needs in memory, and removes what is to be kept no longer. It does so by itself every `sweepMs`. */
+  sweep(): Promise<void>
+  /** Takes a session out of memory. False: somebody uses it. */
+  unload(tenant: string, session: string): Promise<boolean>
   close(): Promise<void>
 }
 
 /** Sessions on the agents of a registry. */
 export function createGateway(options: GatewayOptions): AgentGateway {
   return new SessionGateway(options)
-}
-
-/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
-interface Stored {
-  readonly position: number
-  readonly head: number
-  readonly inputs: number
-  /** Those that pay with something, and are not used yet. */
-  readonly unused: readonly ClientEvent[]
-  readonly turn: string | null
 }
 
 class SessionGateway implements AgentGateway, SessionHost {
@@ -95,13 +90,15 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #perPrincipal = new Map<string, number>()
   readonly #parking: Parking
   readonly #budget: Budget
+  readonly #retention: Retention
+  readonly #closing = new AbortController()
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
   /** Which start of the process on this store this is; 0 until that is written down. */
   #epoch = 0
   #beginning: Promise<void> | undefined
   #draining = false
-  #sweeping = false
+  #sweeping: Promise<void> | undefined
 
   constructor({
     agents,
@@ -124,15 +121,17 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.newId = newId
     this.#agents = agents
     this.#store = store
-    this.#records = new Records(store, this.limits.sessionTtlMs, keys)
+    this.#records = new Records(store, keys)
     this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
     this.#budget = new Budget(this.limits)
+    const isLive = (tenant: string, id: string): boolean => this.#sessions.has(sessionKey(tenant, id))
+    this.#retention = new Retention({ records: this.#records, limits: this.limits, now, log, isLive })
     this.#unsubscribe = agents.onChange((name) => {
       for (const session of this.#sessions.values()) if (session.agent === name) session.announceCapabilities()
     })
-    this.#sweeper = setInterval(() => void this.#sweep(), this.limits.sweepMs)
+    this.#sweeper = setInterval(() => void this.sweep(), this.limits.sweepMs)
     // Node only: a gateway alone does not keep the process up.
     ;(this.#sweeper as { unref?: () => void }).unref?.()
   }
@@ -207,25 +206,12 @@ class SessionGateway implements AgentGateway, SessionHost {
   async attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined> {
     const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
     if (sessionId === undefined) return undefined
-    const key = sessionKey(principal.tenant, sessionId)
-    const session = this.#sessions.get(key) ?? (await this.#load(key, principal.tenant, sessionId))
+    const session = this.#sessions.get(sessionKey(principal.tenant, sessionId)) ?? (await this.#load(sessionId, principal))
     return session?.owner.id === principal.id ? session : undefined
   }
 
-  async list(principal: Principal, { agent, ...request }: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
-    const limit = request.limit ?? 100
-    const items: SessionSummary[] = []
-    let next = request.after
-    do {
-      const page = await this.#records.list(principal, { limit: limit - items.length, ...(next !== undefined && { after: next }) })
-      for (const head of page.items) {
-        if (agent !== undefined && head.agent !== agent) continue
-        const found = await this.#records.session(principal.tenant, head.id)
-        if (found) items.push({ id: head.id, agent: head.agent, updatedAt: head.updatedAt, config: found.session.config })
-      }
-      next = page.next
-    } while (items.length < limit && next !== undefined)
-    return { items, next }
+  list(principal: Principal, request: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
+    return listSessions(this.#records, principal, request)
   }
 
   turn(id: string, principal: Principal): Promise<StoredTurn | undefined> {
@@ -246,9 +232,11 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async remove(id: string, principal: Principal): Promise<boolean> {
-    const session = await this.attach(id, principal)
-    if (!session) return false
-    await session.end('deleted')
+    await this.#loading.get(`${ownerKey(principal)} ${id}`)?.catch(() => undefined)
+    const session = this.#sessions.get(sessionKey(principal.tenant, id))
+    const owner = session?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
+    if (owner !== principal.id) return false
+    await session?.end('deleted')
     await this.#records.removeSession(principal.tenant, id)
     return true
   }
@@ -269,6 +257,8 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
+    this.#closing.abort()
+    await this.#sweeping
     this.#unsubscribe()
     this.#draining = true
     for (const session of this.#sessions.values()) {
@@ -297,6 +287,12 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (session.busy) return
     session.log.end()
     this.ended(session)
+  }
+
+  async unload(tenant: string, id: string): Promise<boolean> {
+    const session = this.#sessions.get(sessionKey(tenant, id))
+    if (session) await this.letGo(session)
+    return !this.#sessions.has(sessionKey(tenant, id))
   }
 
   parked(owner: Principal, abandon: () => void): () => void {
@@ -335,23 +331,34 @@ class SessionGateway implements AgentGateway, SessionHost {
     return turns
   }
 
-  #load(key: string, tenant: string, id: string): Promise<AgentSession | undefined> {
+  #load(id: string, principal: Principal): Promise<AgentSession | undefined> {
+    // By who asks, too: a stranger who asks first must not have the owner told that it is not there.
+    const key = `${ownerKey(principal)} ${id}`
     let loading = this.#loading.get(key)
     if (!loading) {
-      loading = this.#read(tenant, id).finally(() => this.#loading.delete(key))
+      loading = this.#read(id, principal).finally(() => this.#loading.delete(key))
       this.#loading.set(key, loading)
     }
     return loading
   }
 
-  async #read(tenant: string, id: string): Promise<AgentSession | undefined> {
+  /** A session that can be gone on with. */
+  async #stored(id: string, { tenant }: Principal) {
     const found = await this.#records.session(tenant, id)
     if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.now()) return undefined
+    return found
+  }
+
+  async #read(id: string, principal: Principal): Promise<AgentSession | undefined> {
+    const { tenant } = principal
+    const found = await this.#stored(id, principal)
+    if (found?.session.owner.id !== principal.id) return undefined
     const [turns, inputs, position] = await Promise.all([
       this.#records.turns(tenant, found.head.turn),
       this.#records.inputs(tenant, id, found.head.consumed),
       this.#store.last(this.#records.logStream(tenant, id)),
     ])
+    this.#checkRoom(principal)
     const last = turns.at(-1)
     const start = last?.status === 'waiting' ? startOf(turns) : undefined
     if (this.#epoch === 0) await this.#begin()
@@ -376,7 +383,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     return session
   }
 
-  #build(state: SessionState, stored: Stored | undefined) {
+  #build(state: SessionState, stored: StoredAt | undefined) {
     const { tenant } = state.owner
     const held = this.#hold(state)
     const logStore =
@@ -426,22 +433,25 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */
+  sweep(): Promise<void> {
+    return (this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined)))
+  }
+
   async #sweep(): Promise<void> {
-    if (this.#sweeping) return
-    this.#sweeping = true
     try {
       for (const session of this.#sessions.values()) await this.#sweepOne(session)
-      while ((await this.#records.expire(this.now())) === 100);
+      await this.#retention.sweep(this.#closing.signal)
     } catch (error) {
       this.log('error', 'Idle sessions could not be tidied up', { error })
-    } finally {
-      this.#sweeping = false
     }
   }
 
   async #sweepOne(session: AgentSession): Promise<void> {
     const idle = this.now() - session.idleSince
-    if (!session.responding && idle > this.limits.sessionTtlMs) return session.expire()
+    if (!session.responding && idle > this.limits.sessionTtlMs) {
+      await session.expire()
+      return session.stored ? this.#records.removeSession(session.owner.tenant, session.id) : undefined
+    }
     if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)
   }
 }

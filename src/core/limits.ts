@@ -19,6 +19,10 @@ export interface CoreLimits {
   readonly heldBytesPerPrincipal: number
   /** How long a session is kept after its last turn. */
   readonly sessionTtlMs: number
+  /** Bytes that may be stored: beyond it the oldest sessions are removed. */
+  readonly storedBytes: number
+  /** The same of one principal. Only looked at while the store holds more than this. */
+  readonly storedBytesPerPrincipal: number
   /** A stored session that nobody reads leaves memory after this; it is found again in the store. */
   readonly unloadMs: number
   /** How often idle sessions are let go and expired ones removed. */
@@ -39,6 +43,8 @@ export const CORE_LIMITS: CoreLimits = {
   heldBytes: 512 * 1024 * 1024,
   heldBytesPerPrincipal: 256 * 1024 * 1024,
   sessionTtlMs: 7 * 24 * 3_600_000,
+  storedBytes: 64 * 1024 * 1024 * 1024,
+  storedBytesPerPrincipal: 16 * 1024 * 1024 * 1024,
   unloadMs: 60_000,
   sweepMs: 10_000,
   sessions: 20_000,

@@ -40,6 +40,9 @@ export interface HeadRecord extends Numbering {
   readonly closed: boolean
 }
 
+/** As it is stored: with the tenant, which its key begins with. */
+export type Head = HeadRecord & { readonly tenant: string }
+
 /** One response of a conversation. Once closed it does not change. */
 export interface TurnRecord {
   readonly id: string
@@ -84,7 +87,12 @@ export interface Inputs {
 }
 
 const OPEN = 'open-turns'
-const EXPIRY = 'session-expiry'
+/** Every session by its last turn, the oldest first. */
+const AGE = 'sessions-by-age'
+/** The same, as version 0.1 wrote it: by the end of the time that was set then. */
+const AGE_BEFORE = 'session-expiry'
+/** Turns that are deleted at once. */
+const PAGE = 100
 /** As many turns of a conversation are loaded. */
 const TURNS = 512
 
@@ -95,12 +103,10 @@ const sortable = (time: number): string => String(Math.floor(time / 60_000)).pad
 export class Records {
   readonly store: Store
   readonly sealed: SealedRecords
-  readonly #ttlMs: number
 
-  constructor(store: Store, ttlMs: number, keys?: Keys) {
+  constructor(store: Store, keys?: Keys) {
     this.store = store
     this.sealed = new SealedRecords(store, keys)
-    this.#ttlMs = ttlMs
   }
 
   logStream(tenant: string, session: string): string {
@@ -118,12 +124,12 @@ export class Records {
   }
 
   setHead(tenant: string, record: HeadRecord): SetOperation {
-    const listed = { [storeKey(tenant, 'sessions', record.owner)]: sortable(record.updatedAt) }
+    const at = sortable(record.updatedAt)
     return {
       op: 'set',
       key: storeKey(tenant, 'head', record.id),
       value: { ...record, tenant } as unknown as Json,
-      options: { index: { ...(!record.closed && listed), [EXPIRY]: sortable(record.updatedAt + this.#ttlMs) } },
+      options: { index: { ...(!record.closed && { [storeKey(tenant, 'sessions', record.owner)]: at }), [AGE]: at } },
     }
   }
 
@@ -144,13 +150,14 @@ export class Records {
     }
   }
 
-  /** A name is its first session's, until that is gone. */
+  /** A name is its first session's, until that is gone; it goes with its session. */
   async setAlias(owner: Principal, alias: { readonly protocol: string; readonly id: string }, session: string): Promise<Operation> {
     const name = this.#aliasKey(owner, alias)
     const taken = await this.store.get(name)
     const before = taken && (await this.session(owner.tenant, taken.value as string))
     const isGone = taken !== undefined && (before === undefined || before.head.closed)
-    return { op: 'set', key: name, value: session, options: { ifVersion: isGone ? taken.version : 0 } }
+    const index = { [this.#aliasesOf(owner.tenant, session)]: '' }
+    return { op: 'set', key: name, value: session, options: { ifVersion: isGone ? taken.version : 0, index } }
   }
 
   async alias(owner: Principal, alias: { readonly protocol: string; readonly id: string }): Promise<string | undefined> {
@@ -209,30 +216,54 @@ export class Records {
     return { items: found.items.map(({ value }) => value as unknown as HeadRecord), next: found.next }
   }
 
-  /** Removes one page of sessions whose time has come. Returns how many. */
-  async expire(now: number): Promise<number> {
-    const { items } = await this.store.list(EXPIRY, { limit: 100 })
-    let expired = 0
-    for (const { value } of items) {
-      const { id, tenant, updatedAt } = value as unknown as HeadRecord & { tenant: string }
-      if (updatedAt + this.#ttlMs > now) break
-      await this.removeSession(tenant, id)
-      expired++
-    }
-    return expired
+  async head(tenant: string, session: string): Promise<Head | undefined> {
+    return (await this.store.get(storeKey(tenant, 'head', session)))?.value as Head | undefined
   }
 
-  /** A session with everything that is in it. */
+  /** Every session, the one with the oldest last turn first. They may be removed on the way. */
+  async *oldest(): AsyncGenerator<Head, void> {
+    const [before, after] = [this.#heads(AGE_BEFORE), this.#heads(AGE)]
+    let [one, two] = [await before.next(), await after.next()]
+    while (!one.done || !two.done) {
+      if (!one.done && (two.done || one.value.updatedAt <= two.value.updatedAt)) {
+        yield one.value
+        one = await before.next()
+      } else if (!two.done) {
+        yield two.value
+        two = await after.next()
+      }
+    }
+  }
+
+  async *#heads(index: string): AsyncGenerator<Head, void> {
+    for (let after: string | undefined; ;) {
+      const page = await this.store.list(index, after === undefined ? {} : { after })
+      for (const { value } of page.items) yield value as unknown as Head
+      if ((after = page.next) === undefined) return
+    }
+  }
+
+  /**
+   * A session with everything that is in it. Many turns go page by page. Before that the session is ended, so that nobody goes on
+   * with half of it; should the process die on the way, its head is still there, and the rest is removed with it later.
+   */
   async removeSession(tenant: string, id: string): Promise<void> {
-    const turns = await this.store.list(this.#turnsOf(tenant, id), { limit: 1000 })
+    const turns = this.#turnsOf(tenant, id)
+    let page = await this.store.keys(turns, { limit: PAGE })
+    if (page.next !== undefined) await this.#endForGood(tenant, id)
+    for (; page.next !== undefined; page = await this.store.keys(turns, { limit: PAGE })) await this.store.batch(page.items.map(deletion))
+    const aliases = await this.store.keys(this.#aliasesOf(tenant, id), {})
     await this.store.batch([
-      { op: 'delete', key: storeKey(tenant, 'head', id) },
-      { op: 'delete', key: storeKey(tenant, 'session', id) },
-      ...turns.items.map((turn): Operation => ({ op: 'delete', key: turn.key })),
+      ...[storeKey(tenant, 'head', id), storeKey(tenant, 'session', id), ...page.items, ...aliases.items].map(deletion),
       { op: 'drop', stream: this.logStream(tenant, id) },
       { op: 'drop', stream: this.inputStream(tenant, id) },
       this.sealed.dropInputs(tenant, id),
     ])
+  }
+
+  async #endForGood(tenant: string, id: string): Promise<void> {
+    const head = await this.head(tenant, id)
+    if (head && !head.closed) await this.store.batch([this.setHead(tenant, { ...head, closed: true })])
   }
 
   /** Whether a turn goes on from this one. */
@@ -249,6 +280,10 @@ export class Records {
     return storeKey(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
   }
 
+  #aliasesOf(tenant: string, session: string): string {
+    return storeKey(tenant, 'aliases', session)
+  }
+
   #childrenOf(tenant: string, turn: string): string {
     return storeKey(tenant, 'children', turn)
   }
@@ -256,4 +291,8 @@ export class Records {
   #turnsOf(tenant: string, session: string): string {
     return storeKey(tenant, 'turns', session)
   }
+}
+
+function deletion(key: string): Operation {
+  return { op: 'delete', key }
 }

@@ -1,3 +1,4 @@
+import type { ClientEvent } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Holding } from './budget.ts'
 import type { Journal } from './journal.ts'
@@ -51,4 +52,14 @@ export interface SessionHost {
   letGo(session: Session): Promise<void>
   /** One more turn of this principal waits; `abandon` gives it up. Returns what is called when it waits no longer. */
   parked(owner: Principal, abandon: () => void): () => void
+}
+
+/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
+export interface StoredAt {
+  readonly position: number
+  readonly head: number
+  readonly inputs: number
+  /** Those that pay with something, and are not used yet. */
+  readonly unused: readonly ClientEvent[]
+  readonly turn: string | null
 }

@@ -9,20 +9,33 @@ import { UampError } from '../protocol/errors.ts'
 export function fileBlobs({ path: folder }: { readonly path: string }): Blobs {
   /** A name that no key can lead out of the folder with, whatever is in it. */
   const fileOf = (key: string): string => join(folder, createHash('sha256').update(key).digest('hex'))
+  /** Keys that somebody is putting bytes under: else many writers of one key would fill the disk before all but one are refused. */
+  const writing = new Set<string>()
+
+  async function put(file: string, body: AsyncIterable<Uint8Array>, most: number): Promise<number> {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    if (await statOf(file)) throw taken()
+    const draft = join(folder, `${randomUUID()}.part`)
+    try {
+      const size = await write(draft, body, most)
+      // Not `rename`, which would replace what is there.
+      await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'EEXIST' ? taken(error) : error
+      })
+      return size
+    } finally {
+      await rm(draft, { force: true })
+    }
+  }
 
   return {
     async put(key, body, { most }) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      const draft = join(folder, `${randomUUID()}.part`)
+      if (writing.has(key)) throw taken()
+      writing.add(key)
       try {
-        const size = await write(draft, body, most)
-        // Not `rename`, which would replace what is there.
-        await link(draft, fileOf(key)).catch((error: NodeJS.ErrnoException) => {
-          throw error.code === 'EEXIST' ? new UampError('conflict', 'There is something here already', { cause: error }) : error
-        })
-        return size
+        return await put(fileOf(key), body, most)
       } finally {
-        await rm(draft, { force: true })
+        writing.delete(key)
       }
     },
     async size(key) {
@@ -57,6 +70,10 @@ async function write(file: string, body: AsyncIterable<Uint8Array>, most: number
   } finally {
     await handle.close()
   }
+}
+
+function taken(cause?: unknown): UampError {
+  return new UampError('conflict', 'There is something here already', { cause })
 }
 
 function statOf(file: string) {

@@ -13,6 +13,7 @@ export interface MemoryBlobsOptions {
 /** For tests, and for those who want nothing on disk. */
 export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOptions = {}): Blobs {
   const blobs = new Map<string, { readonly bytes: Uint8Array; readonly at: number }>()
+  const writing = new Set<string>()
   let held = 0
 
   function drop(key: string): void {
@@ -22,7 +23,8 @@ export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOpt
 
   return {
     async put(key, body, { most }) {
-      if (blobs.has(key)) throw taken()
+      if (blobs.has(key) || writing.has(key)) throw taken()
+      writing.add(key)
       const pieces: Uint8Array[] = []
       let size = 0
       try {
@@ -33,10 +35,11 @@ export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOpt
           if (held > mostBytes) throw new UampError('overloaded', 'There is no room for more', { details: { retry_after: 60 } })
           pieces.push(piece)
         }
-        if (blobs.has(key)) throw taken()
       } catch (error) {
         held -= size
         throw error
+      } finally {
+        writing.delete(key)
       }
       blobs.set(key, { bytes: joinedBytes(pieces), at: now() })
       return size

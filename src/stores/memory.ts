@@ -1,4 +1,4 @@
-import type { Group, Operation, Page, PageRequest, SetOptions, Store } from '../core/ports/store.ts'
+import type { Group, Kept, Operation, Page, PageRequest, SetOptions, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { lowerBound, SortedKeys } from './memory-index.ts'
@@ -23,6 +23,7 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
   const indexes = new Map<string, SortedKeys>()
   let version = 0
   let sweeper = records.entries()
+  let held = 0
   let closed = false
 
   function append(stream: string, { first, last, text }: Group, expected?: number): Undo {
@@ -35,7 +36,11 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
     const groups = streams.get(stream) ?? []
     groups.push({ first, last, text })
     streams.set(stream, groups)
-    return () => groups.pop()
+    held += text.length
+    return () => {
+      groups.pop()
+      held -= text.length
+    }
   }
 
   function position(stream: string): number {
@@ -46,8 +51,13 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
   function drop(stream: string): Undo {
     checkName(stream)
     const groups = streams.get(stream)
+    const size = sizeOf(groups)
     streams.delete(stream)
-    return () => groups && streams.set(stream, groups)
+    held -= size
+    return () => {
+      if (groups) streams.set(stream, groups)
+      held += size
+    }
   }
 
   function set(key: string, value: Json, { ttlMs = Infinity, ifVersion, index = {} }: SetOptions = {}): Undo {
@@ -81,6 +91,7 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
     }
     if (entry) records.set(key, entry)
     else records.delete(key)
+    held += (entry?.text.length ?? 0) - (before?.text.length ?? 0)
     return () => put(key, before)
   }
 
@@ -190,6 +201,33 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
       const keys = indexes.get(index)
       return (from === undefined ? keys?.size : keys?.countFrom(from)) ?? 0
     },
+    async keys(index, { after, limit = 100 }) {
+      assertOpen()
+      checkName(index)
+      const found: { key: string; cursor: string }[] = []
+      for (const place of (indexes.get(index) ?? new SortedKeys()).walk(after, false)) if (found.push(place) > limit) break
+      const shown = found.slice(0, limit)
+      return { items: shown.map(({ key }) => key), next: found.length > limit ? shown.at(-1)?.cursor : undefined }
+    },
+    async *scan() {
+      for (const [key, { text, places }] of records) {
+        assertOpen()
+        if (find(key)) yield { type: 'record', key, bytes: text.length, index: Object.fromEntries(places) } satisfies Kept
+      }
+      for (const [key, groups] of streams) {
+        assertOpen()
+        yield { type: 'stream', key, bytes: sizeOf(groups), index: {} } satisfies Kept
+      }
+    },
+    async bytes() {
+      assertOpen()
+      return held
+    },
+    async tidy() {
+      assertOpen()
+      for (const [key, { expires }] of records) if (expires <= now()) put(key, undefined)
+      return false
+    },
     async batch(operations) {
       const undo: Undo[] = []
       try {
@@ -203,6 +241,11 @@ export function memoryStore({ now = Date.now }: { readonly now?: () => number } 
       closed = true
     },
   }
+}
+
+/** In characters, which is near enough. */
+function sizeOf(groups: readonly Group[] = []): number {
+  return groups.reduce((sum, { text }) => sum + text.length, 0)
 }
 
 function has(places: Entry['places'], name: string, sort: string): boolean {

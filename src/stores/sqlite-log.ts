@@ -19,6 +19,7 @@ export class WriteAheadLog {
   #next: Promise<void> | undefined
   #checkpoint: Promise<void> = Promise.resolve()
   #failure: UampError | undefined
+  #scrubs = false
 
   constructor(db: Connection, fdatasync: FdataSync) {
     this.#db = db
@@ -40,7 +41,17 @@ export class WriteAheadLog {
   }
 
   get due(): boolean {
-    return this.#db.written > CHECKPOINT_BYTES
+    return this.#db.written > CHECKPOINT_BYTES || this.#scrubs
+  }
+
+  /** The next checkpoint does not wait for more to be written, and leaves nothing in the log. */
+  scrub(): void {
+    this.#scrubs = true
+  }
+
+  /** The checkpoint that runs, or the last one. */
+  get copied(): Promise<void> {
+    return this.#checkpoint
   }
 
   /**
@@ -48,10 +59,13 @@ export class WriteAheadLog {
    * is on the disk before the first page is copied, and the database before a commit can begin the log anew.
    */
   checkpoint(): Promise<void> {
+    const scrubs = this.#scrubs
     this.#db.written = 0
-    this.#checkpoint = this.durable().then(() => {
+    this.#scrubs = false
+    this.#checkpoint = this.durable().then(async () => {
       this.#db.copyLog()
-      return this.#sync('')
+      await this.#sync('')
+      if (scrubs) this.#db.emptyLog()
     })
     return this.#checkpoint
   }

@@ -1,4 +1,4 @@
-import type { Page, PageRequest, SetOptions, Stored } from '../core/ports/store.ts'
+import type { Kept, Page, PageRequest, SetOptions, Stored } from '../core/ports/store.ts'
 import type { Json } from '../protocol/json.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from './sqlite-names.ts'
@@ -56,6 +56,8 @@ export class Records {
   readonly #count: Statement
   readonly #countFrom: Statement
   readonly #expired: Statement
+  readonly #keys: { readonly first: Statement; readonly next: Statement }
+  readonly #scan: Statement
 
   constructor(db: Connection, now: () => number) {
     this.#db = db
@@ -78,6 +80,11 @@ export class Records {
     }
     this.#count = db.query('SELECT COUNT(*) FROM record_index WHERE name = ?')
     this.#countFrom = db.query('SELECT COUNT(*) FROM record_index WHERE name = ? AND sort >= ?')
+    this.#keys = { first: db.query(keysOf()), next: db.query(keysOf('AND (sort, key) > (?, ?)')) }
+    this.#scan = db.query(
+      `SELECT id, key, octet_length(value) + octet_length(key), places FROM records
+       WHERE id > ? AND (expires IS NULL OR expires > ?) ORDER BY id LIMIT ?`,
+    )
     this.#expired = db.query('SELECT id, key, places FROM records WHERE expires <= ? LIMIT ?')
     this.reload()
     this.#version = this.#reserved
@@ -114,6 +121,23 @@ export class Records {
     if (!row) return
     this.#delete.run([row[0]])
     this.#move(key, row[3], null)
+    this.#db.scrub = true
+  }
+
+  keys(index: string, { after, limit = 100 }: PageRequest): Page<string> {
+    checkName(index)
+    const [statement, cursor] = after === undefined ? [this.#keys.first, []] : [this.#keys.next, parseCursor(after)]
+    const rows = statement.all([index, ...cursor, limit + 1]) as [sort: string, key: string][]
+    const shown = rows.slice(0, limit)
+    return { items: shown.map(([, key]) => key), next: rows.length > limit ? JSON.stringify(shown.at(-1)) : undefined }
+  }
+
+  scan(after: number, limit: number): { readonly id: number; readonly kept: Kept }[] {
+    const rows = this.#scan.all([after, this.#now(), limit]) as [number, string, number, string | null][]
+    return rows.map(([id, key, bytes, places]) => ({
+      id,
+      kept: { type: 'record', key, bytes, index: Object.fromEntries(entries(places)) },
+    }))
   }
 
   list(index: string, { after, limit = 100, descending = false }: Listing): Page<{ key: string; value: Json }> {
@@ -151,6 +175,7 @@ export class Records {
       this.#delete.run([id])
       this.#move(key, places, null)
     }
+    if (rows.length > 0) this.#db.scrub = true
     return rows.length > 0
   }
 
@@ -195,6 +220,10 @@ function listing(order: Order, cursor = ''): string {
   return `SELECT i.sort, i.key, r.value FROM record_index i JOIN records r ON r.key = i.key
     WHERE i.name = ? AND (r.expires IS NULL OR r.expires > ?) ${cursor}
     ORDER BY i.sort ${order}, i.key ${order} LIMIT ?`
+}
+
+function keysOf(cursor = ''): string {
+  return `SELECT sort, key FROM record_index WHERE name = ? ${cursor} ORDER BY sort, key LIMIT ?`
 }
 
 type Place = readonly [name: string, sort: string]

@@ -9,11 +9,12 @@ const SCHEMA_VERSION = 1
 /**
  * `groups` is append-only and has no index of its own: the index leaf of each stream would be written to the log with every
  * group and cost more than the group. `group_index` follows in batches, up to the mark `indexed`. Dropping a stream takes its
- * name; its groups are purged bit by bit. `records.places` is the record's index entries as JSON.
+ * name; its groups are purged bit by bit. `streams.bytes` follows, up to the mark `weighed`; it is null where an earlier version has written
+ * the stream. `records.places` is the record's index entries as JSON.
  */
 const SCHEMA = `
   CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+  CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT UNIQUE, bytes INTEGER);
   CREATE TABLE groups (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, text NOT NULL);
   CREATE TABLE group_index (stream INTEGER, last INTEGER, id INTEGER NOT NULL, PRIMARY KEY (stream, last)) WITHOUT ROWID;
   CREATE TABLE records (
@@ -21,7 +22,7 @@ const SCHEMA = `
   );
   CREATE INDEX records_expires ON records (expires) WHERE expires IS NOT NULL;
   CREATE TABLE record_index (name TEXT, sort TEXT, key TEXT, PRIMARY KEY (name, sort, key)) WITHOUT ROWID;
-  INSERT INTO marks VALUES ('indexed', 0), ('version', 0);
+  INSERT INTO marks VALUES ('indexed', 0), ('version', 0), ('weighed', 0);
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};
 `
@@ -35,6 +36,8 @@ export class Connection {
   readonly path: string
   /** Roughly the bytes that were added to the log since it was last copied. */
   written = 0
+  /** Something was deleted whose text may still stand in the log. */
+  scrub = false
   readonly #db: Database.Database
 
   constructor(path: string) {
@@ -54,6 +57,45 @@ export class Connection {
   /** A statement whose rows come as arrays: the driver adds a `_metadata` to row objects. */
   query(sql: string): Statement {
     return this.command(sql).raw()
+  }
+
+  /** Bytes of the pages that hold something. */
+  get bytes(): number {
+    return (pragma(this.#db, 'page_count') - pragma(this.#db, 'freelist_count')) * pragma(this.#db, 'page_size')
+  }
+
+  /** Whether the file can be made smaller step by step. Those of version 0.1 cannot, until they are rewritten. */
+  get shrinks(): boolean {
+    return pragma(this.#db, 'auto_vacuum') === INCREMENTAL
+  }
+
+  /** Gives some of the unused pages back to the file system; false when there are few. Runs inside a transaction. */
+  shrink(): boolean {
+    const free = this.shrinks ? pragma(this.#db, 'freelist_count') - SPARE_PAGES : 0
+    if (free <= 0) return false
+    const pages = Math.min(free, SHRINK_PAGES)
+    // By `exec`: a statement would stop after the first page.
+    this.#db.exec(`PRAGMA incremental_vacuum(${pages})`)
+    this.written += pages * 2 * pragma(this.#db, 'page_size')
+    return true
+  }
+
+  /** Writes the whole file anew, without what is unused. Takes seconds for each gigabyte, and as much room beside it. */
+  rewrite(): void {
+    try {
+      this.#db.exec('PRAGMA temp_store = FILE; PRAGMA auto_vacuum = INCREMENTAL; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
+    } finally {
+      this.#db.exec('PRAGMA temp_store = MEMORY')
+    }
+  }
+
+  /** Empties the log, of which everything has been copied. Until then it holds what was deleted. */
+  emptyLog(): void {
+    try {
+      this.#db.exec('PRAGMA synchronous = OFF; PRAGMA wal_checkpoint(TRUNCATE)')
+    } finally {
+      this.#db.exec('PRAGMA synchronous = NORMAL')
+    }
   }
 
   /** Copies the log into the database without any sync: see `WriteAheadLog.checkpoint`. */
@@ -78,14 +120,22 @@ export class Connection {
   }
 }
 
+/** `PRAGMA auto_vacuum` says it so. */
+const INCREMENTAL = 2
+/** Unused pages that stay for the next writes, and how many go in one step, which holds the event loop for a millisecond or two. */
+const SPARE_PAGES = 64
+const SHRINK_PAGES = 32
+
 /**
  * The lock and the log first: whatever is wrong with the file shows there. SQLite's own checkpoint is for the case that ours
- * cannot keep up.
+ * cannot keep up. How a new file is vacuumed is settled by its first page, which the log's mode writes.
  */
 const SETTINGS = `
   PRAGMA busy_timeout = 0;
   PRAGMA locking_mode = EXCLUSIVE;
+  PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA journal_mode = WAL;
+  PRAGMA secure_delete = ON;
   PRAGMA synchronous = NORMAL;
   PRAGMA temp_store = MEMORY;
   PRAGMA wal_autocheckpoint = 8000;
@@ -121,7 +171,7 @@ function create(path: string): void {
 
 function migrate(db: Database.Database, path: string): void {
   const version = pragma(db, 'user_version')
-  if (version === SCHEMA_VERSION && pragma(db, 'application_id') === APPLICATION_ID) return
+  if (version === SCHEMA_VERSION && pragma(db, 'application_id') === APPLICATION_ID) return addColumns(db)
   if (pragma(db, 'application_id') === APPLICATION_ID) {
     throw new UampError(
       'version_mismatch',
@@ -132,6 +182,18 @@ function migrate(db: Database.Database, path: string): void {
     throw new UampError('conflict', `${path} belongs to another application: choose another data folder`)
   }
   db.exec(`BEGIN; ${SCHEMA} COMMIT`)
+}
+
+/** What came after version 0.1, which can still open the file: it leaves the column empty. */
+function addColumns(db: Database.Database): void {
+  const has = db.prepare(`SELECT 1 FROM pragma_table_info('streams') WHERE name = 'bytes'`).get() !== undefined
+  if (has) return
+  db.exec(`
+    BEGIN;
+    ALTER TABLE streams ADD COLUMN bytes INTEGER;
+    INSERT INTO marks SELECT 'weighed', coalesce(max(id), 0) FROM groups;
+    COMMIT
+  `)
 }
 
 function pragma(db: Database.Database, name: string): number {

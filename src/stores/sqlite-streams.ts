@@ -1,4 +1,4 @@
-import type { Group } from '../core/ports/store.ts'
+import type { Group, Kept } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from './sqlite-names.ts'
 import type { Connection, Statement } from './sqlite-schema.ts'
@@ -7,6 +7,8 @@ import type { Connection, Statement } from './sqlite-schema.ts'
 const INDEX_EVERY = 512
 /** Streams whose id and last position are kept in memory. */
 const MOST_KNOWN = 8192
+/** Dropped streams that are looked at in one purge. */
+const PURGE_STREAMS = 64
 
 interface Stream {
   readonly id: number
@@ -19,6 +21,7 @@ export class Streams {
   readonly #known = new Map<string, Stream>()
   #newest = 0
   #indexed = 0
+  #weighed = 0
 
   readonly #marks: Statement
   readonly #find: Statement
@@ -27,17 +30,22 @@ export class Streams {
   readonly #last: Statement
   readonly #page: Statement
   readonly #index: Statement
+  readonly #weigh: Statement
   readonly #mark: Statement
   readonly #unname: Statement
   readonly #dropped: Statement
   readonly #purge: readonly Statement[]
   readonly #remove: Statement
+  readonly #scan: Statement
 
   constructor(db: Connection) {
     this.#db = db
-    this.#marks = db.query(`SELECT value, coalesce((SELECT max(id) FROM groups), 0) FROM marks WHERE name = 'indexed'`)
+    this.#marks = db.query(
+      `SELECT i.value, w.value, coalesce((SELECT max(id) FROM groups), 0) FROM marks i, marks w
+       WHERE i.name = 'indexed' AND w.name = 'weighed'`,
+    )
     this.#find = db.query('SELECT id FROM streams WHERE name = ?')
-    this.#create = db.query('INSERT INTO streams (name) VALUES (?) RETURNING id')
+    this.#create = db.query('INSERT INTO streams (name, bytes) VALUES (?, 0) RETURNING id')
     this.#insert = db.command('INSERT INTO groups (id, stream, first, last, text) VALUES (?, ?, ?, ?, ?)')
     this.#last = db.query('SELECT last FROM group_index WHERE stream = ? ORDER BY last DESC LIMIT 1')
     this.#page = db.query(
@@ -45,23 +53,33 @@ export class Streams {
        WHERE i.stream = ? AND i.last > ? ORDER BY i.last LIMIT ?`,
     )
     this.#index = db.command('INSERT INTO group_index SELECT stream, last, id FROM groups WHERE id > ? ORDER BY stream, last')
-    this.#mark = db.command(`UPDATE marks SET value = ? WHERE name = 'indexed'`)
+    this.#weigh = db.command(
+      `UPDATE streams SET bytes = streams.bytes + added.bytes
+       FROM (SELECT stream, sum(octet_length(text)) AS bytes FROM groups WHERE id > ? GROUP BY stream) AS added
+       WHERE streams.id = added.stream`,
+    )
+    this.#mark = db.command('UPDATE marks SET value = ? WHERE name = ?')
     this.#unname = db.command('UPDATE streams SET name = NULL WHERE id = ?')
-    this.#dropped = db.query('SELECT id FROM streams WHERE name IS NULL LIMIT 1')
+    this.#dropped = db.query('SELECT id FROM streams WHERE name IS NULL LIMIT ?')
     const some = 'FROM group_index WHERE stream = ?1 ORDER BY last LIMIT ?2'
     this.#purge = [
       db.command(`DELETE FROM groups WHERE id IN (SELECT id ${some})`),
       db.command(`DELETE FROM group_index WHERE stream = ?1 AND last IN (SELECT last ${some})`),
     ]
     this.#remove = db.command('DELETE FROM streams WHERE id = ?')
+    this.#scan = db.query(
+      `SELECT id, name, coalesce(bytes, (SELECT sum(octet_length(g.text)) FROM group_index i JOIN groups g ON g.id = i.id
+         WHERE i.stream = streams.id), 0) FROM streams WHERE id > ? AND name IS NOT NULL ORDER BY id LIMIT ?`,
+    )
     this.reload()
   }
 
   /** Reads again what is kept in memory: at first, and after a rollback. */
   reload(): void {
     this.#known.clear()
-    const [indexed, newest] = this.#marks.get([]) as [number, number]
+    const [indexed, weighed, newest] = this.#marks.get([]) as [number, number, number]
     this.#indexed = indexed
+    this.#weighed = weighed
     // Purged ids must not come back below the mark, where they would never be indexed.
     this.#newest = Math.max(indexed, newest)
   }
@@ -104,17 +122,40 @@ export class Streams {
   index(): void {
     if (!this.behind) return
     this.#index.run([this.#indexed])
-    this.#mark.run([this.#newest])
+    this.#mark.run([this.#newest, 'indexed'])
     this.#indexed = this.#newest
+    if (this.#newest - this.#weighed >= INDEX_EVERY) this.#addUp()
   }
 
-  /** Deletes up to `limit` groups of a dropped stream; false when there is nothing left to delete. */
-  purge(limit: number): boolean {
-    const row = this.#dropped.get([]) as [number] | undefined
-    if (!row) return false
+  /** Brings the sizes of the streams up to date: not with every look at the index, as it writes to the rows of all that grew. */
+  #addUp(): void {
+    if (this.#newest === this.#weighed) return
+    this.#weigh.run([this.#weighed])
+    this.#mark.run([this.#newest, 'weighed'])
+    this.#weighed = this.#newest
+  }
+
+  /** Runs inside a transaction. */
+  scan(after: number, limit: number): { readonly id: number; readonly kept: Kept }[] {
     this.index()
-    const deleted = this.#purge.map((statement) => statement.run([row[0], limit]).changes)
-    if (deleted[0] === 0) this.#remove.run(row)
+    this.#addUp()
+    const rows = this.#scan.all([after, limit]) as [number, string, number][]
+    return rows.map(([id, key, bytes]) => ({ id, kept: { type: 'stream', key, bytes, index: {} } }))
+  }
+
+  /** Deletes up to `limit` groups of dropped streams; false when there is nothing left to delete. */
+  purge(limit: number): boolean {
+    const rows = this.#dropped.all([PURGE_STREAMS]) as [number][]
+    if (rows.length === 0) return false
+    this.index()
+    this.#db.scrub = true
+    let left = limit
+    for (const row of rows) {
+      const [deleted = 0] = this.#purge.map((statement) => statement.run([row[0], left]).changes)
+      left -= deleted
+      if (left <= 0) break
+      this.#remove.run(row)
+    }
     return true
   }
 

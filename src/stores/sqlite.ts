@@ -1,7 +1,7 @@
 import { fdatasync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import type { Group, Operation, Store } from '../core/ports/store.ts'
+import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
 import { CommitQueue } from './sqlite-queue.ts'
@@ -12,22 +12,31 @@ import { Streams } from './sqlite-streams.ts'
 /** How often expired records and dropped streams are looked for, by the writes that come, and how many rows go at a time. */
 const PURGE_EVERY_MS = 10_000
 const PURGE_ROWS = 200
-/** Groups fetched at a time by a reader. */
+/** Groups fetched at a time by a reader, and rows by a scan. */
 const PAGE = 32
+const REWRITE_BYTES = 64 * 1024 * 1024
 
 export interface SqliteStoreOptions {
   readonly path: string
   readonly now?: () => number
   /** Errors that no caller waits for: those of the purge and of the copying of the log. */
   readonly onError?: (error: unknown) => void
+  /** A file of version 0.1 up to this size is rewritten when it is opened, so that it can shrink. Default: 64 MiB, which takes a second. */
+  readonly rewriteBytes?: number
   /** For tests that need to hold or fail it. */
   readonly fdatasync?: FdataSync
 }
 
 /** One file, owned by one process. Throws when it cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { path, now = Date.now, onError = () => {} } = options
+  const { path, now = Date.now, onError = () => {}, rewriteBytes = REWRITE_BYTES } = options
   const db = new Connection(path)
+  try {
+    if (!db.shrinks && db.bytes <= rewriteBytes) db.rewrite()
+  } catch (thrown) {
+    // There may be no room for it; the file is as good as it was.
+    onError(thrown)
+  }
   const log = new WriteAheadLog(db, options.fdatasync ?? promisify(fdatasync))
   const streams = new Streams(db)
   const records = new Records(db, now)
@@ -76,6 +85,29 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     queue.write(run).then((more) => {
       if (more) purgeAt = now()
     }, onError)
+  }
+
+  async function tidy(): Promise<boolean> {
+    assertOpen()
+    const purged = await queue.write(() => [records.purge(PURGE_ROWS), streams.purge(PURGE_ROWS)].includes(true))
+    if (purged || (await queue.write(() => db.shrink()))) return true
+    if (!db.scrub) return false
+    db.scrub = false
+    log.scrub()
+    await queue.write(() => undefined)
+    await log.copied
+    return false
+  }
+
+  /** All rows, a page at a time, with a turn of the event loop after each. */
+  async function* pages(page: (after: number) => Promise<{ readonly id: number; readonly kept: Kept }[]>): AsyncGenerator<Kept, void> {
+    for (let after = 0; ;) {
+      const rows = await page(after)
+      for (const { kept } of rows) yield kept
+      after = rows.at(-1)?.id ?? 0
+      if (rows.length < PAGE) return
+      await turn()
+    }
   }
 
   /** Checks and serialises now, applies when called. */
@@ -156,6 +188,13 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     },
     list: async (index, page) => read(() => records.list(index, page)),
     count: async (index, options) => read(() => records.count(index, options?.from)),
+    keys: async (index, page) => read(() => records.keys(index, page)),
+    async *scan() {
+      yield* pages(async (after) => read(() => records.scan(after, PAGE)))
+      yield* pages(async (after) => write(() => streams.scan(after, PAGE)))
+    },
+    bytes: async () => read(() => db.bytes),
+    tidy,
     async batch(operations, { sync } = {}) {
       const steps = operations.map(prepare)
       await write(() => atomically(steps), sync)

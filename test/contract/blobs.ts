@@ -55,6 +55,35 @@ export function blobsContract(name: string, open: () => Blobs): void {
       expect(await textOf(blobs.read('k'))).toBe(kept)
     })
 
+    test('has one writer at a time under a key, and reads nothing of another', async () => {
+      const blobs = open()
+      let end: () => void = () => undefined
+      async function* slow(): AsyncGenerator<Uint8Array, void> {
+        yield new Uint8Array(3)
+        await new Promise<void>((resolve) => (end = resolve))
+      }
+      const first = blobs.put('k', slow(), { most })
+      let asked = 0
+      async function* second(): AsyncGenerator<Uint8Array, void> {
+        asked++
+        yield new Uint8Array(3)
+      }
+      await expect(blobs.put('k', second(), { most })).rejects.toMatchObject({ code: 'conflict' })
+      expect(asked).toBe(0)
+      await expect.poll(() => (end(), blobs.size('k'))).toBe(3)
+      expect(await first).toBe(3)
+    })
+
+    test('has room for the next writer when one has broken off', async () => {
+      const blobs = open()
+      // oxlint-disable-next-line require-yield
+      async function* broken(): AsyncGenerator<Uint8Array, void> {
+        throw new Error('gone')
+      }
+      await expect(blobs.put('k', broken(), { most })).rejects.toThrow('gone')
+      expect(await blobs.put('k', pieces('x'), { most })).toBe(1)
+    })
+
     test('stops at the first byte too many, and keeps nothing', async () => {
       const blobs = open()
       let asked = 0

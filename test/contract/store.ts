@@ -3,6 +3,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 import type { Json } from '../../src/protocol/json.ts'
 import { storeModelTest } from './store-model.ts'
 import { all, group, streamTests } from './store-streams.ts'
+import { upkeepTests } from './store-upkeep.ts'
 
 /** What every store must do. `open` gives an empty store that takes the time from `now`. */
 export function storeContract(name: string, open: (now: () => number) => Store | Promise<Store>): void {
@@ -22,6 +23,9 @@ export function storeContract(name: string, open: (now: () => number) => Store |
     })
 
     streamTests(fresh)
+    upkeepTests(fresh, (ms) => {
+      time += ms
+    })
 
     describe('records', () => {
       test('gives back a copy of the value, and its version', async () => {
@@ -287,6 +291,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         await expect(store.delete(bad)).rejects.toMatchObject(refused)
         await expect(store.list(bad, {})).rejects.toMatchObject(refused)
         await expect(store.count(bad)).rejects.toMatchObject(refused)
+        await expect(store.keys(bad, {})).rejects.toMatchObject(refused)
         await expect(store.append(bad, group(1, 1))).rejects.toMatchObject(refused)
         await expect(all(store.read(bad))).rejects.toMatchObject(refused)
         await expect(store.last(bad)).rejects.toMatchObject(refused)
@@ -310,6 +315,10 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         store.delete('k'),
         store.list('i', {}),
         store.count('i'),
+        store.keys('i', {}),
+        all(store.scan()),
+        store.bytes(),
+        store.tidy(),
         store.batch([]),
       ]
       for (const refusal of refusals) await expect(refusal).rejects.toMatchObject({ message: 'The store is closed' })

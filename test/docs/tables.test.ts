@@ -52,7 +52,8 @@ test('every limit has a row with its number', () => {
 })
 
 function shown(name: string, value: number): string {
-  if (name.endsWith('Bytes')) return value >= 1024 * 1024 ? `${value / 1024 / 1024} MiB` : `${value / 1024} KiB`
+  if (/Bytes(PerPrincipal)?$/.test(name) && value >= 1024 ** 3) return `${value / 1024 ** 3} GiB`
+  if (/Bytes(PerPrincipal)?$/.test(name)) return value >= 1024 * 1024 ? `${value / 1024 / 1024} MiB` : `${value / 1024} KiB`
   if (!name.endsWith('Ms')) return value.toLocaleString('en-US')
   if (value >= 24 * 3_600_000) return `${value / 24 / 3_600_000} days`
   return value > 300_000 ? `${value / 60_000} min` : `${value / 1000} s`

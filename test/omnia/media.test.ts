@@ -154,6 +154,30 @@ describe('an upload', () => {
     expect((await get({ range: 'bytes=99-', 'if-range': '"other"' })).status).toBe(200)
   })
 
+  test('of many that bring its bytes at once one is read, and the others are refused', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'uamp-test-'))
+    onTestFinished(() => rmSync(data, { recursive: true, force: true, maxRetries: 5 }))
+    const { url } = await startServer(demo(), { data })
+    const { upload_url } = await ready(await OmniaClient.open(url), Buffer.alloc(200_000))
+    // Each has sent all but its last byte, and stands still.
+    const sent = Array.from({ length: 30 }, () => {
+      const sending = request(upload_url, { method: 'PUT', headers: { 'content-length': 200_000 } })
+      // One that still writes when it is refused may find its connection closed before it reads why.
+      const status = new Promise<number | undefined>((resolve) => {
+        sending.on('error', () => resolve(409)).on('response', (response) => resolve(response.resume().statusCode))
+      })
+      sending.write(Buffer.alloc(199_999))
+      return { sending, status }
+    })
+    const settled: (number | undefined)[] = []
+    for (const { status } of sent) void status.then((code) => settled.push(code))
+    await expect.poll(() => settled, { timeout: 10_000 }).toEqual(Array.from({ length: 29 }, () => 409))
+    expect(readdirSync(join(data, 'blobs'))).toHaveLength(1)
+    for (const { sending } of sent) sending.end(Buffer.alloc(1))
+    await expect.poll(() => settled.at(-1), { timeout: 10_000 }).toBe(204)
+    expect(readdirSync(join(data, 'blobs'))).toHaveLength(1)
+  })
+
   test('what browsers record had no type', async () => {
     const { url } = await start()
     const client = await OmniaClient.open(url)

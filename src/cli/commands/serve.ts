@@ -18,6 +18,9 @@ export interface ServeFlags {
   readonly port?: number
   readonly host?: string
   readonly data?: string
+  readonly keep?: number
+  readonly keepBytes?: number
+  readonly keepBytesEach?: number
   readonly token?: readonly string[]
   readonly allowAnonymous?: true
   readonly origin?: readonly string[]
@@ -100,7 +103,8 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
   const port = flags.port ?? settings.port
   const host = flags.host ?? settings.host
   const origins = flags.origin ?? settings.origins
-  const { defaultAgent, limits, publicUrl, trustProxy, outbound, a2a, omnia } = settings
+  const { defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
+  const limits = { ...settings.limits, ...kept(flags) }
   // It is most of what there is to load, and what is wrong with the options or a file is told without it.
   const { serve: start } = await import('../../compose/index.ts')
   try {
@@ -108,7 +112,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
       data,
       tokens,
       log,
-      ...(limits && { limits: limits as NonNullable<ServeOptions['limits']> }),
+      limits: limits as NonNullable<ServeOptions['limits']>,
       ...(port !== undefined && { port }),
       ...(host !== undefined && { host }),
       ...(origins && { origins }),
@@ -125,6 +129,14 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     if (!(thrown instanceof UampError)) throw thrown
     const advice = ADVICE.find(([pattern]) => pattern.test(thrown.message))?.[1]
     throw advice === undefined ? thrown : new UampError(thrown.code, `${thrown.message} (${advice})`, { cause: thrown })
+  }
+}
+
+function kept({ keep, keepBytes, keepBytesEach }: ServeFlags): NonNullable<ServeOptions['limits']> {
+  return {
+    ...(keep !== undefined && { sessionTtlMs: keep }),
+    ...(keepBytes !== undefined && { storedBytes: keepBytes }),
+    ...(keepBytesEach !== undefined && { storedBytesPerPrincipal: keepBytesEach }),
   }
 }
 

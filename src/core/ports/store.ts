@@ -29,9 +29,29 @@ export interface Store {
    * which has expired counts until it is purged.
    */
   count(index: string, options?: { readonly from?: string }): Promise<number>
+  /** The keys of an index, without their values, which may be large. Also those that have expired and are not purged yet. */
+  keys(index: string, page: PageRequest): Promise<Page<string>>
   /** All or nothing: what a turn's end, the ledger or a lease needs. */
   batch(operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void>
+  /** Every record and every stream, in small steps and in no order. What changes meanwhile may be missing. */
+  scan(): AsyncIterable<Kept>
+  /** Bytes in use. What was deleted counts until it is purged. */
+  bytes(): Promise<number>
+  /**
+   * Purges a little of what has expired or was dropped, and gives its room back: a step is so small that nobody has to wait for it.
+   * True: there is more to do.
+   */
+  tidy(): Promise<boolean>
   close(): Promise<void>
+}
+
+/** What there is under a key, without its value. */
+export interface Kept {
+  readonly type: 'record' | 'stream'
+  readonly key: string
+  readonly bytes: number
+  /** Of a record: the indexes that list it, and its sort key in each. */
+  readonly index: Readonly<Record<string, string>>
 }
 
 export interface Stored {

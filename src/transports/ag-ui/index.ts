@@ -1,3 +1,4 @@
+import { CORE_LIMITS } from '../../core/limits.ts'
 import type { Call, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { invalid } from '../../wire/openai/parse.ts'
@@ -16,14 +17,16 @@ import { historyOf, snapshotsOf } from './thread.ts'
 export interface AgUiOptions {
   /** Where the binary form comes from. Default: `@ag-ui/proto`, where it is installed. */
   readonly proto?: () => Promise<ProtoModule | undefined>
+  /** How long a run can be told again. Default: as long as a session is kept. */
+  readonly runTtlMs?: number
 }
 
 /** AG-UI 1.0 and 0.0.x, for unchanged front ends. */
-export function agUi({ proto = loadProto }: AgUiOptions = {}): Transport {
+export function agUi({ proto = loadProto, runTtlMs = CORE_LIMITS.sessionTtlMs }: AgUiOptions = {}): Transport {
   return {
     name: 'ag-ui',
     routes: (host) => {
-      const endpoint = new Endpoint(host, proto)
+      const endpoint = new Endpoint(host, { proto, runTtlMs })
       return [
         { method: 'POST', path: '/ag-ui', access: 'request', handle: (request, call) => endpoint.run(request, call) },
         { method: 'GET', path: '/ag-ui/runs/:runId', access: 'request', handle: (_, call) => endpoint.replay(call) },
@@ -38,9 +41,9 @@ class Endpoint {
   readonly #runs: Runs
   readonly #proto: () => Promise<ProtoModule | undefined>
 
-  constructor(host: Host, proto: () => Promise<ProtoModule | undefined>) {
+  constructor(host: Host, { proto, runTtlMs }: Required<AgUiOptions>) {
     this.#host = host
-    this.#runs = new Runs(host.store)
+    this.#runs = new Runs(host.store, runTtlMs)
     this.#proto = proto
   }
 

@@ -1,4 +1,3 @@
-import { CORE_LIMITS } from '../../core/limits.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { StoredTurn } from '../../core/ports/session.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -17,16 +16,18 @@ export type RunRecord = Omit<RunPlan, 'tools' | 'brought'> & {
   readonly joined?: { readonly from: string; readonly messages: readonly WireMessage[] }
 }
 
-/** Runs are kept as long as sessions. Of two with one id the newer is found. */
+/** Of two with one id the newer is found. */
 export class Runs {
   readonly #store: Store
+  readonly #ttlMs: number
 
-  constructor(store: Store) {
+  constructor(store: Store, ttlMs: number) {
     this.#store = store
+    this.#ttlMs = ttlMs
   }
 
   async set(principal: Principal, record: RunRecord): Promise<void> {
-    await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: CORE_LIMITS.sessionTtlMs })
+    await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: this.#ttlMs })
   }
 
   async find(principal: Principal, runId: string): Promise<RunRecord | undefined> {

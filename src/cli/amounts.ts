@@ -1,0 +1,26 @@
+import { InvalidArgumentError } from 'commander'
+
+const TIMES: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
+
+/** `30d`, `12h`, `90m` or `10s`, in milliseconds. */
+export function duration(text: string): number {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? []
+  const ms = Number(number) * (TIMES[unit] ?? NaN)
+  if (ms > 0) return ms
+  throw new InvalidArgumentError('Write a time as 30d, 12h, 90m or 10s.')
+}
+
+/** `500MB`, `10GB` or plain bytes. A KB has 1,024 bytes, however it is written. */
+export function byteCount(text: string): number {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? []
+  const bytes = number === '' ? NaN : Number(number) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' ')
+  if (bytes >= 0) return Math.floor(bytes)
+  throw new InvalidArgumentError('Write a size as 500MB, 10GB or a number of bytes.')
+}
+
+export function sizeText(bytes: number): string {
+  const step = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length - 1)
+  const number = bytes / 1024 ** step
+  return `${number < 10 && step > 0 ? number.toFixed(1) : Math.round(number)} ${UNITS[step]}`
+}

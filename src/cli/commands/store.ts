@@ -1,0 +1,151 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { remoteStorage } from '../../compose/storage/control.ts'
+import { storageOf, type Storage, type StorageReport } from '../../compose/storage/index.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { fileBlobs } from '../../stores/file-blobs.ts'
+import { sqliteStore } from '../../stores/sqlite.ts'
+import { sizeText } from '../amounts.ts'
+import { harmless, painter } from '../print.ts'
+import { report } from '../report.ts'
+
+export interface ShowFlags {
+  readonly data?: string
+  readonly json?: true
+}
+
+export interface PruneFlags {
+  readonly data?: string
+  readonly olderThan?: number
+  readonly toBytes?: number
+  readonly principal?: string
+  readonly yes?: true
+}
+
+/** Principals that are shown, those with the most bytes. */
+const SHOWN = 20
+
+export async function show({ data, json }: ShowFlags): Promise<number> {
+  const folder = folderOf(data)
+  const found = await using(folder, (storage) => storage.show())
+  const files = { database: sizeOf(join(folder, 'uamp.db')) + sizeOf(join(folder, 'uamp.db-wal')), uploads: uploadsIn(folder) }
+  process.stdout.write(json ? `${JSON.stringify({ ...found, files })}\n` : page(folder, found, files))
+  return 0
+}
+
+export async function prune({ data, olderThan, toBytes, principal, yes }: PruneFlags): Promise<number> {
+  const folder = folderOf(data)
+  const request = {
+    ...(principal !== undefined && { principal }),
+    ...(olderThan !== undefined && { before: Date.now() - olderThan }),
+    ...(toBytes !== undefined && { bytes: toBytes }),
+    dryRun: !yes,
+  }
+  const { sessions, records, bytes, inUse } = await using(folder, (storage) => storage.prune(request), { rewrite: yes === true })
+  const what = `${count(sessions, 'session')} and ${count(records, 'other record')} with ${sizeText(bytes)}`
+  process.stdout.write(yes ? `Removed ${what}.\n` : `This would remove ${what}. Say --yes to do it: they cannot be brought back.\n`)
+  if (inUse > 0) process.stdout.write(`${count(inUse, 'session')} stayed, as somebody uses them now.\n`)
+  return 0
+}
+
+function folderOf(data = process.env['UAMP_DATA'] ?? '.uamp'): string {
+  if (existsSync(join(data, 'uamp.db'))) return data
+  throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)
+}
+
+/** The folder's own storage, or, where a server has it open, that server's. */
+async function using<T>(folder: string, run: (storage: Storage) => Promise<T>, { rewrite = false } = {}): Promise<T> {
+  const path = join(folder, 'uamp.db')
+  const opened = open(path)
+  if (!opened) return asked(folder, run)
+  try {
+    const blobs = fileBlobs({ path: join(folder, 'blobs') })
+    return await run(storageOf({ store: opened, blobs, release: async () => true }))
+  } finally {
+    await opened.close()
+    // Large files of version 0.1 can be made smaller only now that there is less in them, and nobody waits.
+    if (rewrite) await sqliteStore({ path, onError: report, rewriteBytes: Infinity }).close()
+  }
+}
+
+function open(path: string) {
+  try {
+    return sqliteStore({ path, onError: report })
+  } catch (thrown) {
+    if (thrown instanceof UampError && thrown.code === 'conflict' && thrown.message.includes('in use')) return undefined
+    throw thrown
+  }
+}
+
+async function asked<T>(folder: string, run: (storage: Storage) => Promise<T>): Promise<T> {
+  try {
+    return await run(remoteStorage(folder))
+  } catch (thrown) {
+    if (thrown instanceof UampError) throw thrown
+    throw new UampError('conflict', `${folder} is in use by a server that does not answer: stop it first`, { cause: thrown })
+  }
+}
+
+interface Files {
+  readonly database: number
+  readonly uploads: { readonly count: number; readonly bytes: number }
+}
+
+function page(folder: string, { bytes, kinds, principals }: StorageReport, { database, uploads }: Files): string {
+  const paint = painter(process.stdout)
+  const kindRows = Object.entries(kinds).map(([kind, { count: many, bytes: size, oldest, newest }]) => [
+    kind,
+    String(many),
+    sizeText(size),
+    ...times(oldest, newest),
+  ])
+  const principalRows = principals
+    .slice(0, SHOWN)
+    .map(({ tenant, principal, sessions, bytes: size, oldest, newest }) => [
+      harmless(tenant === 'default' ? principal : `${tenant} ${principal}`),
+      String(sessions),
+      sizeText(size),
+      ...times(oldest, newest),
+    ])
+  const more = principals.length > SHOWN ? [`and ${principals.length - SHOWN} more`] : []
+  return [
+    `${paint('bold', relative('', folder) || '.')}: ${sizeText(database)} on disk, ${sizeText(bytes)} in use; ${count(uploads.count, 'upload')} with ${sizeText(uploads.bytes)}`,
+    '',
+    ...table([['kind', 'count', 'size', 'oldest', 'newest'], ...kindRows]),
+    '',
+    ...table([['principal', 'sessions', 'size', 'oldest', 'newest'], ...principalRows]),
+    ...more,
+    '',
+  ].join('\n')
+}
+
+function times(oldest: number | null | undefined, newest: number | null | undefined): string[] {
+  return [oldest, newest].map((time) =>
+    time === undefined || time === null ? '' : new Date(time).toISOString().slice(0, 16).replace('T', ' '),
+  )
+}
+
+/** Names to the left, numbers to the right. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? []
+  return rows.map((row) =>
+    row
+      .map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+function count(number: number, what: string): string {
+  return `${number.toLocaleString('en-US')} ${what}${number === 1 ? '' : 's'}`
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function uploadsIn(folder: string): Files['uploads'] {
+  const path = join(folder, 'blobs')
+  const sizes = existsSync(path) ? readdirSync(path).map((name) => sizeOf(join(path, name))) : []
+  return { count: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }
+}

@@ -1,0 +1,35 @@
+import { prune, type Pruned, type PruneRequest } from '../../core/prune.ts'
+import type { Blobs } from '../../core/ports/blobs.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { Records } from '../../core/records.ts'
+import { usageOf, type Usage } from '../../core/usage.ts'
+import { describe, UPLOAD } from './keys.ts'
+
+export type { Pruned, PruneRequest }
+
+export interface StorageReport extends Usage {
+  /** Bytes in use in the database. */
+  readonly bytes: number
+}
+
+/** What those who run a server can see and remove of what it has stored. */
+export interface Storage {
+  show(): Promise<StorageReport>
+  prune(request: PruneRequest): Promise<Pruned>
+}
+
+export interface StorageParts {
+  readonly store: Store
+  readonly blobs: Blobs
+  /** Takes a session out of memory; false: somebody uses it. */
+  readonly release: (tenant: string, session: string) => Promise<boolean>
+}
+
+export function storageOf({ store, blobs, release }: StorageParts): Storage {
+  const records = new Records(store)
+  return {
+    show: async () => ({ bytes: await store.bytes(), ...(await usageOf(records, describe)) }),
+    prune: (request) =>
+      prune({ records, describe, release, onDelete: async ({ kind, key }) => (kind === UPLOAD ? blobs.delete(key) : undefined) }, request),
+  }
+}

@@ -1,0 +1,33 @@
+import type { Described, Describe } from '../../core/inventory.ts'
+import { storeKey } from '../../core/store-key.ts'
+
+/** What the keys of the transports say that are not of the form tenant/kind/owner/…, and which records go with which. */
+export const describe: Describe = (parts, { index }): Described | undefined => {
+  const [tenant = '', kind = '', third = '', fourth = ''] = parts
+  switch (kind) {
+    case 'a2a-task':
+      return { kind, owner: third, ...timeIn(index) }
+    case 'a2a-message':
+    case 'a2a-push':
+      return { kind, owner: third, of: storeKey(tenant, 'a2a-task', third, fourth) }
+    case 'omnia':
+      return third === 'position' ? { kind: 'omnia-position', session: fourth } : { kind: UPLOAD, ...ownerIn(index), ...timeIn(index) }
+    default:
+      return undefined
+  }
+}
+
+/** The record of an upload; its bytes lie under the same key. */
+export const UPLOAD = 'omnia-upload'
+
+/** Sort keys of these are times. */
+function timeIn(index: Readonly<Record<string, string>>): { at?: number } {
+  const at = Number(Object.values(index)[0])
+  return Number.isFinite(at) && at > 0 ? { at } : {}
+}
+
+/** Uploads are listed under tenant/omnia/uploads/owner. */
+function ownerIn(index: Readonly<Record<string, string>>): { owner?: string } {
+  const owner = Object.keys(index)[0]?.split('/')[3]
+  return owner === undefined ? {} : { owner: decodeURIComponent(owner) }
+}

@@ -147,8 +147,11 @@ verifies('a2a-1.0.card-security', 'it says whether a token is needed', async () 
 
 test('behind a proxy that is trusted the URLs are those of the proxy, else those of the request', async () => {
   const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agents.example', 'x-forwarded-prefix': '/team' }
-  const trusting = await start(demo(), {}, { trustProxy: true })
+  const trusting = await start(demo(), {}, { trustProxy: ['127.0.0.1'] })
   expect((await card(`${trusting.url}/agents/demo${CARD}`, headers)).url).toBe('https://agents.example/team/agents/demo/a2a')
+  // Whoever is not one of the proxies that were named cannot speak for them.
+  const misled = await start(demo(), {}, { trustProxy: ['10.0.0.0/8'] })
+  expect((await card(`${misled.url}/agents/demo${CARD}`, headers)).url).toBe(`${misled.url}/agents/demo/a2a`)
   const wary = await start(demo())
   expect((await card(`${wary.url}/agents/demo${CARD}`, headers)).url).toBe(`${wary.url}/agents/demo/a2a`)
   const fixed = await start(demo(), {}, { publicUrl: 'https://public.example/base/' })

@@ -29,6 +29,7 @@ export class Connection {
   #underWay = 0
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
+  #ignored = false
 
   constructor(host: Host, socket: Socket, call: Call) {
     this.#host = host
@@ -50,15 +51,19 @@ export class Connection {
     try {
       if (typeof frame !== 'string') throw new UampError('invalid_request', 'Events are JSON in text frames, not binary frames')
       const parsed = parseClientText(frame, this.#host.newId)
-      if (parsed.kind === 'unknown') {
-        this.#host.log('info', 'Ignored an event of unknown type', { type: parsed.type })
-        return
-      }
+      if (parsed.kind === 'unknown') return this.#ignore(parsed.type)
       event = parsed.event
       await this.#handle(event)
     } catch (thrown) {
       this.#refuse(event, thrown)
     }
+  }
+
+  /** Logged once: a line for each would let a client fill the disk. Strangers get none. */
+  #ignore(type: string): void {
+    if (this.#ignored || !this.#principal) return
+    this.#ignored = true
+    this.#host.log('info', 'Ignored an event of unknown type', { type })
   }
 
   async #handle(event: ClientEvent): Promise<void> {

@@ -13,7 +13,7 @@ let guarded: Awaited<ReturnType<typeof serve>>
 let proxy: Proxy
 beforeAll(async () => {
   server = await serve(demo(), { port: 0, data: 'memory' })
-  guarded = await serve(demo(), { port: 0, data: 'memory', tokens: { alice: 'secret/+=' } })
+  guarded = await serve(demo(), { port: 0, data: 'memory', tokens: { alice: 'secret/+=-0123456789abcdef' } })
 })
 afterAll(() => Promise.all([server.close({ graceMs: 0 }), guarded.close({ graceMs: 0 })]))
 beforeEach(async () => {
@@ -73,7 +73,7 @@ describe('which way is taken', () => {
 
 describe.each(['auto', 'websocket', 'sse'] as const)('credentials, %s', (transport) => {
   test('a good token is let in', async () => {
-    const client = connect(guarded.url, { transport, token: 'secret/+=' })
+    const client = connect(guarded.url, { transport, token: 'secret/+=-0123456789abcdef' })
     expect(await (await client.session()).say('hello')).toBe('You said: hello')
     client.close()
   })

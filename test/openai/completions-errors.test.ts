@@ -91,8 +91,12 @@ describe('bad input', () => {
   }
 
   test('refusals that the server makes have the same shape', async () => {
-    const { url } = await startServer(demo(), { tokens: { alice: 'secret' }, allowAnonymous: false, limits: { bodyBytes: 1000 } })
-    const key = { authorization: 'Bearer secret' }
+    const { url } = await startServer(demo(), {
+      tokens: { alice: 'secret-0123456789abcdef' },
+      allowAnonymous: false,
+      limits: { bodyBytes: 1000 },
+    })
+    const key = { authorization: 'Bearer secret-0123456789abcdef' }
     const shape = { message: expect.any(String), type: 'invalid_request_error', code: expect.any(String), param: null }
     const cases: [Promise<{ status: number; body: Wire }>, number, string][] = [
       [ask(url + PATH, { messages: [user('x')] }), 401, 'invalid_api_key'],

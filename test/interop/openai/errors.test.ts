@@ -162,12 +162,12 @@ describe.each(versions)('openai $version', (version) => {
     })
 
     test('a wrong key: 401, one attempt', async () => {
-      const { url } = await startServer(demo(), { tokens: { alice: 'wonderland' } })
+      const { url } = await startServer(demo(), { tokens: { alice: 'wonderland-0123456789abcdef' } })
       const { error, attempts } = await refused(version, url, { ask: ask('Hi'), stream })
       expect(error).toBeInstanceOf(OpenAI.AuthenticationError)
       expect(error).toMatchObject({ status: 401, code: 'invalid_api_key', type: 'invalid_request_error' })
       expect(attempts).toBe(1)
-      const { openai } = clientOf(version, url, { apiKey: 'wonderland' })
+      const { openai } = clientOf(version, url, { apiKey: 'wonderland-0123456789abcdef' })
       expect(await ask('Hi')(openai, stream)).toBeDefined()
     })
 

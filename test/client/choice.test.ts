@@ -83,6 +83,18 @@ describe.each(['auto', 'websocket', 'sse'] as const)('credentials, %s', (transpo
     await expect(client.session()).rejects.toMatchObject({ code: 'unauthorized' })
     client.close()
   })
+
+  // The token goes with the upgrade, so that what comes first may be as large as it is.
+  test('a large first message is taken with a token, and without one the reason is told', async () => {
+    const large = { instructions: 'x'.repeat(60 * 1024) }
+    const known = connect(guarded.url, { transport, token: 'secret/+=-0123456789abcdef' })
+    expect(await (await known.session(large)).say('hello')).toBe('You said: hello')
+    known.close()
+    const unknown = connect(guarded.url, { transport })
+    const message = expect.stringMatching(transport === 'sse' ? /needs a valid token/ : /before the token may have 16384 bytes/) as string
+    await expect(unknown.session(large)).rejects.toMatchObject({ code: 'unauthorized', message })
+    unknown.close()
+  })
 })
 
 describe('a server of another make', () => {

@@ -109,7 +109,8 @@ test('lets in by token, and says what is wrong with it', async () => {
   const secret = 'wonderland-7b1f9c04'
   const { url } = await serving(['--token', `alice:${secret}`])
   const cwd = await project({ 'my-token': `${secret}\n`, empty: '\n', many: 'a b' })
-  const attempt = (args: string[] = [], env: Record<string, string> = {}) => finished(['chat', url, ...args], { input: 'hello\n', cwd, env })
+  const attempt = (args: string[] = [], env: Record<string, string> = {}) =>
+    finished(['chat', url, ...args], { input: 'hello\n', cwd, env })
   expect(await attempt()).toMatchObject({ code: 1, stderr: expect.stringContaining('wants a token: uamp chat --token-file') })
   expect(await attempt(['--token', `alice:${secret}`])).toMatchObject({ code: 1, stderr: expect.stringContaining('the secret alone') })
   const known = { code: 0, stdout: 'You said: hello\n' }

@@ -111,7 +111,9 @@ describe('bad input', () => {
   test('a body of 50 MB is refused before it is read', async () => {
     const { url, port } = await startServer(demo())
     const socket = connect(port, '127.0.0.1')
-    socket.write(`POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n\r\n{"messages":`)
+    socket.write(
+      `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n\r\n{"messages":`,
+    )
     const [head] = (await once(socket, 'data')) as [Buffer]
     expect(head.toString()).toMatch(/^HTTP\/1.1 413 /)
     expect(head.toString()).toContain('"code":"request_too_large"')

@@ -6,7 +6,7 @@ export interface HostOptions {
   readonly publicUrl?: string
 }
 
-export interface RefusedHost {
+interface RefusedHost {
   readonly error: UampError
   readonly status: number
 }

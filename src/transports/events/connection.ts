@@ -14,6 +14,9 @@ const SESSIONS = 256
 /** Events of one connection that are on their way to the store; beyond it, reading waits. */
 const UNDER_WAY = 64
 
+/** Unknown types of events that are logged for one connection. */
+const LOGGED_TYPES = 16
+
 interface Attached {
   readonly session: Session
   readonly reader: Reader
@@ -29,7 +32,7 @@ export class Connection {
   #underWay = 0
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
-  #ignored = false
+  readonly #ignored = new Set<string>()
 
   constructor(host: Host, socket: Socket, call: Call) {
     this.#host = host
@@ -59,10 +62,10 @@ export class Connection {
     }
   }
 
-  /** Logged once: a line for each would let a client fill the disk. Strangers get none. */
+  /** Each type is logged once, and few of them: a line for each event would let a client fill the disk. Strangers get none. */
   #ignore(type: string): void {
-    if (this.#ignored || !this.#principal) return
-    this.#ignored = true
+    if (!this.#principal || this.#ignored.has(type) || this.#ignored.size >= LOGGED_TYPES) return
+    this.#ignored.add(type)
     this.#host.log('info', 'Ignored an event of unknown type', { type })
   }
 

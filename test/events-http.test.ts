@@ -119,8 +119,8 @@ test('the stream of an unknown session is not found, and of none a bad request',
 })
 
 test('a POST stops at the first event that is refused, and harms nobody', async () => {
-  const { url } = await startServer(demo(), { tokens: { alice: 'a' } })
-  const headers = { authorization: 'Bearer a' }
+  const { url } = await startServer(demo(), { tokens: { alice: 'a-0123456789abcdef' } })
+  const headers = { authorization: 'Bearer a-0123456789abcdef' }
   const id = (await post(url, { type: 'session.create' }, headers)).headers.get('x-session-id') as string
   const bodies = [
     [{ type: 'tool.result', call_id: 'x', result: '1' }, { type: 'session.create' }],
@@ -131,7 +131,7 @@ test('a POST stops at the first event that is refused, and harms nobody', async 
     [{ type: 'response.cancel' }, { type: 'input.text', text: 'not taken' }, { type: 'response.create' }],
   ]
   for (const body of bodies) expect((await post(url, body, { ...headers, 'x-session-id': id })).status).toBe(404)
-  const wire = await overSse(url, { token: 'a' })
+  const wire = await overSse(url, { token: 'a-0123456789abcdef' })
   await wire.follow(id, 0)
   expect(textOf(await say(wire, '/history'))).toBe('user: /history')
 })

@@ -45,10 +45,10 @@ verifies('uamp:session:multiplex-end', 'ending one session leaves the others', a
 })
 
 verifies('uamp:session:multiplex-tokens', 'each session may have its own token', async () => {
-  const { url } = await startServer(mirror, { tokens: { alice: 'a-secret', bob: 'b-secret' } })
+  const { url } = await startServer(mirror, { tokens: { alice: 'a-secret-0123456789abcdef', bob: 'b-secret-0123456789abcdef' } })
   const wire = await overWebSocket(url)
-  const alice = await wire.open({ token: 'a-secret' })
-  const bob = await wire.open({ token: 'b-secret' })
+  const alice = await wire.open({ token: 'a-secret-0123456789abcdef' })
+  const bob = await wire.open({ token: 'b-secret-0123456789abcdef' })
   expect(mirrored(await say(wire, 'hi', { session: alice })).principal.id).toBe('alice')
   expect(mirrored(await say(wire, 'hi', { session: bob })).principal.id).toBe('bob')
 })
@@ -57,13 +57,13 @@ verifies(
   ['uamp:session:update-scope', 'uamp:session:update-connection'],
   'an update is for its session, or for the connection',
   async () => {
-    const { url } = await startServer(mirror, { tokens: { alice: 'a-secret' } })
+    const { url } = await startServer(mirror, { tokens: { alice: 'a-secret-0123456789abcdef' } })
     const wire = await overWebSocket(url)
-    const id = await wire.open({ token: 'a-secret' })
-    await wire.send({ type: 'session.update', session_id: id, token: 'a-secret' })
+    const id = await wire.open({ token: 'a-secret-0123456789abcdef' })
+    await wire.send({ type: 'session.update', session_id: id, token: 'a-secret-0123456789abcdef' })
     expect(await wire.next('session.updated')).toMatchObject({ session_id: id })
     const late = await overWebSocket(url)
-    late.send({ type: 'session.update', token: 'a-secret' }).catch(() => undefined)
+    late.send({ type: 'session.update', token: 'a-secret-0123456789abcdef' }).catch(() => undefined)
     expect(await late.next('session.updated')).not.toHaveProperty('session_id')
     await late.open()
     expect(mirrored(await say(late, 'hi')).principal.id).toBe('alice')
@@ -124,14 +124,14 @@ test('a client that did not ask for acknowledgements or extensions gets none', a
 })
 
 test('a token comes with the upgrade, as a subprotocol, or with the first message', async () => {
-  const { url } = await startServer(demo(), { tokens: { alice: 'a-secret' } })
+  const { url } = await startServer(demo(), { tokens: { alice: 'a-secret-0123456789abcdef' } })
   const ws = `${url.replace('http', 'ws')}/uamp`
   const opened = (socket: WebSocket) =>
     new Promise<string>((resolve) => socket.once('open', () => resolve(socket.protocol)).once('error', (error) => resolve(error.message)))
-  const encoded = Buffer.from('a-secret').toString('base64url')
+  const encoded = Buffer.from('a-secret-0123456789abcdef').toString('base64url')
   expect(await opened(new WebSocket(ws, ['uamp', `uamp.token.${encoded}`]))).toBe('uamp')
   expect(await opened(new WebSocket(ws, { headers: { authorization: 'Bearer wrong' } }))).toContain('401')
   const wire = await overWebSocket(url)
   await expect(wire.open()).rejects.toThrow('Credentials')
-  expect(await wire.open({ token: 'a-secret' })).toMatch(/^sess_/)
+  expect(await wire.open({ token: 'a-secret-0123456789abcdef' })).toMatch(/^sess_/)
 })

@@ -50,20 +50,20 @@ test('200 sessions at once never see each other', { timeout: 60_000 }, async () 
 })
 
 test("another's session is not found, by any way in", async () => {
-  const { url } = await startServer(demo(), { tokens: { alice: 'a-secret', bob: 'b-secret' } })
-  const alice = await overWebSocket(url, { token: 'a-secret' })
+  const { url } = await startServer(demo(), { tokens: { alice: 'a-secret-0123456789abcdef', bob: 'b-secret-0123456789abcdef' } })
+  const alice = await overWebSocket(url, { token: 'a-secret-0123456789abcdef' })
   const session = await alice.open()
   await say(alice, 'mine')
 
   for (const connect of [overWebSocket, overSse]) {
-    const bob = await connect(url, { token: 'b-secret' })
+    const bob = await connect(url, { token: 'b-secret-0123456789abcdef' })
     await expect(bob.follow(session, 0)).rejects.toMatchObject({ refusal: { error: { code: 'not_found' } } })
     await bob.open()
     expect(await bob.send({ type: 'response.cancel', session_id: session })).toMatchObject({ code: 'not_found' })
     expect(await bob.send({ type: 'session.end', session_id: session })).toMatchObject({ code: 'not_found' })
   }
   expect(textOf(await say(alice, 'still mine'))).toBe('You said: still mine')
-  const unknown = await overSse(url, { token: 'b-secret' })
+  const unknown = await overSse(url, { token: 'b-secret-0123456789abcdef' })
   const [theirs, nobodys] = await Promise.all(
     [session, 'sess_none'].map((id) =>
       unknown.follow(id, 0).catch((error: { refusal: { error: { code: string; message: string } } }) => error.refusal.error),
@@ -73,9 +73,9 @@ test("another's session is not found, by any way in", async () => {
 })
 
 test('sessions are listed by principal only', async () => {
-  const { url, gateway } = await startServer(demo(), { tokens: { alice: 'a-secret', bob: 'b-secret' } })
+  const { url, gateway } = await startServer(demo(), { tokens: { alice: 'a-secret-0123456789abcdef', bob: 'b-secret-0123456789abcdef' } })
   const ids: Record<string, string> = {}
-  for (const name of ['alice', 'bob']) ids[name] = await (await overWebSocket(url, { token: `${name[0]}-secret` })).open()
+  for (const name of ['alice', 'bob']) ids[name] = await (await overWebSocket(url, { token: `${name[0]}-secret-0123456789abcdef` })).open()
   const { items } = await gateway.list({ tenant: 'default', id: 'alice', scopes: [] }, {})
   expect(items).toMatchObject([{ id: ids['alice'], agent: 'demo', updatedAt: expect.any(Number) }])
 })

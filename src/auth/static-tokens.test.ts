@@ -1,34 +1,34 @@
 import { expect, test } from 'vitest'
 import { staticTokens } from './static-tokens.ts'
 
-const tokens = { alice: 'wonderland', bob: 'builder-ünïcode' }
+const tokens = { alice: 'wonderland-4f1c0a', bob: 'builder-ünïcode-9d' }
 const alice = { tenant: 'default', id: 'alice', scopes: ['*'] }
 const anonymous = { tenant: 'default', id: 'anonymous', scopes: ['*'] }
 const base64url = (text: string) => Buffer.from(text).toString('base64url')
 const bearer = (token: string) => ({ headers: new Headers({ authorization: `Bearer ${token}` }) })
 
 test.each([
-  ['the header', bearer('wonderland')],
-  ['the header, whatever the case of its scheme', { headers: new Headers({ authorization: 'bearer wonderland' }) }],
-  ['a subprotocol', { subprotocols: ['uamp', `uamp.token.${base64url('wonderland')}`] }],
-  ['a subprotocol of OpenAI Realtime', { subprotocols: ['realtime', 'openai-insecure-api-key.wonderland'] }],
-  ['a message', { token: 'wonderland' }],
+  ['the header', bearer('wonderland-4f1c0a')],
+  ['the header, whatever the case of its scheme', { headers: new Headers({ authorization: 'bearer wonderland-4f1c0a' }) }],
+  ['a subprotocol', { subprotocols: ['uamp', `uamp.token.${base64url('wonderland-4f1c0a')}`] }],
+  ['a subprotocol of OpenAI Realtime', { subprotocols: ['realtime', 'openai-insecure-api-key.wonderland-4f1c0a'] }],
+  ['a message', { token: 'wonderland-4f1c0a' }],
 ])('a token by %s', async (_, credentials) => {
   expect(await staticTokens({ tokens, anonymous: false }).authenticate(credentials)).toEqual(alice)
 })
 
 test('each token is a principal of its own', async () => {
   const access = staticTokens({ tokens, anonymous: false })
-  const principal = await access.authenticate({ subprotocols: [`uamp.token.${base64url('builder-ünïcode')}`] })
+  const principal = await access.authenticate({ subprotocols: [`uamp.token.${base64url('builder-ünïcode-9d')}`] })
   expect(principal?.id).toBe('bob')
 })
 
 test.each([
-  ['wrong', bearer('wonderlane')],
-  ['the beginning of a right one', bearer('wonder')],
-  ['longer than a right one', bearer('wonderland1')],
+  ['wrong', bearer('wonderland-4f1c0b')],
+  ['the beginning of a right one', bearer('wonderland-4f1c')],
+  ['longer than a right one', bearer('wonderland-4f1c0a1')],
   ['empty', { token: '' }],
-  ['of another scheme', { headers: new Headers({ authorization: 'Basic YWxpY2U6d29uZGVybGFuZA==' }) }],
+  ['of another scheme', { headers: new Headers({ authorization: `Basic ${btoa('alice:wonderland-4f1c0a')}` }) }],
   ['a header without a token', { headers: new Headers({ authorization: 'Bearer' }) }],
   ['broken base64', { subprotocols: ['uamp.token.***'] }],
   ['an empty key of OpenAI Realtime', { subprotocols: ['realtime', 'openai-insecure-api-key.'] }],
@@ -55,8 +55,11 @@ test('where there are no tokens none can be wrong: clients that must have a key 
 })
 
 test('refuses names and secrets that would open a door', () => {
-  expect(() => staticTokens({ tokens: { anonymous: 'x' }, anonymous: true })).toThrow('cannot be a token')
+  expect(() => staticTokens({ tokens: { anonymous: '0123456789abcdef' }, anonymous: true })).toThrow('cannot be a token')
   expect(() => staticTokens({ tokens: { alice: '' }, anonymous: true })).toThrow('has no secret')
+  const short = () => staticTokens({ tokens: { alice: '0123456789abcde' }, anonymous: true })
+  expect(short).toThrow('The secret of the token "alice" has 15 characters, and needs 16: `openssl rand -hex 16` prints a good one')
+  expect(staticTokens({ tokens: { alice: '0123456789abcdef' }, anonymous: true }).schemes).toEqual(['Bearer'])
 })
 
 test('asks the scopes of the principal', () => {

@@ -12,11 +12,15 @@ export interface StaticTokensOptions {
   readonly anonymous: boolean
 }
 
+/** Characters of a secret. Whoever guesses has no end of time, and shorter ones are words. */
+const SHORTEST = 16
+
 const ANONYMOUS: Principal = { tenant: 'default', id: 'anonymous', scopes: ['*'] }
 
 export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access {
   const known = Object.entries(tokens).map(([name, secret]) => {
     if (secret === '') throw new UampError('invalid_request', `The token "${name}" has no secret`)
+    if (secret.length < SHORTEST) throw new UampError('invalid_request', tooShort(name, secret))
     // A named token must not be able to act for everybody who has none.
     if (name === ANONYMOUS.id) throw new UampError('invalid_request', `"${name}" cannot be a token's name`)
     return { secret, principal: { tenant: 'default', id: name, scopes: ['*'] } satisfies Principal }
@@ -42,4 +46,8 @@ function isEqual(secret: string, token: string): boolean {
   let difference = secret.length ^ token.length
   for (let i = 0; i < secret.length; i++) difference |= secret.charCodeAt(i) ^ token.charCodeAt(i)
   return difference === 0
+}
+
+function tooShort(name: string, { length }: string): string {
+  return `The secret of the token "${name}" has ${length} characters, and needs ${SHORTEST}: \`openssl rand -hex 16\` prints a good one`
 }

@@ -34,9 +34,14 @@ function program(): Command {
     .option('--keep <time>', 'how long a session is kept after its last turn, such as 30d (default: 7d)', duration)
     .option('--keep-bytes <size>', 'beyond it the oldest sessions go, such as 10GB (default: 64GB)', byteCount)
     .option('--keep-bytes-each <size>', 'beyond it the oldest sessions of that caller go (default: 16GB)', byteCount)
-    .option('--token <name:secret>', 'let in who shows the secret, as that name; repeatable, also $UAMP_TOKENS=name:secret,…', list)
+    .option(
+      '--token-file <file>',
+      'admit callers with the secrets in this file, a line name:secret for each; also $UAMP_TOKENS=name:secret,…',
+    )
+    .option('--token <name:secret>', 'the same for one caller; repeatable. Other users of this machine can read it while it runs', list)
     .option('--allow-anonymous', 'let in callers without a token, also from other machines')
     .option('--origin <origin>', 'let web pages of this origin call; repeatable', list)
+    .option('--allow-host <name>', 'answer to this name too, beside localhost and addresses; repeatable', list)
     .option('--open', 'open the browser')
     .addHelpText('after', SERVE_EXAMPLES)
     .action(async (file: string | undefined, flags: ServeFlags) => {
@@ -61,7 +66,8 @@ function program(): Command {
     .description('talk to an agent in the terminal; piped input is taken as one message a line')
     .argument('[url]', 'the server, or one agent of it: http://host/agents/name', 'http://localhost:8787')
     .option('--agent <name>', 'the agent, where there are several')
-    .option('--token <secret>', 'the secret of a token that the server knows')
+    .option('--token <secret>', 'the secret of a token that the server knows (default: $UAMP_TOKEN)')
+    .option('--token-file <file>', 'a file with the secret in it')
     .option('--session <id>', 'go on with an earlier session')
     .option('--no-color', 'plain text')
     .addHelpText('after', CHAT_HELP)
@@ -77,7 +83,8 @@ function program(): Command {
     .option('--url <url>', 'an agent elsewhere: http(s)://… as `remote` in a config, or ws(s)://…/acp')
     .option('--protocol <name>', 'what is spoken at --url (default: events)')
     .option('--model <name>', 'what the model is called there, for --protocol completions')
-    .option('--token <secret>', 'what is shown at --url')
+    .option('--token <secret>', 'what is shown at --url (default: $UAMP_TOKEN)')
+    .option('--token-file <file>', 'a file with the secret in it')
     .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else ~/.uamp)')
     .action(async (file: string | undefined, flags: AcpFlags) => {
       const { acp } = await import('./commands/acp.ts')
@@ -117,7 +124,7 @@ const SERVE_EXAMPLES = `
 Examples:
   uamp serve                                        the demo agent at http://localhost:8787
   uamp serve agent.ts --port 3000                   your agent
-  uamp serve --host 0.0.0.0 --token alice:s3cret    for other machines
+  uamp serve --host 0.0.0.0 --token-file tokens     for other machines
   uamp init && uamp serve                           a model with a key, from uamp.config.yaml`
 
 const CHAT_HELP = `

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { UampError } from '../protocol/errors.ts'
 
 type Tokens = Readonly<Record<string, string>>
@@ -10,7 +11,7 @@ export function parseTokens(texts: readonly string[], source: string): Tokens {
     const name = text.slice(0, at).trim()
     const secret = text.slice(at + 1).trim()
     if (at < 0 || name === '' || secret === '') {
-      throw new UampError('invalid_request', `${source}: a token is written name:secret, as in alice:s3cret`)
+      throw new UampError('invalid_request', `${source}: a token is written name:secret, as in alice:3f9c0d5e81b24a67`)
     }
     if (Object.hasOwn(tokens, name)) throw new UampError('invalid_request', `${source}: two tokens are called "${name}"; give each a name`)
     tokens[name] = secret
@@ -22,4 +23,39 @@ export function parseTokens(texts: readonly string[], source: string): Tokens {
 export function environmentTokens(text: string | undefined): Tokens {
   const parts = (text ?? '').split(',').filter((part) => part.trim() !== '')
   return parseTokens(parts, 'UAMP_TOKENS')
+}
+
+/** A line `name:secret` for each; empty lines and those that begin with # are left out. */
+export function fileTokens(file: string | undefined): Tokens {
+  if (file === undefined) return {}
+  const lines = read(file)
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== '' && !line.trimStart().startsWith('#'))
+  if (lines.length === 0) throw new UampError('invalid_request', `${file} has no token in it: write a line name:secret for each caller`)
+  return parseTokens(lines, file)
+}
+
+export interface SecretFlags {
+  readonly token?: string
+  readonly tokenFile?: string
+}
+
+/** What a client shows. A secret on the command line can be read by everybody on this machine, one in a file or the environment not. */
+export function secretOf({ token, tokenFile }: SecretFlags, env: NodeJS.ProcessEnv): string | undefined {
+  if (token !== undefined) return token
+  if (tokenFile === undefined) return env['UAMP_TOKEN'] || undefined
+  const secret = read(tokenFile).trim()
+  if (secret === '' || /\s/.test(secret))
+    throw new UampError('invalid_request', `${tokenFile} must have one secret in it, and nothing else`)
+  return secret
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EACCES' ? 'this user may not read it' : (code ?? 'unknown reason')
+    throw new UampError('invalid_request', `The token file ${file} cannot be read: ${why}`, { cause })
+  }
 }

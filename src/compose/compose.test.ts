@@ -98,9 +98,9 @@ test('mounts the transports of a user before its own', async () => {
 test('an address that others can reach needs a token, or leave to go without', async () => {
   const refused = serve(parrot(), { port: 0, host: '0.0.0.0', data: 'memory', log: quiet })
   await expect(refused).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('give a token') })
-  const withToken = await running(parrot(), { host: '0.0.0.0', tokens: { alice: 'wonderland' } })
+  const withToken = await running(parrot(), { host: '0.0.0.0', tokens: { alice: 'wonderland-0123456789abcdef' } })
   expect((await fetch(`${withToken.url}/events`, { method: 'POST', body: '{}' })).status).toBe(401)
-  const protocols = ['uamp', `uamp.token.${Buffer.from('wonderland').toString('base64url')}`]
+  const protocols = ['uamp', `uamp.token.${Buffer.from('wonderland-0123456789abcdef').toString('base64url')}`]
   expect((await talk(`${withToken.url}/uamp`, 'hi', { protocols })).text).toBe('parrot heard "hi"')
   const open = await running(parrot(), { host: '0.0.0.0', allowAnonymous: true })
   expect((await talk(`${open.url}/uamp`, 'hi')).text).toBe('parrot heard "hi"')
@@ -111,7 +111,7 @@ test('says what to do when it cannot listen', async () => {
   const attempt = (options: ServeOptions) => serve(parrot(), { data: 'memory', log: quiet, ...options })
   await expect(attempt({ port })).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining(`Port ${port} is in use`) })
   await expect(attempt({ port: 70_000 })).rejects.toMatchObject({ message: expect.stringContaining('is not a port') })
-  const nowhere = { port: 0, host: '203.0.113.7', tokens: { alice: 'a' } }
+  const nowhere = { port: 0, host: '203.0.113.7', tokens: { alice: 'a-0123456789abcdef' } }
   await expect(attempt(nowhere)).rejects.toMatchObject({ message: expect.stringContaining('no address "203.0.113.7"') })
 })
 

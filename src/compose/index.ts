@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -28,6 +29,7 @@ import { nodeHttp } from '../server/node/http-client.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { pinoLog } from '../server/node/log.ts'
+import { trustedProxies } from '../server/node/trusted-proxies.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
 import { fileKeys, passingKeys } from '../stores/file-keys.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
@@ -64,8 +66,16 @@ export interface AgentAppOptions {
   readonly origins?: readonly string[]
   /** Where clients find this server, for what is told them as a URL: `https://example.com/prefix`. Default: as the request says. */
   readonly publicUrl?: string
-  /** Whether what a proxy says of a request (`Forwarded`, `X-Forwarded-*`) is believed. Only where nobody can get past the proxy. */
-  readonly trustProxy?: boolean
+  /**
+   * Addresses (`10.0.0.7`) and networks (`10.0.0.0/8`) of the proxies before this server. What they say of a request (`Forwarded`,
+   * `X-Forwarded-*`) is believed; what others say is not.
+   */
+  readonly trustProxy?: readonly string[]
+  /**
+   * Names by which clients call this server, beside `localhost`, the name in `publicUrl`, and `host` if that is a name; addresses
+   * always pass. A request for any other name is refused, as a web page could have pointed its own at this machine. `*`: any name.
+   */
+  readonly allowedHosts?: readonly string[]
   /**
    * Calls to URLs that clients name, such as webhooks, go to the public internet only, by https. `allow`: hosts (`localhost:9000`) and
    * networks (`10.0.0.0/8`) that may be called all the same.
@@ -173,7 +183,7 @@ function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
 }
 
 function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOptions): Parts {
-  const { host = '127.0.0.1', tokens = {}, origins, limits, transports = [], defaultAgent } = options
+  const { host = '127.0.0.1', tokens = {}, origins, limits, transports = [], defaultAgent, allowedHosts = [] } = options
   const loopback = isLoopback(host)
   const hasTokens = Object.keys(tokens).length > 0
   const anonymous = options.allowAnonymous ?? !hasTokens
@@ -235,7 +245,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     closing: closing.signal,
     ...(defaultAgent !== undefined && { defaultAgent }),
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
-    ...(options.trustProxy !== undefined && { trustProxy: options.trustProxy }),
+    ...(options.trustProxy !== undefined && { trusts: trustedProxies(options.trustProxy) }),
+    allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
   })
   return { node, agents, gateway, store, http, outbound, closing, started }
 }

@@ -2,49 +2,83 @@ import { bearerToken } from '../auth/bearer.ts'
 import type { Access, Credentials, Principal } from '../core/ports/access.ts'
 import type { Quota } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
+import { addressKey } from './address.ts'
+import type { Caller } from './caller.ts'
 import type { RateLimiter } from './rate.ts'
 
 export interface AdmissionOptions {
   readonly access: Access
   readonly rate: RateLimiter
+  /** Counts wrong tokens, by address. */
+  readonly wrongTokens: RateLimiter
+  /** Told of an address that has shown too many. */
+  readonly onGuessing: (address: string) => void
   /** What has to happen before anybody is let in; undefined once it has. */
   readonly starting: () => Promise<void> | undefined
 }
 
+export interface Entry {
+  readonly caller: Caller
+  /** The agent that is called. */
+  readonly agent?: string | undefined
+}
+
 /** One question to `Access` for every route and socket that is not public. */
 export class Admission {
-  readonly access: Access
-  readonly #rate: RateLimiter
-  readonly #starting: () => Promise<void> | undefined
+  readonly #options: AdmissionOptions
 
-  constructor({ access, rate, starting }: AdmissionOptions) {
-    this.access = access
-    this.#rate = rate
-    this.#starting = starting
+  constructor(options: AdmissionOptions) {
+    this.#options = options
   }
 
-  /** What is left of a principal's requests. Of nobody's there is nothing to say, and nobody asks. */
+  /** Remaining quota; meaningless without a principal. */
   quota(principal: Principal | undefined): Quota {
-    return this.#rate.left(principal ? principalKey(principal) : '')
+    return this.#options.rate.left(principal ? principalKey(principal) : '')
   }
 
   /** Who it is. Rejects when that is nobody who may call; `optional`: nobody yet, if there are no credentials. */
-  admit(credentials: Credentials, agent: string | undefined): Promise<Principal>
-  admit(credentials: Credentials, agent: string | undefined, optional: boolean): Promise<Principal | undefined>
-  async admit(credentials: Credentials, agent: string | undefined, optional = false): Promise<Principal | undefined> {
-    const starting = this.#starting()
-    if (starting) await starting
-    const principal = await this.access.authenticate(credentials)
+  admit(credentials: Credentials, entry: Entry): Promise<Principal>
+  admit(credentials: Credentials, entry: Entry, optional: boolean): Promise<Principal | undefined>
+  async admit(credentials: Credentials, { caller, agent }: Entry, optional = false): Promise<Principal | undefined> {
+    const { access, rate, starting } = this.#options
+    const started = starting()
+    if (started) await started
+    const principal = await this.#authenticate(credentials, caller)
     if (principal === undefined) {
       if (optional && bearerToken(credentials) === undefined) return undefined
       throw new UampError('unauthorized', 'This needs a valid token')
     }
-    const wait = this.#rate.take(principalKey(principal))
+    caller.vouch()
+    const wait = rate.take(principalKey(principal))
     if (wait > 0) throw new UampError('rate_limited', 'Too many requests', { details: { retry_after: wait } })
-    if (agent !== undefined && !this.access.authorize(principal, 'call', agent)) {
+    if (agent !== undefined && !access.authorize(principal, 'call', agent)) {
       throw new UampError('forbidden', `This token may not call ${agent}`)
     }
     return principal
+  }
+
+  /** `Access` for a transport whose caller shows a token later, in a message or a body. Wrong ones count as those in headers do. */
+  accessOf(caller: Caller): Access {
+    const { access } = this.#options
+    return {
+      ...(access.schemes && { schemes: access.schemes }),
+      authenticate: (credentials) => this.#authenticate(credentials, caller),
+      authorize: (principal, action, resource) => access.authorize(principal, action, resource),
+    }
+  }
+
+  /**
+   * Only what is wrong is throttled. A whole office, or everybody behind a proxy that is not named in `trustProxy`, has one address:
+   * if it were locked, any stranger there could keep the others out.
+   */
+  async #authenticate(credentials: Credentials, caller: Caller): Promise<Principal | undefined> {
+    const { access, wrongTokens, onGuessing } = this.#options
+    const principal = await access.authenticate(credentials)
+    if (principal !== undefined || bearerToken(credentials) === undefined) return principal
+    const wait = wrongTokens.take(addressKey(caller.address))
+    if (wait === 0) return undefined
+    onGuessing(caller.address)
+    throw new UampError('rate_limited', 'Too many wrong tokens come from this address', { details: { retry_after: wait } })
   }
 }
 

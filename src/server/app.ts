@@ -9,14 +9,16 @@ import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Log, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets.ts'
 import { Admission } from './admission.ts'
+import { UNKNOWN_CALLER, type Caller } from './caller.ts'
 import { errorResponse } from './errors.ts'
 import { guard } from './guard.ts'
+import { hostPolicy, type HostOptions } from './host-names.ts'
 import { httpDispatcher } from './http.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
-import { corsHeaders, originPolicy } from './origin.ts'
+import { corsHeaders, pagePolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
 import { publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { RateLimiter } from './rate.ts'
@@ -25,7 +27,7 @@ import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
 
-export interface AppOptions extends OriginOptions, PublicUrlOptions {
+export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions {
   readonly gateway: Gateway & Gauges
   /** What the gateway counts into, if it counts. */
   readonly metrics?: Metrics
@@ -41,6 +43,8 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions {
   readonly limits?: Partial<Limits>
   readonly defaultAgent?: string
   readonly now?: () => number
+  /** Milliseconds of a clock that does not step. */
+  readonly monotonic?: () => number
   readonly newId?: () => string
   /** Whoever needs access waits for it, and until then the server is not ready. */
   readonly started?: Promise<unknown>
@@ -50,6 +54,8 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions {
   readonly closing?: AbortSignal
   /** How this runtime writes a streamed answer, given what it passes to `app.fetch`; undefined: it cannot for this one. */
   readonly stream?: (env: unknown, streamed: Streamed) => Response | undefined
+  /** Who sent a request, as this runtime knows it, given what it passes to `app.fetch`. */
+  readonly caller?: (request: Request, env: unknown) => Caller
   /** How this runtime shows what was counted, at `/metrics`. */
   readonly exposition?: (metrics: Metrics) => () => Promise<Response>
 }
@@ -90,7 +96,8 @@ export function createApp(options: AppOptions): ServerApp {
     outbound,
     closing,
   }
-  const allowsOrigin = originPolicy(options)
+  const checkHost = hostPolicy(options)
+  const allowsPage = pagePolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined
   })
@@ -104,9 +111,13 @@ export function createApp(options: AppOptions): ServerApp {
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
   const rate = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, now })
-  const admission = new Admission({ access, rate, starting: () => waiting })
-  const upgrades = new Upgrades({ routes, admission, metrics, limits, log, secrets, allowsOrigin })
-  const dispatch = httpDispatcher({ routes, admission, metrics, log, secrets, deliver })
+  const monotonic = options.monotonic ?? options.now ?? (() => performance.now())
+  const wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, now: monotonic })
+  const onGuessing = guessingLog(log, monotonic)
+  const admission = new Admission({ access, rate, wrongTokens, onGuessing, starting: () => waiting })
+  const upgrades = new Upgrades({ routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
+  const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
+  const dispatch = httpDispatcher({ routes, admission, metrics, log, secrets, callerOf, deliver })
 
   function deliver(result: Streamed, { method, headers }: Request, env: unknown): Response {
     const origin = headers.get('origin')
@@ -117,7 +128,8 @@ export function createApp(options: AppOptions): ServerApp {
 
   const pass = guard({
     limits,
-    allowsOrigin,
+    checkHost,
+    allowsPage,
     bodyBytesAt: (method, path) => routes.bodyBytesAt(method, path),
     refusalAt: (path) => routes.refusalAt(path),
   })
@@ -153,5 +165,18 @@ export function createApp(options: AppOptions): ServerApp {
     drain() {
       draining = true
     },
+  }
+}
+
+const MINUTE_MS = 60_000
+
+/** Whoever guesses tokens is logged, but not so often that the log is what they fill. */
+function guessingLog(log: Log, monotonic: () => number): (address: string) => void {
+  let loggedAt = -Infinity
+  return (address) => {
+    const at = monotonic()
+    if (at - loggedAt < MINUTE_MS) return
+    loggedAt = at
+    log('warn', 'Many wrong tokens come from one address', { address })
   }
 }

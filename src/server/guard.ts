@@ -1,4 +1,5 @@
 import { UampError } from '../protocol/errors.ts'
+import type { HostPolicy } from './host-names.ts'
 import type { Limits } from './limits.ts'
 import { corsHeaders, preflightHeaders } from './origin.ts'
 import { pathOf } from './path.ts'
@@ -6,7 +7,9 @@ import type { Refusal } from './routes.ts'
 
 export interface GuardOptions {
   readonly limits: Limits
-  readonly allowsOrigin: (origin: string) => boolean
+  readonly checkHost: HostPolicy
+  /** Whether the page that sent it may, if a page did. */
+  readonly allowsPage: (headers: Headers) => boolean
   /** Bytes of a body there, where a route names a number of its own. */
   readonly bodyBytesAt: (method: string, path: string) => number | undefined
   /** How the protocol at this path says no. */
@@ -15,18 +18,20 @@ export interface GuardOptions {
 
 type Next = (request: Request) => Response | Promise<Response>
 
-/** What every request passes before it is routed, also to routes that a user added: origin and size. */
+/** What every request passes before it is routed, also to routes that a user added: host, page and size. */
 export type Guard = (request: Request, next: Next) => Response | Promise<Response>
 
-export function guard({ limits, allowsOrigin, bodyBytesAt, refusalAt }: GuardOptions): Guard {
+export function guard({ limits, checkHost, allowsPage, bodyBytesAt, refusalAt }: GuardOptions): Guard {
   const refuse = ({ url }: Request, error: UampError, status?: number): Response =>
     refusalAt(pathOf(url))(error, status === undefined ? {} : { status })
 
   return (request, next) => {
-    const { headers, method } = request
+    const { headers, method, url } = request
+    const misdirected = checkHost(url, headers.get('host'))
+    if (misdirected) return refuse(request, misdirected.error, misdirected.status)
+    if (!allowsPage(headers)) return refuse(request, foreignPage())
     const origin = headers.get('origin')
     if (origin === null) return sized(request, next)
-    if (!allowsOrigin(origin)) return refuse(request, new UampError('forbidden', 'Pages of this origin may not call this server'))
     if (method === 'OPTIONS' && headers.has('access-control-request-method')) {
       return new Response(null, { status: 204, headers: preflightHeaders(origin, headers.get('access-control-request-headers')) })
     }
@@ -75,6 +80,10 @@ function counted(request: Request, most: number): Request {
   // `duplex` is required with a stream, and missing in the DOM's types.
   const init: RequestInit & { duplex: 'half' } = { body: request.body.pipeThrough(counter), duplex: 'half' }
   return new Request(request, init)
+}
+
+export function foreignPage(): UampError {
+  return new UampError('forbidden', 'Pages of this origin may not call this server: whoever runs it can add the origin to origins')
 }
 
 function tooLarge(most: number): UampError {

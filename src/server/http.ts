@@ -2,6 +2,7 @@ import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Call, HttpRoute, Log, Quota, Streamed } from '../core/ports/transport.ts'
 import type { Admission } from './admission.ts'
+import type { Caller } from './caller.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf } from './path.ts'
 import type { Mounted, Routes } from './routes.ts'
@@ -13,6 +14,7 @@ export interface HttpOptions {
   readonly metrics: Metrics
   readonly log: Log
   readonly secrets: Redaction
+  readonly callerOf: (request: Request, env: unknown) => Caller
   readonly deliver: (streamed: Streamed, request: Request, env: unknown) => Response
 }
 
@@ -20,7 +22,7 @@ export interface HttpOptions {
  * From a request to its answer. Never rejects: what a handler throws is logged and becomes a JSON error. One function, because
  * it stands in the path of every request and each `async` layer is felt there.
  */
-export function httpDispatcher({ routes, admission, metrics, log, secrets, deliver }: HttpOptions) {
+export function httpDispatcher({ routes, admission, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
   return async (request: Request, env: unknown): Promise<Response> => {
     const { method, url } = request
     const path = pathOf(url)
@@ -37,11 +39,12 @@ export function httpDispatcher({ routes, admission, metrics, log, secrets, deliv
     const { route } = mounted
     let response: Response
     try {
-      const known = { agent, root, request, params, admission }
+      const caller = callerOf(request, env)
+      const known = { agent, root, request, params, admission, caller }
       const result =
         route.access === 'public'
           ? route.handle(request, new HttpCall(known, undefined))
-          : route.handle(request, new HttpCall(known, await admission.admit({ headers: request.headers }, agent)))
+          : route.handle(request, new HttpCall(known, await admission.admit({ headers: request.headers }, { caller, agent })))
       const answer = Symbol.asyncIterator in result ? await sseStream(result, method === 'HEAD') : await result
       response = 'frames' in answer ? deliver(answer, request, env) : answer
     } catch (thrown) {
@@ -65,9 +68,10 @@ interface KnownParts {
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
   readonly admission: Admission
+  readonly caller: Caller
 }
 
-/** `signal` and `quota` are made when they are read: most routes are done before they could need them. */
+/** `access`, `signal` and `quota` are made when they are read: most routes are done before they could need them. */
 class HttpCall<P extends Principal | undefined> implements Call {
   readonly agent: string | undefined
   readonly root: boolean
@@ -75,18 +79,24 @@ class HttpCall<P extends Principal | undefined> implements Call {
   readonly params: Readonly<Record<string, string>>
   readonly principal: P
   readonly #admission: Admission
+  readonly #caller: Caller
 
-  constructor({ agent, root, request, params, admission }: KnownParts, principal: P) {
+  constructor({ agent, root, request, params, admission, caller }: KnownParts, principal: P) {
     this.agent = agent
     this.root = root
     this.request = request
     this.params = params
     this.principal = principal
     this.#admission = admission
+    this.#caller = caller
+  }
+
+  get address(): string {
+    return this.#caller.address
   }
 
   get access(): Access {
-    return this.#admission.access
+    return this.#admission.accessOf(this.#caller)
   }
 
   get signal(): AbortSignal {

@@ -36,8 +36,20 @@ export interface Limits {
   readonly pingIntervalMs: number
   /** Time for the pong: the connection is taken for dead. */
   readonly pongTimeoutMs: number
-  /** Time for the first message to bring credentials, where they may come so late: close 4401. */
+  /** Time for a message to bring credentials, where they may come so late: close 4401. */
   readonly authenticateMs: number
+  /** Bytes of a message before that: close 4401. */
+  readonly strangerMessageBytes: number
+  /** Messages before that: close 4401. */
+  readonly strangerMessages: number
+  /** Sockets that wait for credentials: the oldest is closed with 1013. */
+  readonly strangers: number
+  /** Those of one address, or of one IPv6 network of 64 bits: the oldest of them is closed with 1013. */
+  readonly strangersPerAddress: number
+  /** Wrong tokens of one address, or of one IPv6 network of 64 bits: 429 with `Retry-After` instead of 401. A valid one always works. */
+  readonly wrongTokensPerSecond: number
+  /** How many of them may come at once. */
+  readonly wrongTokenBurst: number
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -60,4 +72,10 @@ export const DEFAULT_LIMITS: Limits = {
   pingIntervalMs: 25_000,
   pongTimeoutMs: 10_000,
   authenticateMs: 10_000,
+  strangerMessageBytes: 16 * 1024,
+  strangerMessages: 3,
+  strangers: 1_000,
+  strangersPerAddress: 100,
+  wrongTokensPerSecond: 1,
+  wrongTokenBurst: 20,
 }

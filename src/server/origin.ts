@@ -11,12 +11,25 @@ export interface OriginOptions {
 
 /**
  * Which web pages may call. Never decided by comparing `Origin` with `Host`: a page whose name was pointed at 127.0.0.1
- * (DNS rebinding) sends the two alike.
+ * (DNS rebinding) sends the two alike. `host-names.ts` stops such a page.
  */
 export function originPolicy({ origins = [], loopback }: OriginOptions): (origin: string) => boolean {
   const all = origins.includes('*')
   const listed = new Set(origins.filter((origin) => origin !== '*').map(normalize))
   return (origin) => all || listed.has(origin) || (loopback && LOOPBACK_ORIGIN.test(origin))
+}
+
+/**
+ * Whether a request may be answered, by what browsers say of the page that sent it. An image, a form or a link of another site
+ * comes without `Origin`, but with `Sec-Fetch-Site: cross-site`.
+ */
+export function pagePolicy(options: OriginOptions): (headers: Headers) => boolean {
+  const allows = originPolicy(options)
+  const all = options.origins?.includes('*') === true
+  return (headers) => {
+    const origin = headers.get('origin')
+    return origin === null ? all || headers.get('sec-fetch-site') !== 'cross-site' : allows(origin)
+  }
 }
 
 function normalize(origin: string): string {

@@ -3,6 +3,8 @@ import type { Quota } from '../core/ports/transport.ts'
 
 /** Buckets kept at once. Beyond it those that are full again go, then the oldest. */
 const MOST_BUCKETS = 10_000
+/** How many are left after that: with room for more, a crowd of new keys does not look at all of them each time. */
+const KEPT_BUCKETS = 9_000
 
 /** One token bucket per key. */
 export class RateLimiter {
@@ -38,7 +40,7 @@ export class RateLimiter {
   #prune(): void {
     for (const [key, bucket] of this.#buckets) if (bucket.left >= this.#rate.burst) this.#buckets.delete(key)
     for (const key of this.#buckets.keys()) {
-      if (this.#buckets.size < MOST_BUCKETS) return
+      if (this.#buckets.size <= KEPT_BUCKETS) return
       this.#buckets.delete(key)
     }
   }

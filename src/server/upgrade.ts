@@ -3,11 +3,16 @@ import type { Redaction } from '../core/ports/redaction.ts'
 import type { Call, KnownCall, Log, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
+import { addressKey } from './address.ts'
+import type { Caller } from './caller.ts'
+import { foreignPage } from './guard.ts'
+import type { HostPolicy } from './host-names.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf } from './path.ts'
 import type { Found, Mounted, Routes } from './routes.ts'
 import { Shares } from './shares.ts'
+import { Waiting } from './waiting.ts'
 
 export interface UpgradeOptions {
   readonly routes: Routes
@@ -16,18 +21,30 @@ export interface UpgradeOptions {
   readonly limits: Limits
   readonly log: Log
   readonly secrets: Redaction
-  readonly allowsOrigin: (origin: string) => boolean
+  readonly checkHost: HostPolicy
+  /** Whether the page that sent it may, if a page did. */
+  readonly allowsPage: (headers: Headers) => boolean
 }
 
-/** What an upgrade asks for. */
-export interface UpgradeRequest {
+/** What an upgrade asks for, and who asks. */
+export interface UpgradeRequest extends Caller {
   readonly url: string
   readonly headers: Headers
+}
+
+/** What a peer may send before it has shown who it is. */
+export interface Bounds {
+  readonly messageBytes: number
+  readonly messages: number
 }
 
 /** A socket and the signal that tells of its end. */
 export interface Connection extends Socket {
   readonly signal: AbortSignal
+  /** Bounds what is read, finished or not, until the returned function is called. Beyond them it is cut with 4401. */
+  restrict(bounds: Bounds): () => void
+  /** Closes it, and does not wait long for the peer to do the same. What the peer still sends is thrown away. */
+  cut(code: number, reason: string): void
 }
 
 export interface Accepted {
@@ -42,16 +59,23 @@ export interface Accepted {
 /** The subprotocol of routes that name none: what browsers offer beside their token. */
 const DEFAULT_SUBPROTOCOLS = ['uamp']
 
+/** Tokens that `call.access` finds wrong before the socket is closed. */
+const WRONG_TOKENS = 3
+const UNAUTHORIZED = 4401
+
 /**
- * Decides about upgrades, and keeps two promises for every transport: a socket whose credentials may come with its first
- * message is closed with 4401 unless `call.access` has accepted some in time, and no principal holds more than its share.
+ * Decides about upgrades, and keeps three promises for every transport: a socket whose credentials may come with a message is
+ * closed unless `call.access` has accepted some in time, and until then costs little; nobody guesses tokens on a socket; and no
+ * principal holds more than its share.
  */
 export class Upgrades {
   readonly #options: UpgradeOptions
   readonly #shares: Shares
+  readonly #waiting: Waiting<Connection>
 
   constructor(options: UpgradeOptions) {
     this.#options = options
+    this.#waiting = new Waiting(options.limits)
     this.#shares = new Shares(options.limits.socketsPerPrincipal)
   }
 
@@ -64,11 +88,11 @@ export class Upgrades {
   }
 
   async #accept(request: UpgradeRequest): Promise<Accepted | Response> {
-    const { routes, admission, limits, metrics, allowsOrigin } = this.#options
+    const { routes, admission, limits, metrics, checkHost, allowsPage } = this.#options
     const { url, headers } = request
-    if (metrics.openSockets >= limits.connections) throw full('overloaded')
-    const origin = headers.get('origin')
-    if (origin !== null && !allowsOrigin(origin)) throw new UampError('forbidden', 'Pages of this origin may not connect here')
+    const misdirected = checkHost(url, headers.get('host'))
+    if (misdirected) return routes.refusalAt(pathOf(url))(misdirected.error, { status: misdirected.status })
+    if (!allowsPage(headers)) throw foreignPage()
     const found = routes.find('WS', pathOf(url))
     if (!('mounted' in found)) return found
 
@@ -79,8 +103,10 @@ export class Upgrades {
         .map((name) => name.trim()) ?? []
     const { access } = found.mounted.route
     const credentials = { headers, subprotocols }
-    const principal = access === 'public' ? undefined : await admission.admit(credentials, found.agent, access === 'first-message')
+    const entry = { caller: request, agent: found.agent }
+    const principal = access === 'public' ? undefined : await admission.admit(credentials, entry, access === 'first-message')
     if (principal && this.#shares.isFull(principal)) throw full('rate_limited')
+    if (metrics.openSockets >= limits.connections && !this.#waiting.evict('Too many connections')) throw full('overloaded')
     const { subprotocols: supported = DEFAULT_SUBPROTOCOLS, messageBytes } = found.mounted.route
     return {
       messageBytes,
@@ -92,7 +118,7 @@ export class Upgrades {
   async #run({ route, transport }: Mounted<SocketRoute>, call: SocketCall): Promise<void> {
     const { metrics, log, secrets } = this.#options
     const { connection } = call
-    const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitFirst(call) : undefined
+    const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitToken(call) : undefined
     const share = call.principal && this.#shares.hold(call.principal)
     metrics.openSockets++
     try {
@@ -103,7 +129,7 @@ export class Upgrades {
       const error = secrets.told(thrown)
       metrics.countError(transport, error.code)
       if (error.code === 'internal') log('error', 'A socket failed', { transport, route: route.path, error: error.cause ?? error })
-      if (error.code === 'unauthorized') connection.close(4401, error.message)
+      if (error.code === 'unauthorized') connection.close(UNAUTHORIZED, error.message)
       else connection.close(1011, 'Internal error')
     } finally {
       metrics.openSockets--
@@ -112,24 +138,26 @@ export class Upgrades {
     }
   }
 
-  /** Starts the time that a socket without a principal has; the first that `call.access` accepts ends it. */
-  #awaitFirst(call: SocketCall): () => void {
-    const { access } = call
+  /** Bounds a socket without a principal until `call.access` accepts a token. */
+  #awaitToken(call: SocketCall): () => void {
+    const { limits } = this.#options
+    const { connection } = call
     let share: ReturnType<Shares['hold']> | undefined
-    const deadline = setTimeout(() => call.connection.close(4401, 'No credentials in time'), this.#options.limits.authenticateMs)
-    call.access = {
-      authenticate: async (credentials) => {
-        const principal = await access.authenticate(credentials)
-        if (principal === undefined || share) return principal
-        if (this.#shares.isFull(principal)) throw full('rate_limited')
-        clearTimeout(deadline)
-        share = this.#shares.hold(principal)
-        return principal
-      },
-      authorize: (principal, action, resource) => access.authorize(principal, action, resource),
+    const release = connection.restrict({ messageBytes: limits.strangerMessageBytes, messages: limits.strangerMessages })
+    const deadline = setTimeout(() => connection.cut(UNAUTHORIZED, 'No valid token in time'), limits.authenticateMs)
+    this.#waiting.add(connection, addressKey(call.address))
+    call.onAccepted = (principal) => {
+      if (share) return
+      if (this.#shares.isFull(principal)) throw full('rate_limited')
+      clearTimeout(deadline)
+      share = this.#shares.hold(principal)
+      this.#waiting.delete(connection)
+      release()
+      call.vouch()
     }
     return () => {
       clearTimeout(deadline)
+      this.#waiting.delete(connection)
       if (share) this.#shares.release(share)
     }
   }
@@ -152,17 +180,19 @@ function isKnown(call: SocketCall): call is SocketCall & KnownCall {
   return call.principal !== undefined
 }
 
-/** `request` and `signal` are made when they are first read: ten thousand idle sockets need neither. */
+/** `request`, `access` and `signal` are made when they are first read: ten thousand idle sockets need none of them. */
 class SocketCall implements Call {
   readonly agent: string | undefined
   readonly root: boolean
   readonly params: Readonly<Record<string, string>>
   readonly principal: Principal | undefined
   readonly connection: Connection
-  access: Access
+  /** Told of whom a token that came in a message belongs to. */
+  onAccepted: ((principal: Principal) => void) | undefined
   readonly #upgrade: UpgradeRequest
   readonly #admission: Admission
   #request: Request | undefined
+  #access: Access | undefined
 
   constructor({ found, request, connection, principal, admission }: SocketCallInit) {
     this.agent = found.agent
@@ -170,9 +200,42 @@ class SocketCall implements Call {
     this.params = found.params
     this.principal = principal
     this.connection = connection
-    this.access = admission.access
     this.#admission = admission
     this.#upgrade = request
+  }
+
+  get address(): string {
+    return this.#upgrade.address
+  }
+
+  vouch(): void {
+    this.#upgrade.vouch()
+  }
+
+  get access(): Access {
+    return (this.#access ??= this.#countingAccess())
+  }
+
+  #countingAccess(): Access {
+    const access = this.#admission.accessOf(this.#upgrade)
+    let wrong = 0
+    const failed = (): void => {
+      if (++wrong >= WRONG_TOKENS) this.connection.cut(UNAUTHORIZED, 'Three wrong tokens')
+    }
+    return {
+      ...access,
+      authenticate: async (credentials) => {
+        try {
+          const principal = await access.authenticate(credentials)
+          if (principal) this.onAccepted?.(principal)
+          else if (credentials.token !== undefined) failed()
+          return principal
+        } catch (thrown) {
+          failed()
+          throw thrown
+        }
+      },
+    }
   }
 
   get request(): Request {

@@ -7,7 +7,7 @@ import { verifies } from '../support/verifies.ts'
 type Wire = any // eslint-disable-line
 
 const MORE = { id: 'admin', name: 'Admin', description: 'For those who are known', tags: ['admin'] }
-const TOKENS = { tokens: { alice: 'secret-a', bob: 'secret-b' } }
+const TOKENS = { tokens: { alice: 'secret-a-0123456789abcdef', bob: 'secret-b-0123456789abcdef' } }
 
 const start = (options: A2aOptions, server: Partial<ServeOptions> = TOKENS) => startServer(demo(), { a2a: options, ...server })
 
@@ -34,15 +34,15 @@ verifies(
       { ...TOKENS, allowAnonymous: true },
     )
     for (const [token, name] of [
-      ['secret-a', 'alice'],
-      ['secret-b', 'bob'],
+      ['secret-a-0123456789abcdef', 'alice'],
+      ['secret-b-0123456789abcdef', 'bob'],
     ]) {
       const { body } = await ask(url, token)
       expect(body.result).toMatchObject({ name: 'demo', description: `For ${name}` })
       expect(body.result.skills.at(-1)).toEqual(MORE)
       expect([body.result.url, body.result.protocolVersion]).toEqual([undefined, undefined])
     }
-    const old = await ask(url, 'secret-a', '0.3')
+    const old = await ask(url, 'secret-a-0123456789abcdef', '0.3')
     expect(old.body.result).toMatchObject({ url: `${url}/a2a`, protocolVersion: '0.3.0', description: 'For alice' })
 
     expect((await ask(url)).body).toMatchObject({ error: { message: expect.stringContaining('show who they are') } })
@@ -62,12 +62,12 @@ verifies('a2a-1.0.extended-card', 'where there are no tokens nobody is known', a
 
 verifies('a2a-1.0.extended-card-unsupported', 'an agent without one says so, in the words of each generation', async () => {
   const { url } = await start({})
-  expect((await ask(url, 'secret-a')).body.error.code).toBe(-32004)
-  expect((await ask(url, 'secret-a', '0.3')).body.error.code).toBe(-32007)
+  expect((await ask(url, 'secret-a-0123456789abcdef')).body.error.code).toBe(-32004)
+  expect((await ask(url, 'secret-a-0123456789abcdef', '0.3')).body.error.code).toBe(-32007)
 })
 
 verifies('a2a-1.0.extended-card-not-configured', 'an agent that has one, but none for this caller, says that', async () => {
   const { url } = await start({ extendedCard: ({ principal }) => (principal.id === 'alice' ? {} : undefined) })
-  expect((await ask(url, 'secret-a')).body.result.name).toBe('demo')
-  expect((await ask(url, 'secret-b')).body.error.code).toBe(-32007)
+  expect((await ask(url, 'secret-a-0123456789abcdef')).body.result.name).toBe('demo')
+  expect((await ask(url, 'secret-b-0123456789abcdef')).body.error.code).toBe(-32007)
 })

@@ -29,7 +29,7 @@ verifies('a2a-1.0.card-signature', 'a card that is served signed can be verified
     { key: jwk, jku: 'https://example.com/jwks.json' },
     { key: other.privateKey, kid: 'second', alg: 'EdDSA' },
   ]
-  const { url } = await startServer(demo(), { tokens: { alice: 'secret' }, a2a: { signingKeys } })
+  const { url } = await startServer(demo(), { tokens: { alice: 'secret-0123456789abcdef' }, a2a: { signingKeys } })
   const address = `${url}/.well-known/agent-card.json`
   const served: Wire = await (await fetch(address, { headers: { 'a2a-version': '1.0' } })).json()
   const headers = served.signatures.map(({ protected: header }: Wire) => JSON.parse(Buffer.from(header, 'base64url').toString()))

@@ -48,7 +48,7 @@ verifies(
   ['a2a-1.0.card-available', 'a2a-1.0.card-required'],
   'every agent has a card that is strictly valid, also one that says nothing of itself',
   async () => {
-    const { url } = await start([demo(), bare()], {}, { tokens: { alice: 'secret' } })
+    const { url } = await start([demo(), bare()], {}, { tokens: { alice: 'secret-0123456789abcdef' } })
     for (const path of ['', '/agents/demo', '/agents/bare']) {
       expectValid(await card(`${url}${path}${CARD}`, { 'a2a-version': '1.0' }))
       expectValid(await card(`${url}${path}${CARD}?A2A-Version=1.0`))
@@ -89,7 +89,7 @@ verifies(
 )
 
 test('the usual card has the fields of every generation', async () => {
-  const { url } = await start(demo(), { extendedCard: {} }, { tokens: { alice: 'secret' } })
+  const { url } = await start(demo(), { extendedCard: {} }, { tokens: { alice: 'secret-0123456789abcdef' } })
   const hybrid = await card(url + CARD)
   expect(hybrid).toMatchObject({
     name: 'demo',
@@ -117,7 +117,7 @@ test('the usual card has the fields of every generation', async () => {
 })
 
 test('agent.json has what its readers want: an old version, and what the model can do', async () => {
-  const { url } = await start(demo(), { card: '1.0' }, { tokens: { alice: 'secret' } })
+  const { url } = await start(demo(), { card: '1.0' }, { tokens: { alice: 'secret-0123456789abcdef' } })
   const old = await card(`${url}/agents/demo/.well-known/agent.json`)
   expect(old).toMatchObject({
     name: 'demo',
@@ -136,10 +136,12 @@ test('by setting the card is of 1.0 alone, unless an older one is asked for', as
 })
 
 verifies('a2a-1.0.card-security', 'it says whether a token is needed', async () => {
-  const needed = await card((await start(demo(), {}, { tokens: { alice: 'secret' } })).url + CARD, { 'a2a-version': '1.0' })
+  const needed = await card((await start(demo(), {}, { tokens: { alice: 'secret-0123456789abcdef' } })).url + CARD, {
+    'a2a-version': '1.0',
+  })
   expect(needed.securitySchemes).toEqual({ bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } })
   expect(needed.securityRequirements).toEqual([{ schemes: { bearer: { list: ['call'] } } }])
-  const taken = await card((await start(demo(), {}, { tokens: { alice: 'secret' }, allowAnonymous: true })).url + CARD)
+  const taken = await card((await start(demo(), {}, { tokens: { alice: 'secret-0123456789abcdef' }, allowAnonymous: true })).url + CARD)
   expect([Object.keys(taken.securitySchemes), taken.securityRequirements, taken.security]).toEqual([['bearer'], undefined, undefined])
   const none = await card((await start(demo())).url + CARD)
   expect([none.securitySchemes, none.securityRequirements, none.authentication]).toEqual([undefined, undefined, undefined])
@@ -147,8 +149,11 @@ verifies('a2a-1.0.card-security', 'it says whether a token is needed', async () 
 
 test('behind a proxy that is trusted the URLs are those of the proxy, else those of the request', async () => {
   const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agents.example', 'x-forwarded-prefix': '/team' }
-  const trusting = await start(demo(), {}, { trustProxy: true })
+  const trusting = await start(demo(), {}, { trustProxy: ['127.0.0.1'] })
   expect((await card(`${trusting.url}/agents/demo${CARD}`, headers)).url).toBe('https://agents.example/team/agents/demo/a2a')
+  // Whoever is not one of the proxies that were named cannot speak for them.
+  const misled = await start(demo(), {}, { trustProxy: ['10.0.0.0/8'] })
+  expect((await card(`${misled.url}/agents/demo${CARD}`, headers)).url).toBe(`${misled.url}/agents/demo/a2a`)
   const wary = await start(demo())
   expect((await card(`${wary.url}/agents/demo${CARD}`, headers)).url).toBe(`${wary.url}/agents/demo/a2a`)
   const fixed = await start(demo(), {}, { publicUrl: 'https://public.example/base/' })

@@ -67,11 +67,14 @@ verifies(
 
 verifies('a2a-1.0.task-scope', 'whose task it is not does not find it', async () => {
   const agents = [demo(), answering(async function* () {}, 'other')]
-  const { url } = await startServer(agents, { transports: [engineTransport()], tokens: { ann: 'token-of-ann', bob: 'token-of-bob' } })
-  const ann = engineClient(url, { token: 'token-of-ann', agent: 'demo' })
+  const { url } = await startServer(agents, {
+    transports: [engineTransport()],
+    tokens: { ann: 'token-of-ann-0123456789abcdef', bob: 'token-of-bob-0123456789abcdef' },
+  })
+  const ann = engineClient(url, { token: 'token-of-ann-0123456789abcdef', agent: 'demo' })
   const strangers = [
-    engineClient(url, { token: 'token-of-bob', agent: 'demo' }),
-    engineClient(url, { token: 'token-of-ann', agent: 'other' }),
+    engineClient(url, { token: 'token-of-bob-0123456789abcdef', agent: 'demo' }),
+    engineClient(url, { token: 'token-of-ann-0123456789abcdef', agent: 'other' }),
   ]
   const waiting = await ann.task('/approve x')
   const running = await ann.task({ returnImmediately: true, message: { parts: [{ text: '/count 100000 5' }] } })
@@ -91,7 +94,7 @@ verifies('a2a-1.0.task-scope', 'whose task it is not does not find it', async ()
     expect(await stranger.list({ contextId: ended.contextId })).toMatchObject({ tasks: [], totalSize: 0 })
   }
   // The same name of a context is another context.
-  const bob = engineClient(url, { token: 'token-of-bob', agent: 'demo' })
+  const bob = engineClient(url, { token: 'token-of-bob-0123456789abcdef', agent: 'demo' })
   expect(textOf(await bob.task({ message: { contextId: ended.contextId, parts: [{ text: '/history' }] } }))).toBe('user: /history')
   expect((await ann.get(waiting.id)).status.state).toBe('TASK_STATE_INPUT_REQUIRED')
   expect(await ann.generation(waiting.id)).toBe('1.0')

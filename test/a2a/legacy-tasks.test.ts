@@ -144,15 +144,15 @@ describe('/tasks', () => {
   })
 
   test('the list has pages, the newest first, and only what is mine', async () => {
-    const { url } = await startServer(three, { tokens: { one: 'one', two: 'two' } })
-    const mine = { authorization: 'Bearer one' }
+    const { url } = await startServer(three, { tokens: { one: 'one-0123456789abcdef', two: 'two-0123456789abcdef' } })
+    const mine = { authorization: 'Bearer one-0123456789abcdef' }
     for (const id of ['a', 'b', 'c']) await create(url, { id, message: early('go') }, mine)
     const page = async (query: string) => (await ask(`${url}/tasks?${query}`, { headers: mine })).body
     const first = await page('limit=2')
     expect(first.tasks.map(({ id }: Wire) => id)).toEqual(['c', 'b'])
     const second = await page(`limit=2&after=${encodeURIComponent(first.next)}`)
     expect([second.tasks.map(({ id }: Wire) => id), second.next]).toEqual([['a'], null])
-    const other = { authorization: 'Bearer two' }
+    const other = { authorization: 'Bearer two-0123456789abcdef' }
     expect((await ask(`${url}/tasks`, { headers: other })).body).toEqual({ tasks: [], next: null })
     for (const method of ['GET', 'DELETE']) {
       expect(await ask(`${url}/tasks/a`, { method, headers: other })).toMatchObject({ status: 404, body: { task_id: 'a' } })
@@ -180,8 +180,8 @@ describe('/tasks', () => {
   }
 
   test('what is not there, or not allowed, is told in the same form', async () => {
-    const { url } = await startServer(three, { tokens: { me: 'secret' }, allowAnonymous: false })
-    const headers = { authorization: 'Bearer secret' }
+    const { url } = await startServer(three, { tokens: { me: 'secret-0123456789abcdef' }, allowAnonymous: false })
+    const headers = { authorization: 'Bearer secret-0123456789abcdef' }
     expect(await ask(`${url}/tasks/nope`, { headers })).toMatchObject({
       status: 404,
       body: { error: expect.stringContaining('not found'), code: 'not_found', status_code: 404, task_id: 'nope' },

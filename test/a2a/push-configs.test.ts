@@ -14,7 +14,7 @@ const GET = 'GetTaskPushNotificationConfig'
 const LIST = 'ListTaskPushNotificationConfigs'
 const DELETE = 'DeleteTaskPushNotificationConfig'
 const URL_OUTSIDE = 'https://hooks.example.com/a'
-const TOKENS = { alice: 'secret-a', bob: 'secret-b' }
+const TOKENS = { alice: 'secret-a-0123456789abcdef', bob: 'secret-b-0123456789abcdef' }
 
 async function start(options: Partial<ServeOptions> = {}) {
   const server = await startServer(patient(), { tokens: TOKENS, ...options })

@@ -39,11 +39,14 @@ describe('A2A 0.2', () => {
   })
 
   verifies('a2a-0.2.extended-card', 'GET agent/authenticatedExtendedCard', async () => {
-    const { url } = await startServer(three, { tokens: { me: 'secret' }, a2a: { extendedCard: { description: 'For you alone' } } })
+    const { url } = await startServer(three, {
+      tokens: { me: 'secret-0123456789abcdef' },
+      a2a: { extendedCard: { description: 'For you alone' } },
+    })
     const { body: card } = await ask(`${url}/.well-known/agent.json`)
     const at = new URL('agent/authenticatedExtendedCard', card.url).href
     expect(await ask(at)).toMatchObject({ status: 401 })
-    expect(await ask(at, { headers: { authorization: 'Bearer secret' } })).toMatchObject({
+    expect(await ask(at, { headers: { authorization: 'Bearer secret-0123456789abcdef' } })).toMatchObject({
       status: 200,
       body: { name: 'three', description: 'For you alone', url: card.url },
     })

@@ -173,8 +173,11 @@ describe('A2A 0.3 over JSON-RPC', () => {
   verifies('a2a-0.3.extended-card', 'agent/getAuthenticatedExtendedCard', async () => {
     const { url } = await startServer(three)
     expect(await rpc(url).call('agent/getAuthenticatedExtendedCard')).toMatchObject({ error: { code: -32007 } })
-    const other = await startServer(three, { tokens: { me: 'secret' }, a2a: { extendedCard: { description: 'For you alone' } } })
-    expect(await rpc(other.url, 'secret').call('agent/getAuthenticatedExtendedCard')).toMatchObject({
+    const other = await startServer(three, {
+      tokens: { me: 'secret-0123456789abcdef' },
+      a2a: { extendedCard: { description: 'For you alone' } },
+    })
+    expect(await rpc(other.url, 'secret-0123456789abcdef').call('agent/getAuthenticatedExtendedCard')).toMatchObject({
       result: { name: 'three', description: 'For you alone', protocolVersion: '0.3.0', url: `${other.url}/a2a` },
     })
   })
@@ -209,9 +212,9 @@ describe('A2A 0.3 over JSON-RPC', () => {
   })
 
   verifies('a2a-0.3.owner', "somebody else's task is not there", async () => {
-    const { url } = await startServer(shy, { tokens: { one: 'one', two: 'two' } })
-    const { result: task } = await rpc(url, 'one').call('message/send', { message: message('go') })
-    const other = rpc(url, 'two')
+    const { url } = await startServer(shy, { tokens: { one: 'one-0123456789abcdef', two: 'two-0123456789abcdef' } })
+    const { result: task } = await rpc(url, 'one-0123456789abcdef').call('message/send', { message: message('go') })
+    const other = rpc(url, 'two-0123456789abcdef')
     const calls = [
       other.call('tasks/get', { id: task.id }),
       other.call('tasks/cancel', { id: task.id }),

@@ -172,13 +172,17 @@ describe('A2A 0.3 over REST', () => {
     }
 
     test('also before it gets here', async () => {
-      const { url } = await startServer(three, { tokens: { me: 'secret' }, allowAnonymous: false, limits: { bodyBytes: 1_000 } })
+      const { url } = await startServer(three, {
+        tokens: { me: 'secret-0123456789abcdef' },
+        allowAnonymous: false,
+        limits: { bodyBytes: 1_000 },
+      })
       expect(await ask(`${url}/a2a/rest/v1/tasks/x`)).toMatchObject({
         status: 401,
         body: { code: -32603, data: { reason: 'UNAUTHENTICATED' } },
       })
       const body = { message: said('x'.repeat(2_000)) }
-      const headers = { authorization: 'Bearer secret' }
+      const headers = { authorization: 'Bearer secret-0123456789abcdef' }
       expect(await ask(`${url}/a2a/rest/v1/message:send`, { method: 'POST', body, headers })).toMatchObject({
         status: 413,
         body: { data: { reason: 'REQUEST_TOO_LARGE' } },

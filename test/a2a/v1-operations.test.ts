@@ -232,10 +232,10 @@ describe.each(BINDINGS)('A2A 1.0 over %s', (_, binding) => {
   ] as const
 
   verifies('a2a-1.0.not-found', 'no such task, and the task of somebody else (§3.4.2, §13.1)', async () => {
-    const { url } = await startServer(demo(), { tokens: { ann: 'secret-of-ann', bob: 'secret-of-bob' } })
+    const { url } = await startServer(demo(), { tokens: { ann: 'secret-of-ann-0123456789abcdef', bob: 'secret-of-bob-0123456789abcdef' } })
     const api = binding(url)
-    const ann = { authorization: 'Bearer secret-of-ann' }
-    const bob = { authorization: 'Bearer secret-of-bob' }
+    const ann = { authorization: 'Bearer secret-of-ann-0123456789abcdef' }
+    const bob = { authorization: 'Bearer secret-of-bob-0123456789abcdef' }
     const { result } = await api.call('SendMessage', { message: user('/approve me') }, ann)
     const { id } = result.task
     for (const [operation, params] of named) {

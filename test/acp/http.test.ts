@@ -77,13 +77,16 @@ verifies('acp-1.http', 'a stream that was left can be read again', async () => {
 })
 
 verifies(['acp-1.owner', 'acp-1.http-errors'], "nobody is let in without a token, nor into another's connection", async () => {
-  const { call, response, connection, url } = await connected({ tokens: { alice: 'a', bob: 'b' } }, { authorization: 'Bearer a' })
+  const { call, response, connection, url } = await connected(
+    { tokens: { alice: 'a-0123456789abcdef', bob: 'b-0123456789abcdef' } },
+    { authorization: 'Bearer a-0123456789abcdef' },
+  )
   expect(response.status).toBe(200)
   const stranger = await fetch(`${url}/acp`, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(INITIALIZE) })
   expect(stranger.status).toBe(401)
   expect(await stranger.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32000 } })
   for (const method of ['POST', 'GET', 'DELETE']) {
-    const headers = { ...connection, authorization: 'Bearer b', accept: 'text/event-stream' }
+    const headers = { ...connection, authorization: 'Bearer b-0123456789abcdef', accept: 'text/event-stream' }
     const body = method === 'POST' ? { body: { jsonrpc: '2.0', id: 1, method: 'session/list' } } : {}
     expect((await call(method, { ...body, headers })).status).toBe(404)
   }

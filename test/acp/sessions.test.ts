@@ -221,10 +221,10 @@ verifies('acp-1.load', 'a session that is open is loaded again, here and elsewhe
 })
 
 verifies('acp-1.owner', "another's sessions are not there", async () => {
-  const server = await startServer(demo(), { tokens: { alice: 'a', bob: 'b' } })
+  const server = await startServer(demo(), { tokens: { alice: 'a-0123456789abcdef', bob: 'b-0123456789abcdef' } })
   const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
-  const alice = await ready(overSocket(server.url, bearer('a')))
-  const bob = await ready(overSocket(server.url, bearer('b')))
+  const alice = await ready(overSocket(server.url, bearer('a-0123456789abcdef')))
+  const bob = await ready(overSocket(server.url, bearer('b-0123456789abcdef')))
   const sessionId = await alice.open()
   expect((await bob.ask('session/delete', { sessionId }))['result']).toEqual({})
   for (const method of ['session/load', 'session/resume', 'session/close', 'session/prompt']) {

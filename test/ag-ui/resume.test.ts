@@ -121,17 +121,17 @@ verifies('ag-ui.resume', 'who only looks on may leave', async () => {
 })
 
 verifies('ag-ui.resume', 'a run of another, of another agent or of nobody is not found', async () => {
-  const { url } = await startServer([demo(), everything], { tokens: { a: 'one', b: 'two' } })
+  const { url } = await startServer([demo(), everything], { tokens: { a: 'one-0123456789abcdef', b: 'two-0123456789abcdef' } })
   const as = (token: string) => ({ authorization: `Bearer ${token}` })
-  await run(`${url}/agents/demo`, 'Hello', { input: { runId: 'r' }, headers: as('one') })
+  await run(`${url}/agents/demo`, 'Hello', { input: { runId: 'r' }, headers: as('one-0123456789abcdef') })
   const get = async (path: string, token: string, headers = {}) => {
     return refusal(await fetch(`${url}${path}`, { headers: { ...as(token), ...headers } }))
   }
-  expect(await get('/ag-ui/runs/r', 'two')).toMatchObject({ status: 404, code: 'not_found' })
-  expect(await get('/agents/everything/ag-ui/runs/r', 'one')).toMatchObject({ status: 404 })
-  expect(await get('/ag-ui/runs/none', 'one')).toMatchObject({ status: 404 })
-  expect(await get('/ag-ui/runs/r', 'one', { 'last-event-id': 'x' })).toMatchObject({ status: 400 })
-  expect((await replay(`${url}/agents/demo`, 'r', as('one'))).said).toBe('You said: Hello')
+  expect(await get('/ag-ui/runs/r', 'two-0123456789abcdef')).toMatchObject({ status: 404, code: 'not_found' })
+  expect(await get('/agents/everything/ag-ui/runs/r', 'one-0123456789abcdef')).toMatchObject({ status: 404 })
+  expect(await get('/ag-ui/runs/none', 'one-0123456789abcdef')).toMatchObject({ status: 404 })
+  expect(await get('/ag-ui/runs/r', 'one-0123456789abcdef', { 'last-event-id': 'x' })).toMatchObject({ status: 400 })
+  expect((await replay(`${url}/agents/demo`, 'r', as('one-0123456789abcdef'))).said).toBe('You said: Hello')
 })
 
 /** Reads until something was said, and gives the id of that event. */

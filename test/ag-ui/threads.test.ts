@@ -97,11 +97,11 @@ verifies('ag-ui.thread', 'threads are their owners and their agents', async () =
   const other = defineAgent('other', async function* ({ messages }) {
     yield text(String(messages.length))
   })
-  const { url } = await startServer([demo(), other], { tokens: { a: 'one', b: 'two' } })
+  const { url } = await startServer([demo(), other], { tokens: { a: 'one-0123456789abcdef', b: 'two-0123456789abcdef' } })
   const as = (token: string) => ({ input, headers: { authorization: `Bearer ${token}` } })
-  await run(url, [user('u1', 'mine')], as('one'))
-  expect(lines((await run(url, [user('u2', '/history')], as('two'))).said)).toEqual(['user: /history'])
-  expect((await run(`${url}/agents/other`, [user('u2', 'x')], as('one'))).said).toBe('1')
+  await run(url, [user('u1', 'mine')], as('one-0123456789abcdef'))
+  expect(lines((await run(url, [user('u2', '/history')], as('two-0123456789abcdef'))).said)).toEqual(['user: /history'])
+  expect((await run(`${url}/agents/other`, [user('u2', 'x')], as('one-0123456789abcdef'))).said).toBe('1')
 })
 
 verifies('ag-ui.thread', 'two runs of a thread at once: one is refused', async () => {

@@ -106,11 +106,23 @@ test('tells of a connection that is lost and found, and nothing of the answer is
 })
 
 test('lets in by token, and says what is wrong with it', async () => {
-  const { url } = await serving(['--token', 'alice:wonderland'])
-  const attempt = (...args: string[]) => finished(['chat', url, ...args], { input: 'hello\n' })
-  expect(await attempt()).toMatchObject({ code: 1, stderr: expect.stringContaining('wants a token: uamp chat --token') })
-  expect(await attempt('--token', 'alice:wonderland')).toMatchObject({ code: 1, stderr: expect.stringContaining('the secret alone') })
-  expect(await attempt('--token', 'wonderland')).toMatchObject({ code: 0, stdout: 'You said: hello\n' })
+  const secret = 'wonderland-7b1f9c04'
+  const { url } = await serving(['--token', `alice:${secret}`])
+  const cwd = await project({ 'my-token': `${secret}\n`, empty: '\n', many: 'a b' })
+  const attempt = (args: string[] = [], env: Record<string, string> = {}) =>
+    finished(['chat', url, ...args], { input: 'hello\n', cwd, env })
+  expect(await attempt()).toMatchObject({ code: 1, stderr: expect.stringContaining('wants a token: uamp chat --token-file') })
+  expect(await attempt(['--token', `alice:${secret}`])).toMatchObject({ code: 1, stderr: expect.stringContaining('the secret alone') })
+  const known = { code: 0, stdout: 'You said: hello\n' }
+  expect(await attempt(['--token', secret])).toMatchObject(known)
+  // These two cannot be read in the list of processes.
+  expect(await attempt(['--token-file', 'my-token'])).toMatchObject(known)
+  expect(await attempt([], { UAMP_TOKEN: secret })).toMatchObject(known)
+  const missing = expect.stringContaining('The token file none cannot be read: there is no such file')
+  expect(await attempt(['--token-file', 'none'])).toMatchObject({ code: 1, stderr: missing })
+  for (const file of ['empty', 'many']) {
+    expect(await attempt(['--token-file', file])).toMatchObject({ code: 1, stderr: expect.stringContaining('must have one secret in it') })
+  }
 })
 
 test('talks to the agent that is named, by option or by address', async () => {

@@ -86,7 +86,7 @@ providers:
 )
 
 verifies('gateway.remotes', 'a config gives agents of other servers', async () => {
-  const there = await startServer(demo(), { tokens: { alice: 'her-secret' } })
+  const there = await startServer(demo(), { tokens: { alice: 'her-secret-0123456789abcdef' } })
   const cwd = await project({
     'uamp.config.json': JSON.stringify({
       agents: [
@@ -95,7 +95,7 @@ verifies('gateway.remotes', 'a config gives agents of other servers', async () =
       ],
     }),
   })
-  const { url } = await serving([], { cwd, env: { THERE: there.url, THEIR_TOKEN: 'her-secret', UAMP_DATA: 'memory' } })
+  const { url } = await serving([], { cwd, env: { THERE: there.url, THEIR_TOKEN: 'her-secret-0123456789abcdef', UAMP_DATA: 'memory' } })
   for (const agent of ['native', 'openai-like']) expect((await completion(url, agent, 'hello')).text).toBe('You said: hello')
 })
 

@@ -18,10 +18,15 @@ test.each<[string, string[], RegExp, Record<string, string>?]>([
   ['a name that cannot be one', ['a.js'], /"a b" cannot be an agent's name/, { 'a.js': `${IMPORT}\nexport default ${agent('a b')}` }],
   ['a token without a name', ['--token', 'hushhush'], /--token: a token is written name:secret/],
   ['two tokens of one name', ['--token', 'a:hushhush', '--token', 'a:hushhush2'], /two tokens are called "a"/],
+  ['a secret that is short', ['--token', 'a:hushhush'], /secret of the token "a" has 8 characters, and needs 16: `openssl rand -hex 16`/],
+  ['a file of tokens that is not there', ['--token-file', 'none'], /The token file none cannot be read: there is no such file/],
+  ['a file without tokens', ['--token-file', 't'], /t has no token in it: write a line name:secret/, { t: '# none\n\n' }],
+  ['a file with half a token', ['--token-file', 't'], /t: a token is written name:secret/, { t: 'a:hushhush-hushhush\nhushhush\n' }],
+  ['a name that is a URL', ['--allow-host', 'https://a.example'], /"https:\/\/a\.example" is not the name of a host/],
   ['a port that is none', ['--port', '70000'], /'70000' is invalid\. Choose a number from 1 to 65535/],
   ['an option that is none', ['--prot', '1'], /unknown option '--prot'\n\(Did you mean --port\?\)/],
-  ['an open address', ['--host', '0.0.0.0'], /other machines.*\(--token name:secret, or --allow-anonymous\)/],
-  ['an address that is none', ['--host', '203.0.113.7', '--token', 'a:hushhush'], /no address "203\.0\.113\.7"/],
+  ['an open address', ['--host', '0.0.0.0'], /other machines.*\(--token-file, or --allow-anonymous\)/],
+  ['an address that is none', ['--host', '203.0.113.7', '--token', 'a:hushhush-hushhush'], /no address "203\.0\.113\.7"/],
   ['an origin that is none', ['--origin', 'app'], /"app" is not an origin/],
 ])('refuses %s, and says what to do', async (_, args, message, files = {}) => {
   const { code, stderr } = await finished(['serve', ...args], { cwd: await project(files), env: { UAMP_DATA: 'memory' } })

@@ -1,4 +1,5 @@
 import { chmod, readFile } from 'node:fs/promises'
+import { get } from 'node:http'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { Cli, finished, project, serving } from './run.ts'
@@ -97,26 +98,40 @@ test('a config sets data, tokens, origins and the agent at the root; options and
       agents: ['../one.js', '../two.js'],
       port: 1,
       data: './kept',
-      tokens: { alice: '$ALICE', bob: 'bobs-secret', carol: 'replaced' },
+      tokens: { alice: '$ALICE', bob: 'bobs-secret-0123', carol: 'replaced-01234567' },
       origins: ['https://app.example'],
       defaultAgent: 'two',
     }),
     'one.js': `${JS_IMPORT}\nexport default ${parrot('one')}`,
     'two.js': `${JS_IMPORT}\nexport default ${parrot('two')}`,
   })
-  const env = { ALICE: 'alices-secret', UAMP_TOKENS: 'carol:carols-secret, dave:daves-secret' }
+  const env = { ALICE: 'alices-secret-01', UAMP_TOKENS: 'carol:carols-secret-01, dave:daves-secret-012' }
   const { cli, url } = await serving(['conf', '--token', 'eve:eves-secret:with-colon'], { cwd, env })
   expect(cli.stdout).toContain('alice, bob, carol, dave, eve')
   expect(cli.stdout).toContain('in conf/kept'.replaceAll('/', process.platform === 'win32' ? '\\' : '/'))
   expect(await curl(cli.stdout)).toContain('unauthorized')
   const placeholder = '<secret of alice>'
-  for (const secret of ['alices-secret', 'bobs-secret', 'carols-secret', 'daves-secret', 'eves-secret:with-colon']) {
+  for (const secret of ['alices-secret-01', 'bobs-secret-0123', 'carols-secret-01', 'daves-secret-012', 'eves-secret:with-colon']) {
     expect(await curl(cli.stdout, { placeholder, secret })).toContain('two here')
     expect(cli.output).not.toContain(secret)
   }
-  expect(await curl(cli.stdout, { placeholder, secret: 'replaced' })).toContain('unauthorized')
+  expect(await curl(cli.stdout, { placeholder, secret: 'replaced-01234567' })).toContain('unauthorized')
   const asked = await fetch(`${url}/health`, { headers: { origin: 'https://app.example' } })
   expect(asked.headers.get('access-control-allow-origin')).toBe('https://app.example')
+})
+
+test('tokens come from a file, so that they stand in no list of processes, and names of the server from an option', async () => {
+  const cwd = await project({ tokens: '# Who may call\n\nalice:alices-secret-01\n  bob: bobs-secret-0123\r\n' })
+  const { cli, url } = await serving(['--token-file', 'tokens', '--allow-host', 'agents.internal'], { cwd })
+  expect(cli.stdout).toContain('alice, bob, each by token')
+  for (const secret of ['alices-secret-01', 'bobs-secret-0123']) {
+    expect((await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${secret}` } })).status).toBe(200)
+    expect(cli.output).not.toContain(secret)
+  }
+  // `fetch` does not let us say the host.
+  const status = (host: string) =>
+    new Promise((resolve) => get(`${url}/health`, { headers: { host } }, (response) => resolve(response.resume().statusCode)))
+  expect([await status('agents.internal'), await status('evil.example')]).toEqual([200, 421])
 })
 
 test('several agents without one at the root: the lines to try name one', async () => {

@@ -50,7 +50,7 @@ describe('in Chromium', () => {
       platform: 'neutral',
       write: false,
     })
-    server = await serve(demo(), { port: 0, data: 'memory', tokens: { alice: 'secret' } })
+    server = await serve(demo(), { port: 0, data: 'memory', tokens: { alice: 'secret-0123456789abcdef' } })
     pages = createServer((request, response) => {
       const script = request.url === '/client.js'
       response.setHeader('content-type', script ? 'text/javascript' : 'text/html')
@@ -77,7 +77,7 @@ describe('in Chromium', () => {
     const result = await page.evaluate(
       async ({ url, transport }) => {
         const { connect } = (globalThis as unknown as { uamp: Uamp }).uamp
-        const client = connect(url, { transport, token: 'secret' })
+        const client = connect(url, { transport, token: 'secret-0123456789abcdef' })
         const session = await client.session({ tools: { where: { run: () => location.origin } } })
         const deltas: string[] = []
         for await (const event of session.ask('/count 50')) {
@@ -98,12 +98,12 @@ describe('in Chromium', () => {
   test.for(['websocket', 'sse'] as const)('over %s a stream that is cut arrives whole', async (transport, { skip }) => {
     if (chromium === undefined) return skip('chromium is not on the PATH')
     const proxy = await startProxy(server.port)
-    const watcher = connect(server.url, { token: 'secret' })
+    const watcher = connect(server.url, { token: 'secret-0123456789abcdef' })
     const url = `${proxy.url}/`
     const id = await page.evaluate(
       async ({ url, transport }) => {
         const scope = globalThis as unknown as { uamp: Uamp; got: Promise<number[]> }
-        const client = scope.uamp.connect(url, { transport, token: 'secret', reconnect: { minMs: 5, maxMs: 50 } })
+        const client = scope.uamp.connect(url, { transport, token: 'secret-0123456789abcdef', reconnect: { minMs: 5, maxMs: 50 } })
         const session = await client.session()
         scope.got = (async () => {
           const got: number[] = []
@@ -135,7 +135,7 @@ describe('in Chromium', () => {
     proxy.door = 'no-upgrade'
     const result = await page.evaluate(async (url) => {
       const { connect } = (globalThis as unknown as { uamp: Uamp }).uamp
-      const client = connect(url, { token: 'secret' })
+      const client = connect(url, { token: 'secret-0123456789abcdef' })
       const answer = await (await client.session()).say('hello')
       client.close()
       const wrong = connect(url, { token: 'wrong' })

@@ -13,7 +13,7 @@ let guarded: Awaited<ReturnType<typeof serve>>
 let proxy: Proxy
 beforeAll(async () => {
   server = await serve(demo(), { port: 0, data: 'memory' })
-  guarded = await serve(demo(), { port: 0, data: 'memory', tokens: { alice: 'secret/+=' } })
+  guarded = await serve(demo(), { port: 0, data: 'memory', tokens: { alice: 'secret/+=-0123456789abcdef' } })
 })
 afterAll(() => Promise.all([server.close({ graceMs: 0 }), guarded.close({ graceMs: 0 })]))
 beforeEach(async () => {
@@ -73,7 +73,7 @@ describe('which way is taken', () => {
 
 describe.each(['auto', 'websocket', 'sse'] as const)('credentials, %s', (transport) => {
   test('a good token is let in', async () => {
-    const client = connect(guarded.url, { transport, token: 'secret/+=' })
+    const client = connect(guarded.url, { transport, token: 'secret/+=-0123456789abcdef' })
     expect(await (await client.session()).say('hello')).toBe('You said: hello')
     client.close()
   })
@@ -82,6 +82,18 @@ describe.each(['auto', 'websocket', 'sse'] as const)('credentials, %s', (transpo
     const client = connect(guarded.url, { transport, ...(token !== undefined && { token }) })
     await expect(client.session()).rejects.toMatchObject({ code: 'unauthorized' })
     client.close()
+  })
+
+  // The token goes with the upgrade, so that what comes first may be as large as it is.
+  test('a large first message is taken with a token, and without one the reason is told', async () => {
+    const large = { instructions: 'x'.repeat(60 * 1024) }
+    const known = connect(guarded.url, { transport, token: 'secret/+=-0123456789abcdef' })
+    expect(await (await known.session(large)).say('hello')).toBe('You said: hello')
+    known.close()
+    const unknown = connect(guarded.url, { transport })
+    const message = expect.stringMatching(transport === 'sse' ? /needs a valid token/ : /before the token may have 16384 bytes/) as string
+    await expect(unknown.session(large)).rejects.toMatchObject({ code: 'unauthorized', message })
+    unknown.close()
   })
 })
 

@@ -58,10 +58,10 @@ describe('connecting', () => {
   })
 
   verifies('omnia.auth', 'who has no token is refused before the upgrade, in the form of Omnia', async () => {
-    const { url } = await startServer(demo(), { tokens: { alice: 'secret' } })
+    const { url } = await startServer(demo(), { tokens: { alice: 'secret-0123456789abcdef' } })
     const refused = await refusedUpgrade(new WebSocket(`${url.replace('http', 'ws')}/omnia?agent=demo`))
     expect(refused).toMatchObject({ status: 401, body: { error: { code: 'AGENT_UNAVAILABLE', details: { code: 'unauthorized' } } } })
-    const client = await OmniaClient.open(url, { headers: { authorization: 'Bearer secret' } })
+    const client = await OmniaClient.open(url, { headers: { authorization: 'Bearer secret-0123456789abcdef' } })
     expect((await client.say('hi')).at(-1)?.['content']).toBe('You said: hi')
   })
 })

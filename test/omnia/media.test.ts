@@ -292,8 +292,8 @@ describe('an upload', () => {
   })
 
   verifies('omnia.storage-ref-owner', 'is there for its owner alone, and in its session alone', async () => {
-    const { url, seen } = await start({}, { alice: 'a', bob: 'b' })
-    const [a, b] = [{ authorization: 'Bearer a' }, { authorization: 'Bearer b' }]
+    const { url, seen } = await start({}, { alice: 'a-0123456789abcdef', bob: 'b-0123456789abcdef' })
+    const [a, b] = [{ authorization: 'Bearer a-0123456789abcdef' }, { authorization: 'Bearer b-0123456789abcdef' }]
     const alice = await OmniaClient.open(url, { headers: a })
     const place = await ready(alice, Buffer.alloc(3))
     expect(await code(await put(place.upload_url, 'one', b))).toEqual([404, 'INVALID_MESSAGE'])

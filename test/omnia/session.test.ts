@@ -67,10 +67,10 @@ describe('a session', () => {
   )
 
   verifies('omnia.resume-owner', 'of somebody else is not found', async () => {
-    const { url } = await startServer(demo(), { tokens: { alice: 'a', bob: 'b' } })
-    const alice = await OmniaClient.open(url, { headers: { authorization: 'Bearer a' } })
+    const { url } = await startServer(demo(), { tokens: { alice: 'a-0123456789abcdef', bob: 'b-0123456789abcdef' } })
+    const alice = await OmniaClient.open(url, { headers: { authorization: 'Bearer a-0123456789abcdef' } })
     await alice.say('secret')
-    const headers = { authorization: 'Bearer b' }
+    const headers = { authorization: 'Bearer b-0123456789abcdef' }
     const again = await OmniaClient.open(url, { headers, path: `/omnia?agent=demo&resume=${alice.sessionId}` })
     expect((again.heard[0] as Heard)['connected'].resumed).toBe(false)
     expect(again.sessionId).not.toBe(alice.sessionId)

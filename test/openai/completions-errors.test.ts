@@ -91,8 +91,12 @@ describe('bad input', () => {
   }
 
   test('refusals that the server makes have the same shape', async () => {
-    const { url } = await startServer(demo(), { tokens: { alice: 'secret' }, allowAnonymous: false, limits: { bodyBytes: 1000 } })
-    const key = { authorization: 'Bearer secret' }
+    const { url } = await startServer(demo(), {
+      tokens: { alice: 'secret-0123456789abcdef' },
+      allowAnonymous: false,
+      limits: { bodyBytes: 1000 },
+    })
+    const key = { authorization: 'Bearer secret-0123456789abcdef' }
     const shape = { message: expect.any(String), type: 'invalid_request_error', code: expect.any(String), param: null }
     const cases: [Promise<{ status: number; body: Wire }>, number, string][] = [
       [ask(url + PATH, { messages: [user('x')] }), 401, 'invalid_api_key'],
@@ -107,7 +111,9 @@ describe('bad input', () => {
   test('a body of 50 MB is refused before it is read', async () => {
     const { url, port } = await startServer(demo())
     const socket = connect(port, '127.0.0.1')
-    socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n\r\n{"messages":`)
+    socket.write(
+      `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n\r\n{"messages":`,
+    )
     const [head] = (await once(socket, 'data')) as [Buffer]
     expect(head.toString()).toMatch(/^HTTP\/1.1 413 /)
     expect(head.toString()).toContain('"code":"request_too_large"')

@@ -12,7 +12,7 @@ const PATH = '/v1/chat/completions'
 function send(socket: Socket, body: object): void {
   const json = JSON.stringify(body)
   socket.write(
-    `POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
+    `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
   )
 }
 

@@ -157,11 +157,11 @@ describe('who answers', () => {
 })
 
 describe('keys', () => {
-  const tokens = { alice: 'wonderland' }
+  const tokens = { alice: 'wonderland-0123456789abcdef' }
 
   verifies('openai-realtime.auth-header', 'come by header; without one the upgrade is refused as OpenAI does', async () => {
     const { url } = await start(demo(), { tokens })
-    await connect(url, { headers: { authorization: 'Bearer wonderland' } })
+    await connect(url, { headers: { authorization: 'Bearer wonderland-0123456789abcdef' } })
     for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
       const refused = await refusedUpgrade(new WebSocket(`${url.replace('http', 'ws')}/v1/realtime`, { headers }))
       expect(refused).toMatchObject({
@@ -173,7 +173,7 @@ describe('keys', () => {
 
   verifies('openai-realtime.auth-subprotocol', 'come by subprotocol from browsers, and are not sent back', async () => {
     const { url } = await start(demo(), { tokens })
-    const wire = await connect(url, { protocols: ['realtime', 'openai-insecure-api-key.wonderland'] })
+    const wire = await connect(url, { protocols: ['realtime', 'openai-insecure-api-key.wonderland-0123456789abcdef'] })
     expect(wire.socket.protocol).toBe('realtime')
     const refused = await refusedUpgrade(
       new WebSocket(`${url.replace('http', 'ws')}/v1/realtime`, ['realtime', 'openai-insecure-api-key.wrong']),

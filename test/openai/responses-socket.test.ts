@@ -145,8 +145,8 @@ verifies(
         ended++
       }
     })
-    const { url, gateway } = await server(agent, { tokens: { alice: 'a' } })
-    const wire = await connect(url, '/v1/responses', { authorization: 'Bearer a' })
+    const { url, gateway } = await server(agent, { tokens: { alice: 'a-0123456789abcdef' } })
+    const wire = await connect(url, '/v1/responses', { authorization: 'Bearer a-0123456789abcdef' })
     wire.socket.send(JSON.stringify({ type: 'response.create', input: 'x' }))
     wire.socket.send(JSON.stringify({ type: 'response.create', input: 'x', stream_id: 'other' }))
     await wire.until(() => deltasOf(wire.heard) === 'x')

@@ -73,9 +73,9 @@ verifies(['openai-responses.store-false', 'openai-responses.previous-missing'], 
 })
 
 verifies('openai-responses.isolation', 'what belongs to another is not found, whatever is asked of it', async () => {
-  const { url } = await start(demo(), { tokens: { alice: 'a', bob: 'b' } })
-  const alice = client(url, { token: 'a' })
-  const bob = client(url, { token: 'b' })
+  const { url } = await start(demo(), { tokens: { alice: 'a-0123456789abcdef', bob: 'b-0123456789abcdef' } })
+  const alice = client(url, { token: 'a-0123456789abcdef' })
+  const bob = client(url, { token: 'b-0123456789abcdef' })
   const { body: mine } = await alice.ask({ input: '/approve it' })
   const id = mine['id'] as string
   const item = (mine['output'] as Json[])[0]?.['id'] as string

@@ -63,13 +63,15 @@ test('over Responses the next one goes on where the one before ended', async () 
 
 test('whoever else says the same has a context of his own', async () => {
   const there = await peer(v1JsonRpc, HELLO)
-  const here = await startServer(remoteA2a({ name: 'far', url: there.url }), { tokens: { alice: 'a', bob: 'b' } })
+  const here = await startServer(remoteA2a({ name: 'far', url: there.url }), {
+    tokens: { alice: 'a-0123456789abcdef', bob: 'b-0123456789abcdef' },
+  })
   const talk = (token: string, messages: object[]) =>
     ask(`${here.url}/v1/chat/completions`, { messages }, { authorization: `Bearer ${token}` })
   const one = { role: 'user', content: 'one' }
-  const { body } = await talk('a', [one])
-  await talk('b', [one, body.choices[0].message, { role: 'user', content: 'two' }])
-  await talk('a', [one, body.choices[0].message, { role: 'user', content: 'two' }])
+  const { body } = await talk('a-0123456789abcdef', [one])
+  await talk('b-0123456789abcdef', [one, body.choices[0].message, { role: 'user', content: 'two' }])
+  await talk('a-0123456789abcdef', [one, body.choices[0].message, { role: 'user', content: 'two' }])
   expect(shown(there.calls)).toEqual([first('one'), first(SO_FAR, 'two'), next('two')])
 })
 

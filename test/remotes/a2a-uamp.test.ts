@@ -99,8 +99,8 @@ test.each([
   ['a token that is wrong', { token: 'wrong' }, 'provider_error', /answered 401$/],
   ['an agent that is not there', { path: '/agents/nobody' }, 'not_found', /has no card/],
 ])('%s is told as an error', async (_, { path = '', ...options }: { url?: string; path?: string; token?: string }, code, message) => {
-  const there = await startServer(demo(), { tokens: { alice: 'right' } })
-  const here = await startServer(remoteA2a({ name: 'far', url: there.url + path, token: 'right', ...options }))
+  const there = await startServer(demo(), { tokens: { alice: 'right-0123456789abcdef' } })
+  const here = await startServer(remoteA2a({ name: 'far', url: there.url + path, token: 'right-0123456789abcdef', ...options }))
   const client = await overWebSocket(here.url)
   await client.open()
   expect((await say(client, 'hi')).at(-1)).toMatchObject({

@@ -208,8 +208,8 @@ const UNREACHABLE: readonly [string, object, string, RegExp][] = [
 
 for (const [what, options, code, message] of UNREACHABLE)
   verifies('remote-events.unreachable', `${what} is told as an error`, async () => {
-    const there = await startServer(demo(), { tokens: { alice: 'right' } })
-    const here = await startServer(remoteEvents({ name: 'far', url: there.url, token: 'right', ...options }))
+    const there = await startServer(demo(), { tokens: { alice: 'right-0123456789abcdef' } })
+    const here = await startServer(remoteEvents({ name: 'far', url: there.url, token: 'right-0123456789abcdef', ...options }))
     const wire = await overWebSocket(here.url)
     await wire.open()
     const end = (await say(wire, 'hi')).at(-1)

@@ -11,7 +11,10 @@ import { listen } from '../../src/server/node/listen.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 
 export interface TestServerOptions extends Partial<
-  Pick<AppOptions, 'limits' | 'origins' | 'loopback' | 'defaultAgent' | 'started' | 'now'>
+  Pick<
+    AppOptions,
+    'limits' | 'origins' | 'loopback' | 'defaultAgent' | 'started' | 'now' | 'monotonic' | 'allowedHosts' | 'publicUrl' | 'trusts'
+  >
 > {
   readonly routes?: readonly Route[]
   readonly transports?: readonly Transport[]

@@ -11,6 +11,7 @@ import { report } from '../report.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { takeStdout } from '../stdout.ts'
+import { secretOf } from '../tokens.ts'
 
 export interface AcpFlags {
   readonly agent?: string
@@ -18,6 +19,7 @@ export interface AcpFlags {
   readonly protocol?: string
   readonly model?: string
   readonly token?: string
+  readonly tokenFile?: string
   readonly data?: string
 }
 
@@ -26,7 +28,8 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   const output = takeStdout()
   const { env, stdin: input } = process
   onSignal(STOP, () => void input.destroy())
-  const { url, token } = flags
+  const { url } = flags
+  const token = secretOf(flags, env)
   if (url !== undefined && /^wss?:/.test(url)) {
     const { relay } = await import('../acp-relay.ts')
     return relay({ url, token, input, output })
@@ -34,7 +37,9 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   const { pinoLog } = await import('../../server/node/log.ts')
   const log = pinoLog({ level: env['UAMP_DEBUG'] === '1' ? 'debug' : 'warn' })
   const context: AssembleContext = { env, modules: new Modules(), log }
-  const setup = await (url === undefined ? loadSetup(file, context) : remote(url, flags, context))
+  const setup = await (url === undefined
+    ? loadSetup(file, context)
+    : remote(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
     const { store, keys } = await openStore(flags.data ?? env['UAMP_DATA'] ?? setup.settings.data ?? join(homedir(), '.uamp'))

@@ -6,10 +6,12 @@ import { Page } from '../chat/page.ts'
 import { pipe } from '../chat/pipe.ts'
 import { terminal } from '../chat/terminal.ts'
 import { painter } from '../print.ts'
+import { secretOf } from '../tokens.ts'
 
 export interface ChatOptions {
   readonly agent?: string
   readonly token?: string
+  readonly tokenFile?: string
   readonly session?: string
   readonly color: boolean
 }
@@ -18,8 +20,10 @@ const DEFAULT_URL = 'http://localhost:8787'
 /** As shells report a program that Ctrl-C has ended. */
 const INTERRUPTED = 130
 
-export async function chat(address: string, options: ChatOptions): Promise<number> {
-  const { stdin, stdout, stderr } = process
+export async function chat(address: string, given: ChatOptions): Promise<number> {
+  const { stdin, stdout, stderr, env } = process
+  const secret = secretOf(given, env)
+  const options = { ...given, ...(secret !== undefined && { token: secret }) }
   const url = urlOf(address)
   const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color)
   const page = new Page({ stdout, stderr, paint })
@@ -118,7 +122,7 @@ function advice({ code, message, details }: UampClientError, { url, token, id }:
       return `There is no server at ${url}. Start one with \`npx uamp serve\`, or name another: uamp chat <url>`
     case 'unauthorized':
       return token === undefined
-        ? `${url} wants a token: uamp chat --token <secret>`
+        ? `${url} wants a token: uamp chat --token-file <file>, UAMP_TOKEN=<secret>, or --token <secret>`
         : `${url} does not know this token: give the secret alone, without its name`
     case 'not_found':
       return id === undefined

@@ -11,7 +11,7 @@ import { painter } from '../print.ts'
 import { report } from '../report.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
-import { environmentTokens, parseTokens } from '../tokens.ts'
+import { environmentTokens, fileTokens, parseTokens } from '../tokens.ts'
 
 export interface ServeFlags {
   readonly config?: string
@@ -24,6 +24,8 @@ export interface ServeFlags {
   readonly token?: readonly string[]
   readonly allowAnonymous?: true
   readonly origin?: readonly string[]
+  readonly allowHost?: readonly string[]
+  readonly tokenFile?: string
   readonly open?: true
 }
 
@@ -31,7 +33,7 @@ export interface ServeFlags {
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^Port \d+ is in use/, '--port 0 takes any that is free'],
   [/needs more rights/, 'with --port'],
-  [/can be reached from other machines/, '--token name:secret, or --allow-anonymous'],
+  [/can be reached from other machines/, '--token-file, or --allow-anonymous'],
   [/another data folder|check that the folder/, '--data names it, and --data memory needs none'],
 ]
 
@@ -40,7 +42,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const { env, stdout } = process
   // A reader of the start-up text that has gone is no reason to stop.
   stdout.on('error', () => undefined)
-  const fromFlags = parseTokens(flags.token ?? [], '--token')
+  const fromFlags = { ...fileTokens(flags.tokenFile), ...parseTokens(flags.token ?? [], '--token') }
   const log = lazyLog()
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await loadSetup(fileOf(given, flags), context)
@@ -103,6 +105,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
   const port = flags.port ?? settings.port
   const host = flags.host ?? settings.host
   const origins = flags.origin ?? settings.origins
+  const allowedHosts = flags.allowHost ?? settings.allowedHosts
   const { defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
   const limits = { ...settings.limits, ...kept(flags) }
   // It is most of what there is to load, and what is wrong with the options or a file is told without it.
@@ -118,7 +121,8 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
       ...(origins && { origins }),
       ...(allowAnonymous && { allowAnonymous }),
       ...(publicUrl !== undefined && { publicUrl }),
-      ...(trustProxy !== undefined && { trustProxy }),
+      ...(trustProxy && { trustProxy }),
+      ...(allowedHosts && { allowedHosts }),
       ...(outbound?.allow && { outbound: { allow: outbound.allow } }),
       ...(a2a && { a2a: a2a as NonNullable<ServeOptions['a2a']> }),
       ...(omnia && { omnia: omnia as NonNullable<ServeOptions['omnia']> }),

@@ -109,7 +109,8 @@ export const Config = z.strictObject({
   tokens: z.optional(z.record(z.string(), Secret)),
   origins: texts,
   publicUrl: text,
-  trustProxy: z.optional(z.boolean()),
+  trustProxy: z.optional(z.array(z.string(), 'must list the proxies, such as ["10.0.0.0/8"]')),
+  allowedHosts: texts,
   outbound: z.optional(z.strictObject({ allow: texts })),
   a2a: z.optional(
     z.strictObject({

@@ -94,7 +94,7 @@ export interface Streamed {
   readonly heartbeat?: string
 }
 
-/** `first-message`: credentials may also come with the first message, within 10 s. */
+/** `first-message`: credentials may also come with one of the first messages, which are few and small until then. */
 export type SocketRoute = {
   readonly method: 'WS'
   readonly path: string
@@ -116,6 +116,8 @@ export interface Call {
   readonly params: Readonly<Record<string, string>>
   /** Undefined on a public route, and on a `first-message` one whose upgrade carried no credentials. */
   readonly principal: Principal | undefined
+  /** Where the call comes from, as a trusted proxy says where there is one; empty where the runtime cannot tell. */
+  readonly address: string
   /** For credentials that arrive later: first message, `session.create.token`, `session.update`. */
   readonly access: Access
   readonly signal: AbortSignal

@@ -4,7 +4,7 @@ import { refusedUpgrade, testServer } from '../../../test/support/test-server.ts
 import type { Route } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 
-const tokens = { alice: 'wonderland', bob: 'builder' }
+const tokens = { alice: 'wonderland-0123456789abcdef', bob: 'builder-0123456789abcdef' }
 const tokenProtocol = (secret: string) => `uamp.token.${Buffer.from(secret).toString('base64url')}`
 const bearer = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } })
 
@@ -33,10 +33,14 @@ test('a request without a valid token is refused', async () => {
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
     expect(await response.json()).toEqual({ error: { code: 'unauthorized', message: expect.any(String) } })
   }
-  expect(await (await fetch(`${url}/me`, bearer('wonderland'))).json()).toEqual({ tenant: 'default', id: 'alice', scopes: ['*'] })
+  expect(await (await fetch(`${url}/me`, bearer('wonderland-0123456789abcdef'))).json()).toEqual({
+    tenant: 'default',
+    id: 'alice',
+    scopes: ['*'],
+  })
   expect(await (await fetch(`${url}/open`)).json()).toBeNull()
   expect((await fetch(`${url}/metrics`)).status).toBe(401)
-  expect((await fetch(`${url}/metrics`, bearer('builder'))).status).toBe(200)
+  expect((await fetch(`${url}/metrics`, bearer('builder-0123456789abcdef'))).status).toBe(200)
 })
 
 test('a wrong token is refused also where none is needed', async () => {
@@ -52,9 +56,9 @@ test('a wrong token is refused also where none is needed', async () => {
 test('a socket is opened by a header or by a subprotocol, and the token is never echoed', async () => {
   const { connect } = await testServer({ routes, tokens, anonymous: false })
   expect(await refusedUpgrade(connect('/strict'))).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } })
-  const byHeader = connect('/strict', bearer('builder'))
+  const byHeader = connect('/strict', bearer('builder-0123456789abcdef'))
   expect(String((await once(byHeader, 'message'))[0])).toBe('bob')
-  const byProtocol = connect('/strict', { protocols: ['uamp', tokenProtocol('wonderland')] })
+  const byProtocol = connect('/strict', { protocols: ['uamp', tokenProtocol('wonderland-0123456789abcdef')] })
   const [[response], [message]] = await Promise.all([once(byProtocol, 'upgrade'), once(byProtocol, 'message')])
   expect(response.headers['sec-websocket-protocol']).toBe('uamp')
   expect(String(message)).toBe('alice')
@@ -64,7 +68,7 @@ test('a socket is opened without a token where it may come with the first messag
   const { connect } = await testServer({ routes, tokens, anonymous: false, limits: { authenticateMs: 200 } })
   const client = connect('/late')
   await once(client, 'open')
-  client.send('wonderland')
+  client.send('wonderland-0123456789abcdef')
   expect(String((await once(client, 'message'))[0])).toBe('alice')
   const silent = connect('/late')
   const wrong = connect('/late')
@@ -72,7 +76,7 @@ test('a socket is opened without a token where it may come with the first messag
   const [[code], [wrongCode]] = await Promise.all([once(silent, 'close'), once(wrong, 'close')])
   expect([code, wrongCode]).toEqual([4401, 4401])
   // Who was let in in time stays, though it is now later than that.
-  client.send('builder')
+  client.send('builder-0123456789abcdef')
   expect(String((await once(client, 'message'))[0])).toBe('bob')
 })
 

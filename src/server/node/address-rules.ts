@@ -1,5 +1,6 @@
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { UampError } from '../../protocol/errors.ts'
+import { Networks } from './networks.ts'
 
 /** Everything that is not the public internet (IANA special-purpose registries), and 168.63.129.16, where Azure keeps its metadata. */
 const FORBIDDEN_V4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
@@ -9,27 +10,6 @@ const FORBIDDEN_V6 = '::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16 3
 
 const RULE = /^(?:\[([^\]]+)\]|([^[\]:]+))(?::(\d{1,5}))?$/
 const LOCAL_NAME = /^(?:.+\.)?localhost$/
-
-/** Networks of both families, apart: a list of Node's takes an IPv4 address for one of `::ffff:0:0/96`, which lies in `::/3`. */
-class Networks {
-  readonly #v4 = new BlockList()
-  readonly #v6 = new BlockList()
-
-  /** `10.0.0.0/8`. */
-  add(network: string): void {
-    const [address = '', bits = ''] = network.split('/')
-    const family = isIP(address)
-    const length = Number(bits)
-    if (family === 0 || !/^\d{1,3}$/.test(bits) || length > (family === 6 ? 128 : 32)) throw unusable(network)
-    if (family === 6) this.#v6.addSubnet(address, length, 'ipv6')
-    else this.#v4.addSubnet(address, length, 'ipv4')
-  }
-
-  has(address: string): boolean {
-    const family = isIP(address)
-    return family === 6 ? this.#v6.check(address, 'ipv6') : family === 4 && this.#v4.check(address, 'ipv4')
-  }
-}
 
 /** Which addresses and names may be called. */
 export class AddressRules {
@@ -61,7 +41,10 @@ export class AddressRules {
   }
 
   #allow(rule: string): void {
-    if (rule.includes('/')) return this.#allowed.add(rule)
+    if (rule.includes('/')) {
+      if (!this.#allowed.add(rule)) throw unusable(rule)
+      return
+    }
     const [, v6, name, port] = RULE.exec(rule) ?? []
     const bare = v6 ?? name ?? (isIP(rule) === 6 ? rule : undefined)
     const written = bare === undefined ? undefined : `http://${isIP(bare) === 6 ? `[${bare}]` : bare}`

@@ -5,20 +5,27 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
+import { UNKNOWN_CALLER } from '../caller.ts'
+import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { prometheus } from './prometheus.ts'
 import { Sockets } from './sockets.ts'
 import { StreamWriter } from './streamed.ts'
+import { Strangers } from './strangers.ts'
 import { Sweeper } from './sweeper.ts'
 
 export interface NodeApp extends ServerApp {
+  /** Connections that have not shown who they are. Whoever listens adds them. */
+  readonly strangers: Strangers
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Closes all sockets with 1001 and ends all streams; what is still there after the time is cut. */
   closeConnections(timeoutMs: number): Promise<void>
 }
 
-export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition'>): NodeApp {
-  const { now = Date.now, log } = options
+export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition' | 'caller'>): NodeApp {
+  const { now = Date.now, log, trusts } = options
+  const strangers = new Strangers()
+  const callers = { trusts, strangers }
   const streams = new Set<StreamWriter>()
   const stream = (env: unknown, streamed: Streamed): Response | undefined => {
     const response = outgoing(env)
@@ -28,14 +35,24 @@ export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition'>
     void writer.run().then(() => streams.delete(writer))
     return RESPONSE_ALREADY_SENT
   }
-  const server = createApp({ ...options, stream, exposition: prometheus })
+  const caller = ({ headers }: Request, env: unknown) => {
+    const socket = incomingOf(env)?.socket
+    return socket ? new NodeCaller(socket, () => headers, callers) : UNKNOWN_CALLER
+  }
+  const server = createApp({ ...options, stream, caller, exposition: prometheus })
   const { limits } = server
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
-  const sockets = new Sockets({ server, sweeper, now })
+  const sockets = new Sockets({ server, sweeper, now, callers })
 
   return {
     ...server,
+    strangers,
+    fetch(request, env) {
+      const socket = incomingOf(env)?.socket
+      if (trusts && !(socket && trusts(peerOf(socket)))) withoutForwarded(request.headers)
+      return server.fetch(request, env)
+    },
     handleUpgrade: (request, socket, head) => {
       sockets.upgrade(request, socket, head).catch((error: unknown) => {
         log('error', 'An upgrade failed', { error })

@@ -106,16 +106,16 @@ test('a handshake that is none is refused as JSON', async () => {
 
 test('requests of one principal are limited, those of others are not', async () => {
   let now = 1000
-  const tokens = { alice: 'a', bob: 'b' }
+  const tokens = { alice: 'a-0123456789abcdef', bob: 'b-0123456789abcdef' }
   const { url } = await testServer({ routes: [read], tokens, now: () => now, limits: { requestsPerSecond: 1, requestBurst: 2 } })
   const post = (token: string) => fetch(`${url}/read`, { method: 'POST', headers: { authorization: `Bearer ${token}` } })
-  expect([(await post('a')).status, (await post('a')).status]).toEqual([200, 200])
-  const refused = await post('a')
+  expect([(await post('a-0123456789abcdef')).status, (await post('a-0123456789abcdef')).status]).toEqual([200, 200])
+  const refused = await post('a-0123456789abcdef')
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
   expect(await refused.json()).toMatchObject({ error: { code: 'rate_limited', details: { retry_after: 1 } } })
-  expect((await post('b')).status).toBe(200)
+  expect((await post('b-0123456789abcdef')).status).toBe(200)
   now += 1000
-  expect([(await post('a')).status, (await post('a')).status]).toEqual([200, 429])
+  expect([(await post('a-0123456789abcdef')).status, (await post('a-0123456789abcdef')).status]).toEqual([200, 429])
 })
 
 test('connections beyond the limit are told to come back', async () => {
@@ -131,11 +131,11 @@ test('connections beyond the limit are told to come back', async () => {
 })
 
 test('sockets of one principal are limited', async () => {
-  const { connect } = await testServer({ routes: [echo], tokens: { alice: 'a' }, limits: { socketsPerPrincipal: 1 } })
+  const { connect } = await testServer({ routes: [echo], tokens: { alice: 'a-0123456789abcdef' }, limits: { socketsPerPrincipal: 1 } })
   const first = connect('/echo')
   await once(first, 'open')
   expect(await refusedUpgrade(connect('/echo'))).toMatchObject({ status: 429, body: { error: { code: 'rate_limited' } } })
-  const other = connect('/echo', { headers: { authorization: 'Bearer a' } })
+  const other = connect('/echo', { headers: { authorization: 'Bearer a-0123456789abcdef' } })
   await once(other, 'open')
   first.close()
   await once(first, 'close')

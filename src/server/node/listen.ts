@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { IncomingMessage, ServerOptions } from 'node:http'
+import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
@@ -13,6 +13,9 @@ import { refuse } from './refuse.ts'
 const ANSWERED_BEYOND = 256
 /** Connects that may wait to be accepted: a whole crowd may come back at once after a restart. */
 const BACKLOG = 4_096
+
+/** Requests of one connection that wait for an earlier answer of it; with more it is cut. */
+const PIPELINED = 64
 
 const IDLE_CHECK_MS = 20
 const KEEP_ALIVE_MS = 60_000
@@ -32,7 +35,7 @@ export interface Listening {
 }
 
 export async function listen(app: NodeApp, { port, host }: ListenOptions): Promise<Listening> {
-  const { limits } = app
+  const { limits, strangers } = app
   const beyond = new WeakSet<Duplex>()
   let connections = 0
   /** Connections that never said anything: Node does not count them as idle, and would wait for them. */
@@ -47,6 +50,15 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     if (rawHeaders.length <= limits.headerCount * 2) return undefined
     const error = new UampError('too_large', `A request may have ${limits.headerCount} headers`)
     return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
+  }
+  const piled = new WeakMap<Socket, number>()
+  const isPiledUp = ({ socket }: IncomingMessage, response: ServerResponse): boolean => {
+    const waiting = (piled.get(socket) ?? 0) + 1
+    if (waiting > PIPELINED) socket.destroy()
+    if (socket.destroyed) return true
+    piled.set(socket, waiting)
+    response.once('close', () => piled.set(socket, (piled.get(socket) ?? 1) - 1))
+    return false
   }
   const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.fetch(request, env), {
     errorHandler: (error) => {
@@ -66,14 +78,20 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   }
   const server = createServer(options, (request, response) => {
     silent.delete(request.socket)
+    // It gets its connection when the answers before it are done.
+    if (response.socket === null && isPiledUp(request, response)) return
     void listener(request, response)
   })
   server.maxConnections = limits.connections + ANSWERED_BEYOND
   server.on('connection', (socket) => {
-    if (++connections > limits.connections) beyond.add(socket)
+    if (++connections > limits.connections && !strangers.evict()) beyond.add(socket)
+    else strangers.add(socket)
     silent.add(socket)
     socket.on('close', disconnected)
-    socket.on('close', () => silent.delete(socket))
+    socket.on('close', () => {
+      silent.delete(socket)
+      strangers.delete(socket)
+    })
   })
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     silent.delete(request.socket)

@@ -44,7 +44,7 @@ test('elsewhere only the listed origins are allowed, and none by its own name', 
 })
 
 test('a preflight is answered for allowed origins', async () => {
-  const { url } = await testServer({ routes, tokens: { alice: 's' }, anonymous: false })
+  const { url } = await testServer({ routes, tokens: { alice: 's-0123456789abcdef' }, anonymous: false })
   const preflight = (origin: string) =>
     fetch(`${url}/events`, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } })
   const { status, headers } = await preflight('http://localhost:3000')
@@ -62,7 +62,7 @@ test('a preflight is answered for allowed origins', async () => {
 })
 
 test('what an allowed page must read it can read: errors, the session id, answers from elsewhere', async () => {
-  const { url } = await testServer({ routes, tokens: { alice: 's' }, anonymous: false })
+  const { url } = await testServer({ routes, tokens: { alice: 's-0123456789abcdef' }, anonymous: false })
   const page = { headers: { origin: 'http://localhost:3000' } }
   for (const path of ['/events', '/nowhere', '/proxied']) {
     const { headers } = await fetch(url + path, page)

@@ -146,7 +146,7 @@ test('says what is where, without credentials', async () => {
   const { url } = await testServer({
     routes: [echo('/who')],
     agents: [agent('one'), agent('two')],
-    tokens: { alice: 's' },
+    tokens: { alice: 's-0123456789abcdef' },
     anonymous: false,
   })
   expect((await json(fetch(`${url}/agents`))).body).toEqual({

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import type { Texts } from '../../core/ports/transport.ts'
 import type { Limits } from '../limits.ts'
-import type { Connection } from '../upgrade.ts'
+import type { Bounds, Connection } from '../upgrade.ts'
 import { mixedFrames, textFrames } from './frames.ts'
 import { Progress } from './sweeper.ts'
 import type { Swept } from './sweeper.ts'
@@ -16,6 +16,10 @@ const INBOX_BYTES = 256 * 1024
 /** Sends after which the event loop gets its turn, so that a writer that never waits cannot starve the process. */
 const SENDS_PER_TURN = 64
 
+/** How long the peer has to end its side after it was cut. */
+const CUT_MS = 1_000
+const UNAUTHORIZED = 4401
+
 const OPEN = 1
 const DONE = Promise.resolve({ done: true, value: undefined } as const)
 const SENT = Promise.resolve()
@@ -25,6 +29,14 @@ export interface NodeSocketOptions {
   readonly now: () => number
   readonly onClose: (socket: NodeSocket) => void
 }
+
+/** What is left of what a stranger may send. */
+interface Restricted extends Bounds {
+  messagesLeft: number
+  bytesLeft: number
+}
+
+const NO_TOKEN = (messages: number): string => `No valid token in ${messages === 3 ? 'three' : messages} messages`
 
 /** A `ws` WebSocket as the port has it. Control frames and what comes in are the library's; text frames out are written here. */
 export class NodeSocket implements Connection, Swept {
@@ -37,6 +49,7 @@ export class NodeSocket implements Connection, Swept {
   #reader: ((result: IteratorResult<Message, undefined>) => void) | undefined
   #ended = false
   #full = false
+  #restricted: Restricted | undefined
   #throttle: NodeJS.Timeout | undefined
   #tokens: number
   #refilledAt: number
@@ -60,7 +73,7 @@ export class NodeSocket implements Connection, Swept {
     ws.on('ping', (data) => this.#pong(data))
     ws.on('pong', () => (this.#heard = true))
     // A protocol error: the library closes with its code, and `close` follows.
-    ws.on('error', () => {})
+    ws.on('error', () => this.#restricted && this.#cutSoon())
     ws.on('close', () => {
       this.#end()
       options.onClose(this)
@@ -98,6 +111,49 @@ export class NodeSocket implements Connection, Swept {
     let said = reason.slice(0, 123)
     while (Buffer.byteLength(said) > 123) said = said.slice(0, -1)
     this.#ws.close(code, said)
+  }
+
+  cut(code: number, reason: string): void {
+    this.close(code, reason)
+    this.#cutSoon()
+  }
+
+  /** A stranger's sockets must not last as long as a close may take, nor go on to fill the memory with what they send. */
+  #cutSoon(): void {
+    this.#socket.removeAllListeners('data')
+    this.#socket.resume()
+    this.#socket.end()
+    setTimeout(() => this.#ws.terminate(), CUT_MS).unref()
+  }
+
+  restrict(bounds: Bounds): () => void {
+    const restricted: Restricted = { ...bounds, messagesLeft: bounds.messages, bytesLeft: bounds.messageBytes * (bounds.messages + 1) }
+    const count = (chunk: Buffer): void => {
+      restricted.bytesLeft -= chunk.length
+      // While the transport looks at a message nobody knows whether the rest is a stranger's: it waits.
+      if (!this.#reader) this.#ws.pause()
+      else if (restricted.bytesLeft < 0) this.#refuseLarge(bounds)
+    }
+    this.#restricted = restricted
+    this.#socket.on('data', count)
+    return () => {
+      this.#restricted = undefined
+      this.#socket.off('data', count)
+      this.#resume()
+    }
+  }
+
+  #refuseLarge({ messageBytes }: Bounds): void {
+    this.cut(UNAUTHORIZED, `A message before the token may have ${messageBytes} bytes`)
+  }
+
+  /** Whether a stranger may go on: with the next message, if there is one already. */
+  #allows(restricted: Restricted, next: Message | undefined): boolean {
+    if (restricted.messagesLeft === 0) this.cut(UNAUTHORIZED, NO_TOKEN(restricted.messages))
+    else if (next === undefined ? restricted.bytesLeft < 0 : Buffer.byteLength(next) > restricted.messageBytes)
+      this.#refuseLarge(restricted)
+    else if (next !== undefined) restricted.messagesLeft--
+    return !this.#ended
   }
 
   terminate(): void {
@@ -140,6 +196,7 @@ export class NodeSocket implements Connection, Swept {
     const message = isBinary ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : data.toString()
     if (--this.#tokens <= 0) this.#refill()
     if (this.#reader) {
+      if (this.#restricted && !this.#allows(this.#restricted, message)) return
       const resolve = this.#reader
       this.#reader = undefined
       resolve({ done: false, value: message })
@@ -155,6 +212,10 @@ export class NodeSocket implements Connection, Swept {
 
   #next(): Promise<IteratorResult<Message, undefined>> {
     const value = this.#inbox[this.#taken]
+    if (this.#restricted && !this.#ended) {
+      if (!this.#allows(this.#restricted, value)) return DONE
+      if (value === undefined) this.#resume()
+    }
     if (value === undefined) return this.#ended ? DONE : new Promise((resolve) => (this.#reader = resolve))
     this.#taken++
     if (this.#taken === this.#inbox.length) {

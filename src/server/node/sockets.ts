@@ -6,6 +6,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { ServerApp } from '../app.ts'
 import { errorResponse } from '../errors.ts'
 import type { Accepted, UpgradeRequest } from '../upgrade.ts'
+import { NodeCaller, peerOf, withoutForwarded, type CallerOptions } from './caller.ts'
 import { refuse } from './refuse.ts'
 import { NodeSocket } from './socket.ts'
 import type { NodeSocketOptions } from './socket.ts'
@@ -18,6 +19,7 @@ export interface SocketsOptions {
   readonly server: ServerApp
   readonly sweeper: Sweeper
   readonly now: () => number
+  readonly callers: CallerOptions
 }
 
 /** The open WebSockets of a server. The library does the handshake. */
@@ -28,11 +30,13 @@ export class Sockets {
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
   readonly #sweeper: Sweeper
+  readonly #callers: CallerOptions
   #emptied: (() => void) | undefined
 
-  constructor({ server, sweeper, now }: SocketsOptions) {
+  constructor({ server, sweeper, now, callers }: SocketsOptions) {
     this.#server = server
     this.#sweeper = sweeper
+    this.#callers = callers
     this.#socketOptions = { limits: server.limits, now, onClose: (socket) => this.#forget(socket) }
   }
 
@@ -42,7 +46,7 @@ export class Sockets {
     if (!isWebSocket(request)) {
       return refuse(socket, errorResponse(new UampError('invalid_request', 'This is not a request for a WebSocket')))
     }
-    const accepted = await this.#server.upgrade(new NodeUpgradeRequest(request))
+    const accepted = await this.#server.upgrade(new NodeUpgradeRequest(request, this.#callers))
     if (!('run' in accepted)) return refuse(socket, accepted)
     if (accepted.protocol !== undefined) this.#protocols.set(request, accepted.protocol)
     socket.off('error', cut)
@@ -90,6 +94,7 @@ export class Sockets {
     const connection = new NodeSocket(ws, socket, this.#socketOptions)
     this.#open.add(connection)
     this.#sweeper.add(connection)
+    this.#callers.strangers.onEvict(socket, () => connection.cut(1013, 'Too many connections'))
     void accepted.run(connection)
   }
 
@@ -105,18 +110,22 @@ function isWebSocket({ headers, url }: IncomingMessage): boolean {
 }
 
 /** Keeps the headers as Node has them: a `Headers` for each idle socket would be most of what it costs. */
-class NodeUpgradeRequest implements UpgradeRequest {
+class NodeUpgradeRequest extends NodeCaller implements UpgradeRequest {
   readonly url: string
   readonly #rawHeaders: readonly string[]
+  /** Whether what proxies say is believed, or nobody reads it. */
+  readonly #asSent: boolean
 
-  constructor({ url, headers, rawHeaders, socket }: IncomingMessage) {
+  constructor({ url, headers, rawHeaders, socket }: IncomingMessage, options: CallerOptions) {
+    super(socket, () => this.headers, options)
     this.url = `${'encrypted' in socket ? 'https' : 'http'}://${headers.host}${url}`
     this.#rawHeaders = rawHeaders
+    this.#asSent = options.trusts?.(peerOf(socket)) ?? true
   }
 
   get headers(): Headers {
     const headers = new Headers()
     for (let i = 0; i + 1 < this.#rawHeaders.length; i += 2) headers.append(this.#rawHeaders[i] ?? '', this.#rawHeaders[i + 1] ?? '')
-    return headers
+    return this.#asSent ? headers : withoutForwarded(headers)
   }
 }

@@ -18,7 +18,7 @@ export function contextOf(parts: Parts, call: KnownCall, tenant?: unknown): RpcC
 function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
   if (tenant === call.agent) return call
   if (!call.root || !host.agents.get(tenant)) throw a2aError('INVALID_PARAMS', 'There is no such tenant here', { field: 'tenant' })
-  const { root, request, params, principal, access } = call
+  const { root, request, params, principal, access, address } = call
   if (!access.authorize(principal, 'call', tenant)) throw new UampError('forbidden', `This token may not call ${tenant}`)
   return {
     agent: tenant,
@@ -27,6 +27,7 @@ function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
     params,
     principal,
     access,
+    address,
     get signal() {
       return call.signal
     },

@@ -23,6 +23,10 @@ export type HttpOptions = Omit<ConnectionOptions, 'send' | 'caller'>
  */
 export class HttpConnection {
   readonly agent: string | undefined
+  /** Where it was opened from. */
+  readonly address: string
+  /** Whether anything was said on it since it was opened. */
+  isUsed = false
   readonly #principal: Principal
   readonly #options: HttpOptions
   readonly #connection: AcpConnection
@@ -31,8 +35,9 @@ export class HttpConnection {
   #closed = false
   #idle: ReturnType<typeof setTimeout> | undefined
 
-  constructor(options: HttpOptions, { principal, agent, root, access }: KnownCall, onClose: () => void) {
+  constructor(options: HttpOptions, { principal, agent, root, access, address }: KnownCall, onClose: () => void) {
     this.agent = agent
+    this.address = address
     this.#principal = principal
     this.#onClose = onClose
     this.#options = options
@@ -45,11 +50,16 @@ export class HttpConnection {
     return this.#connection.initialized
   }
 
+  get isRead(): boolean {
+    return [...this.#streams.values()].some(({ leased }) => leased)
+  }
+
   isOf({ tenant, id }: Principal): boolean {
     return this.#principal.tenant === tenant && this.#principal.id === id
   }
 
   async receive(message: RpcMessage, session = ''): Promise<void> {
+    this.isUsed = true
     this.#rest()
     await this.#connection.receive(message, (text) => this.#send([text], this.#streams.get(session)?.leased ? session : ''))
     this.#tidy(session)
@@ -67,6 +77,7 @@ export class HttpConnection {
     if ([...this.#streams.values()].filter(({ leased }) => leased).length >= STREAMS)
       throw new UampError('rate_limited', 'Too many streams', { details: { retry_after: 1 } })
     if (!stream) this.#streams.set(session, (stream = new Outbound()))
+    this.isUsed = true
     clearTimeout(this.#idle)
     const left = (): void => {
       this.#tidy(session)
@@ -110,7 +121,7 @@ export class HttpConnection {
 
   #rest(): void {
     clearTimeout(this.#idle)
-    if (this.#closed || [...this.#streams.values()].some(({ leased }) => leased)) return
+    if (this.#closed || this.isRead) return
     this.#idle = setTimeout(() => this.close(), IDLE_MS)
     // Node only: a connection that nobody uses does not keep the process up.
     ;(this.#idle as { unref?: () => void }).unref?.()

@@ -8,25 +8,21 @@ import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { AcpConnection } from './connection.ts'
 import { refusal } from './errors.ts'
 import { HttpConnection, type HttpOptions } from './http-connection.ts'
+import { HttpConnections } from './http-connections.ts'
 import { Outbound } from './outbound.ts'
 import { sessionIn } from './schema.ts'
 import { isSeedInitialize, SEED_METHODS } from './seed.ts'
 
 const CONNECTION_ID = 'acp-connection-id'
 const SESSION_ID = 'acp-session-id'
-/** Connections of one server and of one principal; beyond them, none is opened. */
-const CONNECTIONS = 5_000
-const PER_PRINCIPAL = 500
 
 export class HttpBinding {
   readonly #options: HttpOptions
-  readonly #connections = new Map<string, HttpConnection>()
+  readonly #connections = new HttpConnections()
 
   constructor(options: HttpOptions, closing: AbortSignal) {
     this.#options = options
-    closing.addEventListener('abort', () => {
-      for (const connection of this.#connections.values()) connection.close()
-    })
+    closing.addEventListener('abort', () => this.#connections.closeAll())
   }
 
   async post(request: Request, call: KnownCall): Promise<Response | Streamed> {
@@ -37,7 +33,7 @@ export class HttpBinding {
     const message = readMessage(await request.text())
     if (message.kind === 'invalid') return json(errorText(message.id, message.error), { status: 400 })
     const id = headers.get(CONNECTION_ID)
-    if (id !== null) return this.#forward(this.#find(id, call), message, headers.get(SESSION_ID))
+    if (id !== null) return this.#forward(this.#connections.find(id, call), message, headers.get(SESSION_ID))
     if (message.kind === 'notification') return new Response(null, { status: 202 })
     if (message.kind !== 'request') return missing(CONNECTION_ID)
     if (message.method === 'initialize' && !isSeedInitialize(message.params)) return this.#open(message, call)
@@ -50,29 +46,27 @@ export class HttpBinding {
     }
     const id = headers.get(CONNECTION_ID)
     if (id === null) return missing(CONNECTION_ID)
-    const frames = this.#find(id, call).lease(headers.get(SESSION_ID) ?? '', call.signal)
+    const frames = this.#connections.find(id, call).lease(headers.get(SESSION_ID) ?? '', call.signal)
     return frames ? streamed(frames) : refusal(new UampError('conflict', 'Somebody reads this stream already'))
   }
 
   async remove({ headers }: Request, call: KnownCall): Promise<Response> {
     const id = headers.get(CONNECTION_ID)
     if (id === null) return missing(CONNECTION_ID)
-    this.#find(id, call).close()
+    this.#connections.find(id, call).close()
     return new Response(null, { status: 202 })
   }
 
   async #open(message: RpcMessage, call: KnownCall): Promise<Response> {
-    const mine = [...this.#connections.values()].filter((connection) => connection.isOf(call.principal)).length
-    if (this.#connections.size >= CONNECTIONS || mine >= PER_PRINCIPAL)
-      throw new UampError('rate_limited', 'Too many connections: close some', { details: { retry_after: 30 } })
+    this.#connections.reserve(call)
     const id = this.#options.host.newId()
     const connection = new HttpConnection(this.#options, call, () => this.#connections.delete(id))
+    this.#connections.add(id, connection)
     const answer = await connection.answerTo(message)
     if (!connection.initialized) {
       connection.close()
       return json(answer)
     }
-    this.#connections.set(id, connection)
     return json(answer, { headers: { [CONNECTION_ID]: id } })
   }
 
@@ -107,13 +101,6 @@ export class HttpBinding {
     if (!stream) return json(await connection.answerTo(message))
     void connection.receive(message, (text) => stream.push([text])).then(() => stream.close())
     return streamed(stream.lease(leave))
-  }
-
-  /** Another's connection is not there. */
-  #find(id: string, { principal, agent }: KnownCall): HttpConnection {
-    const connection = this.#connections.get(id)
-    if (connection?.isOf(principal) && connection.agent === agent) return connection
-    throw new UampError('not_found', 'There is no such connection, or no more, as nobody read from it: initialize a new one')
   }
 }
 

@@ -14,6 +14,9 @@ const SESSIONS = 256
 /** Events of one connection that are on their way to the store; beyond it, reading waits. */
 const UNDER_WAY = 64
 
+/** Unknown types of events that are logged for one connection. */
+const LOGGED_TYPES = 16
+
 interface Attached {
   readonly session: Session
   readonly reader: Reader
@@ -29,6 +32,7 @@ export class Connection {
   #underWay = 0
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
+  readonly #ignored = new Set<string>()
 
   constructor(host: Host, socket: Socket, call: Call) {
     this.#host = host
@@ -50,15 +54,19 @@ export class Connection {
     try {
       if (typeof frame !== 'string') throw new UampError('invalid_request', 'Events are JSON in text frames, not binary frames')
       const parsed = parseClientText(frame, this.#host.newId)
-      if (parsed.kind === 'unknown') {
-        this.#host.log('info', 'Ignored an event of unknown type', { type: parsed.type })
-        return
-      }
+      if (parsed.kind === 'unknown') return this.#ignore(parsed.type)
       event = parsed.event
       await this.#handle(event)
     } catch (thrown) {
       this.#refuse(event, thrown)
     }
+  }
+
+  /** Each type is logged once, and few of them: a line for each event would let a client fill the disk. Strangers get none. */
+  #ignore(type: string): void {
+    if (!this.#principal || this.#ignored.has(type) || this.#ignored.size >= LOGGED_TYPES) return
+    this.#ignored.add(type)
+    this.#host.log('info', 'Ignored an event of unknown type', { type })
   }
 
   async #handle(event: ClientEvent): Promise<void> {

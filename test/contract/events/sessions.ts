@@ -82,15 +82,17 @@ export function sessionsContract(binding: string, connect: Connect): void {
       ['uamp:session:token', 'uamp:session:unauthorized', 'uamp:session:update-token', 'uamp:session:update-refused'],
       'tokens open sessions and are refreshed in place',
       async () => {
-        const { url } = await startServer(mirror, { tokens: { alice: 'a-secret', bob: 'b-secret' } })
-        const wire = await connect(url, { token: 'a-secret' })
+        const { url } = await startServer(mirror, { tokens: { alice: 'a-secret-0123456789abcdef', bob: 'b-secret-0123456789abcdef' } })
+        const wire = await connect(url, { token: 'a-secret-0123456789abcdef' })
         expect(await refused(wire.open({ token: 'wrong' }))).toMatchObject({ code: 'unauthorized' })
         const id = await wire.open()
         expect(mirrored(await say(wire, 'hi')).principal.id).toBe('alice')
-        expect(await wire.send({ type: 'session.update', session_id: id, token: 'a-secret' })).toBeUndefined()
+        expect(await wire.send({ type: 'session.update', session_id: id, token: 'a-secret-0123456789abcdef' })).toBeUndefined()
         expect(await wire.next('session.updated')).toMatchObject({ session_id: id })
         expect(await wire.send({ type: 'session.update', session_id: id, token: 'wrong' })).toMatchObject({ code: 'unauthorized' })
-        expect(await wire.send({ type: 'session.update', session_id: id, token: 'b-secret' })).toMatchObject({ code: 'unauthorized' })
+        expect(await wire.send({ type: 'session.update', session_id: id, token: 'b-secret-0123456789abcdef' })).toMatchObject({
+          code: 'unauthorized',
+        })
         expect(wire.heard.filter(({ type }) => type === 'session.updated')).toHaveLength(1)
       },
     )

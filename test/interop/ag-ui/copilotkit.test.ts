@@ -80,8 +80,12 @@ test('a CopilotKit page goes on with a tool of its own, resumes an interrupt, an
 })
 
 test('a CopilotKit runtime hands on who calls', async () => {
-  const { url } = await startServer(demo(), { tokens: { page: 'secret' } })
+  const { url } = await startServer(demo(), { tokens: { page: 'secret-0123456789abcdef' } })
   const call = await copilotKit(url)
-  const events = await call('run', { threadId: 't', runId: 'r', messages: [user('u1', 'Hello')] }, { authorization: 'Bearer secret' })
+  const events = await call(
+    'run',
+    { threadId: 't', runId: 'r', messages: [user('u1', 'Hello')] },
+    { authorization: 'Bearer secret-0123456789abcdef' },
+  )
   expect(said(events)).toBe('You said: Hello')
 })

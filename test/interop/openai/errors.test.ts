@@ -1,5 +1,5 @@
-import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { demo } from '../../../src/agents/demo/index.ts'
 import { defineAgent } from '../../../src/core/define-agent.ts'
 import { text } from '../../../src/core/drafts.ts'
@@ -162,12 +162,12 @@ describe.each(versions)('openai $version', (version) => {
     })
 
     test('a wrong key: 401, one attempt', async () => {
-      const { url } = await startServer(demo(), { tokens: { alice: 'wonderland' } })
+      const { url } = await startServer(demo(), { tokens: { alice: 'wonderland-0123456789abcdef' } })
       const { error, attempts } = await refused(version, url, { ask: ask('Hi'), stream })
       expect(error).toBeInstanceOf(OpenAI.AuthenticationError)
       expect(error).toMatchObject({ status: 401, code: 'invalid_api_key', type: 'invalid_request_error' })
       expect(attempts).toBe(1)
-      const { openai } = clientOf(version, url, { apiKey: 'wonderland' })
+      const { openai } = clientOf(version, url, { apiKey: 'wonderland-0123456789abcdef' })
       expect(await ask('Hi')(openai, stream)).toBeDefined()
     })
 
@@ -244,8 +244,9 @@ test('what was refused before any work is tried three times', async () => {
   })
   const limited = await startServer([demo(), busy])
   const full = await startServer(demo(), { limits: { connections: 1 } })
-  const taken = connect(full.port, '127.0.0.1')
-  await new Promise((resolve) => taken.once('connect', resolve))
+  // Somebody who is let in: a silent connection would make room.
+  const taken = new WebSocket(`${full.url.replace('http', 'ws')}/uamp`)
+  await new Promise((resolve) => taken.once('open', resolve))
   await Promise.all(
     versions.flatMap((version) => [
       refused(version, limited.url, { ask: ask('Hi', 'busy'), stream: true }).then(({ error, attempts }) => {
@@ -258,5 +259,5 @@ test('what was refused before any work is tried three times', async () => {
       }),
     ]),
   )
-  taken.destroy()
+  taken.terminate()
 })

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { plainAddress } from '../address.ts'
+import type { Caller } from '../caller.ts'
+import { forwarded, FORWARDED_HEADERS, type Trusts } from '../forwarded.ts'
+import type { Strangers } from './strangers.ts'
+
+export interface CallerOptions {
+  readonly trusts: Trusts | undefined
+  readonly strangers: Strangers
+}
+
+/** Who sent a request. The address is worked out when it is asked for, which is rare. */
+export class NodeCaller implements Caller {
+  readonly #socket: Duplex
+  readonly #headers: () => Headers
+  readonly #options: CallerOptions
+
+  constructor(socket: Duplex, headers: () => Headers, options: CallerOptions) {
+    this.#socket = socket
+    this.#headers = headers
+    this.#options = options
+  }
+
+  get address(): string {
+    const { trusts } = this.#options
+    const peer = peerOf(this.#socket)
+    return (trusts?.(peer) ? forwarded(this.#headers(), trusts).address : undefined) ?? peer
+  }
+
+  vouch(): void {
+    this.#options.strangers.delete(this.#socket)
+  }
+}
+
+/** The address that a connection comes from; empty where it has none, as a Unix socket has. */
+export function peerOf(socket: Duplex): string {
+  const { remoteAddress } = socket as { remoteAddress?: string }
+  return plainAddress(remoteAddress ?? '') ?? ''
+}
+
+/** The request that `@hono/node-server` hands to the app. */
+export function incomingOf(env: unknown): IncomingMessage | undefined {
+  return ((env ?? {}) as { incoming?: IncomingMessage }).incoming
+}
+
+/** Removes what only a proxy may say from a request that none has sent. */
+export function withoutForwarded(headers: Headers): Headers {
+  for (const name of FORWARDED_HEADERS) if (headers.has(name)) headers.delete(name)
+  return headers
+}

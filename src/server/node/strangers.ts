@@ -1,0 +1,36 @@
+import type { Duplex } from 'node:stream'
+
+/**
+ * Connections that have not shown valid credentials, the oldest first. When the server has as many connections as it may, one of
+ * these goes for each that comes: silent ones, slow ones and sockets that wait for a token must not keep out those who have one.
+ */
+export class Strangers {
+  /** With what a WebSocket does to say why. */
+  readonly #leaving = new Map<Duplex, (() => void) | undefined>()
+
+  add(socket: Duplex): void {
+    this.#leaving.set(socket, undefined)
+  }
+
+  onEvict(socket: Duplex, leave: () => void): void {
+    // Keeps its place among the others.
+    if (this.#leaving.has(socket)) this.#leaving.set(socket, leave)
+  }
+
+  delete(socket: Duplex): void {
+    this.#leaving.delete(socket)
+  }
+
+  /** False: all are known. */
+  evict(): boolean {
+    const [oldest] = this.#leaving
+    if (!oldest) return false
+    const [socket, leave] = oldest
+    this.#leaving.delete(socket)
+    leave?.()
+    // Ends it after what was written, and does not wait for the other side.
+    if ('destroySoon' in socket && typeof socket.destroySoon === 'function') socket.destroySoon()
+    else socket.destroy()
+    return true
+  }
+}

@@ -9,7 +9,7 @@ import { Reloader } from '../gateway/reload.ts'
 import { openBrowser } from '../open-browser.ts'
 import { painter } from '../print.ts'
 import { report } from '../report.ts'
-import { onSignal, STOP } from '../signals.ts'
+import { onOrphaned, onSignal, STOP } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { environmentTokens, parseTokens } from '../tokens.ts'
 
@@ -132,17 +132,20 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
 function stopped(server: RunningServer): Promise<void> {
   return new Promise((resolve, reject) => {
     let stopping = false
-    onSignal(STOP, () => {
-      if (stopping) {
-        process.stdout.write('Stopped at once.\n')
-        process.exit(0)
-      }
+    const stop = (): void => {
+      if (stopping) return
       stopping = true
       const running = server.gateway.openResponses
       const wait =
         running === 0 ? '' : `: ${running === 1 ? 'an answer is' : `${running} answers are`} being finished; again to stop at once`
       process.stdout.write(`\nStopping${wait}\n`)
       server.close().then(resolve, reject)
+    }
+    onOrphaned(process.env, stop)
+    onSignal(STOP, () => {
+      if (!stopping) return stop()
+      process.stdout.write('Stopped at once.\n')
+      process.exit(0)
     })
   })
 }

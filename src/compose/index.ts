@@ -220,7 +220,11 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
 
 function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {
   if (data === 'memory') return memoryStore()
-  return sqliteStore({ path: join(data, 'uamp.db'), onError: (error) => log('error', 'The store could not tidy up', { error }) })
+  return sqliteStore({
+    path: join(data, 'uamp.db'),
+    onError: (error) => log('error', 'The store could not tidy up', { error }),
+    onLoss: (loss) => log('error', `Data is missing: ${loss}`),
+  })
 }
 
 function openBlobs(data = process.env['UAMP_DATA'] ?? '.uamp'): Blobs {

@@ -18,6 +18,7 @@ import { corsHeaders, originPolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
 import { publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { RateLimiter } from './rate.ts'
+import { Readiness } from './readiness.ts'
 import { Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
@@ -77,10 +78,11 @@ export function createApp(options: AppOptions): ServerApp {
   })
   waiting.catch((thrown: unknown) => log('error', 'The server could not start', { error: thrown }))
   let draining = false
+  const readiness = new Readiness({ store, log })
   const root = operation({
     agents,
     showMetrics: options.exposition?.(metrics),
-    isReady: () => !draining && waiting === undefined,
+    isReady: async () => !draining && waiting === undefined && (await readiness.isSound()),
     shared: () => routes.shared,
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })

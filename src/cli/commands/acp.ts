@@ -68,7 +68,7 @@ async function openStore(data: string): Promise<Store> {
   if (data === 'memory') return memoryStore()
   try {
     const { sqliteStore } = await import('../../stores/sqlite.ts')
-    return sqliteStore({ path: join(data, 'uamp.db'), onError: report })
+    return sqliteStore({ path: join(data, 'uamp.db'), onError: report, onLoss: (loss) => report(new Error(`Data is missing: ${loss}`)) })
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
     return memoryStore()

@@ -31,6 +31,8 @@ export interface Store {
   count(index: string, options?: { readonly from?: string }): Promise<number>
   /** All or nothing: what a turn's end, the ledger or a lease needs. */
   batch(operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void>
+  /** Rejects when what is written now would not be kept: no space, a failing disk, a damaged file. Absent: that cannot happen. */
+  probe?(): Promise<void>
   close(): Promise<void>
 }
 

@@ -26,6 +26,7 @@ import { pinoLog } from '../server/node/log.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
+import { checkFolder } from '../stores/sqlite-folder.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
@@ -111,6 +112,8 @@ const LAST_TURNS = 10
 /** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
   const { port = 8787, host = '127.0.0.1' } = options
+  const path = databasePath(options.data)
+  if (path !== undefined) await checkFolder(path)
   const parts = assemble(agents, options)
   try {
     await parts.started
@@ -218,10 +221,16 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, agents, gateway, store, http, outbound, closing, started }
 }
 
-function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store {
-  if (data === 'memory') return memoryStore()
+/** Undefined: everything is kept in memory. */
+function databasePath(data = process.env['UAMP_DATA'] ?? '.uamp'): string | undefined {
+  return data === 'memory' ? undefined : join(data, 'uamp.db')
+}
+
+function openStore(data: string | undefined, log: Log): Store {
+  const path = databasePath(data)
+  if (path === undefined) return memoryStore()
   return sqliteStore({
-    path: join(data, 'uamp.db'),
+    path,
     onError: (error) => log('error', 'The store could not tidy up', { error }),
     onLoss: (loss) => log('error', `Data is missing: ${loss}`),
   })

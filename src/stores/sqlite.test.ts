@@ -243,7 +243,9 @@ describe('the file', () => {
     expect(() => open({ path: folder })).toThrow(expect.objectContaining({ code: 'internal', message }))
     const path = newPath()
     writeFileSync(path, '')
-    expect(() => open({ path: join(path, 'data.db') })).toThrow(expect.objectContaining({ code: 'internal', message }))
+    expect(() => open({ path: join(path, 'data.db') })).toThrow(
+      expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(`${path} is not a folder`) as string }),
+    )
   })
 
   test('is refused when a newer version wrote it', async () => {

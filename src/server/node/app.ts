@@ -5,6 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
+import { Lingering } from './lingering.ts'
 import { prometheus } from './prometheus.ts'
 import { Sockets } from './sockets.ts'
 import { StreamWriter } from './streamed.ts'
@@ -17,13 +18,18 @@ export interface NodeApp extends ServerApp {
   closeConnections(timeoutMs: number): Promise<void>
 }
 
-export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition'>): NodeApp {
+export interface NodeAppOptions extends Omit<AppOptions, 'stream' | 'exposition'> {
+  /** How long a WebSocket's peer has to answer a close. Default: 10,000. */
+  readonly closeTimeoutMs?: number
+}
+
+export function createNodeApp(options: NodeAppOptions): NodeApp {
   const { now = Date.now, log } = options
   const streams = new Set<StreamWriter>()
   const stream = (env: unknown, streamed: Streamed): Response | undefined => {
     const response = outgoing(env)
     if (response === undefined) return undefined
-    const writer = new StreamWriter(response, streamed, { limits, sweeper, log })
+    const writer = new StreamWriter(response, streamed, { limits, sweeper, lingering, log })
     streams.add(writer)
     void writer.run().then(() => streams.delete(writer))
     return RESPONSE_ALREADY_SENT
@@ -32,7 +38,8 @@ export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition'>
   const { limits } = server
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
-  const sockets = new Sockets({ server, sweeper, now })
+  const lingering = new Lingering()
+  const sockets = new Sockets({ server, sweeper, lingering, now, closeTimeoutMs: options.closeTimeoutMs })
 
   return {
     ...server,

@@ -7,6 +7,7 @@ import type { ServerApp } from '../app.ts'
 import { errorResponse } from '../errors.ts'
 import type { Accepted, UpgradeRequest } from '../upgrade.ts'
 import { refuse } from './refuse.ts'
+import type { Lingering } from './lingering.ts'
 import { NodeSocket } from './socket.ts'
 import type { NodeSocketOptions } from './socket.ts'
 import type { Sweeper } from './sweeper.ts'
@@ -17,7 +18,9 @@ const CLOSE_TIMEOUT_MS = 10_000
 export interface SocketsOptions {
   readonly server: ServerApp
   readonly sweeper: Sweeper
+  readonly lingering: Lingering
   readonly now: () => number
+  readonly closeTimeoutMs?: number | undefined
 }
 
 /** The open WebSockets of a server. The library does the handshake. */
@@ -28,12 +31,14 @@ export class Sockets {
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
   readonly #sweeper: Sweeper
+  readonly #closeTimeoutMs: number
   #emptied: (() => void) | undefined
 
-  constructor({ server, sweeper, now }: SocketsOptions) {
+  constructor({ server, sweeper, lingering, now, closeTimeoutMs = CLOSE_TIMEOUT_MS }: SocketsOptions) {
     this.#server = server
     this.#sweeper = sweeper
-    this.#socketOptions = { limits: server.limits, now, onClose: (socket) => this.#forget(socket) }
+    this.#closeTimeoutMs = closeTimeoutMs
+    this.#socketOptions = { limits: server.limits, now, lingering, onClose: (socket) => this.#forget(socket) }
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -74,7 +79,7 @@ export class Sockets {
       perMessageDeflate: false,
       autoPong: false,
       maxPayload,
-      closeTimeout: CLOSE_TIMEOUT_MS,
+      closeTimeout: this.#closeTimeoutMs,
       handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
     }
     const handshake = new WebSocketServer(options)

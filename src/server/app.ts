@@ -9,7 +9,7 @@ import { UampError } from '../protocol/errors.ts'
 import { Admission } from './admission.ts'
 import { errorResponse } from './errors.ts'
 import { guard } from './guard.ts'
-import { httpDispatcher } from './http.ts'
+import { brokenOff, httpDispatcher } from './http.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
@@ -116,9 +116,9 @@ export function createApp(options: AppOptions): ServerApp {
   const ownRoutes = app.routes.length
   // Not a route, so that those which a user adds later still come first.
   app.notFound((c) => dispatch(c.req.raw, c.env))
-  app.onError((thrown) => {
+  app.onError((thrown, c) => {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
-    const error = UampError.from(thrown)
+    const error = brokenOff(thrown, c.req.raw) ?? UampError.from(thrown)
     if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error })
     return errorResponse(error)
   })

@@ -97,7 +97,6 @@ export class StoreMark {
       this.#onError(thrown)
     }
   }
-
 }
 
 /** What a run before this one left. */

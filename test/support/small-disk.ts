@@ -56,7 +56,7 @@ export async function onSmallDisk(size = '4m'): Promise<SmallDisk> {
     fill() {
       const file = openSync(filler, 'a')
       // In ever smaller pieces, until not a byte fits.
-      for (let piece = 1024 * 1024; piece >= 1; ) {
+      for (let piece = 1024 * 1024; piece >= 1;) {
         try {
           if (writeSync(file, new Uint8Array(piece)) < piece) piece = Math.floor(piece / 2)
         } catch {

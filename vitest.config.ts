@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**', 'test/tooling/fixtures/**'],
+    globalSetup: 'test/support/fresh-place.ts',
     pool: 'forks',
     maxWorkers: 2,
     retry: 0,

@@ -6,8 +6,6 @@ import { linesIn } from '../wire/lines.ts'
 
 /** Bytes of a message, either way. */
 const MESSAGE = 32 * 1024 * 1024
-/** How long the agent may take to take the connection. */
-const CONNECT_MS = 10_000
 /** How long it may take to read a message, and how long it has for what was said before the IDE left. */
 const READ_MS = 30_000
 const LEAVE_MS = 1_000
@@ -17,12 +15,14 @@ export interface RelayOptions {
   readonly token: string | undefined
   readonly input: Readable
   readonly output: Output
+  /** How long the agent may take to accept the connection. Default: 10,000. */
+  readonly connectMs?: number
 }
 
 /** An agent that speaks ACP over a WebSocket, for an IDE that can only start programs: messages go through as they are. */
-export async function relay({ url, token, input, output }: RelayOptions): Promise<number> {
+export async function relay({ url, token, input, output, connectMs = 10_000 }: RelayOptions): Promise<number> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const socket = new WebSocket(url, { headers, maxPayload: MESSAGE, perMessageDeflate: false, handshakeTimeout: CONNECT_MS })
+  const socket = new WebSocket(url, { headers, maxPayload: MESSAGE, perMessageDeflate: false, handshakeTimeout: connectMs })
   let failure: Error | undefined
   socket.on('error', (error) => (failure ??= error))
   const opened = new Promise<void>((resolve) => socket.once('open', resolve))

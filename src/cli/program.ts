@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { packageVersion } from '../compose/package-version.ts'
+import { UampError } from '../protocol/errors.ts'
 import { byteCount, duration } from './amounts.ts'
 import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
@@ -11,10 +12,14 @@ import { report } from './report.ts'
 
 /** Runs one command line, and ends the process when it is done. */
 export async function run(args: readonly string[]): Promise<void> {
-  const code = await program()
-    .parseAsync(args, { from: 'user' })
-    .then(() => undefined, failed)
-  if (code !== undefined) await leave(code)
+  try {
+    await program().parseAsync(args, { from: 'user' })
+  } catch (thrown) {
+    const code = failed(thrown)
+    // A file system that does not answer holds a thread, and an exit would wait for it.
+    if (thrown instanceof UampError && thrown.code === 'timeout') await flushed().then(() => process.kill(process.pid, 'SIGKILL'))
+    await leave(code)
+  }
 }
 
 function program(): Command {
@@ -151,8 +156,12 @@ function failed(thrown: unknown): number {
 
 /** Not by `process.exitCode`: an agent's timers and a peer that does not answer a close must not keep the process. */
 async function leave(code: number): Promise<never> {
+  await flushed()
+  process.exit(code)
+}
+
+async function flushed(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     if (stream.writable) await new Promise<void>((resolve) => stream.write('', () => resolve()))
   }
-  process.exit(code)
 }

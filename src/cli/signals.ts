@@ -15,3 +15,20 @@ export function onSignal(signals: readonly NodeJS.Signals[], listener: () => voi
   }
   for (const signal of signals) process.on(signal, heard)
 }
+
+/** How often it is looked whether the parent is still there: nothing tells. */
+const PARENT_MS = 250
+
+/**
+ * Calls the listener when the shell has gone that npx started this process by: npx hands a signal on to that shell, which dies of
+ * it without a word to us, and a server would be left behind with its port and its data.
+ */
+export function onOrphaned(env: NodeJS.ProcessEnv, listener: () => void): void {
+  if (env['npm_command'] !== 'exec') return
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    listener()
+  }, PARENT_MS).unref()
+}

@@ -127,6 +127,30 @@ test('drains: no new work, running responses get their time, then sockets close 
   await expect(fetch(`${server.url}/health`)).rejects.toThrow()
 })
 
+test('while it drains, new connections are refused, and so is new work on open ones', async () => {
+  const { agent, end } = endless()
+  const server = await running(agent)
+  const { client, events } = await talk(`${server.url}/uamp`, 'go', { until: 'response.delta' })
+  const other = new WebSocket(`${server.url.replace('http', 'ws')}/uamp`)
+  await once(other, 'open')
+  const closed = server.close({ graceMs: 30_000 })
+  await expect
+    .poll(() =>
+      fetch(`${server.url}/ready`).then(
+        ({ status }) => status,
+        () => 'refused',
+      ),
+    )
+    .toBe('refused')
+  const answer = once(other, 'message')
+  other.send(JSON.stringify({ type: 'session.create', event_id: 'e1', uamp_version: '1.0', session: { modalities: ['text'] } }))
+  expect(String((await answer)[0])).toContain('"overloaded"')
+  client.send(JSON.stringify({ type: 'response.cancel', event_id: 'e2' }))
+  await end
+  await closed
+  expect(events.at(-1)?.type).toBe('response.cancelled')
+})
+
 test('a response that ends within the grace time is delivered whole', async () => {
   let finish!: () => void
   const finished = new Promise<void>((resolve) => (finish = resolve))

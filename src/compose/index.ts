@@ -34,6 +34,7 @@ import { fileBlobs } from '../stores/file-blobs.ts'
 import { fileKeys, passingKeys } from '../stores/file-keys.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
+import { checkFolder } from '../stores/sqlite-folder.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
@@ -129,6 +130,8 @@ const LAST_TURNS = 10
 /** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
   const { port = 8787, host = '127.0.0.1' } = options
+  const path = databasePath(dataOf(options))
+  if (path !== undefined) await checkFolder(path)
   const parts = assemble(agents, options)
   try {
     await parts.started
@@ -200,7 +203,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const a2aOptions = { ...(limits?.sessionTtlMs !== undefined && { taskTtlMs: limits.sessionTtlMs }), ...options.a2a }
   const omniaLimits = { ...(limits?.messageBytes !== undefined && { messageBytes: limits.messageBytes }), ...options.omnia?.limits }
   // Before anything is opened: it looks at its options.
-  const data = options.data ?? process.env['UAMP_DATA'] ?? '.uamp'
+  const data = dataOf(options)
   const blobs = options.omnia?.blobs ?? openBlobs(data)
   const omniaTransport = omnia({ ...options.omnia, blobs, limits: omniaLimits })
   const keys = openKeys(data)
@@ -251,9 +254,23 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, agents, gateway, store, http, outbound, closing, started }
 }
 
+function dataOf({ data }: AgentAppOptions): string {
+  return data ?? process.env['UAMP_DATA'] ?? '.uamp'
+}
+
+/** Undefined: everything is kept in memory. */
+function databasePath(data: string): string | undefined {
+  return data === 'memory' ? undefined : join(data, 'uamp.db')
+}
+
 function openStore(data: string, log: Log): Store {
-  if (data === 'memory') return memoryStore()
-  return sqliteStore({ path: join(data, 'uamp.db'), onError: (error) => log('error', 'The store could not tidy up', { error }) })
+  const path = databasePath(data)
+  if (path === undefined) return memoryStore()
+  return sqliteStore({
+    path,
+    onError: (error) => log('error', 'The store could not tidy up', { error }),
+    onLoss: (loss) => log('error', `Data is missing: ${loss}`),
+  })
 }
 
 function openKeys(data: string): Keys {

@@ -13,7 +13,7 @@ import { UNKNOWN_CALLER, type Caller } from './caller.ts'
 import { errorResponse } from './errors.ts'
 import { guard } from './guard.ts'
 import { hostPolicy, type HostOptions } from './host-names.ts'
-import { httpDispatcher } from './http.ts'
+import { brokenOff, httpDispatcher } from './http.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
@@ -22,6 +22,7 @@ import { corsHeaders, pagePolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
 import { publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { RateLimiter } from './rate.ts'
+import { Readiness } from './readiness.ts'
 import { Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
@@ -103,10 +104,11 @@ export function createApp(options: AppOptions): ServerApp {
   })
   waiting.catch((thrown: unknown) => log('error', 'The server could not start', { error: thrown }))
   let draining = false
+  const readiness = new Readiness({ store, log })
   const root = operation({
     agents,
     showMetrics: options.exposition?.(metrics),
-    isReady: () => !draining && waiting === undefined,
+    isReady: async () => !draining && waiting === undefined && (await readiness.isSound()),
     shared: () => routes.shared,
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
@@ -145,9 +147,9 @@ export function createApp(options: AppOptions): ServerApp {
   const ownRoutes = app.routes.length
   // Not a route, so that those which a user adds later still come first.
   app.notFound((c) => dispatch(c.req.raw, c.env))
-  app.onError((thrown) => {
+  app.onError((thrown, c) => {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
-    const error = secrets.told(thrown)
+    const error = brokenOff(thrown, c.req.raw) ?? secrets.told(thrown)
     if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error })
     return errorResponse(error)
   })

@@ -48,7 +48,7 @@ export function httpDispatcher({ routes, admission, metrics, log, secrets, calle
       const answer = Symbol.asyncIterator in result ? await sseStream(result, method === 'HEAD') : await result
       response = 'frames' in answer ? deliver(answer, request, env) : answer
     } catch (thrown) {
-      response = failed(thrown, mounted)
+      response = failed(brokenOff(thrown, request) ?? thrown, mounted)
     }
     metrics.countRequest(mounted, method, response.status)
     return response
@@ -60,6 +60,12 @@ export function httpDispatcher({ routes, admission, metrics, log, secrets, calle
     if (error.code === 'internal') log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error })
     return refuse(error)
   }
+}
+
+/** Node's word for a body that ended before its time, when it was the client who left. */
+export function brokenOff(thrown: unknown, { signal }: Request): UampError | undefined {
+  const isReset = thrown instanceof Error && 'code' in thrown && thrown.code === 'ECONNRESET'
+  return isReset && signal.aborted ? new UampError('cancelled', 'The request broke off', { cause: thrown }) : undefined
 }
 
 interface KnownParts {

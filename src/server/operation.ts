@@ -8,8 +8,8 @@ export interface OperationOptions {
   readonly agents: Agents
   /** Answers `/metrics`, where the runtime can. */
   readonly showMetrics: (() => Promise<Response>) | undefined
-  /** False while the server starts and while it drains: then balancers must look elsewhere. */
-  readonly isReady: () => boolean
+  /** False while the server starts, while it drains, and while its store refuses writes: then balancers must look elsewhere. */
+  readonly isReady: () => Promise<boolean>
   readonly shared: () => readonly Mounted[]
 }
 
@@ -26,8 +26,8 @@ export function operation({ agents, showMetrics, isReady, shared }: OperationOpt
     name: 'server',
     routes: () => [
       get('/health', 'public', () => Response.json({ status: 'ok' })),
-      get('/ready', 'public', () =>
-        isReady()
+      get('/ready', 'public', async () =>
+        (await isReady())
           ? Response.json({ status: 'ready' })
           : errorResponse(new UampError('overloaded', 'Not ready', { details: { retry_after: 1 } })),
       ),

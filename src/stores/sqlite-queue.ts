@@ -26,7 +26,7 @@ export interface QueueOptions {
   /** Throws when nothing may be written any more. */
   readonly assertSound: () => void
   /** What is kept in memory of the tables is no longer true. */
-  readonly onRollback: () => void
+  readonly onRollback: (thrown: unknown) => void
   /** Asked after each commit; the next waits until it has settled. */
   readonly upkeep: () => Promise<void> | undefined
 }
@@ -106,7 +106,7 @@ export class CommitQueue {
     } catch (thrown) {
       // Some errors, a full disk among them, have already undone it.
       if (this.#db.inTransaction) this.#rollback.run([])
-      this.#options.onRollback()
+      this.#options.onRollback(thrown)
       throw thrown
     }
   }

@@ -200,7 +200,7 @@ function pragma(db: Database.Database, name: string): number {
   return (db.prepare(`PRAGMA ${name}`).raw().get() as [number])[0]
 }
 
-function explain(thrown: unknown, path: string): UampError {
+export function explain(thrown: unknown, path: string): UampError {
   if (thrown instanceof UampError) return thrown
   const options = { cause: thrown }
   switch (errorCode(thrown)) {
@@ -211,6 +211,26 @@ function explain(thrown: unknown, path: string): UampError {
       return new UampError(
         'internal',
         `${path} is damaged or not a database: move it away and put back a copy, or start with a new one`,
+        options,
+      )
+    case 'SQLITE_FULL':
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new UampError('overloaded', `There is no space left for ${path}: make room, or choose another data folder`, options)
+    case 'SQLITE_READONLY':
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return new UampError('forbidden', `${path} cannot be written: check who owns its folder, or choose another data folder`, options)
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return new UampError('invalid_request', `${dirname(path)} is not a folder: choose another data folder`, options)
+    case 'SQLITE_IOERR':
+    case 'SQLITE_PROTOCOL':
+    case 'SQLITE_NOLFS':
+      return new UampError(
+        'internal',
+        `The file system of ${path} fails, or lacks locks, which SQLite needs: choose another data folder`,
         options,
       )
     default:

@@ -132,13 +132,13 @@ describe('durability', () => {
     await store.append('s', group(706), { expected: 705 })
   })
 
-  test('finds everything after a close, in one file that is free at once', async () => {
+  test('finds everything after a close, in a file that is free at once', async () => {
     const path = join(newPath(), 'data.db')
     let store = open({ path })
     const version = await store.set('k', 1, { index: { i: 'a' } })
     await store.append('s', group(1))
     await store.close()
-    expect(readdirSync(join(path, '..'))).toEqual(['data.db'])
+    expect(readdirSync(join(path, '..'))).toEqual(['data.db', 'data.db-mark'])
     store = open({ path })
     expect(await store.get('k')).toEqual({ value: 1, version })
     expect(await all(store.read('s'))).toEqual([group(1)])
@@ -243,7 +243,9 @@ describe('the file', () => {
     expect(() => open({ path: folder })).toThrow(expect.objectContaining({ code: 'internal', message }))
     const path = newPath()
     writeFileSync(path, '')
-    expect(() => open({ path: join(path, 'data.db') })).toThrow(expect.objectContaining({ code: 'internal', message }))
+    expect(() => open({ path: join(path, 'data.db') })).toThrow(
+      expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(`${path} is not a folder`) as string }),
+    )
   })
 
   test('is refused when a newer version wrote it', async () => {

@@ -4,6 +4,8 @@ import { promisify } from 'node:util'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
+import { findMark, StoreMark } from './sqlite-mark.ts'
+import { StoreProbe } from './sqlite-probe.ts'
 import { CommitQueue } from './sqlite-queue.ts'
 import { change, Records } from './sqlite-records.ts'
 import { Connection } from './sqlite-schema.ts'
@@ -23,24 +25,32 @@ export interface SqliteStoreOptions {
   readonly onError?: (error: unknown) => void
   /** A file of version 0.1 up to this size is rewritten when it is opened, so that it can shrink. Default: 64 MiB, which takes a second. */
   readonly rewriteBytes?: number
+  /** Told at the start what the last run had stored and is not there any more. */
+  readonly onLoss?: (loss: string) => void
   /** For tests that need to hold or fail it. */
   readonly fdatasync?: FdataSync
 }
 
 /** One file, owned by one process. Throws when it cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { path, now = Date.now, onError = () => {}, rewriteBytes = REWRITE_BYTES } = options
+  const { path, now = Date.now, onError = () => {}, onLoss = () => {}, rewriteBytes = REWRITE_BYTES } = options
+  const found = findMark(path)
   const db = new Connection(path)
+  const mark = new StoreMark(db, found, onError)
+  mark.losses.forEach(onLoss)
   try {
     if (!db.shrinks && db.bytes <= rewriteBytes) db.rewrite()
   } catch (thrown) {
     // There may be no room for it; the file is as good as it was.
     onError(thrown)
   }
-  const log = new WriteAheadLog(db, options.fdatasync ?? promisify(fdatasync))
+  const probe = new StoreProbe(db)
+  const sync = options.fdatasync ?? promisify(fdatasync)
+  const log = new WriteAheadLog(db, (fd) => sync(fd).then(() => mark.note()))
   const streams = new Streams(db)
   const records = new Records(db, now)
-  const reload = () => {
+  const reload = (thrown: unknown) => {
+    probe.note(thrown)
     streams.reload()
     records.reload()
   }
@@ -66,17 +76,26 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   /** Waits for what is queued, so that a caller reads its own writes. */
   function read<T>(run: () => T): T | Promise<T> {
     assertOpen()
-    return queue.idle ? run() : queue.write(run)
+    return queue.idle ? readNow(run) : queue.write(run)
   }
 
   /** As `read`, with the index of the streams brought up to date. */
   function readStream<T>(run: () => T): T | Promise<T> {
     assertOpen()
-    if (queue.idle && !streams.behind) return run()
+    if (queue.idle && !streams.behind) return readNow(run)
     return queue.write(() => {
       streams.index()
       return run()
     })
+  }
+
+  function readNow<T>(run: () => T): T {
+    try {
+      return run()
+    } catch (thrown) {
+      probe.note(thrown)
+      throw thrown
+    }
   }
 
   function purge(): void {
@@ -144,7 +163,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
         undo.run([])
         release.run([])
       }
-      reload()
+      reload(thrown)
       throw thrown
     }
     release.run([])
@@ -154,7 +173,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     try {
       await queue.write(() => streams.index())
     } finally {
-      await log.close(() => db.close())
+      await log.close(() => mark.close(() => db.close()))
     }
   }
 
@@ -198,6 +217,11 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     async batch(operations, { sync } = {}) {
       const steps = operations.map(prepare)
       await write(() => atomically(steps), sync)
+    },
+    async probe() {
+      assertOpen()
+      probe.assertSound()
+      await queue.write(probe.write, true)
     },
     close: () => (closing ??= shut()),
   }

@@ -1,10 +1,12 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { expect, onTestFinished } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { relay } from '../../src/cli/acp-relay.ts'
 import { verifies } from '../support/verifies.ts'
+
+const output = { write: () => true, drained: async () => undefined }
 
 for (const how of ['end', 'destroy'] as const)
   verifies('acp-1.stdio', `a bridge to somebody who does not read could not be ended: ${how}`, async () => {
@@ -17,7 +19,7 @@ for (const how of ['end', 'destroy'] as const)
     const input = new PassThrough()
     const connected = once(server, 'connection') as Promise<[WebSocket]>
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const over = relay({ url, token: undefined, input, output: { write: () => true, drained: async () => undefined } })
+    const over = relay({ url, token: undefined, input, output })
     const [far] = await connected
     input.write('{}\n')
     await once(far, 'message')
@@ -27,3 +29,12 @@ for (const how of ['end', 'destroy'] as const)
     input[how]()
     expect(await over).toBe(0)
   })
+
+verifies('acp-1.stdio', 'a bridge to somebody who accepts connections and says nothing did not give up', async () => {
+  const hole = createServer()
+  await once(hole.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void hole.close())
+  const url = `ws://127.0.0.1:${(hole.address() as AddressInfo).port}`
+  const over = relay({ url, token: undefined, input: new PassThrough(), output, connectMs: 50 })
+  await expect(over).rejects.toThrow(/There is no agent at ws:.*timed out/)
+})

@@ -115,7 +115,7 @@ test('what is wrong with the command line is told on standard error', async () =
   }
 })
 
-verifies('acp-1.stdio', 'a bridge that was connecting could not be ended, nor did it give up', async () => {
+verifies('acp-1.stdio', 'a bridge that was connecting could not be ended', async () => {
   // It takes connections, and says nothing.
   const heard: (() => void)[] = []
   const hole = createServer(() => heard.shift()?.())
@@ -129,15 +129,12 @@ verifies('acp-1.stdio', 'a bridge that was connecting could not be ended, nor di
     await reached
     return cli
   }
-  const patient = await connecting()
   const ended = await connecting()
   ended.end()
   expect(await ended.exit()).toBe(0)
   const told = await connecting()
   told.signal('SIGTERM')
   expect(await told.exit()).toBe(0)
-  expect(await patient.exit()).toBe(1)
-  expect(patient.stderr).toMatch(/There is no agent at ws:.*timed out/)
 })
 
 verifies('acp-1.stdio', 'a message of many lines from an agent elsewhere was many lines here', async () => {

@@ -107,7 +107,7 @@ export class Cli {
 const OTHERS =
   /^(UAMP_|FORCE_COLOR$|OLLAMA_HOST$|(OPENAI|ANTHROPIC|GEMINI|GOOGLE|FIREWORKS|DEEPSEEK)_|npm_(package_|lifecycle_|command$|config_(call|prefix|local_prefix)$))/
 
-function inherited(): Record<string, string | undefined> {
+export function inherited(): Record<string, string | undefined> {
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name))), OLLAMA_HOST: '127.0.0.1:1' }
 }
 

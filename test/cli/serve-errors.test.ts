@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { finished, project, serving } from './run.ts'
 
@@ -50,4 +52,16 @@ test('says what to do about UAMP_TOKENS, a port and a data folder that others ha
   expect(locked).toMatchObject({ code: 1, stderr: expect.stringMatching(/in use by another server: .*\(--data names it/) })
   const tokens = await finished(['serve'], { env: { UAMP_TOKENS: 'oops' } })
   expect(tokens).toMatchObject({ code: 1, stderr: expect.stringMatching(/UAMP_TOKENS: a token is written name:secret/) })
+})
+
+test.skipIf(process.platform === 'win32')('a pipe where SQLite expects a file is refused, where it waited for ever', async () => {
+  const cwd = await project({ 'd/file': '', file: '' })
+  const { cli } = await serving(['--data', 'd'], { cwd })
+  cli.signal('SIGTERM')
+  await cli.exit()
+  spawnSync('mkfifo', [join(cwd, 'd/uamp.db-journal')])
+  const pipe = await finished(['serve', '--port', '0', '--data', 'd'], { cwd })
+  expect(pipe).toMatchObject({ code: 1, stderr: expect.stringMatching(/uamp\.db-journal is not a file: .*\(--data names it/) })
+  const file = await finished(['serve', '--port', '0', '--data', 'file'], { cwd })
+  expect(file).toMatchObject({ code: 1, stderr: expect.stringMatching(/file is not a folder: .*\(--data names it/) })
 })

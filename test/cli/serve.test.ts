@@ -2,6 +2,7 @@ import { chmod, readFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { answering } from './answering.ts'
 import { Cli, finished, project, serving } from './run.ts'
 
 const body = (name: string): string => `{ yield { type: 'response.delta', delta: { type: 'text', text: '${name} here' } } }`
@@ -147,26 +148,6 @@ test('other machines need a token, or leave to go without', async () => {
   expect(cli.stdout).toContain('anyone who can reach 0.0.0.0')
   expect(await curl(cli.stdout)).toContain('response.done')
 })
-
-/** Asks for an answer and waits for its first piece. */
-async function answering(url: string, text: string): Promise<{ whole: Promise<string> }> {
-  const body = JSON.stringify([{ type: 'session.create' }, { type: 'input.text', text }, { type: 'response.create' }])
-  const response = await fetch(`${url}/events`, { method: 'POST', headers: { accept: 'text/event-stream' }, body })
-  const decoder = new TextDecoder()
-  let heard = ''
-  let begun!: () => void
-  const first = new Promise<void>((resolve) => (begun = resolve))
-  const read = async (): Promise<string> => {
-    for await (const chunk of response.body ?? []) {
-      heard += decoder.decode(chunk, { stream: true })
-      if (heard.includes('response.delta')) begun()
-    }
-    return heard
-  }
-  const whole = read()
-  await Promise.race([first, whole])
-  return { whole }
-}
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s: a running answer is finished, then it leaves with 0', async (signal) => {
   const { cli, url } = await serving()

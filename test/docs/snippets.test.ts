@@ -46,9 +46,8 @@ test('the TypeScript in the guide compiles', { timeout: 60_000 }, async () => {
     const programs = snippetsOf(document).filter(({ language }) => language === 'ts')
     return programs.map(({ text, file }) => workspace.write(text, join(String(number), file)))
   })
-  const types = join(ROOT, 'node_modules/@types')
   const options = '--noEmit --strict --target es2023 --module nodenext --lib es2023,dom,dom.asynciterable --skipLibCheck --types node'
-  const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options.split(' '), '--typeRoots', types, ...files]
+  const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options.split(' '), ...files]
   const compiler = new Child(process.execPath, args, { cwd: workspace.folder })
   await compiler.exit
   await workspace.close()

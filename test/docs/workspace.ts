@@ -34,7 +34,7 @@ export class Workspace {
 
   constructor() {
     this.#install('uamp', ROOT)
-    this.#install('ws', join(ROOT, 'node_modules/ws'))
+    for (const name of ['ws', '@types/node', '@types/ws']) this.#install(name, join(ROOT, 'node_modules', name))
     for (const name of CLIENTS) this.#install(name, join(INTEROP, 'node_modules', name))
     // Installed under the name of its generation.
     this.#install('@a2a-js/sdk', join(INTEROP, 'node_modules/a2a1'))

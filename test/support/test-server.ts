@@ -5,15 +5,24 @@ import { AgentRegistry } from '../../src/core/agent-registry.ts'
 import { createGateway } from '../../src/core/gateway.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { Log, Route, Transport } from '../../src/core/ports/transport.ts'
-import type { AppOptions } from '../../src/server/app.ts'
-import { createNodeApp } from '../../src/server/node/app.ts'
+import { createNodeApp, type NodeAppOptions } from '../../src/server/node/app.ts'
 import { listen } from '../../src/server/node/listen.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 
 export interface TestServerOptions extends Partial<
   Pick<
-    AppOptions,
-    'limits' | 'origins' | 'loopback' | 'defaultAgent' | 'started' | 'now' | 'monotonic' | 'allowedHosts' | 'publicUrl' | 'trusts'
+    NodeAppOptions,
+    | 'limits'
+    | 'origins'
+    | 'loopback'
+    | 'defaultAgent'
+    | 'started'
+    | 'now'
+    | 'monotonic'
+    | 'allowedHosts'
+    | 'publicUrl'
+    | 'trusts'
+    | 'closeTimeoutMs'
   >
 > {
   readonly routes?: readonly Route[]

@@ -77,7 +77,8 @@ async function openStore(data: string): Promise<{ readonly store: Store; readonl
   try {
     const { sqliteStore } = await import('../../stores/sqlite.ts')
     const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
-    return { store: sqliteStore({ path: join(data, 'uamp.db'), onError: report }), keys }
+    const onLoss = (loss: string) => report(new Error(`Data is missing: ${loss}`))
+    return { store: sqliteStore({ path: join(data, 'uamp.db'), onError: report, onLoss }), keys }
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
     return nothing()

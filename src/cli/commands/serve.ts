@@ -9,7 +9,7 @@ import { Reloader } from '../gateway/reload.ts'
 import { openBrowser } from '../open-browser.ts'
 import { painter } from '../print.ts'
 import { report } from '../report.ts'
-import { onSignal, STOP } from '../signals.ts'
+import { onOrphaned, onSignal, STOP } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { environmentTokens, fileTokens, parseTokens } from '../tokens.ts'
 
@@ -148,17 +148,20 @@ function kept({ keep, keepBytes, keepBytesEach }: ServeFlags): NonNullable<Serve
 function stopped(server: RunningServer): Promise<void> {
   return new Promise((resolve, reject) => {
     let stopping = false
-    onSignal(STOP, () => {
-      if (stopping) {
-        process.stdout.write('Stopped at once.\n')
-        process.exit(0)
-      }
+    const stop = (): void => {
+      if (stopping) return
       stopping = true
       const running = server.gateway.openResponses
       const wait =
         running === 0 ? '' : `: ${running === 1 ? 'an answer is' : `${running} answers are`} being finished; again to stop at once`
       process.stdout.write(`\nStopping${wait}\n`)
       server.close().then(resolve, reject)
+    }
+    onOrphaned(process.env, stop)
+    onSignal(STOP, () => {
+      if (!stopping) return stop()
+      process.stdout.write('Stopped at once.\n')
+      process.exit(0)
     })
   })
 }

@@ -42,6 +42,8 @@ export interface Store {
    * True: there is more to do.
    */
   tidy(): Promise<boolean>
+  /** Rejects when what is written now would not be kept: no space, a failing disk, a damaged file. Absent: that cannot happen. */
+  probe?(): Promise<void>
   close(): Promise<void>
 }
 

@@ -7,6 +7,7 @@ import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
 import { UNKNOWN_CALLER } from '../caller.ts'
 import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
+import { Lingering } from './lingering.ts'
 import { prometheus } from './prometheus.ts'
 import { Sockets } from './sockets.ts'
 import { StreamWriter } from './streamed.ts'
@@ -22,7 +23,12 @@ export interface NodeApp extends ServerApp {
   closeConnections(timeoutMs: number): Promise<void>
 }
 
-export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition' | 'caller'>): NodeApp {
+export interface NodeAppOptions extends Omit<AppOptions, 'stream' | 'exposition' | 'caller'> {
+  /** How long a WebSocket's peer has to answer a close. Default: 10,000. */
+  readonly closeTimeoutMs?: number
+}
+
+export function createNodeApp(options: NodeAppOptions): NodeApp {
   const { now = Date.now, log, trusts } = options
   const strangers = new Strangers()
   const callers = { trusts, strangers }
@@ -30,7 +36,7 @@ export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition' 
   const stream = (env: unknown, streamed: Streamed): Response | undefined => {
     const response = outgoing(env)
     if (response === undefined) return undefined
-    const writer = new StreamWriter(response, streamed, { limits, sweeper, log })
+    const writer = new StreamWriter(response, streamed, { limits, sweeper, lingering, log })
     streams.add(writer)
     void writer.run().then(() => streams.delete(writer))
     return RESPONSE_ALREADY_SENT
@@ -43,7 +49,8 @@ export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition' 
   const { limits } = server
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
-  const sockets = new Sockets({ server, sweeper, now, callers })
+  const lingering = new Lingering()
+  const sockets = new Sockets({ server, sweeper, lingering, now, callers, closeTimeoutMs: options.closeTimeoutMs })
 
   return {
     ...server,

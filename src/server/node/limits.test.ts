@@ -214,6 +214,35 @@ test('a socket whose reader takes nothing for too long is closed with 1013', asy
   expect(code).toBe(1013)
 })
 
+test('a socket that reads again long after it was closed for standing still finds the code', async () => {
+  let stopped!: () => void
+  const stop = new Promise<void>((resolve) => (stopped = resolve))
+  const { connect } = await testServer({
+    limits: { stallMs: 200, outboundBytes: 64 * 1024 },
+    closeTimeoutMs: 50,
+    routes: [
+      {
+        method: 'WS',
+        path: '/flood',
+        access: 'request',
+        async handle(socket, { signal }) {
+          while (!signal.aborted) await socket.send(['x'.repeat(10_000)])
+          stopped()
+        },
+      },
+    ],
+  })
+  const client = connect('/flood')
+  await once(client, 'open')
+  client.pause()
+  await stop
+  // Others would be cut by now: they have 50 ms to answer.
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  client.resume()
+  const [code, reason] = await once(client, 'close')
+  expect([code, String(reason)]).toEqual([1013, 'Reading too slowly'])
+})
+
 test('a reader that is slow but reads is kept', async () => {
   const stallMs = 300
   let finished!: () => void

@@ -5,6 +5,7 @@ import type { Texts } from '../../core/ports/transport.ts'
 import type { Limits } from '../limits.ts'
 import type { Bounds, Connection } from '../upgrade.ts'
 import { mixedFrames, textFrames } from './frames.ts'
+import type { Lingerer, Lingering } from './lingering.ts'
 import { Progress } from './sweeper.ts'
 import type { Swept } from './sweeper.ts'
 
@@ -27,6 +28,7 @@ const SENT = Promise.resolve()
 export interface NodeSocketOptions {
   readonly limits: Limits
   readonly now: () => number
+  readonly lingering: Lingering
   readonly onClose: (socket: NodeSocket) => void
 }
 
@@ -61,6 +63,7 @@ export class NodeSocket implements Connection, Swept {
   #heardAt = 0
   #pingedAt: number | undefined
   #abort: AbortController | undefined
+  #lingerer: Lingerer | undefined
 
   constructor(ws: WebSocket, socket: Duplex, options: NodeSocketOptions) {
     this.#ws = ws
@@ -76,6 +79,7 @@ export class NodeSocket implements Connection, Swept {
     ws.on('error', () => this.#restricted && this.#cutSoon())
     ws.on('close', () => {
       this.#end()
+      if (this.#lingerer) options.lingering.delete(this.#lingerer)
       options.onClose(this)
     })
   }
@@ -167,7 +171,7 @@ export class NodeSocket implements Connection, Swept {
   sweep(now: number): void {
     const { pingIntervalMs, pongTimeoutMs, stallMs } = this.#options.limits
     if (this.#socket.writableLength > 0) {
-      if ((this.#progress ??= new Progress()).stalledFor(this.#socket, now) >= stallMs) this.close(1013, 'Reading too slowly')
+      if ((this.#progress ??= new Progress()).stalledFor(this.#socket, now) >= stallMs) this.#cutOff()
       return
     }
     this.#progress = undefined
@@ -181,6 +185,16 @@ export class NodeSocket implements Connection, Swept {
       this.#pingedAt = now
       this.#ws.ping()
     }
+  }
+
+  /** The close waits behind what the peer has not read, for longer than the library would wait for an answer to it. */
+  #cutOff(): void {
+    if (this.#ended) return
+    const { lingering } = this.#options
+    ;(this.#ws as { _closeTimeout?: number })._closeTimeout = lingering.lingerMs
+    this.close(1013, 'Reading too slowly')
+    this.#lingerer = { bytes: this.#socket.writableLength, cut: () => this.#ws.terminate() }
+    lingering.add(this.#lingerer)
   }
 
   /** Answered here, not by the library: a peer that sends pings and reads nothing would fill the memory with pongs. */

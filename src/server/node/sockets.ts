@@ -8,6 +8,7 @@ import { errorResponse } from '../errors.ts'
 import type { Accepted, UpgradeRequest } from '../upgrade.ts'
 import { NodeCaller, peerOf, withoutForwarded, type CallerOptions } from './caller.ts'
 import { refuse } from './refuse.ts'
+import type { Lingering } from './lingering.ts'
 import { NodeSocket } from './socket.ts'
 import type { NodeSocketOptions } from './socket.ts'
 import type { Sweeper } from './sweeper.ts'
@@ -18,8 +19,10 @@ const CLOSE_TIMEOUT_MS = 10_000
 export interface SocketsOptions {
   readonly server: ServerApp
   readonly sweeper: Sweeper
+  readonly lingering: Lingering
   readonly now: () => number
   readonly callers: CallerOptions
+  readonly closeTimeoutMs?: number | undefined
 }
 
 /** The open WebSockets of a server. The library does the handshake. */
@@ -31,13 +34,15 @@ export class Sockets {
   readonly #socketOptions: NodeSocketOptions
   readonly #sweeper: Sweeper
   readonly #callers: CallerOptions
+  readonly #closeTimeoutMs: number
   #emptied: (() => void) | undefined
 
-  constructor({ server, sweeper, now, callers }: SocketsOptions) {
+  constructor({ server, sweeper, lingering, now, callers, closeTimeoutMs = CLOSE_TIMEOUT_MS }: SocketsOptions) {
     this.#server = server
     this.#sweeper = sweeper
     this.#callers = callers
-    this.#socketOptions = { limits: server.limits, now, onClose: (socket) => this.#forget(socket) }
+    this.#closeTimeoutMs = closeTimeoutMs
+    this.#socketOptions = { limits: server.limits, now, lingering, onClose: (socket) => this.#forget(socket) }
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -78,7 +83,7 @@ export class Sockets {
       perMessageDeflate: false,
       autoPong: false,
       maxPayload,
-      closeTimeout: CLOSE_TIMEOUT_MS,
+      closeTimeout: this.#closeTimeoutMs,
       handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
     }
     const handshake = new WebSocketServer(options)

@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Frame, Log, Streamed, Texts } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { Limits } from '../limits.ts'
+import type { Lingering } from './lingering.ts'
 import { Progress } from './sweeper.ts'
 import { TextBuffer } from './text-buffer.ts'
 import type { Sweeper, Swept } from './sweeper.ts'
@@ -13,6 +15,7 @@ const WRITES_PER_TURN = 64
 export interface StreamWriterOptions {
   readonly limits: Limits
   readonly sweeper: Sweeper
+  readonly lingering: Lingering
   readonly log: Log
 }
 
@@ -26,6 +29,7 @@ export class StreamWriter implements Swept {
   readonly #options: StreamWriterOptions
   readonly #progress = new Progress()
   readonly #heartbeat: string | undefined
+  readonly #failure: Streamed['failure']
   #quiet = true
   #quietSince = 0
   #gone = false
@@ -39,6 +43,7 @@ export class StreamWriter implements Swept {
     this.#iterator = streamed.frames[Symbol.asyncIterator]()
     this.#options = options
     this.#heartbeat = streamed.heartbeat
+    this.#failure = streamed.failure
     response.once('close', () => this.#leave())
     response.writeHead(streamed.status, streamed.headers)
     // A reader of events must see at once that it is connected, even if nothing happens for an hour. What is there already goes with
@@ -102,8 +107,23 @@ export class StreamWriter implements Swept {
 
   sweep(now: number): void {
     const { socket } = this.#response
-    if (socket && this.#progress.stalledFor(socket, now) >= this.#options.limits.stallMs) this.#response.destroy()
+    if (socket && this.#progress.stalledFor(socket, now) >= this.#options.limits.stallMs) this.#cutOff()
     else if (this.#heartbeat !== undefined) this.#beat(now, this.#heartbeat)
+  }
+
+  /** Says why, where the protocol can, behind what the client has not read: it may come back to that. */
+  #cutOff(): void {
+    const text = this.#failure?.(new UampError('timeout', 'The stream was cut: it was read too slowly'))
+    if (this.#gone || text === undefined) {
+      this.#response.destroy()
+      return
+    }
+    this.#leave()
+    this.#endWith(text)
+    const { lingering } = this.#options
+    const lingerer = { bytes: this.#response.socket?.writableLength ?? 0, cut: () => this.#response.destroy() }
+    lingering.add(lingerer)
+    this.#response.once('close', () => lingering.delete(lingerer))
   }
 
   #beat(now: number, text: string): void {

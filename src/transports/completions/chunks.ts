@@ -156,7 +156,7 @@ export function lastChunk(head: ChunkHead, fields: Readonly<Record<string, unkno
 
 export const DONE = 'data: [DONE]\n\n'
 
-function errorChunk(error: object): string {
+export function errorChunk(error: object): string {
   return `data: ${JSON.stringify({ error })}\n\n`
 }
 

@@ -3,11 +3,11 @@ import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { openAiFailure } from '../../wire/openai/errors.ts'
+import { openAiErrorBody, openAiFailure } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/openai/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
-import { ChunkEncoder, DONE, lastChunk, type ChunkHead } from './chunks.ts'
+import { ChunkEncoder, DONE, errorChunk, lastChunk, type ChunkHead } from './chunks.ts'
 import { toCompletion } from './completion.ts'
 import { toUsage } from './finish.ts'
 import { toAsked, type Asked } from './request.ts'
@@ -47,6 +47,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
     headers: { ...SSE_HEADERS, ...headers },
     frames: stream.frames(runs),
     heartbeat: SSE_HEARTBEAT,
+    failure: (error) => errorChunk(openAiErrorBody(error)) + DONE,
   }
 }
 

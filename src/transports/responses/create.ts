@@ -28,5 +28,12 @@ export async function create(host: Host, request: Request, call: KnownCall): Pro
     if (error.code === 'internal' && error.cause !== undefined) host.log('error', 'A response failed', { error: error.cause })
     return openAiFailure(error, headers)
   }
-  return { status: 200, headers: { ...SSE_HEADERS, ...headers }, frames: run.frames(new Wire(SSE)), heartbeat: SSE_HEARTBEAT }
+  const wire = new Wire(SSE)
+  return {
+    status: 200,
+    headers: { ...SSE_HEADERS, ...headers },
+    frames: run.frames(wire),
+    heartbeat: SSE_HEARTBEAT,
+    failure: (error) => wire.failure(error),
+  }
 }

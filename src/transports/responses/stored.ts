@@ -31,7 +31,9 @@ export class StoredResponses {
     const known = wholeNumber(query, 'starting_after', { usual: -1, min: 0, max: Number.MAX_SAFE_INTEGER })
     const reader = found.session.read({ after: found.turn.after, extensions: 'all', signal: call.signal })
     const headers = { ...SSE_HEADERS, ...this.#headers(call) }
-    return { status: 200, headers, frames: this.#replay(found, reader, new Wire(SSE, known)), heartbeat: SSE_HEARTBEAT }
+    const wire = new Wire(SSE, known)
+    const frames = this.#replay(found, reader, wire)
+    return { status: 200, headers, frames, heartbeat: SSE_HEARTBEAT, failure: (error) => wire.failure(error) }
   }
 
   /** `POST /responses/{id}/cancel`: for those that run in the background, again and again with the same result. */

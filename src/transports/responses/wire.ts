@@ -1,4 +1,6 @@
+import type { UampError } from '../../protocol/errors.ts'
 import { jsonText } from '../../protocol/json.ts'
+import { openAiErrorBody } from '../../wire/openai/errors.ts'
 
 /** How events are framed: as server-sent events, or each a message of a socket. */
 export interface Framing {
@@ -51,6 +53,15 @@ export class Wire {
     const rest = JSON.stringify(fields)
     const more = rest === '{}' ? '' : `,${rest.slice(1, -1)}`
     this.#visit(`${before(type)}{"type":"${type}","sequence_number":${number}${extra}${more}}${after}`)
+  }
+
+  /** The event that ends an answer which cannot be told to its end. */
+  failure(error: UampError): string {
+    const { code, message, param } = openAiErrorBody(error)
+    let text = ''
+    this.to((piece) => (text += piece))
+    this.send('error', { code, message, param })
+    return text
   }
 
   /** From now on text deltas are of this place. */

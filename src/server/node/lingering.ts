@@ -1,0 +1,44 @@
+/** How long a reader that stood still may take to come back and read why it was cut. A response waits as long for a reader. */
+const LINGER_MS = 120_000
+/** What all of them together may keep in memory meanwhile; beyond it the one that has waited longest is cut. */
+const LINGER_BYTES = 32 * 1024 * 1024
+
+export interface Lingerer {
+  /** Not yet taken by the kernel. */
+  readonly bytes: number
+  cut(): void
+}
+
+/**
+ * Connections that were told to leave and whose last word waits behind what they have not read. The kernel's buffers are full, so
+ * only this process can keep it for them.
+ */
+export class Lingering {
+  readonly lingerMs: number
+  readonly #timers = new Map<Lingerer, NodeJS.Timeout>()
+  #bytes = 0
+
+  constructor(lingerMs = LINGER_MS) {
+    this.lingerMs = lingerMs
+  }
+
+  add(member: Lingerer): void {
+    this.#bytes += member.bytes
+    this.#timers.set(member, setTimeout(() => this.#cut(member), this.lingerMs).unref())
+    for (const oldest of this.#timers.keys()) {
+      if (this.#bytes <= LINGER_BYTES) return
+      this.#cut(oldest)
+    }
+  }
+
+  /** It has read everything, or is gone. */
+  delete(member: Lingerer): void {
+    clearTimeout(this.#timers.get(member))
+    if (this.#timers.delete(member)) this.#bytes -= member.bytes
+  }
+
+  #cut(member: Lingerer): void {
+    this.delete(member)
+    member.cut()
+  }
+}

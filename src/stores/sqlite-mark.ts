@@ -1,0 +1,146 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
+import type { Connection, Statement } from './sqlite-schema.ts'
+
+/** A mark follows a sync at once, and the next one not before this: syncs may come by the thousand. */
+const EVERY_MS = 50
+/** Every mark is as long as the last, so that writing one needs no space and leaves no rest of another. */
+const LENGTH = 256
+
+/** Where the write-ahead log ends. SQLite chooses a new salt each time it begins the file anew. */
+interface LogEnd {
+  readonly salt: string
+  readonly bytes: number
+}
+
+interface Progress {
+  /** `closing`: the log may be gone or not, both are right. */
+  readonly state: 'open' | 'closing' | 'closed'
+  /** The database's own counter. It never falls, and is 0 only in a new database. */
+  readonly counter: number
+  readonly log: LogEnd
+}
+
+/**
+ * How far the store had come, in a file beside the database. SQLite opens a database whose log was lost, cut short or never copied
+ * without a word, and what had been acknowledged is gone; the mark knows better. It is written after a sync of the log and never
+ * synced itself, so it costs no wait, and after a loss of power it is at most too old: it may miss a loss, but it invents none.
+ */
+export class StoreMark {
+  readonly #path: string
+  readonly #counter: Statement
+  readonly #onError: (error: unknown) => void
+  #last: string | undefined
+  #timer: NodeJS.Timeout | undefined
+  #again = false
+  #over = false
+
+  /** What the last run had stored and is not there any more, for people to read. */
+  readonly losses: readonly string[]
+
+  /** `found` was looked for before the database was opened: a database without its log is new to SQLite, and gets another one. */
+  constructor(db: Connection, found: Found, onError: (error: unknown) => void) {
+    this.#path = db.path
+    this.#counter = db.query(`SELECT value FROM marks WHERE name = 'version'`)
+    this.#onError = onError
+    const { counter } = this.#now('open')
+    this.losses = lossesOf(this.#path, found, counter)
+    this.#write('open')
+  }
+
+  /** The log has grown. */
+  note(): void {
+    if (this.#over) return
+    if (this.#timer) {
+      this.#again = true
+      return
+    }
+    this.#write('open')
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      if (this.#again) this.note()
+      this.#again = false
+    }, EVERY_MS).unref()
+  }
+
+  /** Closes the database. */
+  close(release: () => void): void {
+    this.#over = true
+    clearTimeout(this.#timer)
+    const { counter, log } = this.#write('closing')
+    release()
+    this.#put({ state: 'closed', counter, log })
+  }
+
+  #write(state: Progress['state']): Progress {
+    const progress = this.#now(state)
+    this.#put(progress)
+    return progress
+  }
+
+  #now(state: Progress['state']): Progress {
+    return { state, counter: (this.#counter.get([]) as [number])[0], log: logEnd(`${this.#path}-wal`) }
+  }
+
+  #put(progress: Progress): void {
+    const text = `${JSON.stringify(progress).padEnd(LENGTH - 1)}\n`
+    if (text === this.#last) return
+    try {
+      const file = openSync(`${this.#path}-mark`, constants.O_RDWR | constants.O_CREAT, 0o600)
+      try {
+        writeSync(file, text, 0)
+      } finally {
+        closeSync(file)
+      }
+      this.#last = text
+    } catch (thrown) {
+      // A store without a mark works. A full disk shows elsewhere.
+      this.#onError(thrown)
+    }
+  }
+}
+
+/** What a run before this one left. */
+export interface Found {
+  /** Undefined: nothing is known. A store of an earlier version has no mark, and a loss of power may leave a broken one. */
+  readonly mark: Progress | undefined
+  readonly log: LogEnd
+}
+
+export function findMark(path: string): Found {
+  const log = logEnd(`${path}-wal`)
+  try {
+    return { mark: JSON.parse(readFileSync(`${path}-mark`, 'utf8')) as Progress, log }
+  } catch {
+    return { mark: undefined, log }
+  }
+}
+
+function lossesOf(path: string, { mark, log }: Found, counter: number): string[] {
+  if (!mark) return []
+  const losses: string[] = []
+  if (counter < mark.counter) {
+    const is = counter === 0 ? 'is empty, and was not' : 'is older than'
+    losses.push(`${path} ${is} when the server last ran: what was stored since is missing`)
+  }
+  const wasCut = log.bytes === 0 || (log.salt === mark.log.salt && log.bytes < mark.log.bytes)
+  if (mark.state === 'open' && mark.log.bytes > 0 && wasCut) {
+    const is = log.bytes === 0 ? 'is missing' : `has ${log.bytes} bytes, and had ${mark.log.bytes}`
+    losses.push(`${path}-wal ${is}: the server was not shut down, and what it stored last was in there`)
+  }
+  return losses
+}
+
+/** The header of a write-ahead log has its salt in the bytes 16 to 23 (SQLite file format §4.1). */
+function logEnd(path: string): LogEnd {
+  let fd: number | undefined
+  try {
+    fd = openSync(path, 'r')
+    const header = new Uint8Array(32)
+    const read = readSync(fd, header, 0, header.length, 0)
+    return { salt: Buffer.from(header.subarray(16, 24)).toString('hex'), bytes: read < header.length ? 0 : fstatSync(fd).size }
+  } catch {
+    return { salt: '', bytes: 0 }
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+}

@@ -1,0 +1,56 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { noSmallDisk, onSmallDisk } from '../support/small-disk.ts'
+import { project, serving } from './run.ts'
+
+const status = async (url: string): Promise<number> => (await fetch(url)).status
+
+async function say(url: string, text: string, session?: string) {
+  const headers = session === undefined ? {} : { 'x-session-id': session }
+  const input = { type: 'input.text', text }
+  const body = JSON.stringify(session === undefined ? [{ type: 'session.create' }, input] : [input])
+  const response = await fetch(`${url}/events`, { method: 'POST', headers, body })
+  return { status: response.status, session: response.headers.get('x-session-id') ?? '', text: await response.text() }
+}
+
+test('a full disk: the server is not ready, refuses what it cannot keep, and goes on when there is room again', async ({ skip }) => {
+  const reason = noSmallDisk()
+  if (reason !== undefined) skip(reason)
+  const { url, fill, free, output } = await onSmallDisk()
+  const { session } = await say(url, 'before')
+  expect(await status(`${url}/ready`)).toBe(200)
+
+  fill()
+  // SQLite reuses the space that its log has already, so some writes may still fit.
+  await expect.poll(async () => (await say(url, 'x'.repeat(100_000), session)).status).toBe(503)
+  expect((await say(url, 'x'.repeat(100_000), session)).text).toContain('"overloaded"')
+  await expect.poll(() => status(`${url}/ready`), { timeout: 10_000 }).toBe(503)
+  expect(await status(`${url}/health`)).toBe(200)
+  await expect.poll(output).toContain('The store cannot be written: the server is not ready')
+
+  free()
+  await expect.poll(() => status(`${url}/ready`), { timeout: 10_000 }).toBe(200)
+  expect((await say(url, 'after', session)).status).toBe(202)
+  await expect.poll(output).toContain('The store can be written again')
+})
+
+test('a database that was deleted under the server: it is not ready', async () => {
+  const cwd = await project()
+  const { url } = await serving(['--data', 'd'], { cwd })
+  await say(url, 'hello')
+  expect(await status(`${url}/ready`)).toBe(200)
+  await rm(join(cwd, 'd/uamp.db'))
+  await expect.poll(() => status(`${url}/ready`), { timeout: 10_000 }).toBe(503)
+})
+
+test('a write-ahead log that was lost after a kill is told at the next start', async () => {
+  const cwd = await project()
+  const { cli, url } = await serving(['--data', 'd'], { cwd })
+  expect((await say(url, 'hello')).status).toBe(201)
+  cli.signal('SIGKILL')
+  await cli.exit()
+  await rm(join(cwd, 'd/uamp.db-wal'))
+  const again = await serving(['--data', 'd'], { cwd })
+  expect(await again.cli.prints(/"level":50.*Data is missing: \S*uamp\.db-wal is missing/)).toBeDefined()
+})

@@ -1,4 +1,5 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
+import { textOf } from '../protocol/message.ts'
 import type { ClientDraft, Input, ResponseEvent } from './drafts.ts'
 import { UampClientError } from './errors.ts'
 import { Exchange, isTerminal } from './exchange.ts'
@@ -84,6 +85,8 @@ export class Session implements AsyncIterable<ServerEvent> {
     let text = ''
     for await (const event of this.ask(input, options)) {
       if (event.type === 'response.delta' && event.delta.type === 'text') text += event.delta.text
+      // An agent may say everything with its end.
+      else if (event.type === 'response.done' && text === '') text = textOf(event.response.output)
       else if (event.type === 'response.cancelled') {
         throw new UampClientError({
           code: 'cancelled',

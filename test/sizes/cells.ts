@@ -31,22 +31,36 @@ export function allCells(): Cell[] {
   return cells
 }
 
-/** Few cells in which any two values of two dimensions that can meet do meet. Always the same ones. */
+/**
+ * Few cells in which any two values of two dimensions that can meet do meet. Always the same ones: of those that bring most, the
+ * cheapest, and of equals the one whose values were used least.
+ */
 export function pairedCells(): Cell[] {
-  const candidates = allCells().map((cell) => ({ cell, pairs: pairsOf(cell) }))
+  const candidates = allCells().map((cell) => ({ cell, pairs: pairsOf(cell), cost: costOf(cell) }))
   const missing = new Set(candidates.flatMap(({ pairs }) => pairs))
+  const uses = new Map<string, number>()
   const chosen: Cell[] = []
   while (missing.size > 0) {
-    let best: { cell: Cell; gain: number } | undefined
-    for (const { cell, pairs } of candidates) {
+    let best: { cell: Cell; pairs: readonly string[]; worth: number } | undefined
+    for (const { cell, pairs, cost } of candidates) {
       const gain = pairs.filter((pair) => missing.has(pair)).length
-      if (gain > (best?.gain ?? 0)) best = { cell, gain }
+      if (gain === 0) continue
+      const worth = gain * 1000 - cost * 100 - (uses.get(cell.shape) ?? 0) - (uses.get(cell.reader) ?? 0)
+      if (worth > (best?.worth ?? -Infinity)) best = { cell, pairs, worth }
     }
     if (!best) break
-    chosen.push(best.cell)
-    for (const pair of pairsOf(best.cell)) missing.delete(pair)
+    const { cell, pairs } = best
+    chosen.push(cell)
+    for (const pair of pairs) missing.delete(pair)
+    for (const value of [cell.shape, cell.reader]) uses.set(value, (uses.get(value) ?? 0) + 1)
   }
   return chosen
+}
+
+/** Which of the large ones take longer than others, about. */
+function costOf(cell: Cell): number {
+  if (!isLarge(cell)) return 0
+  return (cell.reader === 'fast' ? 0 : 2) + (cell.shape === 'many deltas' ? 1 : 0) + (cell.streamed ? 1 : 0)
 }
 
 function pairsOf(cell: Cell): string[] {

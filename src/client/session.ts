@@ -15,7 +15,7 @@ export interface AskOptions {
 
 /**
  * One conversation. Iterated, it gives every event: to the first loop from the beginning, to later ones from when they begin.
- * A loop that lets more than 4 Mi characters of events pile up is ended with `slow_consumer`, one that missed events which the
+ * A loop that lets more than 4 Mi characters pile up in several events is ended with `slow_consumer`, one that missed events which the
  * server no longer has with `gap`; the session goes on.
  */
 export class Session implements AsyncIterable<ServerEvent> {

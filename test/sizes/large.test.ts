@@ -7,7 +7,7 @@ describe('large answers arrive byte for byte, or end in a clear error', () => {
     pairedCells()
       .filter(isLarge)
       .map((cell) => [nameOf(cell), cell] as const),
-  )('%s', { timeout: 90_000 }, async (_, cell) => {
+  )('%s', { timeout: 240_000 }, async (_, cell) => {
     const { kind, detail } = await runCell(cell)
     expect(['same', 'limit'], `${kind}: ${detail}`).toContain(kind)
   })

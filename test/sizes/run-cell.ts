@@ -9,7 +9,7 @@ import { Pace, pacedProxy, STALL_MS } from './pace.ts'
 import { expected, promptFor, sayer, type Said } from './said.ts'
 
 /** After this nothing will come any more. */
-const HANG_MS = { small: 30_000, large: 120_000 }
+const HANG_MS = { small: 60_000, large: 180_000 }
 
 export interface Outcome {
   readonly kind: 'same' | 'limit' | 'lost' | 'hang'
@@ -46,14 +46,18 @@ export async function runCell(cell: Cell): Promise<Outcome> {
   }
 }
 
+/** `too_large`, in the words of each protocol. */
+const TOO_LARGE = ['too_large', 'request_too_large']
+
 /** In what this cell may end instead of in the whole answer. */
 function limitsOf(cell: Cell): Limit[] {
   const { size, shape, reader, transport } = cell
   const own = driverOf(transport).limit?.(cell)
   const stalled = ['1013', 'cut'].map((code) => ({ code, why: `cut after ${STALL_MS} ms (${code})` }))
   // 60 MiB are 80 Mi characters of base64.
-  const large = size === '60 MiB' && (shape === 'media, then text' || cell.sound) ? [{ code: 'too_large', why: '`outputBytes`' }] : []
-  return [...(reader === 'stops' ? stalled : []), ...large, ...(own ? [own] : [])]
+  const isTooLarge = size === '60 MiB' && (shape === 'media, then text' || cell.sound)
+  const tooLarge = isTooLarge ? TOO_LARGE.map((code) => ({ code, why: '`outputBytes`' })) : []
+  return [...(reader === 'stops' ? stalled : []), ...tooLarge, ...(own ? [own] : [])]
 }
 
 /** `say` gives the words alone. */
@@ -100,6 +104,8 @@ function difference(what: string, wanted: string, heard: string): string | undef
   return `${what}: ${heard.length} of ${wanted.length} characters, the first difference at ${at}`
 }
 
-function soundDifference(wanted = Buffer.alloc(0), heard = Buffer.alloc(0)): string | undefined {
+const SILENCE: Buffer = Buffer.alloc(0)
+
+function soundDifference(wanted = SILENCE, heard = SILENCE): string | undefined {
   return wanted.equals(heard) ? undefined : `sound: ${heard.length} of ${wanted.length} bytes`
 }

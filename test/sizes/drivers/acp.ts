@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { acpOverStdio } from '../../../src/compose/acp-stdio.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
-import { Hearing, json, Line, Lost, sse, STREAMED_STORED, Told, type Driver, type Stage, type Wire } from '../driver.ts'
+import { Hearing, Line, Lost, sse, STREAMED_STORED, Told, type Driver, type Stage, type Wire } from '../driver.ts'
 import { sayer, type Said } from '../said.ts'
 
 const PROMPT_ID = 3

@@ -157,6 +157,17 @@ describe('limits', () => {
     await expect(slow.next()).rejects.toMatchObject({ code: 'slow_consumer', details: { session_id: 's', after: 5 } })
   })
 
+  test('one event may be larger than the limit; with another before it, its reader is too slow', async () => {
+    const one = line({ session_id: 's', after: 0 })
+    const events = one.events()
+    one.receive(delta(1), 60 * MiB)
+    expect(await take(events, 1)).toEqual([1])
+    one.receive(delta(2), 1)
+    one.receive(delta(3), 60 * MiB)
+    expect(await take(events, 2)).toEqual([2, 3])
+    await expect(events.next()).rejects.toMatchObject({ code: 'slow_consumer' })
+  })
+
   test('without a reader nothing piles up, and a later loop begins later', async () => {
     const one = line()
     for (let seq = 1; seq <= 10; seq++) one.receive(delta(seq), MiB)

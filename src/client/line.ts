@@ -114,7 +114,8 @@ export class Line {
     for (const [queue, wants] of this.#queues) {
       if (!wants(event)) continue
       queue.push(event, size)
-      if (queue.size > QUEUE_LIMIT) this.#overflow(queue)
+      // One event may be larger than the limit: its reader is not slow as long as nothing else waits.
+      if (queue.size > QUEUE_LIMIT && queue.size > size) this.#overflow(queue)
     }
     if (event.type === 'session.end') {
       this.close(

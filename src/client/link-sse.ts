@@ -1,6 +1,6 @@
 import { parseSse } from '../wire/sse-parse.ts'
 import { backoff } from '../wire/backoff.ts'
-import { isTransient, type UampClientError } from './errors.ts'
+import { isTransient, UampClientError } from './errors.ts'
 import { request } from './http.ts'
 import { parseEvent } from './json.ts'
 import type { Line } from './line.ts'
@@ -10,6 +10,9 @@ import { follow, keepConnected, retryAfterMs, sleep, withDeadline, within } from
 
 /** A reader that takes nothing for so long is given up, so that the others of its session get on. */
 const STALL_MS = 30_000
+
+/** Characters of one event. A server's longest holds a whole answer as JSON, of which every character may be escaped. */
+const EVENT = 384 * 1024 * 1024
 
 /** What goes into one request. */
 const GROUP = { events: 64, size: 1024 * 1024 }
@@ -97,7 +100,7 @@ export class SseLink implements Link {
           controller.enqueue(chunk)
         },
       })
-      for await (const { data } of parseSse(body.pipeThrough(heard))) {
+      for await (const { data } of parseSse(body.pipeThrough(heard), { limit: EVENT })) {
         const event = parseEvent(data)
         if (event) line.receive(event, data.length)
         for (let room = line.room; room; room = line.room) {
@@ -106,6 +109,10 @@ export class SseLink implements Link {
         }
       }
       return true
+    } catch (thrown) {
+      // It would be as large again on the next connection.
+      if (!(thrown instanceof RangeError)) throw thrown
+      throw new UampClientError({ code: 'too_large', message: 'The server sent an event that is too large for this client' }, thrown)
     } finally {
       clearInterval(heart)
       release()

@@ -1,6 +1,6 @@
 import type { ServerEvent } from '../protocol/events.ts'
 
-/** Characters of JSON that wait for one reader before it is given up. */
+/** Characters of JSON that wait for one reader before it is given up. One event may be larger. */
 export const QUEUE_LIMIT = 4 * 1024 * 1024
 
 interface Waiter {

@@ -1,4 +1,5 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
+import { textOf } from '../protocol/message.ts'
 import type { ClientDraft, Input, ResponseEvent } from './drafts.ts'
 import { UampClientError } from './errors.ts'
 import { Exchange, isTerminal } from './exchange.ts'
@@ -14,7 +15,7 @@ export interface AskOptions {
 
 /**
  * One conversation. Iterated, it gives every event: to the first loop from the beginning, to later ones from when they begin.
- * A loop that lets more than 4 Mi characters of events pile up is ended with `slow_consumer`, one that missed events which the
+ * A loop that lets more than 4 Mi characters pile up in several events is ended with `slow_consumer`, one that missed events which the
  * server no longer has with `gap`; the session goes on.
  */
 export class Session implements AsyncIterable<ServerEvent> {
@@ -84,6 +85,8 @@ export class Session implements AsyncIterable<ServerEvent> {
     let text = ''
     for await (const event of this.ask(input, options)) {
       if (event.type === 'response.delta' && event.delta.type === 'text') text += event.delta.text
+      // An agent may say everything with its end.
+      else if (event.type === 'response.done' && text === '') text = textOf(event.response.output)
       else if (event.type === 'response.cancelled') {
         throw new UampClientError({
           code: 'cancelled',

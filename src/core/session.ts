@@ -395,7 +395,7 @@ export class AgentSession implements Session, TurnHost {
     } catch (error) {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }
-    this.held.set('messages', this.held.get('messages') + turn.output.size)
+    this.held.set('messages', this.held.get('messages') + Math.max(turn.output.size, this.held.get('output')))
     this.held.set('output', 0)
     if (before.config) this.held.set('config', weigh(this.config) + weigh(this.client))
     this.#messages = [...this.#messages, ...outputMessages(end.output)]

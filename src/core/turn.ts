@@ -261,8 +261,8 @@ export class ActiveTurn implements Turn, Asker {
         const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
         const gathered = this.output.items()
-        const output = gathered.length > 0 ? gathered : given
-        if (output === given) this.#checkSize(weigh(given))
+        if (gathered.length === 0) this.#checkSize(weigh(given))
+        const output = gathered.length > 0 ? gathered : given.map((item) => withContentId(item, this.#host.newId))
         if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
         if (status === 'cancelled') return { kind: 'cancelled', output }
         const { signature } = draft

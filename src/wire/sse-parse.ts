@@ -63,11 +63,14 @@ export function sseParser({ limit = LIMIT }: { readonly limit?: number } = {}): 
 }
 
 /** Reads a `text/event-stream` body. Leaving the loop cancels the body. */
-export async function* parseSse(body: ReadableStream<Uint8Array>): AsyncGenerator<ParsedSse, void> {
+export async function* parseSse(
+  body: ReadableStream<Uint8Array>,
+  options?: Parameters<typeof sseParser>[0],
+): AsyncGenerator<ParsedSse, void> {
   // Not `for await (… of body)`: Safari's streams cannot be iterated.
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  const parse = sseParser()
+  const parse = sseParser(options)
   try {
     for (;;) {
       const { done, value } = await reader.read()

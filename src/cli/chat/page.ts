@@ -32,6 +32,8 @@ export class Page {
   readonly #notes: Column
   readonly #paint: Paint
   #last: 'answer' | 'aside' | undefined
+  /** Whether the response that runs has said anything. */
+  spoke = false
 
   constructor({ stdout, stderr, paint }: PageOptions) {
     const notes = stdout.isTTY ? stdout : stderr
@@ -61,7 +63,7 @@ export class Page {
     this.#notes.write(`${line}\n`, (shown) => `${this.#paint(format, shown.trimEnd())}\n`)
   }
 
-  /** The answer is over. */
+  /** What was being said is over. */
   end(): void {
     this.#answer.endLine()
     this.#notes.endLine()

@@ -53,3 +53,14 @@ test('in a pipe the answer is as it came, and all else goes beside it', () => {
     '<dim>let me </><dim>see</>\n<cyan>→ add {}</>\n<red>← "no"</>\n<dim>· step 1 of 2</>\n<red>internal: oh</>\n<dim>(no answer)</>\n',
   )
 })
+
+test('an agent that says everything with its end is shown, and one that said it before is not shown twice', () => {
+  const stdout = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: false }) as PassThrough & NodeJS.WriteStream
+  const page = new Page({ stdout, stderr: stdout, paint: () => (_, text) => text })
+  const done = { type: 'response.done', response: { output: [{ type: 'text', text: 'All at once' }] } }
+  const said = { type: 'response.delta', delta: { type: 'text', text: 'All at once' } }
+  for (const event of [{ type: 'response.created' }, done, { type: 'response.created' }, said, done]) {
+    show(event as unknown as ServerEvent, page)
+  }
+  expect(stdout.read()).toBe('All at once\nAll at once\n')
+})

@@ -7,11 +7,17 @@ type Media = Extract<Delta, { type: 'image' | 'audio' | 'video' | 'file' }>
 /** Puts one event on the page; most are not for the eye. */
 export function show(event: ServerEvent, page: Page): void {
   switch (event.type) {
+    case 'response.created':
+      page.spoke = false
+      return
     case 'response.delta':
+      page.spoke = true
       return showDelta(event.delta, page)
     case 'thinking':
+      page.spoke = true
       return page.aside(event.content)
     case 'transcript.delta':
+      page.spoke = true
       return page.answer(event.transcript)
     case 'progress':
       return page.note(progress(event))
@@ -19,6 +25,8 @@ export function show(event: ServerEvent, page: Page): void {
       return page.note(`payment wanted: ${event.requirements.amount} ${event.requirements.currency}; this chat cannot pay`, 'yellow')
     case 'response.done':
       if (event.response.output.length === 0) page.note('(no answer)')
+      // An agent may say everything with its end.
+      if (!page.spoke) for (const item of event.response.output) showDelta(item, page)
       return page.end()
     case 'response.cancelled':
       page.note('(cancelled)')

@@ -132,10 +132,12 @@ export class ChunkEncoder {
   }
 
   #done(event: EventOf<'response.done'>): string {
+    // An agent may say everything with its end.
+    const unsaid = this.#begun ? '' : event.response.output.map((item) => this.#delta(item)).join('')
     const pending = [...this.#calls.keys()].some((id) => !this.#results.has(id))
     const finish = finishReason(event, { pending, legacy: this.#shape.legacy })
     const chunk = `${this.#before}{},"finish_reason":${JSON.stringify(finish)}}]${this.#shape.usage ? ',"usage":null' : ''}}\n\n`
-    return this.#begun ? chunk : this.#begin() + chunk
+    return unsaid + (this.#begun ? chunk : this.#begin() + chunk)
   }
 
   #chunk(delta: object): string {

@@ -1,7 +1,8 @@
 import type { Quota } from '../../core/ports/transport.ts'
-import type { ToolCall } from '../../protocol/content.ts'
-import type { ServerEvent } from '../../protocol/events.ts'
+import type { ContentItem, ToolCall } from '../../protocol/content.ts'
+import type { Draft, ServerEvent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
+import type { Delta } from '../../protocol/server-events.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
 import { encoder, type Encode } from './audio/formats.ts'
 import type { Conversation } from './conversation.ts'
@@ -48,6 +49,8 @@ export class RealtimeResponse {
   #announced = false
   #message: { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } | undefined
   #streamed = false
+  /** Whether the agent has said anything but plain text, which opens a message. */
+  #spoke = false
   #usage: Usage | undefined
 
   constructor(options: ResponseOptions) {
@@ -74,9 +77,10 @@ export class RealtimeResponse {
   take(event: ServerEvent): void {
     switch (event.type) {
       case 'response.delta':
+        this.#spoke = true
         return this.#delta(event.delta, event)
       case 'audio.delta':
-        this.#streamed = true
+        this.#spoke = this.#streamed = true
         return this.#audio(event.audio, event.format)
       case 'transcript.delta':
         return this.#transcript(event.transcript)
@@ -86,6 +90,8 @@ export class RealtimeResponse {
         this.#usage = addUsage(this.#usage, event.delta)
         return
       case 'thinking':
+        this.#spoke = true
+        return this.#pass(event)
       case 'progress':
       case 'payment.required':
       case 'payment.accepted':
@@ -94,6 +100,12 @@ export class RealtimeResponse {
         return this.#pass(event)
       default:
     }
+  }
+
+  /** The end of the agent's answer, which has everything that it said. An agent may say everything with its end. */
+  finish(output: readonly ContentItem[]): void {
+    if (this.#spoke || this.#output.length > 0) return
+    for (const item of output) this.#delta(item, { type: 'response.delta', delta: item })
   }
 
   /** A question to the client: its call is whole. */
@@ -113,7 +125,7 @@ export class RealtimeResponse {
     this.#options.out.tell({ type: 'response.done', response, ...(signature !== undefined && { signature }) })
   }
 
-  #delta(delta: Extract<ServerEvent, { type: 'response.delta' }>['delta'], event: ServerEvent): void {
+  #delta(delta: Delta, event: ServerEvent | Draft): void {
     switch (delta.type) {
       case 'text':
         return this.text(delta.text)
@@ -226,7 +238,8 @@ export class RealtimeResponse {
     if (conversation) for (const event of dialect.finished(shown, previous)) out.tell(event)
   }
 
-  #pass({ session_id: _session, seq: _seq, event_id: _event, ...event }: ServerEvent): void {
+  #pass(given: ServerEvent | Draft): void {
+    const { session_id: _session, seq: _seq, event_id: _event, ...event } = given as ServerEvent
     this.#options.out.tell({ ...event, response_id: this.id })
   }
 

@@ -148,6 +148,8 @@ export class Turns implements Visitor {
         if (this.#state === 'running') this.#active?.announce()
         return
       case 'response.done':
+        if (this.#state === 'running') this.#active?.finish(event.response.output)
+        return this.#ended(endingOf(event))
       case 'response.cancelled':
       case 'response.error':
         return this.#ended(endingOf(event))

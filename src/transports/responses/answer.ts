@@ -196,6 +196,8 @@ export class Answer {
     this.#usage = response.usage ?? this.#usage
     this.#signature = signature
     if (this.#payment) return this.#fail(paymentRefusal(this.#payment))
+    // An agent may say everything with its end.
+    if (this.#items.all.length === 0) for (const item of response.output) this.#delta(item)
     const stop = uampIn(response.extensions)['stop_reason']
     this.#reason = stop === 'length' ? 'max_output_tokens' : stop === 'content_filter' ? 'content_filter' : undefined
     if (this.#reason === undefined) this.#end('completed', 'response.completed')

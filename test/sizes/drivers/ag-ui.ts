@@ -1,0 +1,20 @@
+import { randomUUID } from 'node:crypto'
+import { Hearing, Lost, sse, STREAMED_STORED, Told, type Driver, type Wire } from '../driver.ts'
+
+export const agUi: Driver = {
+  name: 'AG-UI',
+  choices: STREAMED_STORED,
+  async ask({ prompt, ...stage }) {
+    const messages = [{ id: randomUUID(), role: 'user', content: prompt }]
+    const body = { threadId: randomUUID(), runId: randomUUID(), protocolVersion: '1.0', messages }
+    const hearing = new Hearing()
+    for await (const { data } of sse(`${await stage.url()}/ag-ui`, body)) {
+      const event: Wire = JSON.parse(data)
+      if (event.type === 'RUN_ERROR') throw new Told(event.code, event.message)
+      if (event.type === 'TEXT_MESSAGE_CONTENT') hearing.add(event.delta)
+      if (event.type === 'ACTIVITY_SNAPSHOT') hearing.media = event.content.item.image
+      if (event.type === 'RUN_FINISHED') return hearing.said()
+    }
+    throw new Lost('no end')
+  },
+}

@@ -1,0 +1,23 @@
+import { Hearing, Line, Lost, STREAMED_STORED, Told, type Driver, type Wire } from '../driver.ts'
+
+export const omnia: Driver = {
+  name: 'Omnia',
+  choices: STREAMED_STORED,
+  async ask({ cell, prompt, ...stage }) {
+    const line = await Line.open(`${await stage.url()}/omnia?agent=sayer`, stage)
+    const messages = line.messages()
+    const { session_id } = await line.next(messages, 'connected')
+    line.send({ type: 'message', session_id, content: prompt })
+    const hearing = new Hearing()
+    for await (const { type, content, parts, error } of messages) {
+      if (type === 'error') throw new Told(error.code, JSON.stringify(error))
+      if (type === 'chunk') hearing.add(content)
+      if (type !== 'done') continue
+      hearing.media = parts?.find((part: Wire) => part.type === 'image')?.media.data
+      // Who says everything at the end says it in `done`.
+      if (cell.shape === 'only at the end') hearing.add(content)
+      return hearing.said(content)
+    }
+    throw new Lost('no end')
+  },
+}

@@ -89,6 +89,7 @@ async function run() {
     say(`\nBROKEN in round ${world.round} of seed ${world.seed}${isViolation ? `, ${fault.talker ?? 'server'}` : ''}`)
     say(isViolation ? fault.message : String(fault instanceof Error ? fault.stack : fault))
     if (isViolation && fault.transcript) say(fault.transcript.replaceAll(/^/gm, '  | '))
-    say(`again: npm run chaos -- --seed ${world.seed} --rounds ${world.round} --only ${names.join(',')}`)
+    const only = names.length < Object.keys(TALKERS).length ? ` --only ${names.join(',')}` : ''
+    say(`again: npm run chaos -- --seed ${world.seed} --rounds ${world.round}${only}`)
   }
 }

@@ -195,5 +195,5 @@ function describe(thrown) {
 
 /** @param {unknown} cause */
 function describeCode(cause) {
-  return cause instanceof Error && 'code' in cause ? ` ${cause.code}` : ''
+  return cause instanceof Error && 'code' in cause ? ` ${String(cause.code)}` : ''
 }

@@ -189,7 +189,8 @@ export class World {
   }
 
   #hearComplaints() {
-    for (const complaint of this.host.complaints.splice(0)) this.#faults.push(new Violation('the server has nothing to complain of', complaint))
+    for (const complaint of this.host.complaints.splice(0))
+      this.#faults.push(new Violation('the server has nothing to complain of', complaint))
   }
 }
 

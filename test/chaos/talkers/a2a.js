@@ -40,8 +40,15 @@ export class A2aTalker extends Talker {
     }
     for (const [id, { state, line }] of [...this.#over].slice(-6)) this.#checkTask(await this.#get(url, id), state, line)
     const line = this.line('told')
-    const { status, body } = await this.within('a server that lives answers', call(`${url}/a2a/rest/message:send`, { headers: HEADERS, body: this.#request(line.said) }))
-    must(status === 200 && body.task?.status.state === 'TASK_STATE_COMPLETED', 'a server that lives answers', () => `${status} ${JSON.stringify(body)}`)
+    const { status, body } = await this.within(
+      'a server that lives answers',
+      call(`${url}/a2a/rest/message:send`, { headers: HEADERS, body: this.#request(line.said) }),
+    )
+    must(
+      status === 200 && body.task?.status.state === 'TASK_STATE_COMPLETED',
+      'a server that lives answers',
+      () => `${status} ${JSON.stringify(body)}`,
+    )
     line.acked = true
     this.#context ??= body.task.contextId
     this.checkConversation(textOf(body.task), this.#inContext())
@@ -54,7 +61,13 @@ export class A2aTalker extends Talker {
 
   /** @param {string} text @param {string} [taskId] */
   #request(text, taskId) {
-    const message = { messageId: `${this.name}-${++this.#messages}`, role: 'ROLE_USER', parts: [{ text }], contextId: this.#context, taskId }
+    const message = {
+      messageId: `${this.name}-${++this.#messages}`,
+      role: 'ROLE_USER',
+      parts: [{ text }],
+      contextId: this.#context,
+      taskId,
+    }
     return { message, configuration: { returnImmediately: this.random.chance(0.5) && !text.endsWith('told') } }
   }
 
@@ -133,11 +146,16 @@ export class A2aTalker extends Talker {
   /** A task that was told of is over, or asks; and whoever follows it is told so. @param {string} url */
   async #settle(url) {
     const open = this.#open
-    if (!open || this.#asks) return
+    if (!open) return
+    // An answer that was not acknowledged may have been taken.
+    if (this.#asks) return this.#see((await this.#get(url, open.id)).status.state)
     this.note(`comes back for ${open.id} after ${open.cursor}`)
     if (open.cursor !== undefined && this.random.chance(0.7)) {
       const headers = { ...HEADERS, 'last-event-id': open.cursor }
-      const response = await this.within('a task that was told of is there', request(`${url}/a2a/rest/tasks/${open.id}:subscribe`, { headers }))
+      const response = await this.within(
+        'a task that was told of is there',
+        request(`${url}/a2a/rest/tasks/${open.id}:subscribe`, { headers }),
+      )
       must(response.status === 200, 'a task that was told of is there', () => `${response.status} of ${open.id}`)
       this.stage('resumed')
       const read = this.#read(response, open.line).catch((/** @type {unknown} */ thrown) => {
@@ -162,7 +180,9 @@ export class A2aTalker extends Talker {
   #checkTask(task, state, line) {
     const text = textOf(task)
     must(task.status.state === state, 'what was told as ended is not taken back', `${task.id} was ${state}, is ${task.status.state}`)
-    const said = (task.history ?? []).filter(({ parts }) => parts.some((/** @type {any} */ part) => part.text === line.said))
+    const said = (task.history ?? []).filter((/** @type {any} */ { parts }) =>
+      parts.some((/** @type {any} */ part) => part.text === line.said),
+    )
     must(said.length === 1, 'an input is in its task once', `${line.said} is there ${said.length} times`)
     const whole = expected(line.said) ?? ''
     if (state === 'TASK_STATE_COMPLETED') must(text === whole, 'an answer that is done is complete', `${line.said} has ${text.slice(-80)}`)
@@ -171,7 +191,10 @@ export class A2aTalker extends Talker {
 
   /** @param {string} url @param {string} id */
   async #get(url, id) {
-    const { status, body } = await this.within('a task that was told of can be read', call(`${url}/a2a/rest/tasks/${id}`, { headers: HEADERS }))
+    const { status, body } = await this.within(
+      'a task that was told of can be read',
+      call(`${url}/a2a/rest/tasks/${id}`, { headers: HEADERS }),
+    )
     must(status === 200, 'a task that was told of is there', () => `${id}: ${status} ${JSON.stringify(body)}`)
     return body
   }

@@ -94,9 +94,15 @@ async function openHttp(url, hears) {
   const listen = (session) => {
     const known = streams.get(session)
     if (known) return known
-    const headers = { accept: 'text/event-stream', 'acp-connection-id': `${connection}`, ...(session !== '' && { 'acp-session-id': session }) }
+    const headers = {
+      accept: 'text/event-stream',
+      'acp-connection-id': `${connection}`,
+      ...(session !== '' && { 'acp-session-id': session }),
+    }
     const opened = request(url, { headers, signal: leave.signal }).then((response) => {
-      void read(response).catch(() => undefined).finally(close)
+      void read(response)
+        .catch(() => undefined)
+        .finally(close)
     })
     streams.set(session, opened)
     return opened
@@ -113,7 +119,10 @@ async function openHttp(url, hears) {
   const post = async (message) => {
     const session = message.params?.sessionId ?? [...streams.keys()].at(-1) ?? ''
     if (connection !== undefined && session !== '') await listen(session)
-    const headers = { ...(connection !== undefined && { 'acp-connection-id': connection }), ...(session !== '' && { 'acp-session-id': session }) }
+    const headers = {
+      ...(connection !== undefined && { 'acp-connection-id': connection }),
+      ...(session !== '' && { 'acp-session-id': session }),
+    }
     const response = await request(url, { body: message, headers, signal: leave.signal })
     const text = await response.text().catch(() => {
       throw new Gone('the answer was cut')
@@ -187,7 +196,11 @@ export class AcpTalker extends Talker {
       const { sessionUpdate, content } = params?.update ?? {}
       if (sessionUpdate === 'agent_message_chunk') {
         // Of another prompt nothing can come any more.
-        must(text !== '' || !MARKER_FIRST.test(content.text) || content.text.startsWith(line.marker), 'nothing comes after its end', content.text)
+        must(
+          text !== '' || !MARKER_FIRST.test(content.text) || content.text.startsWith(line.marker),
+          'nothing comes after its end',
+          content.text,
+        )
         if (!line.acked) this.stage('begun')
         line.acked = true
         text += content.text

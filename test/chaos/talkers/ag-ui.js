@@ -37,7 +37,8 @@ export class AgUiTalker extends Talker {
     for (const [id, { end, text }] of [...this.#ended].slice(-5)) {
       const again = await this.within('a run can be read again', this.#reread(url, id))
       must(again.end === end, 'what was told as ended is not taken back', `${id} was ${end}, is ${again.end}`)
-      if (end === 'success') must(again.text === text, 'a run is told again as it was', `${id} was ${text.slice(-40)}, is ${again.text.slice(-40)}`)
+      if (end === 'success')
+        must(again.text === text, 'a run is told again as it was', `${id} was ${text.slice(-40)}, is ${again.text.slice(-40)}`)
     }
     let told = ''
     // Of a run that nobody was told of there may be a question: it has to be answered first.
@@ -51,7 +52,7 @@ export class AgUiTalker extends Talker {
     this.checkConversation(told)
   }
 
-  /** A new run: an answer, if one is waited for. @param {string} url @param {Said | undefined} [given] @returns {Promise<string>} what was said; empty where it was not taken */
+  /** A new run: an answer, if one is waited for. @param {string} url @param {Said} [given] @returns {Promise<string>} what was said; empty where it was not taken */
   async #act(url, given) {
     const question = this.#question
     const line = question ? undefined : (given ?? this.line())

@@ -1,11 +1,12 @@
 // @ts-check
 import { connect } from '../../../dist/client/node.js'
 import { Numbers, rising } from '../numbers.js'
-import { expected, Gone, must, Talker, Violation } from '../talker.js'
+import { expected, Gone, must, Talker } from '../talker.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').TalkerOptions} TalkerOptions */
 /** @typedef {import('../talker.js').Said} Said */
+/** @typedef {import('../../../dist/client/index.js').Session} Session */
 
 const RECONNECT = { attempts: 100_000, minMs: 10, maxMs: 80 }
 const ENDS = new Set(['response.done', 'response.error', 'response.cancelled'])
@@ -22,7 +23,7 @@ export class ClientTalker extends Talker {
   #numbers = new Numbers()
   /** @type {import('../../../dist/client/index.js').Client | undefined} */
   #client
-  /** @type {import('../../../dist/client/index.js').Session | undefined} */
+  /** @type {Session | undefined} */
   #session
   /** Where another client goes on. @type {import('../../../dist/client/index.js').Position | undefined} */
   #position
@@ -30,7 +31,7 @@ export class ClientTalker extends Talker {
   #asking
   /** Responses that began, and how they ended. @type {Map<string, string | undefined>} */
   #answers = new Map()
-  /** @type {Violation | undefined} */
+  /** @type {Error | undefined} */
   #fault
 
   /** @override @param {Life} life */
@@ -57,7 +58,7 @@ export class ClientTalker extends Talker {
       () => `${[...this.#answers].flatMap(([id, end]) => (end === undefined ? [id] : [])).join(' ')} did not end`,
     )
     const line = this.line('told')
-    const session = /** @type {NonNullable<typeof this.#session>} */ (this.#session)
+    const session = /** @type {Session} */ (this.#session)
     this.checkConversation(await this.within('a server that lives answers', session.say(line.said)))
     line.acked = true
     if (this.#fault) throw this.#fault
@@ -100,7 +101,7 @@ export class ClientTalker extends Talker {
     }
   }
 
-  /** Every event that the client gives. @param {import('../../../dist/client/index.js').Session} session @param {number} after */
+  /** Every event that the client gives. @param {Session} session @param {number} after */
   async #watch(session, after) {
     const rises = rising('what our client gives', after)
     try {
@@ -112,7 +113,11 @@ export class ClientTalker extends Talker {
         if (event.type !== 'response.delta') this.note(`heard ${event.seq} ${event.type} ${id ?? ''}`)
         if (id === undefined) continue
         const before = this.#answers.get(id)
-        must(before === undefined, 'nothing follows the end of a response', `${id} ended with ${before}, and ${event.type} came at ${event.seq}`)
+        must(
+          before === undefined,
+          'nothing follows the end of a response',
+          `${id} ended with ${before}, and ${event.type} came at ${event.seq}`,
+        )
         this.#answers.set(id, ENDS.has(event.type) ? event.type : undefined)
         if (event.type === 'response.created') this.stage('begun')
         if (event.type === 'response.delta') this.stage('delta')
@@ -127,7 +132,7 @@ export class ClientTalker extends Talker {
 
   /** @param {Said} line */
   async #ask(line) {
-    const session = /** @type {NonNullable<typeof this.#session>} */ (this.#session)
+    const session = /** @type {Session} */ (this.#session)
     const whole = expected(line.said)
     let text = ''
     try {

@@ -61,7 +61,11 @@ export class CompletionsTalker extends Talker {
   /** @param {Said} line @param {string} text @param {string | undefined} finish */
   #end(line, text, finish) {
     this.stage('ended', `${finish}`)
-    must(finish === 'stop' && text === expected(line.said), 'an answer that is done is complete', `${line.said} has ${finish} ${text.slice(-80)}`)
+    must(
+      finish === 'stop' && text === expected(line.said),
+      'an answer that is done is complete',
+      `${line.said} has ${finish} ${text.slice(-80)}`,
+    )
     this.#done.add(line)
   }
 
@@ -105,6 +109,7 @@ async function load(rpc, sessionId) {
   await rpc.ask('session/load', { sessionId, cwd: '/project', mcpServers: [] })
   const updates = rpc.updates.get(sessionId) ?? []
   await rpc.ask('session/close', { sessionId })
-  const text = (/** @type {string} */ kind) => updates.map(({ sessionUpdate, content }) => (sessionUpdate === kind ? (content.text ?? '') : '')).join('')
-  return { markers: text('user_message_chunk').match(MARKER) ?? [], text: text('agent_message_chunk') }
+  const text = (/** @type {string} */ kind) =>
+    updates.map(({ sessionUpdate, content }) => (sessionUpdate === kind ? (content.text ?? '') : '')).join('')
+  return { markers: [...(text('user_message_chunk').match(MARKER) ?? [])], text: text('agent_message_chunk') }
 }

@@ -1,16 +1,14 @@
 // @ts-check
 import { Numbers, rising } from '../numbers.js'
 import { expected, Gone, must, Talker, Violation } from '../talker.js'
-import { call, eventsOf, openSocket, request } from '../wire.js'
+import { CREATE } from './events-wire.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').TalkerOptions} TalkerOptions */
-/** A connection in either binding. @typedef {{ send(events: readonly any[]): void, close(): void }} Link */
-/** @typedef {{ event: (event: any) => void, acked: (ids: readonly string[]) => void, refused: (id: string | undefined, error: any) => void, closed: () => void }} Hears */
-/** @typedef {{ open(url: string, create: object, hears: Hears): Promise<{ session: string, link: Link }>, follow(url: string, at: { session: string, after: number }, hears: Hears): Promise<Link> }} Binding */
+/** @typedef {import('./events-wire.js').Binding} Binding */
+/** @typedef {import('./events-wire.js').Hears} Hears */
+/** @typedef {import('./events-wire.js').Link} Link */
 
-const CLIENT = { id: 'chaos', provider: 'chaos', modalities: ['text'], extensions: { uamp: { ack: true, events: true } } }
-const CREATE = { type: 'session.create', uamp_version: '1.0', session: { modalities: ['text'] }, client_capabilities: CLIENT }
 const ENDS = new Set(['response.done', 'response.error', 'response.cancelled'])
 
 /** What became of one `response.create`. @typedef {{ said: string, acked: boolean, response?: string }} Asked */
@@ -133,7 +131,11 @@ export class EventsTalker extends Talker {
     const request = event.extensions?.uamp?.request
     const asking = request === undefined ? undefined : asked.get(request)
     if (asking) {
-      must(asking.response === undefined || asking.response === id, 'a request has one response', `${request} has ${asking.response}, ${id}`)
+      must(
+        asking.response === undefined || asking.response === id,
+        'a request has one response',
+        `${request} has ${asking.response}, ${id}`,
+      )
       asking.response = id
     }
     if (type === 'response.created') {
@@ -147,7 +149,9 @@ export class EventsTalker extends Talker {
 
   /** @param {readonly string[]} ids */
   #acked(ids) {
-    for (const { event_id, marker } of this.#outbox.filter((event) => ids.includes(event.event_id))) {
+    const mine = this.#outbox.filter((event) => ids.includes(event.event_id))
+    if (mine.length === 0) return
+    for (const { event_id, marker } of mine) {
       const asked = this.#asked.get(event_id)
       if (asked) asked.acked = true
       for (const said of this.said) if (said.marker === marker) said.acked = true
@@ -164,7 +168,8 @@ export class EventsTalker extends Talker {
     this.#outbox = this.#outbox.filter((each) => each !== event)
     // What was to be stopped or answered may be over.
     const mayBeLate = event?.type === 'response.cancel' || event?.type === 'x.approval.response'
-    if (!mayBeLate || error?.code !== 'not_found') this.#fault ??= new Violation('nothing is refused', `${event?.type}: ${JSON.stringify(error)}`)
+    if (!mayBeLate || error?.code !== 'not_found')
+      this.#fault ??= new Violation('nothing is refused', `${event?.type}: ${JSON.stringify(error)}`)
     this.changed()
   }
 
@@ -183,7 +188,8 @@ export class EventsTalker extends Talker {
   #send(events) {
     const all = events.map((event) => ({ event_id: this.#id(), ...event }))
     this.#outbox.push(...all)
-    for (const event of all) if (event.type === 'response.create') this.#asked.set(event.event_id, { said: this.said.at(-1)?.said ?? '', acked: false })
+    for (const event of all)
+      if (event.type === 'response.create') this.#asked.set(event.event_id, { said: this.said.at(-1)?.said ?? '', acked: false })
     this.#transmit(all)
     return all
   }
@@ -204,10 +210,18 @@ export class EventsTalker extends Talker {
 
   /** Everything that was sent is acknowledged, and every response that was acknowledged has ended. */
   async #settle() {
-    await this.#wait('what is sent again is acknowledged', () => this.#outbox.length === 0, () => this.#outbox.map(({ type }) => type).join())
+    await this.#wait(
+      'what is sent again is acknowledged',
+      () => this.#outbox.length === 0,
+      () => this.#outbox.map(({ type }) => type).join(),
+    )
     for (const [id, asked] of this.#asked) {
       if (!asked.acked) continue
-      await this.#wait('an acknowledged response.create has a response', () => asked.response, () => `nobody names ${id}`)
+      await this.#wait(
+        'an acknowledged response.create has a response',
+        () => asked.response,
+        () => `nobody names ${id}`,
+      )
       await this.#ended(/** @type {string} */ (asked.response))
     }
     for (const [id] of this.#answers) await this.#ended(id)
@@ -281,134 +295,56 @@ export class EventsTalker extends Talker {
     const answers = new Map()
     /** @type {Map<string, Asked>} */
     const asked = new Map([...this.#asked].map(([id, { said, acked }]) => [id, { said, acked }]))
-    /** @type {unknown} */
+    /** @type {Error | undefined} */
     let fault
-    const link = await this.#binding.follow(url, { session, after: 0 }, {
-      event: (event) => {
-        if (event.seq === undefined || fault !== undefined) return
-        try {
-          rises(event.seq)
-          this.#numbers.see(event.seq, event)
-          this.#follow(event, answers, asked)
-        } catch (error) {
-          fault = error
-        }
-        at = event.seq
-        if (at >= until || fault) this.changed()
+    const link = await this.#binding.follow(
+      url,
+      { session, after: 0 },
+      {
+        event: (event) => {
+          if (event.seq === undefined || fault !== undefined) return
+          try {
+            rises(event.seq)
+            this.#numbers.see(event.seq, event)
+            this.#follow(event, answers, asked)
+          } catch (error) {
+            fault = this.fault(error)
+          }
+          at = event.seq
+          if (at >= until || fault) this.changed()
+        },
+        acked: () => undefined,
+        refused: () => undefined,
+        closed: () => {
+          lost = true
+          this.changed()
+        },
       },
-      acked: () => undefined,
-      refused: () => undefined,
-      closed: () => {
-        lost = true
-        this.changed()
-      },
-    })
-    await this.until('the log can be read from its beginning', () => at >= until || lost || fault !== undefined, () => `it stops at ${at} of ${until}`)
+    )
+    await this.until(
+      'the log can be read from its beginning',
+      () => at >= until || lost || fault !== undefined,
+      () => `it stops at ${at} of ${until}`,
+    )
     link.close()
     if (fault !== undefined) throw fault
     must(at >= until, 'the log can be read from its beginning', `it was cut at ${at} of ${until}`)
     for (const [id, { end }] of this.#answers) {
       const now = answers.get(id)
-      must(now?.end?.seq === end?.seq && now?.end?.type === end?.type, 'what was told as ended is not taken back', () => `${id} ${JSON.stringify(end)}, now ${JSON.stringify(now?.end)}`)
+      must(
+        now?.end?.seq === end?.seq && now?.end?.type === end?.type,
+        'what was told as ended is not taken back',
+        () => `${id} ${JSON.stringify(end)}, now ${JSON.stringify(now?.end)}`,
+      )
     }
     for (const [id, { said, acked, response }] of asked) {
       must(!acked || response !== undefined, 'an acknowledged response.create has a response', `nothing in the log names ${id}`)
       const answer = answers.get(response ?? '')
       const whole = expected(said)
       if (whole === undefined || !answer) continue
-      if (answer.end?.type === 'response.done') must(answer.text === whole, 'an answer that is done is complete', `${said} has ${answer.text.slice(-80)}`)
+      if (answer.end?.type === 'response.done')
+        must(answer.text === whole, 'an answer that is done is complete', `${said} has ${answer.text.slice(-80)}`)
       else must(whole.startsWith(answer.text), 'what is left of an answer is its beginning', `${said} has ${answer.text.slice(-80)}`)
     }
   }
-}
-
-/** @type {Binding} */
-export const overSocket = {
-  async open(url, create, hears) {
-    const socket = await connect(url, hears)
-    const { session_id } = await socket.create(create)
-    return { session: session_id, link: socket.link }
-  },
-  async follow(url, { session, after }, hears) {
-    const socket = await connect(url, hears)
-    const resume = { ...CREATE.session, extensions: { uamp: { resume: { session_id: session, after } } } }
-    const created = await socket.create({ ...CREATE, event_id: `resume-${after}`, session: resume })
-    const { recovered } = created.extensions.uamp.resume
-    must(recovered === true, 'a place in the log is found again', JSON.stringify(created.extensions.uamp.resume))
-    return socket.link
-  },
-}
-
-/** @param {string} url @param {Hears} hears */
-async function connect(url, hears) {
-  /** @type {((answer: any) => void) | undefined} */
-  let waiting
-  const socket = await openSocket(`${url}/uamp`, {
-    message: (event) => {
-      if (waiting && (event.type === 'session.created' || event.type === 'session.error')) {
-        waiting(event)
-        waiting = undefined
-      }
-      if (event.type === 'x.ack') hears.acked(event.event_ids)
-      else if (event.error && event.seq === undefined) hears.refused(event.error.details?.event_id, event.error)
-      else hears.event(event)
-    },
-    closed: () => {
-      waiting?.(undefined)
-      hears.closed()
-    },
-  })
-  return {
-    link: { send: (/** @type {readonly any[]} */ events) => events.forEach((event) => socket.send(event)), close: socket.close },
-    /** @param {object} event */
-    async create(event) {
-      const answered = new Promise((resolve) => (waiting = resolve))
-      socket.send(event)
-      const answer = await answered
-      if (!answer) throw new Gone('the connection was lost')
-      must(answer.type === 'session.created', 'a session is there', JSON.stringify(answer.error))
-      return answer
-    },
-  }
-}
-
-/** @type {Binding} */
-export const overSse = {
-  async open(url, create, hears) {
-    const { status, body } = await call(`${url}/events`, { body: create })
-    must(status === 201, 'a session is opened', `${status} ${JSON.stringify(body)}`)
-    return { session: body.session_id, link: await overSse.follow(url, { session: body.session_id, after: 0 }, hears) }
-  },
-  async follow(url, { session, after }, hears) {
-    const leave = new AbortController()
-    const headers = { 'x-session-id': session, ...(after > 0 && { 'last-event-id': String(after) }) }
-    const stream = await request(`${url}/events/stream?extensions=all`, { headers, signal: leave.signal })
-    must(stream.status === 200, 'a session is there', () => `${stream.status}`)
-    void (async () => {
-      for await (const { data } of eventsOf(stream)) {
-        const event = JSON.parse(data)
-        const resume = event.seq === undefined ? event.extensions?.uamp?.resume : undefined
-        if (resume) hears.refused(undefined, { code: 'gap', resume })
-        else hears.event(event)
-      }
-    })()
-      .catch((error) => {
-        if (!(error instanceof Gone)) hears.refused(undefined, { code: error.message })
-      })
-      .finally(hears.closed)
-    let last = Promise.resolve()
-    /** @param {readonly any[]} events */
-    const post = async (events) => {
-      const { status, body } = await call(`${url}/events`, { body: [...events], headers: { 'x-session-id': session }, signal: leave.signal })
-      const ids = events.map(({ event_id }) => event_id)
-      if (status === 202) return hears.acked(ids)
-      if (events.length === 1) return hears.refused(ids[0], body.error)
-      // Up to the one that is refused they were taken: sent again singly, each has an answer of its own, and no second effect.
-      for (const event of events) await post([event])
-    }
-    const send = (/** @type {readonly any[]} */ events) => {
-      last = last.then(() => post(events)).catch(() => leave.abort())
-    }
-    return { send, close: () => leave.abort() }
-  },
 }

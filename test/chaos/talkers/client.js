@@ -27,6 +27,8 @@ export class ClientTalker extends Talker {
   #session
   /** Where another client goes on. @type {import('../../../dist/client/index.js').Position | undefined} */
   #position
+  /** In this life of the server. */
+  #tookOver = false
   /** What was asked last, until it has ended. @type {Promise<void> | undefined} */
   #asking
   /** Responses that began, and how they ended. @type {Map<string, string | undefined>} */
@@ -36,12 +38,12 @@ export class ClientTalker extends Talker {
 
   /** @override @param {Life} life */
   async talk(life) {
-    await this.#back(life)
     const { random } = this
+    await this.#back(life, random.chance(0.3))
     while (!life.over) {
       this.#asking ??= this.#ask(this.line())
       await Promise.race([this.#asking, life.gone])
-      if (this.#fault) throw this.#fault
+      this.#assertSound()
       if (random.chance(0.1)) await this.pause(random.whole(1, 20))
     }
     throw new Gone('the server is gone')
@@ -49,9 +51,9 @@ export class ClientTalker extends Talker {
 
   /** @override @param {Life} life */
   async check(life) {
-    await this.#back(life)
+    await this.#back(life, false)
     if (this.#asking) await this.within('what our client was asked for ends', this.#asking)
-    if (this.#fault) throw this.#fault
+    this.#assertSound()
     await this.until(
       'the end of a response is told',
       () => [...this.#answers.values()].every((end) => end !== undefined),
@@ -61,7 +63,7 @@ export class ClientTalker extends Talker {
     const session = /** @type {Session} */ (this.#session)
     this.checkConversation(await this.within('a server that lives answers', session.say(line.said)))
     line.acked = true
-    if (this.#fault) throw this.#fault
+    this.#assertSound()
   }
 
   /** @override */
@@ -69,11 +71,17 @@ export class ClientTalker extends Talker {
     this.#client?.close()
   }
 
-  /** @param {Life} life */
-  async #back({ url }) {
-    if (this.#session && this.random.chance(0.7)) return
+  #assertSound() {
+    if (this.#fault) throw this.#fault
+  }
+
+  /** @param {Life} life @param {boolean} takesOver another client goes on, even if this one could */
+  async #back({ url }, takesOver) {
+    this.#tookOver = false
+    if (this.#session && !takesOver) return
     const position = (this.#position = this.#session?.position ?? this.#position)
     this.#session = undefined
+    this.#tookOver = position !== undefined
     this.#client?.close()
     await this.#asking?.catch(() => undefined)
     this.note(position ? `another client takes over after ${position.after}` : 'opens a session')
@@ -148,8 +156,8 @@ export class ClientTalker extends Talker {
       const { code } = /** @type {any} */ (thrown)
       this.note(`${line.marker} ends with ${code ?? thrown}`)
       if (code === 'interrupted') line.acked = true
-      // Another client took over.
-      else if (code !== 'closed') this.#fault ??= this.fault(thrown)
+      // Another client takes over, or has: what the one before had sent may only now be answered.
+      else if (code !== 'closed' && !(this.#tookOver && code === 'response_in_progress')) this.#fault ??= this.fault(thrown)
     } finally {
       this.#asking = undefined
       this.changed()

@@ -68,7 +68,9 @@ export class EventsTalker extends Talker {
     this.#link = undefined
     /** @type {Link | undefined} */
     let link
-    const rises = rising('a stream that goes on', this.#cursor)
+    // Now and then as another device would: from the beginning.
+    const after = this.random.chance(0.3) ? 0 : this.#cursor
+    const rises = rising('a stream that goes on', after)
     /** @type {Hears} */
     const hears = {
       event: (event) => {
@@ -90,8 +92,8 @@ export class EventsTalker extends Talker {
       this.#link = link = opened.link
       this.stage('opened', opened.session)
     } else {
-      this.note(`comes back after ${this.#cursor}`)
-      this.#link = link = await this.within('a session is there', this.#binding.follow(url, { session, after: this.#cursor }, hears))
+      this.note(`comes back after ${after}`)
+      this.#link = link = await this.within('a session is there', this.#binding.follow(url, { session, after }, hears))
       this.stage('resumed')
       if (this.#outbox.length > 0) this.#transmit(this.#outbox)
     }
@@ -108,6 +110,7 @@ export class EventsTalker extends Talker {
     if (type !== 'response.delta') this.note(`heard ${seq} ${type} ${id ?? ''} ${event.error?.code ?? ''}`)
     this.#numbers.see(seq, event)
     this.#numbers.see(event.event_id, event)
+    if (seq <= this.#cursor) return
     this.#cursor = seq
     this.#follow(event, this.#answers, this.#asked)
     if (type === 'response.created') this.stage('begun')

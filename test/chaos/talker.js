@@ -6,11 +6,12 @@ import { Gone, must, Violation } from './violation.js'
 
 /**
  * What talkers tell of themselves, so that the server can be killed just then. `sent`: a request is on its way; `acked`: it was
- * acknowledged, in whatever way its protocol has; `resumed`: the talker is back after a kill.
+ * acknowledged, in whatever way its protocol has; `aside`: something was told that belongs to no response; `resumed`: the talker is
+ * back after a kill.
  *
  * @typedef {typeof STAGES[number]} Stage
  */
-export const STAGES = /** @type {const} */ (['opened', 'sent', 'acked', 'begun', 'delta', 'asked', 'answered', 'ended', 'resumed'])
+export const STAGES = /** @type {const} */ (['opened', 'sent', 'acked', 'begun', 'delta', 'asked', 'answered', 'ended', 'aside', 'resumed'])
 
 /** The newest lines of a talker's notes that are shown with a fault. */
 const NOTES = 60

@@ -65,16 +65,26 @@ export class Rpc {
       this.updates.set(params.sessionId, of)
       of.push(params.update)
     }
-    if (method !== undefined) return this.onMessage(message)
+    if (method !== undefined) return this.#tell(message)
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
     if (error) waiting?.reject(Object.assign(new Error(`${waiting.method}: ${JSON.stringify(error)}`), { rpc: error }))
     else waiting?.resolve(result)
   }
 
-  #end() {
+  /** @param {any} message */
+  #tell(message) {
+    try {
+      this.onMessage(message)
+    } catch (thrown) {
+      this.#end(thrown)
+    }
+  }
+
+  /** @param {unknown} [reason] */
+  #end(reason = new Gone('the connection was lost')) {
     this.isGone = true
-    for (const { reject } of this.#waiting.values()) reject(new Gone('the connection was lost'))
+    for (const { reject } of this.#waiting.values()) reject(reason)
     this.#waiting.clear()
   }
 }

@@ -74,8 +74,13 @@ export class EventsTalker extends Talker {
     /** @type {Hears} */
     const hears = {
       event: (event) => {
-        if (event.seq !== undefined) rises(event.seq)
-        this.#hear(event)
+        try {
+          if (event.seq !== undefined) rises(event.seq)
+          this.#hear(event)
+        } catch (thrown) {
+          this.#fault ??= this.fault(thrown)
+          this.changed()
+        }
       },
       acked: (ids) => this.#acked(ids),
       refused: (id, error) => this.#refused(id, error),
@@ -114,6 +119,7 @@ export class EventsTalker extends Talker {
     this.#cursor = seq
     this.#follow(event, this.#answers, this.#asked)
     if (type === 'response.created') this.stage('begun')
+    else if (type === 'capabilities' || type === 'session.updated') this.stage('aside')
     else if (type === 'response.delta') this.stage('delta')
     else if (ENDS.has(type) && id !== undefined) {
       for (const [question, response] of this.#questions) if (response === id) this.#questions.delete(question)
@@ -176,7 +182,7 @@ export class EventsTalker extends Talker {
     this.changed()
   }
 
-  /** @type {Violation | undefined} */
+  /** What was found while nobody waited. @type {Violation | undefined} */
   #fault
 
   /** @param {any[]} events */
@@ -253,6 +259,9 @@ export class EventsTalker extends Talker {
 
   async #act() {
     const { random } = this
+    // What is told outside of a response has a number too.
+    if (random.chance(0.15)) return void this.#send([{ type: 'capabilities.query' }])
+    if (random.chance(0.1)) return void this.#send([{ type: 'session.update', session: { instructions: `${random.whole(0, 9)}` } }])
     const line = this.line()
     const input = { type: 'input.text', text: line.said, marker: line.marker }
     const create = { type: 'response.create' }

@@ -41,7 +41,7 @@ export class Host {
   /** @param {import('./fuse.js').Fuse} [fuse] @returns {Life} */
   start(fuse) {
     const child = spawn(process.execPath, [SERVER, JSON.stringify({ port: this.port, data: this.data, fuse })], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     })
     let complaint = ''
     child.stderr.setEncoding('utf8').on('data', (chunk) => (complaint += chunk))

@@ -5,6 +5,8 @@ import { lay } from './fuse.js'
 
 /** @type {{ port: number, data: string, fuse?: import('./fuse.js').Fuse }} */
 const { port, data, fuse } = JSON.parse(process.argv[2] ?? '{}')
+// Whoever started it may be killed too.
+process.stdin.on('end', () => process.exit()).resume()
 const laid = fuse && lay(fuse)
 // After the fuse: what the driver's prototype is when the store prepares its statements counts.
 const { serve } = await import('../../dist/compose/index.js')

@@ -11,6 +11,7 @@ import { endurance } from './scenarios/endurance.js'
 import { gateway } from './scenarios/gateway.js'
 import { memory } from './scenarios/memory.js'
 import { installedSize } from './scenarios/size.js'
+import { slowReaders } from './scenarios/slow-readers.js'
 import { startUp } from './scenarios/start.js'
 import { throughput } from './scenarios/throughput.js'
 import { best, inMemory, naive, responses, sqlite } from './servers/index.js'
@@ -68,6 +69,13 @@ if (built) {
         `session after a response ${kilobytes(session.rss)} (heap ${kilobytes(session.heap)})`,
     )
     targets.push({ target: 'idle session beyond its socket', got: beyond.rss / 1000, need: 10, atMost: true, unit: 'kB' })
+  })
+  await attempt('memory readers', async () => {
+    const sizes = quick ? { still: 20, reading: 2, seconds: 3 } : { still: 200, reading: 10, seconds: 20 }
+    for (const { kind, readers, peak } of await slowReaders({ ...sizes, tell })) {
+      notes.push(`${readers} answers of 16 MB, ${kind}: at most ${thousands(peak / 1e6)} MB resident`)
+      if (!quick) targets.push({ target: `large answers, ${kind}: resident`, got: peak / 1e6, need: 1500, atMost: true, unit: 'MB' })
+    }
   })
   await attempt('memory gateway', async () => {
     for (const { kind, points, heap, rss } of await endurance({ responses: quick ? 1000 : 50_000, tell })) {

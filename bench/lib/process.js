@@ -76,6 +76,10 @@ export function answer(methods, { ready = {}, close } = {}) {
 }
 
 const usage = {
+  /** The most resident memory that the process has had, in bytes. */
+  peak() {
+    return { peak: process.resourceUsage().maxRSS * 1024 }
+  },
   /** User and system time of all threads, in microseconds. */
   cpu() {
     const { user, system } = process.cpuUsage()

@@ -52,6 +52,10 @@ export class Agent implements AgentPort {
     })
   }
 
+  get secrets(): readonly string[] {
+    return this.#skills.flatMap((skill) => skill.secrets ?? [])
+  }
+
   get abilities(): readonly Ability[] {
     return abilitiesOf(this.#own, this.#skills)
   }

@@ -1,10 +1,15 @@
 import type { Readable } from 'node:stream'
 import { staticTokens } from '../auth/static-tokens.ts'
 import { AgentRegistry } from '../core/agent-registry.ts'
+import { checkKey } from '../core/check-key.ts'
 import { createGateway } from '../core/gateway.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
+import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log } from '../core/ports/transport.ts'
+import { redactedLog } from '../core/redaction.ts'
+import { learningHttp } from '../core/secret-http.ts'
+import { Secrets, secretsOf } from '../core/secrets.ts'
 import { UampError } from '../protocol/errors.ts'
 import { Metrics } from '../server/metrics.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
@@ -28,6 +33,7 @@ export interface AcpStdioOptions {
   /** The one that is talked to. */
   readonly agent: string
   readonly store: Store
+  readonly keys: Keys
   readonly log: Log
   readonly version: string
   readonly input: Readable
@@ -35,16 +41,28 @@ export interface AcpStdioOptions {
 }
 
 /** ACP over standard input and output, one message a line, until the input ends. */
-export async function acpOverStdio({ agents: given, agent, store, log, version, input, output }: AcpStdioOptions): Promise<void> {
+export async function acpOverStdio({
+  agents: given,
+  agent,
+  store,
+  keys,
+  version,
+  input,
+  output,
+  ...options
+}: AcpStdioOptions): Promise<void> {
+  const secrets = new Secrets(secretsOf({ program: { env: process.env } }))
+  const log = redactedLog(options.log, secrets)
   const agents = new AgentRegistry()
+  agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const each of given) agents.add(each)
-  const http = nodeHttp()
-  const gateway = createGateway({ agents, store, log, http })
+  const http = learningHttp(nodeHttp(), secrets)
+  const gateway = createGateway({ agents, store, log, http, secrets, keys })
   const access = staticTokens({ tokens: {}, anonymous: true })
   const principal = await access.authenticate({})
   if (!principal) throw new UampError('internal', 'Nobody is let in')
   const connection = new AcpConnection({
-    host: { gateway, agents, log, meter: new Metrics(), newId: () => crypto.randomUUID() },
+    host: { gateway, agents, log, secrets, meter: new Metrics(), newId: () => crypto.randomUUID() },
     caller: { agent, root: true, principal, access },
     // JSON has no line break in it.
     send: async (frames) => (output.write(`${frames.join('\n')}\n`) ? undefined : output.drained()),
@@ -53,6 +71,7 @@ export async function acpOverStdio({ agents: given, agent, store, log, version, 
     version,
   })
   try {
+    await checkKey(store, keys)
     await gateway.start()
     for await (const line of linesIn(input, LINE)) {
       if (line !== undefined) void connection.receive(readMessage(line))

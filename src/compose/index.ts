@@ -7,13 +7,18 @@ import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { staticTokens } from '../auth/static-tokens.ts'
 import { AgentRegistry } from '../core/agent-registry.ts'
+import { checkKey } from '../core/check-key.ts'
 import { createGateway } from '../core/gateway.ts'
 import type { AgentGateway } from '../core/gateway.ts'
 import type { CoreLimits } from '../core/limits.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
+import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
+import { redactedLog } from '../core/redaction.ts'
+import { learningHttp } from '../core/secret-http.ts'
+import { Secrets, secretsOf } from '../core/secrets.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Limits } from '../server/limits.ts'
 import { Metrics } from '../server/metrics.ts'
@@ -26,6 +31,7 @@ import type { Listening } from '../server/node/listen.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { trustedProxies } from '../server/node/trusted-proxies.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
+import { fileKeys, passingKeys } from '../stores/file-keys.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
@@ -182,21 +188,25 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     throw new UampError('invalid_request', `${host} can be reached from other machines: give a token, or allow anonymous callers`)
   }
   const access = staticTokens({ tokens, anonymous })
+  const secrets = new Secrets([...Object.values(tokens), ...privateKeys(options.a2a), ...secretsOf({ program: { env: process.env } })])
   const agents = new AgentRegistry()
+  // Also those that come later: a config is read again, a key is changed.
+  agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const agent of 'run' in given ? [given] : given) agents.add(agent)
-  const log = options.log ?? pinoLog()
+  const log = redactedLog(options.log ?? pinoLog(), secrets)
   const a2aOptions = { ...(limits?.sessionTtlMs !== undefined && { taskTtlMs: limits.sessionTtlMs }), ...options.a2a }
   const omniaLimits = { ...(limits?.messageBytes !== undefined && { messageBytes: limits.messageBytes }), ...options.omnia?.limits }
   // Before anything is opened: it looks at its options.
   const omniaTransport = omnia({ blobs: openBlobs(options.data), ...options.omnia, limits: omniaLimits })
+  const keys = openKeys(options.data)
   const store = openStore(options.data, log)
   const metrics = new Metrics()
-  const http = nodeHttp()
-  const outbound = guardedHttp(options.outbound)
+  const http = learningHttp(nodeHttp(), secrets)
+  const outbound = learningHttp(guardedHttp(options.outbound), secrets)
   const closing = new AbortController()
-  const gateway = createGateway({ agents, store, log, meter: metrics, http, ...(limits && { limits }) })
+  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
   metrics.gauges = gateway
-  const started = gateway.start()
+  const started = checkKey(store, keys).then(() => gateway.start())
   const node = createNodeApp({
     gateway,
     metrics,
@@ -215,6 +225,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     ],
     access,
     log,
+    secrets,
+    keys,
     loopback,
     started,
     ...(origins && { origins }),
@@ -234,10 +246,19 @@ function openStore(data = process.env['UAMP_DATA'] ?? '.uamp', log: Log): Store 
   return sqliteStore({ path: join(data, 'uamp.db'), onError: (error) => log('error', 'The store could not tidy up', { error }) })
 }
 
+function openKeys(data = process.env['UAMP_DATA'] ?? '.uamp'): Keys {
+  return data === 'memory' ? passingKeys() : fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
+}
+
 function openBlobs(data = process.env['UAMP_DATA'] ?? '.uamp'): Blobs {
   return data === 'memory' ? memoryBlobs() : fileBlobs({ path: join(data, 'blobs') })
 }
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** The private part of JWKs that sign agent cards. */
+function privateKeys({ signingKeys = [] }: A2aOptions = {}): string[] {
+  return signingKeys.flatMap(({ key }) => ('kty' in key ? [key.d, key.p, key.q, key.k] : [])).flatMap((part) => part ?? [])
 }

@@ -10,12 +10,19 @@ export interface AgentOptions {
   readonly abilities?: readonly Ability[]
   /** Its tools, for clients that call one by themselves. */
   readonly tools?: readonly Tool[]
+  /** What it shows to others (keys, tokens): kept out of errors and logs. */
+  readonly secrets?: readonly string[]
 }
 
 /** An agent from one async generator: it yields events, and the session does the rest. */
 export function defineAgent(name: string, run: AgentPort['run'], options: AgentOptions = {}): AgentPort {
-  const { description, capabilities, abilities, tools } = options
-  const described = { ...(description !== undefined && { description }), ...(abilities && { abilities }), ...(tools && { tools }) }
+  const { description, capabilities, abilities, tools, secrets } = options
+  const described = {
+    ...(description !== undefined && { description }),
+    ...(abilities && { abilities }),
+    ...(tools && { tools }),
+    ...(secrets && { secrets }),
+  }
   return { name, ...described, capabilities: agentCapabilities(name, capabilities), run }
 }
 

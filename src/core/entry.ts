@@ -2,6 +2,9 @@ import type { Draft, ServerEvent } from '../protocol/events.ts'
 import { jsonText } from '../protocol/json.ts'
 import type { Logged } from './ports/session.ts'
 
+/** Characters of an event's text up to which it is kept, once it is made. */
+const KEPT = 64 * 1024
+
 /** What all events of one response, or of the session outside one, have in common. */
 export class Stamp {
   readonly sessionId: string
@@ -31,7 +34,7 @@ export class Stamp {
 
   #setHead(digits: number): void {
     const ids = `"session_id":${JSON.stringify(this.sessionId)},"response_id":${JSON.stringify(this.responseId)}`
-    this.#deltaHead = `{"type":"response.delta",${ids},"event_id":"${this.#idPrefix}${'0'.repeat(12 - digits)}`
+    this.#deltaHead = `{"type":"response.delta",${ids},"event_id":"${this.#idPrefix}${'0'.repeat(Math.max(0, 12 - digits))}`
     this.#digits = digits
   }
 }
@@ -67,7 +70,11 @@ export class Entry implements Logged {
   }
 
   get text(): string {
-    return (this.#text ??= JSON.stringify(this.event))
+    if (this.#text !== undefined) return this.#text
+    const text = JSON.stringify(this.event)
+    // The text of a large one would be a second copy of the answer for as long as the event is kept.
+    if (text.length <= KEPT) this.#text = text
+    return text
   }
 
   /** Roughly how long its text is. Not the text itself: of an answer that nobody keeps, none may ever be needed. */

@@ -1,7 +1,10 @@
 import { UampError } from '../protocol/errors.ts'
+import type { ClientEvent } from '../protocol/events.ts'
 import type { AgentRegistry } from './agent-registry.ts'
+import { Budget, type Holding } from './budget.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
+import { beginEpoch, lastNumber } from './epoch.ts'
 import { fetchHttp } from './fetch-http.ts'
 import { timeOrderedId } from './ids.ts'
 import { isInput, withContentIds } from './input.ts'
@@ -13,22 +16,21 @@ import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
+import type { Redaction } from './ports/redaction.ts'
+import type { Keys } from './ports/keys.ts'
 import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
+import { pays } from './sealed-records.ts'
+import { Secrets } from './secrets.ts'
 import { closeInterrupted } from './recovery.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
 import type { SessionHost, SessionState } from './session-parts.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
-
-/**
- * After a restart numbering goes on so far above the last committed number. What was sent and not committed before is less
- * than this, so no number stands for two events.
- */
-const RESTART_GAP = 1_000_000
+import { weigh, weighMessages } from './weight.ts'
 
 export interface GatewayOptions {
   readonly agents: AgentRegistry
@@ -38,6 +40,10 @@ export interface GatewayOptions {
   readonly meter?: Meter
   /** How agents call the outside. Default: `fetch`. */
   readonly http?: HttpClient
+  /** What must not stand in errors. Default: nothing is known. */
+  readonly secrets?: Redaction
+  /** What secrets of clients are sealed with in the store. Default: none is stored. */
+  readonly keys?: Keys
   readonly now?: () => number
   readonly newId?: () => string
 }
@@ -45,6 +51,8 @@ export interface GatewayOptions {
 export interface AgentGateway extends Gateway {
   readonly openSessions: number
   readonly openResponses: number
+  /** Roughly what sessions hold in memory. */
+  readonly heldBytes: number
   /** Closes what a crash left open. Call it before the first session. */
   start(): Promise<void>
   /** No new work; running responses get the grace time, then are interrupted. */
@@ -62,6 +70,8 @@ interface Stored {
   readonly position: number
   readonly head: number
   readonly inputs: number
+  /** Those that pay with something, and are not used yet. */
+  readonly unused: readonly ClientEvent[]
   readonly turn: string | null
 }
 
@@ -70,6 +80,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly log: LogLine
   readonly meter: Meter | undefined
   readonly http: HttpClient
+  readonly secrets: Redaction
   readonly now: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
@@ -77,15 +88,18 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #records: Records
   readonly #turns: StoredTurns
   readonly #store: Store
-  readonly #instance: string
   readonly #ticker = new Ticker()
   readonly #committer: Committer
   readonly #sessions = new Map<string, AgentSession>()
   readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
   readonly #perPrincipal = new Map<string, number>()
   readonly #parking: Parking
+  readonly #budget: Budget
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
+  /** Which start of the process on this store this is; 0 until that is written down. */
+  #epoch = 0
+  #beginning: Promise<void> | undefined
   #draining = false
   #sweeping = false
 
@@ -96,6 +110,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     meter,
     http = fetchHttp(),
     log = () => undefined,
+    secrets = new Secrets(),
+    keys,
     now = Date.now,
     newId = () => timeOrderedId(now()),
   }: GatewayOptions) {
@@ -103,15 +119,16 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.log = log
     this.meter = meter
     this.http = http
+    this.secrets = secrets
     this.now = now
     this.newId = newId
-    this.#instance = newId()
     this.#agents = agents
     this.#store = store
-    this.#records = new Records(store, this.limits.sessionTtlMs)
+    this.#records = new Records(store, this.limits.sessionTtlMs, keys)
     this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
+    this.#budget = new Budget(this.limits)
     this.#unsubscribe = agents.onChange((name) => {
       for (const session of this.#sessions.values()) if (session.agent === name) session.announceCapabilities()
     })
@@ -130,6 +147,10 @@ class SessionGateway implements AgentGateway, SessionHost {
     return count
   }
 
+  get heldBytes(): number {
+    return this.#budget.bytes
+  }
+
   findAgent(name: string) {
     return this.#agents.get(name)
   }
@@ -144,6 +165,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   async open(init: SessionInit): Promise<Session> {
     this.admit(init.agent)
     this.#checkRoom(init.principal)
+    if (init.persist && this.#epoch === 0) await this.#begin()
     const { principal, parent } = init
     const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
     const history = [...withContentIds(init.history ?? [], this.newId), ...turns.flatMap(messagesOf)]
@@ -164,7 +186,10 @@ class SessionGateway implements AgentGateway, SessionHost {
       payment: init.payment,
       input: init.input,
     }
-    const { session, journal } = this.#build(state, init.persist ? { position: 0, head: 0, inputs: 0, turn: parent ?? null } : undefined)
+    const { session, journal } = this.#build(
+      state,
+      init.persist ? { position: 0, head: 0, inputs: 0, unused: [], turn: parent ?? null } : undefined,
+    )
     // Of one request and its reply, nobody sees how the session began.
     if (init.duplex) session.announce(init.announce)
     this.#keep(session)
@@ -229,7 +254,8 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async start(): Promise<void> {
-    const interrupted = await closeInterrupted(this.#records, RESTART_GAP)
+    await this.#begin()
+    const interrupted = await closeInterrupted(this.#records, this.#epoch)
     if (interrupted > 0) this.log('warn', 'Responses that the last run left open were closed as interrupted', { count: interrupted })
   }
 
@@ -253,7 +279,11 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   ended(session: Session): void {
-    if (!this.#sessions.delete(sessionKey(session.owner.tenant, session.id))) return
+    const key = sessionKey(session.owner.tenant, session.id)
+    const open = this.#sessions.get(key)
+    if (!open) return
+    this.#sessions.delete(key)
+    open.held.close()
     const owner = ownerKey(session.owner)
     const left = (this.#perPrincipal.get(owner) ?? 1) - 1
     if (left > 0) this.#perPrincipal.set(owner, left)
@@ -271,6 +301,15 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   parked(owner: Principal, abandon: () => void): () => void {
     return this.#parking.enter(owner, abandon)
+  }
+
+  #begin(): Promise<void> {
+    this.#beginning ??= beginEpoch(this.#store)
+      .then((epoch) => {
+        this.#epoch = epoch
+      })
+      .finally(() => (this.#beginning = undefined))
+    return this.#beginning
   }
 
   #keep(session: AgentSession): void {
@@ -315,7 +354,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     ])
     const last = turns.at(-1)
     const start = last?.status === 'waiting' ? startOf(turns) : undefined
-    const head = found.head.instance === this.#instance ? position : position + RESTART_GAP
+    if (this.#epoch === 0) await this.#begin()
+    const head = lastNumber(position, found.head, this.#epoch)
     const state: SessionState = {
       ...found.session,
       head: found.head.turn,
@@ -323,7 +363,13 @@ class SessionGateway implements AgentGateway, SessionHost {
       pending: inputs.events.filter(isInput),
       waiting: last && start && { record: withAnswers(last, inputs.events), start },
     }
-    const { session } = this.#build(state, { position, head, inputs: inputs.last, turn: found.head.turn })
+    const { session } = this.#build(state, {
+      position,
+      head,
+      inputs: inputs.last,
+      unused: inputs.events.filter(pays),
+      turn: found.head.turn,
+    })
     for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)
     for (const event of inputs.events) session.seen.addAny(event.event_id)
     this.#keep(session)
@@ -332,6 +378,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   #build(state: SessionState, stored: Stored | undefined) {
     const { tenant } = state.owner
+    const held = this.#hold(state)
     const logStore =
       stored &&
       new LogStore({
@@ -352,15 +399,30 @@ class SessionGateway implements AgentGateway, SessionHost {
         tenant,
         session: state.id,
         inputs: stored.inputs,
+        unused: stored.unused,
         turn: stored.turn,
-        instance: this.#instance,
+        numbering: { epoch: this.#epoch, base: stored.head },
       })
     const session = new AgentSession(this, state, {
       log: (onReaders) =>
         new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, keep: state.onDetach === 'continue', onReaders }),
       journal,
+      held,
     })
     return { session, journal }
+  }
+
+  #hold({ owner, config, client, messages, input, pending }: SessionState): Holding {
+    const held = this.#budget.open(owner)
+    try {
+      held.grow('config', weigh(config) + weigh(client))
+      held.grow('messages', weighMessages(messages))
+      held.grow('pending', weighMessages(input ?? []) + weigh(pending))
+      return held
+    } catch (error) {
+      held.close()
+      throw error
+    }
   }
 
   /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */

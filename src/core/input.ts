@@ -96,10 +96,3 @@ function textOfMessage(message: Message): string {
 function pick<T extends object, K extends keyof T>(from: T, key: K): { [P in K]: Exclude<T[P], undefined> } | Record<never, never> {
   return from[key] === undefined ? {} : ({ [key]: from[key] } as { [P in K]: Exclude<T[P], undefined> })
 }
-
-/** Roughly what an input holds in memory. */
-export function sizeOf(event: InputEvent): number {
-  let size = 200
-  for (const value of Object.values(event)) if (typeof value === 'string') size += value.length
-  return size + (event.type === 'input.text' && event.messages ? JSON.stringify(event.messages).length : 0)
-}

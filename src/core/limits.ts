@@ -11,6 +11,12 @@ export interface CoreLimits {
   readonly parkedPerPrincipal: number
   readonly pendingInputs: number
   readonly pendingBytes: number
+  /** What an extension slot (`extensions`, `metadata`, `context` …) may hold, as JSON. */
+  readonly slotBytes: number
+  /** What all sessions hold in memory: configuration, conversation, pending input, live output. Beyond it nothing new begins. */
+  readonly heldBytes: number
+  /** The same for the sessions of one principal. */
+  readonly heldBytesPerPrincipal: number
   /** How long a session is kept after its last turn. */
   readonly sessionTtlMs: number
   /** A stored session that nobody reads leaves memory after this; it is found again in the store. */
@@ -29,6 +35,9 @@ export const CORE_LIMITS: CoreLimits = {
   parkedPerPrincipal: 100,
   pendingInputs: 512,
   pendingBytes: 16 * 1024 * 1024,
+  slotBytes: 64 * 1024,
+  heldBytes: 512 * 1024 * 1024,
+  heldBytesPerPrincipal: 256 * 1024 * 1024,
   sessionTtlMs: 7 * 24 * 3_600_000,
   unloadMs: 60_000,
   sweepMs: 10_000,

@@ -126,12 +126,11 @@ export class LogReader implements Reader {
   }
 
   #behind(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
-    const held = this.#log.after(this.cursor)
-    if (held === undefined && this.#store) return this.#fromStore(this.#store)
+    // Without a store the log keeps what an attached reader has not read.
+    const slice = this.#log.after(this.cursor)
+    if (slice === undefined) return this.#store && this.#fromStore(this.#store)
     this.#leaveStore()
-    // Without a store, what left the ring is gone. It can only be so for a reader that was slower than the fastest one.
-    const slice = held ?? this.#log.after(this.#log.base)
-    return slice && this.#take(slice, { seq: slice.last, bytes: this.#log.written })
+    return this.#take(slice, { seq: slice.last, bytes: this.#log.written })
   }
 
   async #fromStore(store: LogStore): Promise<IteratorResult<Batch, undefined>> {

@@ -24,37 +24,63 @@ async function read(reader: Reader, pauses: readonly number[]): Promise<number[]
   return seen
 }
 
+const paces = fc.array(fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 })
+
+async function opened(deltas: number, { persist, large }: { persist: boolean; large: number }) {
+  const agents = new AgentRegistry()
+  agents.add(
+    defineAgent('long', async function* () {
+      for (let n = 1; n <= deltas; n++) {
+        if (n % 1000 === 0) yield { type: 'progress', target: 'response' }
+        else yield text(n % 100 === 0 ? 'x'.repeat(large) : `${n} `)
+      }
+    }),
+  )
+  const gateway = createGateway({ agents, store: memoryStore() })
+  await gateway.start()
+  const config = { modalities: ['text'] }
+  const session = await gateway.open({
+    transport: 'test',
+    agent: 'long',
+    principal,
+    config,
+    duplex: true,
+    persist,
+    onDetach: 'continue',
+  })
+  return { gateway, session }
+}
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1)
+
 test('readers at any pace and from any place see every event once, in order, from memory or from the store', async () => {
-  const paces = fc.array(fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 })
   await fc.assert(
     fc.asyncProperty(paces, fc.integer({ min: 1, max: 6000 }), async (pauses, deltas) => {
-      const agents = new AgentRegistry()
-      agents.add(
-        defineAgent('long', async function* () {
-          for (let n = 1; n <= deltas; n++) yield n % 1000 === 0 ? { type: 'progress', target: 'response' } : text(`${n} `)
-        }),
-      )
-      const gateway = createGateway({ agents, store: memoryStore() })
-      const config = { modalities: ['text'] }
-      const session = await gateway.open({
-        transport: 'test',
-        agent: 'long',
-        principal,
-        config,
-        duplex: true,
-        persist: true,
-        onDetach: 'continue',
-      })
+      const { gateway, session } = await opened(deltas, { persist: true, large: 4 })
       const early = [read(session.read({ after: 0 }), []), ...pauses.map((each) => read(session.read({ after: 0 }), each))]
       await session.send({ type: 'response.create', event_id: 'e1' })
       await pause(2)
       const from = Math.floor(session.head / 2)
       const late = read(session.read({ after: from }), pauses[0] ?? [])
       const last = 2 + 1 + deltas + 1
-      for (const seen of await Promise.all(early)) expect(seen).toEqual(Array.from({ length: last }, (_, n) => n + 1))
-      expect(await late).toEqual(Array.from({ length: last - from }, (_, n) => from + n + 1))
+      for (const seen of await Promise.all(early)) expect(seen).toEqual(upTo(last))
+      expect(await late).toEqual(upTo(last).slice(from))
       await gateway.close()
     }),
     { numRuns: 30 },
+  )
+})
+
+test('without a store, attached readers at any pace see every event once, in order, however large', async () => {
+  const larges = fc.integer({ min: 0, max: 1_500_000 })
+  await fc.assert(
+    fc.asyncProperty(paces, fc.integer({ min: 1, max: 3000 }), larges, async (pauses, deltas, large) => {
+      const { gateway, session } = await opened(deltas, { persist: false, large })
+      const readers = [[], ...pauses].map((each) => read(session.read({ after: 0 }), each))
+      await session.send({ type: 'response.create', event_id: 'e1' })
+      for (const seen of await Promise.all(readers)) expect(seen).toEqual(upTo(2 + 1 + deltas + 1))
+      await gateway.close()
+    }),
+    { numRuns: 12 },
   )
 })

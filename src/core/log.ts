@@ -1,3 +1,4 @@
+import { UampError } from '../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../protocol/events.ts'
 import { Aside, Entry, type Stamp } from './entry.ts'
 import type { Ticker } from './defer.ts'
@@ -9,10 +10,10 @@ import { isPlainText, Slice, type Item } from './slice.ts'
 /** Events kept in memory, beyond those that are not in the store yet. */
 const RING_EVENTS = 1024
 const RING_BYTES = 1024 * 1024
-/** How far the writer may be ahead of the fastest reader. */
+/** How far the writer may be ahead of the reader that sets the pace. */
 const READER_EVENTS = 512
 const READER_BYTES = 512 * 1024
-/** How far the writer may be ahead of the store. After an unclean start numbering goes on far above this, so no number is used twice. */
+/** How far the writer may be ahead of the store. After a crash numbering goes on far above this (`epoch.ts`). */
 const STORE_EVENTS = 2048
 const STORE_BYTES = 4 * 1024 * 1024
 /** How far an answer may go on while nobody reads it. */
@@ -140,19 +141,32 @@ export class Log implements ReadableLog, CommittedLog {
     return this.#base
   }
 
+  /** Throws when the store is so far behind that what a client makes the session say would only pile up. */
+  checkStore(): void {
+    if (!this.#isStoreLate()) return
+    throw new UampError('overloaded', 'The store does not keep up: try again shortly', { details: { retry_after: 5 } })
+  }
+
+  #isStoreLate(): boolean {
+    const store = this.#store
+    return store !== undefined && (this.head - store.committed > STORE_EVENTS || store.uncommittedBytes > STORE_BYTES)
+  }
+
   /** True when the writer must wait for a reader or the store. */
   get full(): boolean {
-    if (this.#store) {
-      const behind = this.head - this.#store.committed
-      if (behind > STORE_EVENTS || this.#store.uncommittedBytes > STORE_BYTES) return true
-    }
+    if (this.#isStoreLate()) return true
     if (this.#readers.size === 0) {
       return this.head - this.#detachedAt.seq > DETACHED_EVENTS || this.#written - this.#detachedAt.written > DETACHED_BYTES
     }
-    for (const reader of this.#readers) {
-      if (this.head - reader.cursor <= READER_EVENTS && this.#written - reader.readBytes <= READER_BYTES) return false
-    }
-    return true
+    let late = 0
+    for (const reader of this.#readers) if (this.#isFarAhead(reader)) late++
+    // A slow reader of a stored session is fed from the store, so the fastest sets the pace. Without a store the slowest does:
+    // what it has not read yet is nowhere else.
+    return this.#store ? late === this.#readers.size : late > 0
+  }
+
+  #isFarAhead({ cursor, readBytes }: LogReader): boolean {
+    return this.head - cursor > READER_EVENTS || this.#written - readBytes > READER_BYTES
   }
 
   /** Resolves when there may be room, or `signal` is aborted. */
@@ -195,21 +209,20 @@ export class Log implements ReadableLog, CommittedLog {
     if (this.#items.length >= 2 * RING_EVENTS || this.#bytes > RING_BYTES) this.#trim()
   }
 
-  /** Lets go of what everybody has read, and of what is beyond the ring; with a store, it goes there. */
+  /** Lets go of what everybody has read. What is beyond the ring goes to the store; without one it stays until it is read. */
   #trim(): void {
     if (this.#items.length === 0) return
-    let until = this.#base
+    let read = this.#visible
+    for (const reader of this.#readers) read = Math.min(read, reader.cursor)
+    const last = this.#store ? this.#visible : read
     // Without a store the ring is all there is to resume from.
-    if (this.#store || !this.#keep) {
-      until = this.#visible
-      for (const reader of this.#readers) until = Math.min(until, reader.cursor)
-    }
-    if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, this.#visible))
+    let until = this.#store || !this.#keep ? read : this.#base
+    if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, last))
     let drop = Math.max(0, until - this.#base)
     let bytes = this.#bytes
     if (drop === this.#items.length) bytes = 0
     else for (let index = 0; index < drop; index++) bytes -= sizeOf(this.#items[index] as Item)
-    while (bytes > RING_BYTES && drop < this.#visible - this.#base) bytes -= sizeOf(this.#items[drop++] as Item)
+    while (bytes > RING_BYTES && drop < last - this.#base) bytes -= sizeOf(this.#items[drop++] as Item)
     if (drop === 0) return
     this.#store?.absorb(this.#slice(this.#base, this.#base + drop))
     this.#items = drop === this.#items.length ? [] : this.#items.slice(drop)

@@ -1,19 +1,22 @@
 import { UampError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
-import { gatherInput, sizeOf, withContentIds, type Gathered } from './input.ts'
+import type { Holding } from './budget.ts'
+import { gatherInput, withContentIds, type Gathered } from './input.ts'
 import type { CoreLimits } from './limits.ts'
 import type { InputEvent } from './ports/session.ts'
+import { weigh } from './weight.ts'
 
 /** What was said and is part of no response yet. Bounded: beyond it an input is refused. */
 export class PendingInputs {
   readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes'>
+  readonly #held: Holding
   /** What a request that opened its session said with it. */
   #messages: readonly Message[]
   #events: InputEvent[]
-  #bytes = 0
 
-  constructor(limits: CoreLimits, { messages, events }: { messages: readonly Message[]; events: readonly InputEvent[] }) {
+  constructor(limits: CoreLimits, held: Holding, { messages, events }: { messages: readonly Message[]; events: readonly InputEvent[] }) {
     this.#limits = limits
+    this.#held = held
     this.#messages = messages
     this.#events = [...events]
   }
@@ -28,24 +31,24 @@ export class PendingInputs {
 
   add(event: InputEvent): void {
     const { pendingInputs, pendingBytes } = this.#limits
-    const bytes = sizeOf(event)
-    if (this.#events.length >= pendingInputs || this.#bytes + bytes > pendingBytes) {
+    const bytes = this.#held.get('pending') + weigh(event)
+    if (this.#events.length >= pendingInputs || bytes > pendingBytes) {
       throw new UampError('too_large', 'Too much input without a response: send response.create, then go on', {
         details: { max_inputs: pendingInputs, max_bytes: pendingBytes },
       })
     }
+    this.#held.grow('pending', bytes)
     this.#events.push(event)
-    this.#bytes += bytes
   }
 
   /** All or none. Returns what takes them back. */
   addAll(events: readonly InputEvent[]): () => void {
-    const before = { events: [...this.#events], bytes: this.#bytes }
+    const before = { events: [...this.#events], bytes: this.#held.get('pending') }
     try {
       for (const event of events) this.add(event)
     } catch (error) {
       this.#events = before.events
-      this.#bytes = before.bytes
+      this.#held.set('pending', before.bytes)
       throw error
     }
     return () => events.forEach((event) => this.remove(event))
@@ -55,7 +58,7 @@ export class PendingInputs {
     const at = this.#events.indexOf(event)
     if (at < 0) return
     this.#events.splice(at, 1)
-    this.#bytes -= sizeOf(event)
+    this.#held.set('pending', this.#held.get('pending') - weigh(event))
   }
 
   /** As the messages of a response. */
@@ -66,14 +69,14 @@ export class PendingInputs {
 
   /** They belong to a response now. Returns what puts them back, before what came since. */
   take(): () => void {
-    const { messages, events, bytes } = { messages: this.#messages, events: this.#events, bytes: this.#bytes }
+    const { messages, events, bytes } = { messages: this.#messages, events: this.#events, bytes: this.#held.get('pending') }
     this.#messages = []
     this.#events = []
-    this.#bytes = 0
+    this.#held.set('pending', 0)
     return () => {
       this.#messages = messages
       this.#events = [...events, ...this.#events]
-      this.#bytes += bytes
+      this.#held.set('pending', this.#held.get('pending') + bytes)
     }
   }
 }

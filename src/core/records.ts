@@ -5,10 +5,13 @@ import type { Json } from '../protocol/json.ts'
 import type { Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import type { Usage } from '../protocol/usage.ts'
+import type { Numbering } from './epoch.ts'
 import type { Principal } from './ports/access.ts'
+import type { Keys } from './ports/keys.ts'
 import type { SessionInit } from './ports/session.ts'
 import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/store.ts'
 import type { Answer, Question } from './questions.ts'
+import { SealedRecords } from './sealed-records.ts'
 import { storeKey } from './store-key.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
@@ -25,7 +28,7 @@ export interface SessionRecord {
 }
 
 /** Where a session is: written with every turn. */
-export interface HeadRecord {
+export interface HeadRecord extends Numbering {
   readonly id: string
   readonly agent: string
   readonly owner: string
@@ -35,8 +38,6 @@ export interface HeadRecord {
   readonly consumed: number
   readonly updatedAt: number
   readonly closed: boolean
-  /** The process that wrote it: only in that one is the store's last number surely the session's. */
-  readonly instance: string
 }
 
 /** One response of a conversation. Once closed it does not change. */
@@ -76,6 +77,12 @@ export interface TurnRecord {
   readonly after: number
 }
 
+/** Client events, and the position of the last one. */
+export interface Inputs {
+  readonly events: readonly ClientEvent[]
+  readonly last: number
+}
+
 const OPEN = 'open-turns'
 const EXPIRY = 'session-expiry'
 /** As many turns of a conversation are loaded. */
@@ -87,10 +94,12 @@ const sortable = (time: number): string => String(Math.floor(time / 60_000)).pad
 /** The keys and shapes under which sessions, turns and inputs are stored. Every key begins with the tenant. */
 export class Records {
   readonly store: Store
+  readonly sealed: SealedRecords
   readonly #ttlMs: number
 
-  constructor(store: Store, ttlMs: number) {
+  constructor(store: Store, ttlMs: number, keys?: Keys) {
     this.store = store
+    this.sealed = new SealedRecords(store, keys)
     this.#ttlMs = ttlMs
   }
 
@@ -102,8 +111,10 @@ export class Records {
     return storeKey(tenant, 'in', session)
   }
 
-  setSession(record: SessionRecord): SetOperation {
-    return { op: 'set', key: storeKey(record.owner.tenant, 'session', record.id), value: record as unknown as Json }
+  /** `used`: what its configuration pays with has been used. */
+  setSession(record: SessionRecord, used = false): SetOperation {
+    const key = storeKey(record.owner.tenant, 'session', record.id)
+    return { op: 'set', key, value: this.sealed.session(record, { key, used }) as unknown as Json }
   }
 
   setHead(tenant: string, record: HeadRecord): SetOperation {
@@ -116,11 +127,13 @@ export class Records {
     }
   }
 
-  setTurn(record: TurnRecord): SetOperation {
+  /** `used`: what its client paid with has been used, as it is once the turn is over. */
+  setTurn(record: TurnRecord, used = record.status !== 'open' && record.status !== 'waiting'): SetOperation {
+    const key = storeKey(record.tenant, 'turn', record.id)
     return {
       op: 'set',
-      key: storeKey(record.tenant, 'turn', record.id),
-      value: record as unknown as Json,
+      key,
+      value: this.sealed.turn(record, { key, used }) as unknown as Json,
       options: {
         index: {
           [this.#turnsOf(record.tenant, record.session)]: record.id,
@@ -145,16 +158,16 @@ export class Records {
   }
 
   async session(tenant: string, id: string): Promise<{ session: SessionRecord; head: HeadRecord } | undefined> {
-    const [session, head] = await Promise.all([
-      this.store.get(storeKey(tenant, 'session', id)),
-      this.store.get(storeKey(tenant, 'head', id)),
-    ])
+    const key = storeKey(tenant, 'session', id)
+    const [session, head] = await Promise.all([this.store.get(key), this.store.get(storeKey(tenant, 'head', id))])
     if (!session || !head) return undefined
-    return { session: session.value as unknown as SessionRecord, head: head.value as unknown as HeadRecord }
+    return { session: this.sealed.openSession(session.value, key), head: head.value as unknown as HeadRecord }
   }
 
   async turn(tenant: string, id: string): Promise<TurnRecord | undefined> {
-    return (await this.store.get(storeKey(tenant, 'turn', id)))?.value as TurnRecord | undefined
+    const key = storeKey(tenant, 'turn', id)
+    const stored = await this.store.get(key)
+    return stored && this.sealed.openTurn(stored.value, key)
   }
 
   /** The turns from the first that counts to `last`. */
@@ -170,7 +183,7 @@ export class Records {
   }
 
   /** Client events of a session after a position, and the position of the last one. */
-  async inputs(tenant: string, session: string, after: number): Promise<{ events: ClientEvent[]; last: number }> {
+  async inputs(tenant: string, session: string, after: number): Promise<Inputs> {
     const events: ClientEvent[] = []
     let last = after
     for await (const group of this.store.read(this.inputStream(tenant, session), { after })) {
@@ -178,14 +191,14 @@ export class Records {
       for (const line of lines) events.push(JSON.parse(line) as ClientEvent)
       last = group.last
     }
-    return { events, last }
+    return { events: await this.sealed.openInputs(tenant, session, events), last }
   }
 
   async openTurns(): Promise<TurnRecord[]> {
     const turns: TurnRecord[] = []
     for (let after: string | undefined; ;) {
       const page = await this.store.list(OPEN, after === undefined ? {} : { after })
-      turns.push(...page.items.map(({ value }) => value as unknown as TurnRecord))
+      turns.push(...page.items.map(({ key, value }) => this.sealed.openTurn(value, key)))
       if ((after = page.next) === undefined) return turns
     }
   }
@@ -218,6 +231,7 @@ export class Records {
       ...turns.items.map((turn): Operation => ({ op: 'delete', key: turn.key })),
       { op: 'drop', stream: this.logStream(tenant, id) },
       { op: 'drop', stream: this.inputStream(tenant, id) },
+      this.sealed.dropInputs(tenant, id),
     ])
   }
 

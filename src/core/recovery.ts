@@ -1,43 +1,55 @@
 import { Entry, Stamp } from './entry.ts'
+import { lastNumber } from './epoch.ts'
 import { decodeGroup, encodeSlice } from './log-format.ts'
 import { Output } from './output.ts'
 import { Slice } from './slice.ts'
 import type { Records, TurnRecord } from './records.ts'
+import { responseCreated } from './turn-end.ts'
 import type { ContentItem } from '../protocol/content.ts'
+import type { Draft } from '../protocol/events.ts'
 
 /**
  * Closes the turns that a crash left open, each with `interrupted`: in the log, so that a reader who comes back is told, and
  * in the conversation, with what had been said by then. Returns how many there were.
  */
-export async function closeInterrupted(records: Records, gap: number): Promise<number> {
+export async function closeInterrupted(records: Records, epoch: number): Promise<number> {
   const turns = await records.openTurns()
-  for (const turn of turns) await closeTurn(records, turn, gap)
+  for (const turn of turns) await closeTurn(records, turn, epoch)
   return turns.length
 }
 
-async function closeTurn(records: Records, turn: TurnRecord, gap: number): Promise<void> {
+async function closeTurn(records: Records, turn: TurnRecord, epoch: number): Promise<void> {
   const { tenant, session } = turn
   const stream = records.logStream(tenant, session)
   const output = new Output()
   for (const item of turn.output) if (item.type === 'tool_result') output.addResult(item.tool_result)
-  const last = await records.store.last(stream)
+  const [position, found] = await Promise.all([records.store.last(stream), records.session(tenant, session)])
+  let isAnnounced = false
   for await (const group of records.store.read(stream, { after: turn.after })) {
     for (const { stamp, draft } of decodeGroup(session, group, turn.after)) {
-      if (stamp.responseId === turn.id) output.add(draft)
+      if (stamp.responseId !== turn.id) continue
+      isAnnounced ||= draft.type === 'response.created'
+      output.add(draft)
     }
   }
   const error = { code: 'interrupted', message: 'The server was stopped while it answered' }
   const items = [...output.items(), ...(await unusedAnswers(records, turn, output.items()))]
+  // A client that was acknowledged, and told nothing more, knows its response only by the request that `response.created` names.
+  const created = responseCreated(found?.session.duplex ? turn.eventIds.at(-1) : undefined)
+  const drafts: Draft[] = [...(isAnnounced ? [] : [created]), { type: 'response.error', error }]
   const stamp = new Stamp(session, turn.id)
-  const entry = new Entry(stamp, last + gap, { type: 'response.error', error })
+  const first = lastNumber(position, found?.head ?? {}, epoch) + 1
+  const entries = drafts.map((draft, index) => new Entry(stamp, first + index, draft))
+  const text = encodeSlice(
+    new Slice(
+      first,
+      entries,
+      entries.map(() => stamp),
+    ),
+  )
   await records.store.batch(
     [
-      {
-        op: 'append',
-        stream,
-        group: { first: entry.seq, last: entry.seq, text: encodeSlice(new Slice(entry.seq, [entry], [stamp])) },
-        expected: last,
-      },
+      { op: 'append', stream, group: { first, last: first + entries.length - 1, text }, expected: position },
       records.setTurn({ ...turn, output: items, status: 'failed', error }),
     ],
     { sync: true },

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { UampError } from '../protocol/errors.ts'
+import { Secrets } from './secrets.ts'
 import { reportError } from './report-error.ts'
 
 function host() {
   const counted: string[] = []
   const logged: unknown[] = []
   const meter = { countEvents() {}, countError: (...error: string[]) => void counted.push(error.join(' ')), observeFirstDelta() {} }
-  return { counted, logged, meter, log: (...line: unknown[]) => void logged.push(line) }
+  return { counted, logged, meter, secrets: new Secrets(), log: (...line: unknown[]) => void logged.push(line) }
 }
 
 test('a mistake of the client is counted', () => {

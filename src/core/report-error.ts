@@ -1,4 +1,4 @@
-import { UampError } from '../protocol/errors.ts'
+import type { UampError } from '../protocol/errors.ts'
 import type { Host } from './ports/transport.ts'
 
 export interface ErrorReport {
@@ -9,9 +9,13 @@ export interface ErrorReport {
 }
 
 /** What a client is to be told of what was thrown. It is counted; our own mistakes are logged too, as nobody else learns what they were. */
-export function reportError({ meter, log }: Pick<Host, 'meter' | 'log'>, thrown: unknown, report: ErrorReport): UampError {
+export function reportError(
+  { meter, log, secrets }: Pick<Host, 'meter' | 'log' | 'secrets'>,
+  thrown: unknown,
+  report: ErrorReport,
+): UampError {
   const { transport, message, ...fields } = report
-  const error = UampError.from(thrown)
+  const error = secrets.told(thrown)
   meter.countError(transport, error.code)
   if (error.code === 'internal') log('error', message, { ...fields, error: error.cause ?? error })
   return error

@@ -1,12 +1,15 @@
 import type { Draft, EventOf } from '../protocol/events.ts'
 import { UAMP_VERSION } from '../protocol/version.ts'
 import type { Session } from './ports/session.ts'
+import { hidden } from './sealing.ts'
 
 /** What `session.created` says of a session, when it opens and to whoever comes back to it. */
 export function sessionCreated(
   { id, createdAt, config, agent }: Pick<Session, 'id' | 'createdAt' | 'config' | 'agent'>,
   extra: Partial<Pick<EventOf<'session.created'>, 'chat' | 'extensions'>>,
 ): Draft<EventOf<'session.created'>> {
-  const session = { id, created_at: Math.floor(createdAt / 1000), config, status: 'active' as const }
+  // The log is stored, and others may read along: what the client pays with, it knows.
+  const shown = config.extensions ? { ...config, extensions: hidden(config.extensions) } : config
+  const session = { id, created_at: Math.floor(createdAt / 1000), config: shown, status: 'active' as const }
   return { type: 'session.created', uamp_version: UAMP_VERSION, session, agent, ...extra }
 }

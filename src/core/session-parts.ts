@@ -1,9 +1,13 @@
 import type { Message } from '../protocol/message.ts'
+import type { Holding } from './budget.ts'
+import type { Journal } from './journal.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { CoreLimits } from './limits.ts'
+import type { Log as EventLog } from './log.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
+import type { Redaction } from './ports/redaction.ts'
 import type { InputEvent, Session } from './ports/session.ts'
 import type { Log, Meter } from './ports/transport.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
@@ -21,6 +25,14 @@ export interface SessionState extends SessionRecord {
   readonly payment?: Payment | undefined
 }
 
+/** What the gateway makes for one session. */
+export interface SessionParts {
+  readonly log: (onReaders: () => void) => EventLog
+  /** Undefined: the session is not stored. */
+  readonly journal: Journal | undefined
+  readonly held: Holding
+}
+
 /** What the gateway lends its sessions. */
 export interface SessionHost {
   readonly limits: CoreLimits
@@ -29,6 +41,7 @@ export interface SessionHost {
   readonly turnstile: Turnstile
   readonly http: HttpClient
   readonly log: Log
+  readonly secrets: Redaction
   readonly meter: Meter | undefined
   findAgent(name: string): AgentPort | undefined
   /** The agent, for a new response. Throws when none may begin. */

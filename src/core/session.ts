@@ -5,6 +5,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { Stamp } from './entry.ts'
+import type { Holding } from './budget.ts'
 import { isInput } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { Log } from './log.ts'
@@ -20,10 +21,14 @@ import type { TurnRecord } from './records.ts'
 import { answersTo, closedRecord, openedRecord, resultsIn, runAgain, type RunStart } from './run.ts'
 import { Seen } from './seen.ts'
 import { sessionCreated } from './session-created.ts'
-import type { SessionHost, SessionState } from './session-parts.ts'
+import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
 import { measure, terminalEvent, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
+import { weigh, weighMessages } from './weight.ts'
+
+/** A stored session that holds more than this leaves memory as soon as nobody needs it there. */
+const LARGE = 1024 * 1024
 
 /** One conversation in progress. */
 export class AgentSession implements Session, TurnHost {
@@ -38,6 +43,8 @@ export class AgentSession implements Session, TurnHost {
   readonly seen = new Seen()
   readonly turnstile: Turnstile
   readonly newId: () => string
+  readonly held: Holding
+  readonly redact: (text: string) => string
   config: SessionConfig
   client: Capabilities | undefined
   /** When the last response ended or the last reader left. */
@@ -59,7 +66,7 @@ export class AgentSession implements Session, TurnHost {
   /** Whoever needed it has left: it goes when its response has ended. */
   #released = false
 
-  constructor(host: SessionHost, state: SessionState, parts: { log: (onReaders: () => void) => Log; journal: Journal | undefined }) {
+  constructor(host: SessionHost, state: SessionState, parts: SessionParts) {
     this.id = state.id
     this.transport = state.transport
     this.agent = state.agent
@@ -71,13 +78,15 @@ export class AgentSession implements Session, TurnHost {
     this.idleSince = host.now()
     this.turnstile = host.turnstile
     this.newId = host.newId
+    this.held = parts.held
+    this.redact = host.secrets.text
     this.#host = host
     this.#journal = parts.journal
     this.onDetach = state.onDetach
     this.#messages = state.messages
     this.#head = state.head
     this.#payment = state.payment
-    this.#pending = new PendingInputs(host.limits, { messages: state.input ?? [], events: state.pending })
+    this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
     this.#stamp = new Stamp(state.id)
     this.#parked = state.waiting && new Parked(state.waiting)
     this.log = parts.log(() => this.#readersChanged())
@@ -197,6 +206,7 @@ export class AgentSession implements Session, TurnHost {
 
   #accept(event: ClientEvent): Promise<void> {
     if (isInput(event)) return this.#input(event)
+    const { config, client } = this
     switch (event.type) {
       case 'response.create':
         return this.#respond(event)
@@ -208,12 +218,14 @@ export class AgentSession implements Session, TurnHost {
       case 'payment.submit':
         return this.#answer(event)
       case 'session.update':
-        if (event.session) this.config = withOverrides(this.config, event.session)
-        this.log.append(this.#stamp, { type: 'session.updated' })
-        return this.#journal?.describe(this) ?? Promise.resolve()
+        this.log.checkStore()
+        return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () =>
+          this.log.append(this.#stamp, { type: 'session.updated' }),
+        )
       case 'session.end':
         return this.end(event.reason)
       case 'capabilities.query':
+        this.log.checkStore()
         this.announceCapabilities()
         break
       case 'voice.invite':
@@ -222,8 +234,7 @@ export class AgentSession implements Session, TurnHost {
       case 'session.create':
         throw new UampError('invalid_request', 'session.create opens a session; this one is open')
       case 'client.capabilities':
-        this.client = event.capabilities
-        return this.#journal?.describe(this) ?? Promise.resolve()
+        return this.#configure({ config, client: event.capabilities })
       // Nobody else is in this session yet who would care.
       case 'input.typing':
       case 'message.read':
@@ -233,6 +244,14 @@ export class AgentSession implements Session, TurnHost {
       case 'ping':
     }
     return Promise.resolve()
+  }
+
+  #configure({ config, client }: Pick<SessionState, 'config' | 'client'>, told?: () => void): Promise<void> {
+    this.held.grow('config', weigh(config) + weigh(client))
+    this.config = config
+    this.client = client
+    told?.()
+    return this.#journal?.describe(this) ?? Promise.resolve()
   }
 
   #input(event: InputEvent): Promise<void> {
@@ -267,6 +286,7 @@ export class AgentSession implements Session, TurnHost {
       })
     }
     const agent = this.#host.admit(this.agent)
+    this.held.check()
     if (this.#parked && this.#pending.empty) return this.#goOn(agent, this.#parked, event)
     this.#abandon('Something else was said instead of an answer')
     const { messages: input, stateless } = this.#pending.gather(this.newId)
@@ -278,11 +298,12 @@ export class AgentSession implements Session, TurnHost {
   #blank(event: EventOf<'response.create'>): TurnRecord {
     const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
     const config = responseConfig(this.config, event)
+    if (config) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config))
     return openedRecord(this, event.event_id, { id, parent: this.#head, from, after, createdAt: this.#host.now(), config })
   }
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart): Promise<void> {
-    const before = { messages: this.#messages, head: this.#head }
+    const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
     const turn = new ActiveTurn(this, {
       id: run.id,
       responseId: record.id,
@@ -291,6 +312,7 @@ export class AgentSession implements Session, TurnHost {
       ...(run.said && { said: [...run.said, ...outputMessages(record.output)] }),
       config: run.config ?? this.config,
       limits: this.#host.limits,
+      held: this.held,
       http: this.#host.http,
       ...(record.answers && { answers: record.answers }),
       ...(this.#payment && { payment: this.#payment }),
@@ -300,6 +322,7 @@ export class AgentSession implements Session, TurnHost {
     this.#record = record
     this.#said = run.said ?? []
     const putBack = this.#pending.take()
+    this.held.set('messages', (record.stateless ? 0 : before.bytes) + weighMessages(record.input))
     this.#messages = record.run === record.id ? run.messages : this.#messages
     this.#head = record.id
     try {
@@ -307,6 +330,7 @@ export class AgentSession implements Session, TurnHost {
     } catch (error) {
       this.#turn = this.#record = undefined
       putBack()
+      this.held.set('messages', before.bytes)
       this.#messages = before.messages
       this.#head = before.head
       throw error
@@ -357,7 +381,8 @@ export class AgentSession implements Session, TurnHost {
   }
 
   /** Called by the turn when its response is over. */
-  async ended(turn: ActiveTurn, end: End): Promise<void> {
+  async ended(turn: ActiveTurn, given: End): Promise<void> {
+    const end: End = given.kind === 'failed' ? { ...given, error: this.#host.secrets.value(given.error) } : given
     if (end.kind === 'failed' && end.cause !== undefined) {
       this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
     }
@@ -370,11 +395,14 @@ export class AgentSession implements Session, TurnHost {
     } catch (error) {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }
+    this.held.set('messages', this.held.get('messages') + turn.output.size)
+    this.held.set('output', 0)
+    if (before.config) this.held.set('config', weigh(this.config) + weigh(this.client))
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
     this.#turn = this.#record = undefined
     this.idleSince = this.#host.now()
     clearTimeout(this.#away)
-    if (record.status !== 'waiting') return this.#released ? this.release() : undefined
+    if (record.status !== 'waiting') return this.#released ? this.release() : this.#letGoIfLarge()
     this.#said = [...this.#said, ...outputMessages(end.output)]
     this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config, said: this.#said }, turn })
     this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
@@ -383,6 +411,14 @@ export class AgentSession implements Session, TurnHost {
   #readersChanged(): void {
     this.idleSince = this.#host.now()
     this.#watch()
+    if (this.log.readers === 0) void this.#letGoIfLarge()
+  }
+
+  async #letGoIfLarge(): Promise<void> {
+    if (!this.stored || this.busy || this.held.bytes <= LARGE) return
+    await this.#host
+      .letGo(this)
+      .catch((error: unknown) => this.#host.log('error', 'A session could not be stored', { session: this.id, error }))
   }
 
   /** While nobody reads a running answer it goes on for the resume window, or stops at once where the session was opened so. */

@@ -109,8 +109,12 @@ function isToolOutput(value: unknown): value is { text: string; content_items?: 
 }
 
 /** An error of ours is told as it is; what an unknown one said is the tool author's own text, and the model needs it. */
-export function failed({ id }: ToolCall, thrown: unknown, length: number): ToolResult {
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
+export function failed(
+  { id }: ToolCall,
+  thrown: unknown,
+  { length, redact = (text) => text }: { readonly length: number; readonly redact?: Turn['redact'] },
+): ToolResult {
+  const message = redact(thrown instanceof Error ? thrown.message : String(thrown))
   const code = thrown instanceof UampError ? thrown.code : 'tool_failed'
   const told = message.length <= length ? message : cut(message, length)
   return { call_id: id, result: JSON.stringify({ error: { code, message: told } }), status: 'failed', is_error: true }

@@ -90,7 +90,7 @@ export function toolRunner(
       return await runTool(turn, prepared, { time, resultLength, progress })
     } catch (thrown) {
       turn.signal.throwIfAborted()
-      return failed(call, thrown, resultLength)
+      return failed(call, thrown, { length: resultLength, redact: turn.redact })
     } finally {
       if (todo.kind !== 'client') await emit({ type: 'tool.call_done', call_id: call.id })
     }

@@ -22,6 +22,11 @@ export type End =
       readonly cause?: unknown
     }
 
+/** The event that begins a response. `request`: the client's event that asked for it, for a client that is not alone in its session. */
+export function responseCreated(request: string | undefined): Draft {
+  return { type: 'response.created', ...(request !== undefined && { extensions: { uamp: { request } } }) }
+}
+
 /** The one event that ends a response. */
 export function terminalEvent(responseId: string, end: End, usage: Usage | undefined): Draft {
   switch (end.kind) {

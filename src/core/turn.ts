@@ -8,6 +8,7 @@ import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
+import type { Holding } from './budget.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Log } from './log.ts'
 import { Output } from './output.ts'
@@ -15,12 +16,15 @@ import type { Principal } from './ports/access.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
-import type { End } from './turn-end.ts'
+import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
+import { weigh } from './weight.ts'
 
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
 const SLICE_EVENTS = 256
 const SLICE_MS = 4
+/** Deltas shorter than this are counted sixteen at a time. */
+const SHORT = 4096
 /** So many slices it gets one after the other before it queues again. */
 const SLICES = 4
 /** How long a cancelled agent may take to clean up before the response is closed without it. */
@@ -35,6 +39,7 @@ export interface TurnHost {
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
+  readonly redact: (text: string) => string
   /** Closes the response; resolves once readers were told. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -53,6 +58,8 @@ export interface TurnStart {
   readonly payment?: Payment
   readonly http: HttpClient
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
+  /** What the session holds: the output counts as it grows. */
+  readonly held: Holding
 }
 
 /** One run of an agent: the pump that pulls its generator into the log, its questions, its one way to stop. */
@@ -77,6 +84,7 @@ export class ActiveTurn implements Turn, Asker {
   #controller: AbortController | undefined
   readonly #begun = performance.now()
   readonly #limits: TurnStart['limits']
+  readonly #held: Holding
   #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
   #iterator: AsyncIterator<Draft> | undefined
@@ -104,6 +112,7 @@ export class ActiveTurn implements Turn, Asker {
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.id, this.responseId)
     this.#limits = start.limits
+    this.#held = start.held
     this.#request = start.request
     this.questions = new QuestionBook(this, start)
   }
@@ -114,6 +123,10 @@ export class ActiveTurn implements Turn, Asker {
       if (this.#stopped) this.#controller.abort(this.#stopped)
     }
     return this.#controller.signal
+  }
+
+  get redact(): (text: string) => string {
+    return this.#host.redact
   }
 
   get duplex(): boolean {
@@ -206,8 +219,8 @@ export class ActiveTurn implements Turn, Asker {
         return end
       }
       left--
-      if ((left & 15) !== 0 && step.value.type === 'response.delta' && step.value.delta.type === 'text') continue
-      if (this.output.size > this.#limits.outputBytes) throw this.#tooLarge()
+      if ((left & 15) !== 0 && isShortText(step.value)) continue
+      this.#checkSize(this.output.size)
       if (log.full) await log.room(this.signal)
       else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
       else continue
@@ -216,10 +229,18 @@ export class ActiveTurn implements Turn, Asker {
     }
   }
 
-  #tooLarge(): UampError {
+  /** Throws when the response is larger than one may be, or than there is room for, and stops the agent. */
+  #checkSize(bytes: number): void {
     const { outputBytes } = this.#limits
-    void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
-    return new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
+    try {
+      if (bytes > outputBytes) {
+        throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
+      }
+      this.#held.grow('output', bytes)
+    } catch (error) {
+      void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
+      throw error
+    }
   }
 
   /** Emits what the agent yielded, or gives the end of the response that it stands for. */
@@ -241,6 +262,7 @@ export class ActiveTurn implements Turn, Asker {
         if (usage) this.output.usage = usage
         const gathered = this.output.items()
         const output = gathered.length > 0 ? gathered : given
+        if (output === given) this.#checkSize(weigh(given))
         if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
         if (status === 'cancelled') return { kind: 'cancelled', output }
         const { signature } = draft
@@ -260,8 +282,7 @@ export class ActiveTurn implements Turn, Asker {
   #announce(): void {
     if (this.#announced) return
     this.#announced = true
-    const asked = this.#request !== undefined && { extensions: { uamp: { request: this.#request } } }
-    this.#host.log.append(this.#stamp, { type: 'response.created', ...asked })
+    this.#host.log.append(this.#stamp, responseCreated(this.#request))
   }
 
   emit(given: Draft): void {
@@ -305,6 +326,10 @@ export class ActiveTurn implements Turn, Asker {
     if (error.code === 'cancelled') return { kind: 'cancelled', output }
     return { kind: 'failed', output, error: error.toBody(), cause: error.cause }
   }
+}
+
+function isShortText(draft: Draft): boolean {
+  return draft.type === 'response.delta' && draft.delta.type === 'text' && draft.delta.text.length < SHORT
 }
 
 /** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */

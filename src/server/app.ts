@@ -2,10 +2,12 @@ import { Hono } from 'hono'
 import { timeOrderedId } from '../core/ids.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp } from '../core/ports/http.ts'
+import type { Keys } from '../core/ports/keys.ts'
+import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Log, Streamed, Transport } from '../core/ports/transport.ts'
-import { UampError } from '../protocol/errors.ts'
+import { Secrets } from '../core/secrets.ts'
 import { Admission } from './admission.ts'
 import { UNKNOWN_CALLER, type Caller } from './caller.ts'
 import { errorResponse } from './errors.ts'
@@ -34,6 +36,10 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly transports: readonly Transport[]
   readonly access: Access
   readonly log: Log
+  /** What must not stand in errors. Default: nothing is known. */
+  readonly secrets?: Redaction
+  /** What secrets of clients are sealed with before they are stored. Default: none are stored, so there are no webhooks. */
+  readonly keys?: Keys
   readonly limits?: Partial<Limits>
   readonly defaultAgent?: string
   readonly now?: () => number
@@ -72,11 +78,24 @@ export interface ServerApp {
 /** Everything of the server that is the same on every runtime. It is handed its parts and knows no transport by name. */
 export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
-  const { now = Date.now, newId = () => timeOrderedId(now()), started = Promise.resolve() } = options
+  const { now = Date.now, newId = () => timeOrderedId(now()), started = Promise.resolve(), secrets = new Secrets() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
-  const { outbound, closing = new AbortController().signal } = options
-  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, publicUrl: publicUrl(options), outbound, closing }
+  const { outbound, keys, closing = new AbortController().signal } = options
+  const host: Host = {
+    gateway,
+    store,
+    agents,
+    log,
+    meter: metrics,
+    secrets,
+    keys,
+    now,
+    newId,
+    publicUrl: publicUrl(options),
+    outbound,
+    closing,
+  }
   const checkHost = hostPolicy(options)
   const allowsPage = pagePolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
@@ -96,9 +115,9 @@ export function createApp(options: AppOptions): ServerApp {
   const wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, now: monotonic })
   const onGuessing = guessingLog(log, monotonic)
   const admission = new Admission({ access, rate, wrongTokens, onGuessing, starting: () => waiting })
-  const upgrades = new Upgrades({ routes, admission, metrics, limits, log, checkHost, allowsPage })
+  const upgrades = new Upgrades({ routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
-  const dispatch = httpDispatcher({ routes, admission, metrics, log, callerOf, deliver })
+  const dispatch = httpDispatcher({ routes, admission, metrics, log, secrets, callerOf, deliver })
 
   function deliver(result: Streamed, { method, headers }: Request, env: unknown): Response {
     const origin = headers.get('origin')
@@ -128,7 +147,7 @@ export function createApp(options: AppOptions): ServerApp {
   app.notFound((c) => dispatch(c.req.raw, c.env))
   app.onError((thrown) => {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
-    const error = UampError.from(thrown)
+    const error = secrets.told(thrown)
     if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error })
     return errorResponse(error)
   })

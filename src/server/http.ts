@@ -1,6 +1,6 @@
 import type { Access, Principal } from '../core/ports/access.ts'
+import type { Redaction } from '../core/ports/redaction.ts'
 import type { Call, HttpRoute, Log, Quota, Streamed } from '../core/ports/transport.ts'
-import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
 import type { Caller } from './caller.ts'
 import type { Metrics } from './metrics.ts'
@@ -13,6 +13,7 @@ export interface HttpOptions {
   readonly admission: Admission
   readonly metrics: Metrics
   readonly log: Log
+  readonly secrets: Redaction
   readonly callerOf: (request: Request, env: unknown) => Caller
   readonly deliver: (streamed: Streamed, request: Request, env: unknown) => Response
 }
@@ -21,7 +22,7 @@ export interface HttpOptions {
  * From a request to its answer. Never rejects: what a handler throws is logged and becomes a JSON error. One function, because
  * it stands in the path of every request and each `async` layer is felt there.
  */
-export function httpDispatcher({ routes, admission, metrics, log, callerOf, deliver }: HttpOptions) {
+export function httpDispatcher({ routes, admission, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
   return async (request: Request, env: unknown): Promise<Response> => {
     const { method, url } = request
     const path = pathOf(url)
@@ -54,7 +55,7 @@ export function httpDispatcher({ routes, admission, metrics, log, callerOf, deli
   }
 
   function failed(thrown: unknown, { transport, route, refuse }: Mounted<HttpRoute>): Response {
-    const error = UampError.from(thrown)
+    const error = secrets.told(thrown)
     metrics.countError(transport, error.code)
     if (error.code === 'internal') log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error })
     return refuse(error)

@@ -1,4 +1,5 @@
 import type { Access, Principal } from '../core/ports/access.ts'
+import type { Redaction } from '../core/ports/redaction.ts'
 import type { Call, KnownCall, Log, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
@@ -19,6 +20,7 @@ export interface UpgradeOptions {
   readonly metrics: Metrics
   readonly limits: Limits
   readonly log: Log
+  readonly secrets: Redaction
   readonly checkHost: HostPolicy
   /** Whether the page that sent it may, if a page did. */
   readonly allowsPage: (headers: Headers) => boolean
@@ -81,7 +83,7 @@ export class Upgrades {
     try {
       return await this.#accept(request)
     } catch (thrown) {
-      return this.#options.routes.refusalAt(pathOf(request.url))(UampError.from(thrown))
+      return this.#options.routes.refusalAt(pathOf(request.url))(this.#options.secrets.told(thrown))
     }
   }
 
@@ -114,7 +116,7 @@ export class Upgrades {
   }
 
   async #run({ route, transport }: Mounted<SocketRoute>, call: SocketCall): Promise<void> {
-    const { metrics, log } = this.#options
+    const { metrics, log, secrets } = this.#options
     const { connection } = call
     const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitToken(call) : undefined
     const share = call.principal && this.#shares.hold(call.principal)
@@ -124,7 +126,7 @@ export class Upgrades {
       else if (isKnown(call)) await route.handle(connection, call)
       connection.close(1000)
     } catch (thrown) {
-      const error = UampError.from(thrown)
+      const error = secrets.told(thrown)
       metrics.countError(transport, error.code)
       if (error.code === 'internal') log('error', 'A socket failed', { transport, route: route.path, error: error.cause ?? error })
       if (error.code === 'unauthorized') connection.close(UNAUTHORIZED, error.message)

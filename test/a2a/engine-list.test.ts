@@ -8,7 +8,7 @@ import { later, serveEngine, textOf } from './engine-client.ts'
 
 /** Ended tasks as they are stored, one a second, every tenth failed. */
 async function fill({ store }: Host, count: number): Promise<void> {
-  const records = new TaskRecords(store, 3_600_000)
+  const records = new TaskRecords(store, 3_600_000, undefined)
   for (let from = 0; from < count; from += 500) {
     const made = Array.from({ length: Math.min(500, count - from) }, (_, index) => {
       const n = from + index

@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { acpOverStdio } from '../../src/compose/acp-stdio.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
+import { passingKeys } from '../../src/stores/file-keys.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sseParser } from '../../src/wire/sse-parse.ts'
 import { startServer } from '../support/server.ts'
@@ -130,6 +131,7 @@ export function overStdio(agents: readonly AgentPort[]): Connect {
       agents,
       agent: name,
       store: memoryStore(),
+      keys: passingKeys(),
       log: () => undefined,
       version: '1',
       input,

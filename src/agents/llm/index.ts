@@ -97,6 +97,10 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
   return {
     name,
     ...(description !== undefined && { description }),
+    get secrets() {
+      const givenTo = handoffs.flatMap(({ to }) => (typeof to === 'string' ? [] : (to.secrets ?? [])))
+      return [...models.flatMap(({ provider }) => provider.secrets ?? []), ...skills.flatMap((skill) => skill.secrets ?? []), ...givenTo]
+    },
     get capabilities() {
       return capabilities
     },

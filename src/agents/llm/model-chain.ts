@@ -45,6 +45,7 @@ export class ModelChain {
     { context, first }: { context: ModelContext; first: boolean },
   ): Promise<Answer> {
     const { models, log } = this.#options
+    const { redact = (text) => text } = context
     const spent: Draft[] = []
     for (;;) {
       const model = models[this.#index] as Model
@@ -62,7 +63,7 @@ export class ModelChain {
         log('warn', 'A model failed, the next one is asked', {
           model: model.model,
           next: next.model,
-          error: UampError.from(thrown).message,
+          error: redact(UampError.from(thrown).message),
         })
       }
     }

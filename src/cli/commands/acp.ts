@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { agentAtRoot } from '../../core/choose-agent.ts'
+import type { Keys } from '../../core/ports/keys.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { assemble, type AssembleContext } from '../gateway/assemble.ts'
@@ -41,9 +42,9 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     : remote(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
-    const store = await openStore(flags.data ?? env['UAMP_DATA'] ?? setup.settings.data ?? join(homedir(), '.uamp'))
+    const { store, keys } = await openStore(flags.data ?? env['UAMP_DATA'] ?? setup.settings.data ?? join(homedir(), '.uamp'))
     const { acpOverStdio } = await import('../../compose/acp-stdio.ts')
-    await acpOverStdio({ agents: setup.agents, agent, store, log, version, input, output })
+    await acpOverStdio({ agents: setup.agents, agent, store, keys, log, version, input, output })
     return 0
   } finally {
     for (const built of setup.assembly?.built.values() ?? []) await built.close()
@@ -68,14 +69,17 @@ function agentOf({ agents, settings }: Setup, wanted: string | undefined): strin
 }
 
 /** One process owns a store. An IDE with two windows starts two: the second one works, and remembers nothing. */
-async function openStore(data: string): Promise<Store> {
+async function openStore(data: string): Promise<{ readonly store: Store; readonly keys: Keys }> {
   const { memoryStore } = await import('../../stores/memory.ts')
-  if (data === 'memory') return memoryStore()
+  const { fileKeys, passingKeys } = await import('../../stores/file-keys.ts')
+  const nothing = () => ({ store: memoryStore(), keys: passingKeys() })
+  if (data === 'memory') return nothing()
   try {
     const { sqliteStore } = await import('../../stores/sqlite.ts')
-    return sqliteStore({ path: join(data, 'uamp.db'), onError: report })
+    const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
+    return { store: sqliteStore({ path: join(data, 'uamp.db'), onError: report }), keys }
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
-    return memoryStore()
+    return nothing()
   }
 }

@@ -19,6 +19,8 @@ export interface AgentPort {
   readonly abilities?: readonly Ability[]
   /** Its tools, for clients that call one by themselves. */
   readonly tools?: readonly Tool[]
+  /** What it shows to others (keys, tokens): kept out of errors and logs. */
+  readonly secrets?: readonly string[]
   run(turn: Turn): AsyncIterable<Draft>
   /** Routes of its own, mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
@@ -76,6 +78,8 @@ export interface Turn {
   readonly signal: AbortSignal
   /** For calls to the outside: connections are kept, and an abort closes them. */
   readonly http: HttpClient
+  /** The text without the secrets that the server knows: for what others said, on its way into a log or an error. */
+  readonly redact?: ((text: string) => string) | undefined
   /**
    * Emits the question and waits for its answer. On a one-way transport the response ends in that protocol's idiom while the
    * generator is parked; where it cannot be parked (stateless, or after a restart) the turn is run again and `ask` returns the

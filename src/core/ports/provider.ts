@@ -6,7 +6,7 @@ import type { Turn } from './agent.ts'
 export type ModelRequest = { readonly model: string } & Pick<Turn, 'messages' | 'config'>
 
 /** What a provider needs of the turn it works for. A turn is one. */
-export type ModelContext = Pick<Turn, 'signal' | 'http' | 'sessionId'>
+export type ModelContext = Pick<Turn, 'signal' | 'http' | 'sessionId' | 'redact'>
 
 /**
  * An LLM behind an API. Yields what agents yield: text, tool calls with their arguments as they come, thinking, media, usage,
@@ -14,6 +14,8 @@ export type ModelContext = Pick<Turn, 'signal' | 'http' | 'sessionId'>
  */
 export interface Provider {
   readonly name: string
+  /** What it shows to the vendor: kept out of errors and logs. */
+  readonly secrets?: readonly string[]
   capabilities(model: string): Promise<Capabilities>
   generate(request: ModelRequest, context: ModelContext): AsyncIterable<Draft>
 }

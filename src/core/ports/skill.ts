@@ -16,6 +16,8 @@ export interface Skill {
   readonly observers?: readonly Observer[]
   readonly prompts?: readonly Prompt[]
   readonly hooks?: Hooks
+  /** What it shows to others: kept out of errors and logs. */
+  readonly secrets?: readonly string[]
   /** HTTP and WebSocket routes of its own. They come before the built-in ones. */
   routes?(host: Host): readonly Route[]
 }

@@ -3,6 +3,8 @@ import type { ClientEvent } from '../../protocol/events.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
 import type { GuardedHttp } from './http.ts'
+import type { Keys } from './keys.ts'
+import type { Redaction } from './redaction.ts'
 import type { Gateway, Logged } from './session.ts'
 import type { Store } from './store.ts'
 
@@ -28,6 +30,10 @@ export interface Host {
   readonly agents: Agents
   readonly log: Log
   readonly meter: Meter
+  /** What must not leave the process. */
+  readonly secrets: Redaction
+  /** What secrets of clients are sealed with before they are stored. Undefined: none are stored. */
+  readonly keys?: Keys | undefined
   readonly now: () => number
   readonly newId: () => string
   /** Where this server is for whoever sent the request: `https://example.com/prefix`, without a slash at the end. */

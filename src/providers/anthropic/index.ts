@@ -1,5 +1,6 @@
 import { answerDrafts } from '../../core/answer-drafts.ts'
 import type { Provider } from '../../core/ports/provider.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, type Timeouts } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -33,6 +34,7 @@ export function anthropic({
   const url = `${baseUrl.replace(/(\/v1)?\/*$/, '')}/v1/messages`
   return {
     name: 'anthropic',
+    secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
     capabilities: async (model) => capabilitiesOf(model),
 
     generate: (request, { http, signal }) =>

@@ -1,5 +1,6 @@
 import { answerDrafts } from '../../core/answer-drafts.ts'
 import type { Provider } from '../../core/ports/provider.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, type Timeouts } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -29,6 +30,7 @@ export function google({ apiKey, baseUrl = BASE, headers, timeouts, retries, new
   const base = /\/v\d+(alpha|beta)?\d*$/.test(given) ? given : `${given}/v1beta`
   return {
     name: 'google',
+    secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
     capabilities: async (model) => capabilitiesOf(model),
 
     generate: (request, { http, signal }) =>

@@ -1,5 +1,6 @@
 import { answerDrafts, inOnePiece, type EventBatch } from '../../core/answer-drafts.ts'
 import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -19,6 +20,7 @@ const REMEMBERED = 256
 /** A server that speaks OpenAI's Chat Completions. */
 export class OpenAiCompatible implements Provider {
   readonly name: string
+  readonly secrets: readonly string[]
   readonly #options: OpenAiCompatibleOptions
   readonly #headers: Readonly<Record<string, string>>
   readonly #list: ModelList
@@ -28,6 +30,7 @@ export class OpenAiCompatible implements Provider {
   constructor({ baseUrl, ...options }: OpenAiCompatibleOptions) {
     const { name, apiKey, headers } = options
     this.name = name
+    this.secrets = secretsOf({ values: [apiKey], headers, urls: [baseUrl] })
     this.#options = { ...options, baseUrl: baseUrl.replace(/\/+$/, '') }
     this.#headers = { ...(apiKey !== undefined && apiKey !== '' && { authorization: `Bearer ${apiKey}` }), ...headers }
     this.#list = new ModelList(this.#options, this.#headers)

@@ -1,5 +1,6 @@
 import { answerDrafts, inOnePiece, type EventBatch } from '../../core/answer-drafts.ts'
 import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, type Timeouts } from '../../core/upstream.ts'
 import { modelFor } from '../../wire/openai/settings.ts'
@@ -73,6 +74,7 @@ export function openai(options: OpenAiOptions): Provider {
 
   return {
     name,
+    secrets: secretsOf({ values: [apiKey], headers: options.headers, urls: [baseUrl] }),
     capabilities: async (model) => ({ ...toCapabilities(model, factsOf(model, models)), provider: name }),
     generate: (request, context) => answerDrafts(() => open(request, context), new ResponseStream(name)),
   }

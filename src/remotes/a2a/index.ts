@@ -1,6 +1,7 @@
 import { agentCapabilities, learnt } from '../../core/define-agent.ts'
 import { Places } from '../../core/places.ts'
 import type { Ability, AgentPort, Turn } from '../../core/ports/agent.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { bearer } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Draft } from '../../protocol/events.ts'
@@ -37,6 +38,7 @@ export function remoteA2a(options: RemoteA2aOptions): AgentPort {
 
 class RemoteAgent implements AgentPort {
   readonly name: string
+  readonly secrets: readonly string[]
   /** What its card said last; until then what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteA2aOptions
@@ -50,6 +52,7 @@ class RemoteAgent implements AgentPort {
   constructor(options: RemoteA2aOptions) {
     const { name, url, token, headers, newId = () => crypto.randomUUID(), now = Date.now } = options
     this.name = name
+    this.secrets = secretsOf({ values: [token], headers, urls: [url] })
     this.#options = options
     this.#newId = newId
     this.capabilities = agentCapabilities(name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })

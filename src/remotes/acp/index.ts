@@ -6,6 +6,7 @@ import { done } from '../../core/done.ts'
 import { Places, type Conversation } from '../../core/places.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Log } from '../../core/ports/transport.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { pause, unlessAborted } from '../../core/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
@@ -59,6 +60,7 @@ export function remoteAcp(options: RemoteAcpOptions): RemoteAcpAgent {
 class RemoteAcp implements RemoteAcpAgent {
   readonly name: string
   readonly description?: string
+  readonly secrets: readonly string[]
   capabilities
   readonly #options: RemoteAcpOptions
   /** Sessions over there. They outlive the program, if it can load them. */
@@ -72,6 +74,7 @@ class RemoteAcp implements RemoteAcpAgent {
 
   constructor(options: RemoteAcpOptions) {
     this.name = options.name
+    this.secrets = secretsOf({ program: options })
     if (options.description !== undefined) this.description = options.description
     this.capabilities = agentCapabilities(options.name, { provider: 'acp', supports_thinking: true, tools: { supports_tools: false } })
     this.#options = options

@@ -6,6 +6,7 @@ import { state, text } from '../../core/drafts.ts'
 import { outputMessages } from '../../core/output.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { postUpstream, type UpstreamPost } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -38,9 +39,10 @@ export interface RemoteAgUiOptions {
  * the request. Nothing is remembered there: each turn is a thread of its own that brings the whole conversation.
  */
 export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
-  const { name, description } = options
+  const { name, description, url, token, headers } = options
+  const secrets = secretsOf({ values: [token], headers, urls: [url] })
   const capabilities = { modalities: ['text', 'image', 'audio', 'video', 'file'], supports_thinking: true }
-  return defineAgent(name, (turn) => run(turn, options), { description, capabilities })
+  return defineAgent(name, (turn) => run(turn, options), { description, capabilities, secrets })
 }
 
 async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draft, void> {

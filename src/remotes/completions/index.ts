@@ -4,6 +4,7 @@ import { defineAgent } from '../../core/define-agent.ts'
 import { outputMessages } from '../../core/output.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { postUpstream } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -38,10 +39,11 @@ export interface RemoteCompletionsOptions {
  * sent in the next request. A cancel closes the connection.
  */
 export function remoteCompletions(options: RemoteCompletionsOptions): AgentPort {
-  const { name, description } = options
+  const { name, description, url, apiKey, headers } = options
+  const secrets = secretsOf({ values: [apiKey], headers, urls: [url] })
   const tools = { supports_tools: true, supports_parallel_tools: true }
   const capabilities = { modalities: ['text', 'image'], tools, ...options.capabilities }
-  return defineAgent(name, (turn) => run(turn, options), { description, capabilities })
+  return defineAgent(name, (turn) => run(turn, options), { description, capabilities, secrets })
 }
 
 async function* run(turn: Turn, options: RemoteCompletionsOptions): AsyncGenerator<Draft, void> {

@@ -1,6 +1,7 @@
 import { ClientAnswers } from '../../core/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/define-agent.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import { secretsOf } from '../../core/secrets.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
@@ -30,12 +31,14 @@ export function remoteEvents(options: RemoteEventsOptions): AgentPort {
 class RemoteAgent implements AgentPort {
   readonly name: string
   readonly description?: string
+  readonly secrets: readonly string[]
   /** What the other server said last; until then what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteEventsOptions
 
   constructor(options: RemoteEventsOptions) {
     this.name = options.name
+    this.secrets = secretsOf({ values: [options.token], urls: [options.url] })
     if (options.description !== undefined) this.description = options.description
     this.capabilities = agentCapabilities(options.name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })
     this.#options = options

@@ -35,7 +35,7 @@ test('writes no secrets', () => {
   }
   log('error', 'refused', { headers, token: 'hunter2', request: { headers }, session: { token: 'hunter2', payment_token: 'hunter2' } })
   expect(JSON.stringify(written)).not.toContain('hunter2')
-  expect(written).toMatchObject([{ headers: { accept: 'kept', authorization: '[Redacted]' } }])
+  expect(written).toMatchObject([{ headers: { accept: 'kept', authorization: '[redacted]' } }])
 })
 
 test('writes errors with their causes', () => {

@@ -10,6 +10,8 @@ import {
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { mistakesIn, type JsonSchema } from '../../core/json-schema.ts'
+import { redactedError } from '../../core/redaction.ts'
+import { Secrets, secretsOf } from '../../core/secrets.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
 import { Program } from './program.ts'
@@ -49,9 +51,18 @@ export class McpConnection {
   /** The one that `#client` is or becomes. */
   #newest: Client | undefined
   readonly #closed = new AbortController()
+  /** What the server is shown. */
+  readonly secrets: readonly string[]
 
   constructor(options: ConnectionOptions) {
     this.#options = options
+    const { server } = options
+    this.secrets = 'url' in server ? secretsOf({ headers: server.headers, urls: [server.url] }) : secretsOf({ program: server })
+  }
+
+  /** The error without what the server was shown and may have repeated: it is told to models and to clients. */
+  clean(thrown: unknown): unknown {
+    return redactedError(thrown, new Secrets(this.secrets))
   }
 
   /** What the server tells models about itself. */
@@ -110,7 +121,7 @@ export class McpConnection {
     } catch (cause) {
       await transport.close().catch(() => undefined)
       const said = complaints() || (cause instanceof Error ? cause.message : String(cause))
-      throw new UampError('provider_error', `The MCP server "${name}" could not be reached: ${said}`, { cause })
+      throw this.clean(new UampError('provider_error', `The MCP server "${name}" could not be reached: ${said}`, { cause }))
     }
   }
 }

@@ -65,6 +65,7 @@ export async function mcpSkill(options: McpOptions): Promise<McpSkill> {
   return {
     name,
     tools,
+    secrets: connection.secrets,
     ...(told !== undefined && told !== '' && { prompts: [{ text: () => told }] }),
     close: () => connection.close(),
   }
@@ -80,7 +81,11 @@ function toTool(tool: McpTool, { prefix = '', needsApproval = false, timeoutMs =
     needsApproval: typeof needsApproval === 'boolean' ? needsApproval : needsApproval.includes(name),
     run: async (args, { signal, progress }) => {
       const onprogress = (news: Progress): void => progress(describe(news))
-      return toOutput(await connection.call(name, args, { signal, timeout: timeoutMs, onprogress }))
+      try {
+        return toOutput(await connection.call(name, args, { signal, timeout: timeoutMs, onprogress }))
+      } catch (thrown) {
+        throw connection.clean(thrown)
+      }
     },
   }
 }

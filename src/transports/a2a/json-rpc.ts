@@ -1,5 +1,7 @@
+import { jsonAnswer } from '../../core/json-answer.ts'
 import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/report-error.ts'
+import type { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
@@ -37,8 +39,8 @@ export class JsonRpc {
     try {
       return await this.#answer(exchange, text, call)
     } catch (thrown) {
-      reportError(this.#parts.host, thrown, { transport: 'a2a', message: 'A method failed', method: exchange.method })
-      return exchange.failure(thrown)
+      const report = { transport: 'a2a', message: 'A method failed', method: exchange.method }
+      return exchange.failure(reportError(this.#parts.host, thrown, report))
     }
   }
 
@@ -96,13 +98,13 @@ class Exchange {
       return new Response(null, { status: 202 })
     }
     if ('stream' in result) return streamAnswer(result.stream, rpcLines(this.#id, result.shape), headers)
-    return this.#respond(`"result":${JSON.stringify(result.result)}`, headers)
+    return jsonAnswer({ jsonrpc: '2.0', id: this.#id, result: result.result }, headers)
   }
 
   /** Before 1.0 what is wrong with a request is told whether it has an id or not: the test kit of 0.3 holds that for a must. */
-  failure(thrown: unknown): Response {
+  failure(error: UampError): Response {
     if (this.#silent && /^[A-Z]/.test(this.method ?? '')) return new Response(null, { status: 202 })
-    const what = told(thrown)
+    const what = told(error)
     const { code, message } = what
     const member = `"error":${JSON.stringify({ code, message, data: this.data(what) })}`
     // Who it is, is asked by HTTP (A2A 1.0 §7.4).

@@ -129,8 +129,7 @@ export class AcpConnection {
       const result = await this.#call(method, { id, params, answer: succeed })
       if (result) await succeed(result)
     } catch (thrown) {
-      this.#report(method, thrown)
-      await answer(errorText(id, told(thrown)))
+      await answer(errorText(id, told(this.#report(method, thrown))))
     } finally {
       this.#underWay--
     }
@@ -358,8 +357,12 @@ export class AcpConnection {
     return host.agents.get(chooseAgent(host, caller)) as AgentPort
   }
 
-  #report(method: string, thrown: unknown): void {
-    const error = thrown instanceof RpcError ? new UampError('invalid_request', thrown.message) : thrown
-    reportError(this.#options.host, error, { transport: 'acp', message: 'A method failed', method })
+  /** What the client is told. */
+  #report(method: string, thrown: unknown): Error {
+    const { host } = this.#options
+    const isRpc = thrown instanceof RpcError
+    const error = isRpc ? new UampError('invalid_request', thrown.message) : thrown
+    const told = reportError(host, error, { transport: 'acp', message: 'A method failed', method })
+    return isRpc ? new RpcError(thrown.code, told.message, host.secrets.value(thrown.data)) : told
   }
 }

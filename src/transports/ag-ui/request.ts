@@ -47,7 +47,12 @@ export async function toAsked(request: Request): Promise<Asked> {
     tools: toolsOf(input),
     resume: entries,
     state: state ?? undefined,
-    extras: { threadId, runId, ...(context?.length && { context }), ...(forwardedProps != null && { forwardedProps }) },
+    extras: {
+      threadId,
+      runId,
+      ...(context?.length && { context }),
+      ...(forwardedProps != null && { forwardedProps: unpaid(forwardedProps) }),
+    },
     detach: detach ?? false,
     payment: paymentFrom(request.headers) ?? (token == null ? undefined : { scheme: 'token', token }),
   }
@@ -62,6 +67,13 @@ export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, mem
     tools: [...tools],
     extensions: { ...extensions, 'ag-ui': { ...extras, ...memory }, ...(state !== undefined && { uamp: { ...uamp, state } }) },
   }
+}
+
+/** Without what the run is paid with: whoever asks for that gets it, and what is stored of the run must not have it. */
+function unpaid(forwardedProps: unknown): unknown {
+  if (!isRecord(forwardedProps) || !isRecord(forwardedProps['uamp'])) return forwardedProps
+  const { payment_token: _, ...uamp } = forwardedProps['uamp']
+  return { ...forwardedProps, uamp }
 }
 
 /** Clients of 1.0 say so; those before it say nothing. */

@@ -1,7 +1,7 @@
 import { chooseAgent } from '../../core/choose-agent.ts'
+import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
-import { UampError } from '../../protocol/errors.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { openAiFailure } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
@@ -32,16 +32,14 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   try {
     if (!asked.stream) {
       const ends = await Promise.all(runs.map((run) => run.end()))
-      // Not `Response.json`: that makes `Headers` of them, which the server takes apart again.
-      return new Response(JSON.stringify(toCompletion(head, asked.shape, ends)), {
-        headers: { 'content-type': 'application/json', ...headers },
-      })
+      return jsonAnswer(toCompletion(head, asked.shape, ends), headers)
     }
     await Promise.all(runs.map((run) => run.begin()))
   } catch (thrown) {
     for (const run of runs) run.close()
-    host.meter.countError('completions', UampError.from(thrown).code)
-    return openAiFailure(UampError.from(thrown), headers)
+    const error = host.secrets.told(thrown)
+    host.meter.countError('completions', error.code)
+    return openAiFailure(error, headers)
   }
   const stream = new Stream(head, asked, request.headers.get(SIGNATURE_HEADER) === 'event')
   return {

@@ -17,7 +17,7 @@ import { configOf, DEFAULTS, listening, withChanges } from './settings.ts'
 import { Turns } from './turns.ts'
 
 export interface ConnectionOptions {
-  readonly host: Pick<Host, 'log' | 'meter' | 'newId'>
+  readonly host: Pick<Host, 'log' | 'meter' | 'newId' | 'secrets'>
   readonly socket: Socket
   readonly session: Session
   readonly capabilities: Capabilities | undefined

@@ -1,7 +1,7 @@
 import { chooseAgent } from '../../core/choose-agent.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
-import { UampError } from '../../protocol/errors.ts'
+import type { UampError } from '../../protocol/errors.ts'
 import { openAiErrorBody, openAiRefusal } from '../../wire/openai/errors.ts'
 import { beta } from './beta.ts'
 import { asksForBeta, settleDialect } from './choose-dialect.ts'
@@ -52,7 +52,7 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
       onDetach: 'cancel',
     })
   } catch (thrown) {
-    return refuse(socket, UampError.from(thrown))
+    return refuse(socket, host.secrets.told(thrown))
   }
   const capabilities = host.agents.get(agent)?.capabilities
   await new RealtimeConnection({ ...spoken, host, socket, session, capabilities, model, quota: () => call.quota }).run()

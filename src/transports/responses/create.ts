@@ -1,5 +1,5 @@
+import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
-import { UampError } from '../../protocol/errors.ts'
 import { openAiFailure } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { parseBody } from '../../wire/openai/parse.ts'
@@ -18,12 +18,12 @@ export async function create(host: Host, request: Request, call: KnownCall): Pro
   try {
     if (!asked.stream) {
       const answer = await (asked.background ? run.first() : run.whole())
-      return Response.json(answer.response(), { headers })
+      return jsonAnswer(answer.response(), headers)
     }
     if (!asked.background) await run.begin()
   } catch (thrown) {
     run.close()
-    const error = UampError.from(thrown)
+    const error = host.secrets.told(thrown)
     host.meter.countError('responses', error.code)
     if (error.code === 'internal' && error.cause !== undefined) host.log('error', 'A response failed', { error: error.cause })
     return openAiFailure(error, headers)

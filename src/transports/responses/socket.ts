@@ -83,7 +83,7 @@ export class ResponsesSocket {
   }
 
   async #refuse(thrown: unknown, lane: string | undefined): Promise<void> {
-    const error = UampError.from(thrown)
+    const error = this.#host.secrets.told(thrown)
     this.#host.meter.countError('responses', error.code)
     if (error.code === 'internal' && error.cause !== undefined) this.#host.log('error', 'A response failed', { error: error.cause })
     const event = {

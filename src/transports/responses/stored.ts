@@ -1,3 +1,4 @@
+import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { RESPONSE_ENDS } from '../../core/response-batches.ts'
@@ -34,7 +35,7 @@ export class StoredResponses {
   }
 
   /** `POST /responses/{id}/cancel`: for those that run in the background, again and again with the same result. */
-  async cancel(call: KnownCall): Promise<Response> {
+  async cancel(call: KnownCall): Promise<Response | Streamed> {
     const found = await this.#find(call)
     const { turn, session } = found
     if (settingsOf(turn.config)['background'] !== true) {
@@ -48,14 +49,14 @@ export class StoredResponses {
   }
 
   /** `DELETE /responses/{id}`. */
-  async delete(call: KnownCall): Promise<Response> {
+  async delete(call: KnownCall): Promise<Response | Streamed> {
     const id = call.params['id'] ?? ''
     if (!(await this.#host.gateway.forget(id, call.principal))) throw notFound(id)
     return this.#json({ id, object: 'response', deleted: true }, call)
   }
 
   /** `GET /responses/{id}/input_items`. */
-  async inputItems(call: KnownCall): Promise<Response> {
+  async inputItems(call: KnownCall): Promise<Response | Streamed> {
     const turn = await this.#turn(call)
     const query = new URL(call.request.url).searchParams
     const limit = wholeNumber(query, 'limit', { usual: PAGE, min: 1, max: MAX_PAGE })
@@ -134,8 +135,8 @@ export class StoredResponses {
     session.release().catch(failed)
   }
 
-  #json(body: object, call: KnownCall): Response {
-    return Response.json(body, { headers: this.#headers(call) })
+  #json(body: object, call: KnownCall): Response | Streamed {
+    return jsonAnswer(body, this.#headers(call))
   }
 
   #headers({ quota }: KnownCall): Record<string, string> {

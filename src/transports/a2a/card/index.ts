@@ -24,7 +24,10 @@ export function createCards(host: Host, options: CardOptions = {}): Cards {
 
   async function publicCard(call: Call, agent: AgentPort): Promise<AgentCard> {
     const base = host.publicUrl(call.request) + (call.root ? '' : `/agents/${agent.name}`)
-    return buildCard(agent, { base, pushNotifications: host.outbound !== undefined, bearer: await bearerOf(call), options })
+    // What an agent elsewhere says of itself may repeat what it was shown.
+    return host.secrets.value(
+      buildCard(agent, { base, pushNotifications: host.outbound !== undefined, bearer: await bearerOf(call), options }),
+    )
   }
 
   const signed = async (card: AgentCard): Promise<AgentCard> => (sign ? { ...card, signatures: await sign(card) } : card)

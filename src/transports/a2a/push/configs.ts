@@ -1,8 +1,9 @@
 import type { Principal } from '../../../core/ports/access.ts'
-import type { Host } from '../../../core/ports/transport.ts'
+import type { Keys } from '../../../core/ports/keys.ts'
+import type { Store } from '../../../core/ports/store.ts'
 import { storeKey } from '../../../core/store-key.ts'
 import { UampError } from '../../../protocol/errors.ts'
-import type { Json } from '../../../protocol/json.ts'
+import { fieldsOf, type Json } from '../../../protocol/json.ts'
 import { a2aError } from '../errors.ts'
 import type { PushConfig } from '../model.ts'
 import type { PushLimits } from './limits.ts'
@@ -13,19 +14,28 @@ export interface ListRequest {
   readonly pageToken?: string | undefined
 }
 
+/** Where configs are kept, and what they are sealed with. */
+export interface Safe {
+  readonly store: Store
+  readonly keys: Keys
+}
+
 type Change = (configs: readonly PushConfig[]) => readonly PushConfig[]
 
 const LARGEST_PAGE = 100
 /** Writers of one task's configs that may come in between before this one gives up. */
 const TRIES = 64
 
-/** The configs of a task are one record, as there are few: reading them all is what each event's first look costs. */
+/**
+ * The configs of a task are one record, as there are few: reading them all is what each event's first look costs. It is sealed as
+ * a whole: not only the token and the credentials are secret, but often the address.
+ */
 export class ConfigRecords {
-  readonly #host: Host
+  readonly #safe: Safe
   readonly #limits: PushLimits
 
-  constructor(host: Host, limits: PushLimits) {
-    this.#host = host
+  constructor(safe: Safe, limits: PushLimits) {
+    this.#safe = safe
     this.#limits = limits
   }
 
@@ -75,7 +85,8 @@ export class ConfigRecords {
       if (changed === configs) return configs
       try {
         const options = { ifVersion: version, ttlMs: this.#limits.ttlMs }
-        await this.#host.store.set(keyOf(owner, taskId), changed as unknown as Json, options)
+        const key = keyOf(owner, taskId)
+        await this.#safe.store.set(key, { sealed: this.#safe.keys.seal(JSON.stringify(changed), key) }, options)
         return changed
       } catch (thrown) {
         if (!(thrown instanceof UampError && thrown.code === 'conflict') || tries >= TRIES) throw thrown
@@ -84,8 +95,12 @@ export class ConfigRecords {
   }
 
   async #read(owner: Principal, taskId: string): Promise<{ configs: readonly PushConfig[]; version: number }> {
-    const stored = await this.#host.store.get(keyOf(owner, taskId))
-    return { configs: (stored?.value ?? []) as unknown as readonly PushConfig[], version: stored?.version ?? 0 }
+    const key = keyOf(owner, taskId)
+    const { value = [], version = 0 } = (await this.#safe.store.get(key)) ?? {}
+    const { sealed } = fieldsOf(value)
+    // Earlier versions stored them as they were.
+    const configs = typeof sealed === 'string' ? (JSON.parse(this.#safe.keys.open(sealed, key)) as Json) : value
+    return { configs: configs as unknown as readonly PushConfig[], version }
   }
 }
 

@@ -40,10 +40,11 @@ export interface PushOptions {
 
 export function createPush(host: Host, { owned, shape, random = Math.random, ...options }: PushOptions): Push {
   const limits = { ...PUSH_LIMITS, ...options.limits }
-  const { outbound } = host
-  if (!outbound) return unsupported
+  const { outbound, keys } = host
+  // Without a key their credentials could not be kept.
+  if (!outbound || !keys) return unsupported
   const check = configChecker(outbound, limits)
-  const records = new ConfigRecords(host, limits)
+  const records = new ConfigRecords({ store: host.store, keys }, limits)
   const notifier = new Notifier({ host, outbound, limits, shape, random, load: (owner, taskId) => records.all(owner, taskId) })
 
   async function attach(owner: Principal, config: NewConfig): Promise<PushConfig> {

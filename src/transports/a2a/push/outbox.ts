@@ -1,4 +1,5 @@
 import type { GuardedHttp } from '../../../core/ports/http.ts'
+import type { Redaction } from '../../../core/ports/redaction.ts'
 import type { Host } from '../../../core/ports/transport.ts'
 import { backoff } from '../../../wire/backoff.ts'
 import type { Generation, PushConfig, StreamEvent, Task } from '../model.ts'
@@ -112,7 +113,7 @@ export class Outbox {
     const { host, outbound, limits, shape, gates } = this.#post
     const { signal } = this.#closing
     const { timeoutMs } = limits
-    const body = await bodyOf(item, shape)
+    const body = redacted(await bodyOf(item, shape), host.secrets)
     const contentType = generation === '1.0' ? 'application/a2a+json' : 'application/json'
     for (let attempt = 1; !signal.aborted; attempt++) {
       const config = this.#config
@@ -163,4 +164,9 @@ export class Outbox {
     clearTimeout(timer)
     this.#wake = undefined
   }
+}
+
+/** A body as it may leave, with the agent's own words: nobody waits for it, so all of it is looked at. */
+function redacted(body: string, secrets: Redaction): string {
+  return secrets.text(body) === body ? body : JSON.stringify(secrets.value(JSON.parse(body) as unknown))
 }

@@ -113,8 +113,9 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   const { request, streaming } = asked
   const { lives, records, push, host } = shared
   const { session, sent, before, after, record: ids } = beginning
-  const message: Message = { ...request.message, taskId: ids.id, contextId: ids.contextId }
-  const record = opened(beginning, { call, request, now: host.now() })
+  const message: Message = { ...records.settled(request.message), taskId: ids.id, contextId: ids.contextId }
+  const metadata = request.metadata && records.settledMetadata(request.metadata)
+  const record = opened(beginning, { call, request: { ...request, metadata }, now: host.now() })
   const reader = session.read({ after, extensions: 'all' })
   const live = new Live(shared, { session, reader, record, history: before ? undefined : [message] })
   // Of two messages to one task, or two tasks that are to have one id, the first one wins.

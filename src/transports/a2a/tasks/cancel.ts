@@ -48,7 +48,7 @@ export async function cancelWaiting(shared: Shared, { record, version }: Found, 
     metadata: REJECTED,
   }
   const status = statusOf('TASK_STATE_CANCELED', now, message)
-  const added = refusal && message ? [{ ...refusal, taskId, contextId }, message] : []
+  const added = refusal && message ? [{ ...records.settled(refusal), taskId, contextId }, message] : []
   const cancelled: TaskRecord = { ...record, status, updatedAt: now, messages: messages + added.length }
   await records.store.batch([
     records.set(cancelled, version),

@@ -1,12 +1,21 @@
 import { base64 } from '../../../protocol/base64.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
+import { isRecord } from '../../../protocol/json.ts'
 import { textOf, type Message as CoreMessage } from '../../../protocol/message.ts'
-import type { Message, Part } from '../model.ts'
+import type { Message, Part, Struct } from '../model.ts'
 
 /** What a client said, as a message of the conversation. */
 export function toInput({ parts }: Message): CoreMessage {
-  const items = parts.map(toItem)
+  const items = parts.map((part) => toItem(unpaid(part)))
   return { role: 'user', content: textOf(items), content_items: items }
+}
+
+/** What somebody pays with is for whoever asks for it: it is no part of a conversation, which is stored and told to models. */
+function unpaid(part: Part): Part {
+  const { data } = part
+  if (!isRecord(data) || data['type'] !== 'payment.submit' || !isRecord(data['payment'])) return part
+  const { scheme, network, amount } = data['payment']
+  return { ...part, data: { type: 'payment.submit', payment: { scheme, network, amount } } as Struct }
 }
 
 export function toItem(part: Part): ContentItem {

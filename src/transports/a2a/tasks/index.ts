@@ -23,7 +23,7 @@ export interface TasksOptions {
 /** The tasks of one server: one for all agents, as it knows what runs. */
 export function createTasks(host: Host, { ttlMs = CORE_LIMITS.sessionTtlMs }: TasksOptions, push: TaskPush): Tasks {
   const lives = new Lives()
-  const records = new TaskRecords(host.store, ttlMs)
+  const records = new TaskRecords(host.store, ttlMs, host.keys)
   const shared: Shared = { host, lives, records, push, views: new Views(host, records, lives) }
   let ready: Promise<void> | undefined
 

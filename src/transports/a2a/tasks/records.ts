@@ -1,7 +1,9 @@
 import type { Principal } from '../../../core/ports/access.ts'
+import type { Keys } from '../../../core/ports/keys.ts'
 import type { Operation, Page, SetOperation, Store } from '../../../core/ports/store.ts'
+import { Sealing } from '../../../core/sealing.ts'
 import { storeKey } from '../../../core/store-key.ts'
-import type { Json } from '../../../protocol/json.ts'
+import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Generation, Message, Struct, TaskState, TaskStatus } from '../model.ts'
 
 /** One response of a task. A message that goes on with a task adds one. */
@@ -66,9 +68,11 @@ export const ownerOf = ({ tenant, owner }: TaskRecord): Principal => ({ tenant, 
 export class TaskRecords {
   readonly store: Store
   readonly #ttlMs: number
+  readonly #sealing: Sealing
 
-  constructor(store: Store, ttlMs: number) {
+  constructor(store: Store, ttlMs: number, keys: Keys | undefined) {
     this.store = store
+    this.#sealing = new Sealing(keys)
     this.#ttlMs = ttlMs
   }
 
@@ -101,6 +105,21 @@ export class TaskRecords {
       value: record as unknown as Json,
       options: { ttlMs: this.#ttlMs, index, ...(ifVersion !== undefined && { ifVersion }) },
     }
+  }
+
+  /** The message as it is kept and told again: of what it pays with, the digest. Its session has the rest, as long as it is needed. */
+  settled(message: Message): Message {
+    const { metadata, parts } = message
+    return {
+      ...message,
+      ...(metadata && { metadata: this.#sealing.digest(metadata) }),
+      parts: parts.map((part) => (isPayment(part.data) ? { ...part, data: this.#sealing.digest(part.data) } : part)),
+    }
+  }
+
+  /** The same for the metadata of a request. */
+  settledMetadata(metadata: Struct): Struct {
+    return this.#sealing.digest(metadata)
   }
 
   remove(record: TaskRecord): Operation {
@@ -158,6 +177,11 @@ export class TaskRecords {
   #history({ tenant, owner, id }: TaskRecord): string {
     return storeKey(tenant, 'a2a-history', owner, id)
   }
+}
+
+/** Other data is the client's own, whatever its fields are called. */
+function isPayment(data: Json | undefined): data is Struct {
+  return isRecord(data) && data['type'] === 'payment.submit'
 }
 
 /** Each filter under its own name: a context may be called as a state is. */

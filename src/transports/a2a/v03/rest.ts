@@ -1,3 +1,4 @@
+import { jsonAnswer } from '../../../core/json-answer.ts'
 import type { HttpRoute, KnownCall, Streamed } from '../../../core/ports/transport.ts'
 import { reportError } from '../../../core/report-error.ts'
 import type { UampError } from '../../../protocol/errors.ts'
@@ -59,7 +60,7 @@ async function handle(parts: Parts, call: KnownCall, find: Find): Promise<Respon
     const headers = headersOf(context)
     if ('stream' in answer) return streamAnswer(answer.stream, restLines(protoEvent), headers)
     if (answer.result === null) return new Response(null, { status: 204, headers })
-    return Response.json(answer.result, { headers })
+    return jsonAnswer(answer.result, headers)
   } catch (thrown) {
     const error = reportError(parts.host, thrown, { transport: 'a2a', message: 'A method failed', url: request.url })
     return restV03Refusal(error, allowed(error) ?? statusOf(error.details?.['reason']))

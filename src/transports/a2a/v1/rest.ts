@@ -1,3 +1,4 @@
+import { jsonAnswer } from '../../../core/json-answer.ts'
 import type { KnownCall, Streamed } from '../../../core/ports/transport.ts'
 import { reportError } from '../../../core/report-error.ts'
 import type { UampError } from '../../../protocol/errors.ts'
@@ -54,7 +55,7 @@ export class RestV1 {
     const answer = await methods[found.operation](context, params)
     const headers = extensionHeaders(context)
     if ('stream' in answer) return streamAnswer(answer.stream, restLines(answer.shape), headers)
-    return new Response(JSON.stringify(answer.result), { headers: { 'content-type': 'application/a2a+json', ...headers } })
+    return jsonAnswer(answer.result, { 'content-type': 'application/a2a+json', ...headers })
   }
 }
 

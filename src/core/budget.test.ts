@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest'
+import type { Draft } from '../protocol/events.ts'
+import { memoryStore } from '../stores/memory.ts'
+import { AgentRegistry } from './agent-registry.ts'
+import { Budget } from './budget.ts'
+import { defineAgent } from './define-agent.ts'
+import { text } from './drafts.ts'
+import { createGateway } from './gateway.ts'
+import type { CoreLimits } from './limits.ts'
+import type { SessionInit } from './ports/session.ts'
+
+const KIB = 1024
+const principal = (id: string) => ({ tenant: 'default', id, scopes: [] })
+
+describe('a budget', () => {
+  const budget = () => new Budget({ heldBytes: 300 * KIB, heldBytesPerPrincipal: 200 * KIB })
+
+  test('bounds a principal, and all of them together', () => {
+    const all = budget()
+    const [alice, bob] = [all.open(principal('alice')), all.open(principal('bob'))]
+    alice.grow('messages', 190 * KIB)
+    expect(() => alice.grow('pending', 20 * KIB)).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    bob.grow('messages', 100 * KIB)
+    expect(() => bob.grow('messages', 120 * KIB)).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    expect(all.bytes).toBe(290 * KIB)
+    alice.close()
+    bob.grow('messages', 120 * KIB)
+    bob.close()
+    expect(all.bytes).toBe(0)
+  })
+
+  test('lets everybody hold a little, however much others hold', () => {
+    const all = budget()
+    all.open(principal('alice')).set('messages', 400 * KIB)
+    const bob = all.open(principal('bob'))
+    bob.grow('output', 64 * KIB)
+    expect(() => bob.grow('output', 65 * KIB)).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    expect(bob.bytes).toBe(64 * KIB)
+  })
+})
+
+const small: Partial<CoreLimits> = { heldBytes: 600 * KIB, heldBytesPerPrincipal: 400 * KIB }
+
+function gatewayOf(run: () => AsyncGenerator<Draft, void>, limits: Partial<CoreLimits> = small) {
+  const agents = new AgentRegistry()
+  agents.add(defineAgent('a', run))
+  return createGateway({ agents, store: memoryStore(), limits })
+}
+
+const init = (id: string, more: Partial<SessionInit> = {}): SessionInit => ({
+  transport: 'test',
+  agent: 'a',
+  principal: principal(id),
+  config: { modalities: ['text'] },
+  duplex: true,
+  persist: true,
+  onDetach: 'continue',
+  ...more,
+})
+
+async function* quiet(): AsyncGenerator<Draft, void> {
+  yield text('ok')
+}
+
+describe.each([
+  ['stored', true],
+  ['not stored', false],
+])('sessions that are %s', (_, persist) => {
+  test('hold no more configuration, history and input than their principal may', async () => {
+    const gateway = gatewayOf(quiet)
+    const large = 'x'.repeat(150 * KIB)
+    const config = { modalities: ['text'], extensions: { large } }
+    const first = await gateway.open(init('alice', { persist, config }))
+    await gateway.open(init('alice', { persist, history: [{ role: 'user', content: large }] }))
+    await expect(gateway.open(init('alice', { persist, config }))).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(first.send({ type: 'input.text', event_id: 'i', text: large })).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(first.send({ type: 'session.update', event_id: 'u', session: { instructions: large } })).rejects.toMatchObject({
+      code: 'overloaded',
+    })
+    expect(first.config).toEqual(config)
+    // Somebody else is not touched.
+    await gateway.open(init('bob', { persist, config }))
+    await first.end()
+    await gateway.open(init('alice', { persist, config }))
+    await gateway.close()
+  })
+
+  test('end an answer that grows beyond what there is room for, and leave small ones alone', async () => {
+    const gateway = gatewayOf(async function* () {
+      for (let n = 0; n < 100; n++) yield text('x'.repeat(10 * KIB))
+    })
+    const ends: string[] = []
+    const ask = async (id: string) => {
+      const session = await gateway.open(init(id, { persist }))
+      const reader = session.read()
+      await session.send({ type: 'response.create', event_id: 'r' })
+      for await (const batch of reader) {
+        for (const { event } of batch) if (event.type === 'response.error') ends.push(event.error.code)
+        if (batch.has(new Set(['response.done', 'response.error']))) break
+      }
+      return session
+    }
+    const session = await ask('alice')
+    expect(ends).toEqual(['overloaded'])
+    await session.end()
+    expect(gateway.heldBytes).toBe(0)
+    await gateway.close()
+  })
+})
+
+test('many small members weigh more than their text', async () => {
+  const gateway = gatewayOf(quiet, { ...small, heldBytesPerPrincipal: 2048 * KIB, heldBytes: 2048 * KIB })
+  const extensions = { many: Array.from({ length: 50_000 }, () => ({})) }
+  await expect(gateway.open(init('alice', { config: { modalities: ['text'], extensions } }))).rejects.toMatchObject({ code: 'overloaded' })
+  await gateway.close()
+})
+
+test('an answer that comes whole at the end is bounded as one that is streamed', async () => {
+  const output = [{ type: 'text' as const, text: 'x'.repeat(500 * KIB) }]
+  const whole = async function* (): AsyncGenerator<Draft, void> {
+    yield { type: 'response.done', response: { id: '', status: 'completed', output } }
+  }
+  for (const [limits, code] of [
+    [small, 'overloaded'],
+    [{ outputBytes: 100 * KIB }, 'too_large'],
+  ] as const) {
+    const gateway = gatewayOf(whole, limits)
+    const session = await gateway.open(init('alice'))
+    const reader = session.read()
+    await session.send({ type: 'response.create', event_id: 'r' })
+    const seen: unknown[] = []
+    for await (const batch of reader) {
+      for (const { event } of batch) seen.push(event)
+      if (batch.has(new Set(['response.done', 'response.error']))) break
+    }
+    expect(seen.at(-1)).toMatchObject({ type: 'response.error', error: { code } })
+    await gateway.close()
+  }
+})
+
+test('a large stored conversation leaves memory as soon as nobody needs it there', async () => {
+  const gateway = gatewayOf(
+    async function* () {
+      yield text('x'.repeat(2048 * KIB))
+    },
+    { heldBytes: 8192 * KIB, heldBytesPerPrincipal: 4096 * KIB },
+  )
+  for (let n = 0; n < 5; n++) {
+    const session = await gateway.open(init('alice'))
+    const reader = session.read()
+    await session.send({ type: 'response.create', event_id: 'r' })
+    for await (const batch of reader) if (batch.has(new Set(['response.done']))) break
+    await expect.poll(() => gateway.openSessions).toBe(0)
+    expect(gateway.heldBytes).toBe(0)
+    expect((await gateway.attach(session.id, principal('alice')))?.id).toBe(session.id)
+    await gateway.attach(session.id, principal('alice')).then((again) => again?.end())
+  }
+  await gateway.close()
+})

@@ -1,0 +1,108 @@
+import { UampError } from '../protocol/errors.ts'
+import type { CoreLimits } from './limits.ts'
+import type { Principal } from './ports/access.ts'
+
+/** A holding may always grow to this: whoever holds little is not refused because others hold much. */
+const FREE = 64 * 1024
+
+/** How long a client is told to wait: a reader that stands still is cut by then. */
+const RETRY_S = 30
+
+type Bounds = Pick<CoreLimits, 'heldBytes' | 'heldBytesPerPrincipal'>
+
+/** What one principal holds. */
+interface Share {
+  readonly key: string
+  bytes: number
+  holdings: number
+}
+
+/** The bytes that sessions hold in memory, of each principal and in all. Beyond the bounds nothing more is taken. */
+export class Budget {
+  readonly #bounds: Bounds
+  readonly #shares = new Map<string, Share>()
+  bytes = 0
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  /** One more thing that holds memory for a principal. It must be closed. */
+  open({ tenant, id }: Principal): Holding {
+    const key = `${tenant} ${id}`
+    let share = this.#shares.get(key)
+    if (!share) this.#shares.set(key, (share = { key, bytes: 0, holdings: 0 }))
+    share.holdings++
+    return new Holding(this, share)
+  }
+
+  leave(share: Share): void {
+    if (--share.holdings === 0) this.#shares.delete(share.key)
+  }
+
+  /** Throws `overloaded` when there is no room for anything new. */
+  check(share: Share): void {
+    const { heldBytes, heldBytesPerPrincipal } = this.#bounds
+    const mine = share.bytes > heldBytesPerPrincipal
+    if (!mine && this.bytes <= heldBytes) return
+    const who = mine ? 'Your sessions hold' : 'The server holds'
+    throw new UampError('overloaded', `${who} too much in memory: read what is waiting or end sessions, then try again`, {
+      details: { limit: mine ? heldBytesPerPrincipal : heldBytes, retry_after: RETRY_S },
+    })
+  }
+}
+
+type Part = 'config' | 'messages' | 'pending' | 'output'
+
+/** What one session, or one answer on its way out, holds. */
+export class Holding {
+  readonly #budget: Budget
+  readonly #share: Share
+  readonly #parts = { config: 0, messages: 0, pending: 0, output: 0 }
+  #closed = false
+  bytes = 0
+
+  constructor(budget: Budget, share: Share) {
+    this.#budget = budget
+    this.#share = share
+  }
+
+  get(part: Part): number {
+    return this.#parts[part]
+  }
+
+  /** A part holds so much now. */
+  set(part: Part, bytes: number): void {
+    if (this.#closed) return
+    const more = bytes - this.#parts[part]
+    this.#parts[part] = bytes
+    this.bytes += more
+    this.#share.bytes += more
+    this.#budget.bytes += more
+  }
+
+  /** As `set`, but throws `overloaded`, and changes nothing, when there is no room for more. */
+  grow(part: Part, bytes: number): void {
+    const before = this.#parts[part]
+    this.set(part, bytes)
+    if (bytes <= before || this.bytes <= FREE) return
+    try {
+      this.check()
+    } catch (error) {
+      this.set(part, before)
+      throw error
+    }
+  }
+
+  check(): void {
+    this.#budget.check(this.#share)
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#share.bytes -= this.bytes
+    this.#budget.bytes -= this.bytes
+    this.#closed = true
+    this.#budget.leave(this.#share)
+  }
+}

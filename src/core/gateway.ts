@@ -29,6 +29,7 @@ import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
 import { listSessions } from './session-list.ts'
 import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
+import { checkSlots } from './slots.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 import { weigh, weighMessages } from './weight.ts'
@@ -159,6 +160,10 @@ class SessionGateway implements AgentGateway, SessionHost {
     const found = this.#agents.get(agent)
     if (found) return found
     throw new UampError('agent_offline', `There is no agent "${agent}" here`, { details: { agent, agents: this.#agents.names() } })
+  }
+
+  checkSlots(value: unknown): void {
+    checkSlots(value, this.limits.slotBytes)
   }
 
   async open(init: SessionInit): Promise<Session> {

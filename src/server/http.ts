@@ -1,6 +1,7 @@
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Call, HttpRoute, Log, Quota, Streamed } from '../core/ports/transport.ts'
+import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
 import type { Caller } from './caller.ts'
 import type { Metrics } from './metrics.ts'

@@ -165,6 +165,8 @@ export interface StoredTurn {
 
 /** Every call takes the principal; what belongs to someone else is not found. */
 export interface Gateway {
+  /** Throws `too_large` when an extension slot in what a client sent holds more than it may. A transport calls it where it parses. */
+  checkSlots(value: unknown): void
   open(init: SessionInit): Promise<Session>
   attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>

@@ -136,6 +136,7 @@ export class AcpConnection {
   }
 
   #call(method: string, asked: Asked): ReturnType<Method> {
+    this.#options.host.gateway.checkSlots(asked.params)
     const seed = method !== 'initialize' || isSeedInitialize(asked.params) ? SEED_METHODS.get(method) : undefined
     if (seed) return seed(this.#seedContext(), asked.params, asked.id)
     if (NOTIFICATIONS.has(method)) throw new RpcError(RPC.invalidRequest, `${method} is a notification: send it without an id`)

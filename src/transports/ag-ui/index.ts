@@ -50,6 +50,7 @@ class Endpoint {
   /** `POST /ag-ui`. */
   async run(request: Request, call: KnownCall): Promise<Streamed> {
     const asked = await toAsked(request)
+    this.#host.gateway.checkSlots(asked.extras)
     const starter = new Starter(this.#host, this.#runs, { call, asked })
     const leaving = { cancels: !asked.detach, signal: call.signal }
     let run = new Run(this.#host, await starter.start(), leaving)

@@ -20,6 +20,7 @@ const SIGNATURE_HEADER = 'x-uamp-signature'
 /** `POST /chat/completions`. */
 export async function complete(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
   const body = parseBody(CompletionRequest, await request.text())
+  host.gateway.checkSlots(body)
   const asked = toAsked(body)
   const agent = chooseAgent(host, call, body.model ?? undefined)
   if (asked.stream && asked.shape.audio === 'wav') {

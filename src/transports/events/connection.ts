@@ -56,6 +56,7 @@ export class Connection {
       const parsed = parseClientText(frame, this.#host.newId)
       if (parsed.kind === 'unknown') return this.#ignore(parsed.type)
       event = parsed.event
+      this.#host.gateway.checkSlots(event)
       await this.#handle(event)
     } catch (thrown) {
       this.#refuse(event, thrown)

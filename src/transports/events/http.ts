@@ -23,6 +23,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   const sent = parsed.flatMap((item) => (item.kind === 'event' ? [item.event] : []))
   const ignored = parsed.flatMap((item) => (item.kind === 'unknown' ? [item.type] : []))
   if (ignored.length > 0) host.log('info', 'Ignored an event of unknown type', { type: [...new Set(ignored)].join(', ') })
+  host.gateway.checkSlots(sent)
   const [first] = sent
   const named = request.headers.get(SESSION_HEADER) ?? first?.session_id
   let created = false

@@ -63,6 +63,7 @@ export class OmniaConnection {
       if (!this.#messages.take(1)) throw new UampError('rate_limited', 'rate limit exceeded')
       const message = parse(ClientMessage, frame)
       if (message.type === 'hangup') return 'hangup'
+      this.#link.host.gateway.checkSlots(message)
       await this.#handle(message)
     } catch (thrown) {
       await this.#line.refuse(thrown)

@@ -12,7 +12,9 @@ import { SSE, Wire } from './wire.ts'
 
 /** `POST /responses`. */
 export async function create(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
-  const asked = toAsked(parseBody(CreateRequest, await request.text()))
+  const body = parseBody(CreateRequest, await request.text())
+  host.gateway.checkSlots(body)
+  const asked = toAsked(body)
   const headers = openAiHeaders(call.quota, host.newId())
   const run = new Run(host, await start(host, call, asked))
   try {

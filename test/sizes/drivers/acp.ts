@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { acpOverStdio } from '../../../src/compose/acp-stdio.ts'
+import { passingKeys } from '../../../src/stores/file-keys.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
 import { Hearing, Line, Lost, sse, STREAMED_STORED, Told, type Driver, type Stage, type Wire } from '../driver.ts'
 import { sayer, type Said } from '../said.ts'
@@ -112,6 +113,7 @@ export const acpStdio: Driver = {
       agents: [sayer],
       agent: 'sayer',
       store: memoryStore(),
+      keys: passingKeys(),
       log: () => undefined,
       version: '1',
       input,

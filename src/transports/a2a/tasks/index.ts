@@ -70,6 +70,7 @@ export function createTasks(host: Host, { ttlMs = CORE_LIMITS.sessionTtlMs }: Ta
 }
 
 async function send(shared: Shared, call: KnownCall, request: SendRequest): Promise<SendResult> {
+  shared.host.gateway.checkSlots(request)
   const set = await begin(shared, call, { request, streaming: false })
   if ('message' in set) return { message: set.message }
   const { historyLength } = request
@@ -79,6 +80,7 @@ async function send(shared: Shared, call: KnownCall, request: SendRequest): Prom
 }
 
 async function stream(shared: Shared, call: KnownCall, request: SendRequest): Promise<TaskStream> {
+  shared.host.gateway.checkSlots(request)
   const set = await begin(shared, call, { request, streaming: true })
   if ('message' in set) return answered(set.taskId, set.message)
   const { historyLength } = request

@@ -1,5 +1,6 @@
 import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
+import { clocksOf, expiryClock, type Clocks } from './clocks.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
 import { fetchHttp } from './fetch-http.ts'
@@ -30,7 +31,7 @@ import { Turnstile } from './turnstile.ts'
  */
 const RESTART_GAP = 1_000_000
 
-export interface GatewayOptions {
+export interface GatewayOptions extends Partial<Clocks> {
   readonly agents: AgentRegistry
   readonly store: Store
   readonly limits?: Partial<CoreLimits>
@@ -38,7 +39,6 @@ export interface GatewayOptions {
   readonly meter?: Meter
   /** How agents call the outside. Default: `fetch`. */
   readonly http?: HttpClient
-  readonly now?: () => number
   readonly newId?: () => string
 }
 
@@ -71,6 +71,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly meter: Meter | undefined
   readonly http: HttpClient
   readonly now: () => number
+  readonly monotonic: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
   readonly #agents: AgentRegistry
@@ -84,6 +85,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
   readonly #perPrincipal = new Map<string, number>()
   readonly #parking: Parking
+  readonly #expiryTime: () => number
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
   #draining = false
@@ -96,14 +98,17 @@ class SessionGateway implements AgentGateway, SessionHost {
     meter,
     http = fetchHttp(),
     log = () => undefined,
-    now = Date.now,
-    newId = () => timeOrderedId(now()),
+    newId = () => timeOrderedId(this.now()),
+    ...clocks
   }: GatewayOptions) {
     this.limits = { ...CORE_LIMITS, ...limits }
     this.log = log
     this.meter = meter
     this.http = http
+    const { now, monotonic } = clocksOf(clocks)
     this.now = now
+    this.monotonic = monotonic
+    this.#expiryTime = expiryClock({ now, monotonic })
     this.newId = newId
     this.#instance = newId()
     this.#agents = agents
@@ -235,10 +240,10 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
-    const until = this.now() + graceMs
-    while (this.openResponses > 0 && this.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+    const until = this.monotonic() + graceMs
+    while (this.openResponses > 0 && this.monotonic() < until) await new Promise((resolve) => setTimeout(resolve, 20))
     for (const session of this.#sessions.values()) session.interrupt(new UampError('interrupted', 'The server is shutting down'))
-    while (this.openResponses > 0 && this.now() < until + 1000) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (this.openResponses > 0 && this.monotonic() < until + 1000) await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
   async close(): Promise<void> {
@@ -307,7 +312,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async #read(tenant: string, id: string): Promise<AgentSession | undefined> {
     const found = await this.#records.session(tenant, id)
-    if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.now()) return undefined
+    if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.#expiryTime()) return undefined
     const [turns, inputs, position] = await Promise.all([
       this.#records.turns(tenant, found.head.turn),
       this.#records.inputs(tenant, id, found.head.consumed),
@@ -369,7 +374,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#sweeping = true
     try {
       for (const session of this.#sessions.values()) await this.#sweepOne(session)
-      while ((await this.#records.expire(this.now())) === 100);
+      while ((await this.#records.expire(this.#expiryTime())) === 100);
     } catch (error) {
       this.log('error', 'Idle sessions could not be tidied up', { error })
     } finally {
@@ -378,7 +383,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async #sweepOne(session: AgentSession): Promise<void> {
-    const idle = this.now() - session.idleSince
+    const idle = this.monotonic() - session.idleSince
     if (!session.responding && idle > this.limits.sessionTtlMs) return session.expire()
     if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)
   }

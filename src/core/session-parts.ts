@@ -1,5 +1,6 @@
 import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
+import type { Clocks } from './clocks.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
@@ -22,9 +23,8 @@ export interface SessionState extends SessionRecord {
 }
 
 /** What the gateway lends its sessions. */
-export interface SessionHost {
+export interface SessionHost extends Clocks {
   readonly limits: CoreLimits
-  readonly now: () => number
   readonly newId: () => string
   readonly turnstile: Turnstile
   readonly http: HttpClient

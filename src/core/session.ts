@@ -68,7 +68,7 @@ export class AgentSession implements Session, TurnHost {
     this.client = state.client
     this.duplex = state.duplex
     this.createdAt = state.createdAt
-    this.idleSince = host.now()
+    this.idleSince = host.monotonic()
     this.turnstile = host.turnstile
     this.newId = host.newId
     this.#host = host
@@ -372,7 +372,7 @@ export class AgentSession implements Session, TurnHost {
     }
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
     this.#turn = this.#record = undefined
-    this.idleSince = this.#host.now()
+    this.idleSince = this.#host.monotonic()
     clearTimeout(this.#away)
     if (record.status !== 'waiting') return this.#released ? this.release() : undefined
     this.#said = [...this.#said, ...outputMessages(end.output)]
@@ -381,7 +381,7 @@ export class AgentSession implements Session, TurnHost {
   }
 
   #readersChanged(): void {
-    this.idleSince = this.#host.now()
+    this.idleSince = this.#host.monotonic()
     this.#watch()
   }
 

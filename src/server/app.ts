@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { clocksOf, type Clocks } from '../core/clocks.ts'
 import { timeOrderedId } from '../core/ids.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp } from '../core/ports/http.ts'
@@ -23,7 +24,7 @@ import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
 
-export interface AppOptions extends OriginOptions, PublicUrlOptions {
+export interface AppOptions extends OriginOptions, PublicUrlOptions, Partial<Clocks> {
   readonly gateway: Gateway & Gauges
   /** What the gateway counts into, if it counts. */
   readonly metrics?: Metrics
@@ -34,7 +35,6 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions {
   readonly log: Log
   readonly limits?: Partial<Limits>
   readonly defaultAgent?: string
-  readonly now?: () => number
   readonly newId?: () => string
   /** Whoever needs access waits for it, and until then the server is not ready. */
   readonly started?: Promise<unknown>
@@ -66,11 +66,24 @@ export interface ServerApp {
 /** Everything of the server that is the same on every runtime. It is handed its parts and knows no transport by name. */
 export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
-  const { now = Date.now, newId = () => timeOrderedId(now()), started = Promise.resolve() } = options
+  const { now, monotonic } = clocksOf(options)
+  const { newId = () => timeOrderedId(now()), started = Promise.resolve() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
   const { outbound, closing = new AbortController().signal } = options
-  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, publicUrl: publicUrl(options), outbound, closing }
+  const host: Host = {
+    gateway,
+    store,
+    agents,
+    log,
+    meter: metrics,
+    now,
+    monotonic,
+    newId,
+    publicUrl: publicUrl(options),
+    outbound,
+    closing,
+  }
   const allowsOrigin = originPolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined
@@ -84,7 +97,7 @@ export function createApp(options: AppOptions): ServerApp {
     shared: () => routes.shared,
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
-  const rate = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, now })
+  const rate = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, monotonic })
   const admission = new Admission({ access, rate, starting: () => waiting })
   const upgrades = new Upgrades({ routes, admission, metrics, limits, log, allowsOrigin })
   const dispatch = httpDispatcher({ routes, admission, metrics, log, deliver })

@@ -1,6 +1,7 @@
 import { fdatasync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { clocksOf, expiryClock, type Clocks } from '../core/clocks.ts'
 import type { Group, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
@@ -15,9 +16,8 @@ const PURGE_ROWS = 200
 /** Groups fetched at a time by a reader. */
 const PAGE = 32
 
-export interface SqliteStoreOptions {
+export interface SqliteStoreOptions extends Partial<Clocks> {
   readonly path: string
-  readonly now?: () => number
   /** Errors that no caller waits for: those of the purge and of the copying of the log. */
   readonly onError?: (error: unknown) => void
   /** For tests that need to hold or fail it. */
@@ -26,11 +26,13 @@ export interface SqliteStoreOptions {
 
 /** One file, owned by one process. Throws when it cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { path, now = Date.now, onError = () => {} } = options
+  const { path, onError = () => {} } = options
+  const clocks = clocksOf(options)
+  const { monotonic } = clocks
   const db = new Connection(path)
   const log = new WriteAheadLog(db, options.fdatasync ?? promisify(fdatasync))
   const streams = new Streams(db)
-  const records = new Records(db, now)
+  const records = new Records(db, { now: clocks.now, expiryTime: expiryClock(clocks) })
   const reload = () => {
     streams.reload()
     records.reload()
@@ -42,7 +44,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   const undo = db.command('ROLLBACK TO batch')
 
   let closing: Promise<void> | undefined
-  let purgeAt = now() + PURGE_EVERY_MS
+  let purgeAt = monotonic() + PURGE_EVERY_MS
 
   function assertOpen(): void {
     if (closing) throw new UampError('internal', 'The store is closed')
@@ -50,7 +52,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 
   function write<T>(run: () => T, sync?: boolean): Promise<T> {
     assertOpen()
-    if (now() >= purgeAt) purge()
+    if (monotonic() >= purgeAt) purge()
     return queue.write(run, sync)
   }
 
@@ -71,10 +73,10 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
 
   function purge(): void {
-    purgeAt = now() + PURGE_EVERY_MS
+    purgeAt = monotonic() + PURGE_EVERY_MS
     const run = () => [records.purge(PURGE_ROWS), streams.purge(PURGE_ROWS)].includes(true)
     queue.write(run).then((more) => {
-      if (more) purgeAt = now()
+      if (more) purgeAt = monotonic()
     }, onError)
   }
 

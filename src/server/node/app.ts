@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { clocksOf } from '../../core/clocks.ts'
 import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
@@ -18,7 +19,8 @@ export interface NodeApp extends ServerApp {
 }
 
 export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition'>): NodeApp {
-  const { now = Date.now, log } = options
+  const { log } = options
+  const { monotonic } = clocksOf(options)
   const streams = new Set<StreamWriter>()
   const stream = (env: unknown, streamed: Streamed): Response | undefined => {
     const response = outgoing(env)
@@ -32,7 +34,7 @@ export function createNodeApp(options: Omit<AppOptions, 'stream' | 'exposition'>
   const { limits } = server
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
-  const sockets = new Sockets({ server, sweeper, now })
+  const sockets = new Sockets({ server, sweeper, monotonic })
 
   return {
     ...server,

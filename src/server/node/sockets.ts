@@ -17,7 +17,7 @@ const CLOSE_TIMEOUT_MS = 10_000
 export interface SocketsOptions {
   readonly server: ServerApp
   readonly sweeper: Sweeper
-  readonly now: () => number
+  readonly monotonic: () => number
 }
 
 /** The open WebSockets of a server. The library does the handshake. */
@@ -30,10 +30,10 @@ export class Sockets {
   readonly #sweeper: Sweeper
   #emptied: (() => void) | undefined
 
-  constructor({ server, sweeper, now }: SocketsOptions) {
+  constructor({ server, sweeper, monotonic }: SocketsOptions) {
     this.#server = server
     this.#sweeper = sweeper
-    this.#socketOptions = { limits: server.limits, now, onClose: (socket) => this.#forget(socket) }
+    this.#socketOptions = { limits: server.limits, monotonic, onClose: (socket) => this.#forget(socket) }
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {

@@ -40,11 +40,7 @@ const HOSTILE: [name: string, schema: () => JsonSchema, value: () => unknown][] 
   ['names that have to fit', () => again(1_500, { propertyNames: { maxLength: 9 } }), () => WIDE],
   ['forms that nothing fits', () => ({ items: { not: { oneOf: many(15_000, () => false) } } }), () => many(1_000, () => 1)],
   ['forms that everything fits', () => ({ items: { not: { oneOf: many(15_000, () => true) } } }), () => many(1_000, () => 1)],
-  [
-    'a long list of types, for each entry',
-    () => ({ items: { not: { type: many(8_000, () => 'null') } } }),
-    () => many(5_000, () => 1),
-  ],
+  ['a long list of types, for each entry', () => ({ items: { not: { type: many(8_000, () => 'null') } } }), () => many(5_000, () => 1)],
   ['types, again and again', () => again(1_500, { not: { type: many(8_000, () => 'null') } }), () => 1],
   ['a long reference, for each entry', () => ({ items: { $ref: `#/${'a/'.repeat(35_000)}` } }), () => many(50_000, () => 1)],
   [

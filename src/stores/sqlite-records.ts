@@ -1,5 +1,5 @@
 import type { Page, PageRequest, SetOptions, Stored } from '../core/ports/store.ts'
-import type { Json } from '../protocol/json.ts'
+import { parseJson, type Json } from '../protocol/json.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from './sqlite-names.ts'
 import type { Connection, Statement } from './sqlite-schema.ts'
@@ -212,7 +212,7 @@ function without(places: readonly Place[], others: readonly Place[]): readonly P
 
 function parseCursor(after: string): [sort: string, key: string] {
   try {
-    const [sort, key] = JSON.parse(after) as unknown[]
+    const [sort, key] = parseJson(after) as unknown[]
     if (typeof sort === 'string' && typeof key === 'string') return [sort, key]
   } catch {}
   throw new UampError('invalid_request', 'The cursor is not one of this list')

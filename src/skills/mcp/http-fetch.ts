@@ -36,7 +36,8 @@ export function fetchOver(http: HttpClient, bounds: McpBounds, onCut: (reason: E
     })
     const empty = status === 204 || status === 202 || status === 304
     if (empty) for await (const _ of body);
-    const pieces = bounded(body, { bytes, onCut: request.method === 'POST' ? onCut : () => undefined })
+    const nesting = new Nesting(/^text\/event-stream\b/i.test(headers.get('content-type') ?? ''))
+    const pieces = bounded(body, { nesting, bytes, onCut: request.method === 'POST' ? onCut : () => undefined })
     return new Response(empty ? null : (Readable.toWeb(Readable.from(pieces)) as ReadableStream), {
       status,
       headers: [...headers].map(([name, value]): [string, string] => [name, value]),
@@ -46,15 +47,49 @@ export function fetchOver(http: HttpClient, bounds: McpBounds, onCut: (reason: E
 
 async function* bounded(
   body: AsyncIterable<Uint8Array>,
-  { bytes, onCut }: { readonly bytes: Bucket | undefined; readonly onCut: (reason: Error) => void },
+  { nesting, bytes, onCut }: { readonly nesting: Nesting; readonly bytes: Bucket | undefined; readonly onCut: (reason: Error) => void },
 ): AsyncGenerator<Uint8Array, void> {
   try {
     for await (const chunk of body) {
       if (bytes?.take(chunk.length) === false) throw new DOMException('The server sends too much at once', 'QuotaExceededError')
+      nesting.take(chunk)
       yield chunk
     }
   } catch (thrown) {
     if (isTooMuch(thrown) || thrown instanceof TookTooLong) onCut(thrown)
     throw thrown
+  }
+}
+
+/** Levels of JSON in an answer. The library parses without looking, and 4 MB of brackets hold up everybody for a second. */
+const LEVELS = 512
+const [QUOTE, BACKSLASH, BREAK] = [0x22, 0x5c, 0x0a]
+/** The square bracket and the curly one differ in this bit. */
+const [OPEN, CLOSE, CURLY] = [0x7b, 0x7d, 0x20]
+
+/** Counts brackets as they come. In a stream every line begins anew, as an event is one line of JSON. */
+class Nesting {
+  readonly #lines: boolean
+  #depth = 0
+  #quoted = false
+  #escaped = false
+
+  constructor(lines: boolean) {
+    this.#lines = lines
+  }
+
+  take(chunk: Uint8Array): void {
+    for (const byte of chunk) {
+      if (this.#lines && byte === BREAK) {
+        this.#depth = 0
+        this.#quoted = this.#escaped = false
+      } else if (this.#escaped) this.#escaped = false
+      else if (this.#quoted && byte === BACKSLASH) this.#escaped = true
+      else if (byte === QUOTE) this.#quoted = !this.#quoted
+      else if (this.#quoted) continue
+      else if ((byte | CURLY) === OPEN) this.#depth++
+      else if ((byte | CURLY) === CLOSE) this.#depth--
+      if (this.#depth > LEVELS) throw new DOMException(`The answer nests more than ${LEVELS} levels`, 'QuotaExceededError')
+    }
   }
 }

@@ -1,45 +1,35 @@
-import { Readable } from 'node:stream'
+import { Bucket } from '../core/bucket.ts'
 import type { GuardedHttp } from '../core/ports/http.ts'
 import { UampError } from '../protocol/errors.ts'
+import type { McpBounds } from '../skills/mcp/http-fetch.ts'
 import type { McpServer } from '../skills/mcp/index.ts'
 import type { ConnectTools } from '../transports/acp/index.ts'
 
 /** How long a client's server may take to start: an IDE waits for it. */
 const CONNECT_MS = 15_000
-/** Until an answer begins, and between two pieces of it: a stream of events may rest. */
-const TIMEOUTS = { firstByteMs: 60_000, idleMs: 10 * 60_000 }
+/** An answer of a client's server may be as long as a message of the client. */
+const ANSWER_BYTES = 4 * 1024 * 1024
+const ANSWER_MS = 10 * 60_000
+/** All its answers together: at once, and for as long as it is used. */
+const BURST_BYTES = 16 * 1024 * 1024
+const BYTES_PER_SECOND = 256 * 1024
 
 /** MCP servers that clients of ACP bring. */
 export const connectTools: ConnectTools = async (given, { log, local, outbound, signal }) => {
   const { mcpSkill } = await import('../skills/mcp/index.ts')
-  const server = serverOf(given, local ? undefined : guardedFetch(outbound))
+  const server = serverOf(given, local ? undefined : through(outbound))
   return mcpSkill({ name: given.name, server, log, connectMs: CONNECT_MS, signal })
 }
 
-function serverOf(given: Parameters<ConnectTools>[0], guarded: typeof fetch | undefined): McpServer {
+function serverOf(given: Parameters<ConnectTools>[0], guarded: ReturnType<typeof through> | undefined): McpServer {
   const table = (pairs: readonly { name: string; value: string }[]) => Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
   if ('command' in given) return { command: given.command, args: given.args, env: table(given.env) }
-  return { url: given.url, headers: table(given.headers), ...(guarded && { fetch: guarded }) }
+  return { url: given.url, headers: table(given.headers), ...(guarded && { through: guarded }) }
 }
 
-/** `fetch` that calls nothing on this machine or in its network. */
-function guardedFetch(outbound: GuardedHttp | undefined): typeof fetch {
+/** Calls nothing on this machine or in its network. */
+function through(outbound: GuardedHttp | undefined): { http: GuardedHttp; bounds: McpBounds } {
   if (!outbound) throw new UampError('not_supported', 'This runtime cannot call addresses that clients name')
-  return async (input, init = {}) => {
-    const request = new Request(input, init)
-    const { status, headers, body } = await outbound.request({
-      url: request.url,
-      method: request.method as 'GET' | 'POST' | 'DELETE',
-      headers: Object.fromEntries(request.headers),
-      ...(request.body && { body: await request.text() }),
-      signal: init.signal ?? request.signal,
-      timeouts: TIMEOUTS,
-    })
-    const empty = status === 204 || status === 202 || status === 304
-    if (empty) for await (const _ of body);
-    return new Response(empty ? null : (Readable.toWeb(Readable.from(body)) as ReadableStream), {
-      status,
-      headers: [...headers].map(([name, value]): [string, string] => [name, value]),
-    })
-  }
+  const bytes = new Bucket({ perSecond: BYTES_PER_SECOND, burst: BURST_BYTES, monotonic: () => performance.now() })
+  return { http: outbound, bounds: { answerBytes: ANSWER_BYTES, answerMs: ANSWER_MS, bytes } }
 }

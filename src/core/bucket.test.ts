@@ -3,7 +3,7 @@ import { Bucket } from './bucket.ts'
 
 test('gives what there is, and then what comes', () => {
   let now = 0
-  const bucket = new Bucket({ perSecond: 10, burst: 5, now: () => now })
+  const bucket = new Bucket({ perSecond: 10, burst: 5, monotonic: () => now })
   expect(bucket.take(3)).toBe(true)
   expect(bucket.take(3)).toBe(false)
   expect(bucket.left).toBe(2)
@@ -14,7 +14,7 @@ test('gives what there is, and then what comes', () => {
 
 test('after a rest there is one burst, not two', () => {
   let now = 0
-  const bucket = new Bucket({ perSecond: 1, burst: 5, now: () => now })
+  const bucket = new Bucket({ perSecond: 1, burst: 5, monotonic: () => now })
   now = 60_000
   expect(bucket.take(5)).toBe(true)
   expect(bucket.take(1)).toBe(false)

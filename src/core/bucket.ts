@@ -1,7 +1,8 @@
 export interface Rate {
   readonly perSecond: number
   readonly burst: number
-  readonly now: () => number
+  /** A clock that does not step: a wall clock that was set back would leave less than nothing, and refuse everybody. */
+  readonly monotonic: () => number
 }
 
 /** So much at once, and so much a second. */
@@ -13,14 +14,14 @@ export class Bucket {
   constructor(rate: Rate) {
     this.#rate = rate
     this.#left = rate.burst
-    this.#at = rate.now()
+    this.#at = rate.monotonic()
   }
 
   /** What may be taken now. */
   get left(): number {
-    const { perSecond, burst, now } = this.#rate
-    const at = now()
-    this.#left = Math.min(burst, this.#left + ((at - this.#at) / 1000) * perSecond)
+    const { perSecond, burst, monotonic } = this.#rate
+    const at = monotonic()
+    this.#left = Math.min(burst, this.#left + (Math.max(0, at - this.#at) / 1000) * perSecond)
     this.#at = at
     return this.#left
   }

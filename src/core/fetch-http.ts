@@ -1,18 +1,26 @@
+import { checkBounds, TookTooLong, tooManyBytes } from './answer-bounds.ts'
 import type { HttpClient, HttpRequest } from './ports/http.ts'
 
-/** Outbound HTTP where there is nothing but `fetch`. */
+/** Outbound HTTP where there is nothing but `fetch`. Like the one of Node it follows no redirect: the credentials are not meant for that place. */
 export function fetchHttp(): HttpClient {
   return {
     async request(request) {
-      const { url, method, headers, body, timeouts } = request
+      checkBounds(request)
+      const { url, method, headers, body, timeouts, maxBytes } = request
       const watch = new Watch(request)
       try {
         // A copy: the types of `fetch` want bytes that are not shared with another thread.
         const sent = typeof body === 'object' ? new Uint8Array(body) : body
-        watch.wait(timeouts?.firstByteMs)
-        const response = await fetch(url, { method, headers, signal: watch.signal, ...(sent !== undefined && { body: sent }) })
-        watch.wait(timeouts?.idleMs)
-        return { status: response.status, headers: response.headers, body: chunks(response.body, watch) }
+        watch.wait(timeouts.firstByteMs)
+        const response = await fetch(url, {
+          method,
+          headers,
+          redirect: 'manual',
+          signal: watch.signal,
+          ...(sent !== undefined && { body: sent }),
+        })
+        watch.wait(timeouts.idleMs)
+        return { status: response.status, headers: response.headers, body: chunks(response.body, watch, maxBytes) }
       } catch (thrown) {
         watch.end()
         throw thrown
@@ -21,11 +29,13 @@ export function fetchHttp(): HttpClient {
   }
 }
 
-async function* chunks(body: ReadableStream<Uint8Array> | null, watch: Watch): AsyncGenerator<Uint8Array, void> {
+async function* chunks(body: ReadableStream<Uint8Array> | null, watch: Watch, maxBytes: number): AsyncGenerator<Uint8Array, void> {
   const reader = body?.getReader()
+  let bytes = 0
   try {
     for (let step = await reader?.read(); step && !step.done; step = await reader?.read()) {
       watch.seen()
+      if ((bytes += step.value.length) > maxBytes) throw tooManyBytes(maxBytes)
       yield step.value
     }
   } finally {
@@ -34,16 +44,21 @@ async function* chunks(body: ReadableStream<Uint8Array> | null, watch: Watch): A
   }
 }
 
-/** Aborts a request with its signal, or when nothing comes. One timer for a whole answer: a piece of it only notes the time. */
+/** Aborts a request with its signal, when nothing comes, or when its time is over. A piece of the answer only notes the time, and sets no timer. */
 class Watch {
   readonly #controller = new AbortController()
   readonly #outer: AbortSignal
   readonly #stop = (): void => this.#controller.abort(this.#outer.reason)
+  readonly #whole: ReturnType<typeof setTimeout>
   #timer: ReturnType<typeof setTimeout> | undefined
   #seenAt = 0
 
-  constructor({ signal }: HttpRequest) {
+  constructor({ signal, timeouts: { totalMs } }: HttpRequest) {
     this.#outer = signal
+    this.#whole = setTimeout(() => {
+      this.#controller.abort(new TookTooLong(totalMs))
+      this.end()
+    }, totalMs)
     signal.addEventListener('abort', this.#stop)
     if (signal.aborted) this.#stop()
   }
@@ -52,10 +67,10 @@ class Watch {
     return this.#controller.signal
   }
 
-  wait(ms: number | undefined): void {
+  wait(ms: number): void {
     this.seen()
     clearTimeout(this.#timer)
-    if (ms !== undefined) this.#arm(ms, ms)
+    this.#arm(ms, ms)
   }
 
   seen(): void {
@@ -64,6 +79,7 @@ class Watch {
 
   end(): void {
     clearTimeout(this.#timer)
+    clearTimeout(this.#whole)
     this.#outer.removeEventListener('abort', this.#stop)
   }
 

@@ -1,6 +1,7 @@
 import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { Budget, type Holding } from './budget.ts'
+import { clocksOf, expiryClock, type Clocks } from './clocks.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
 import { beginEpoch, lastNumber } from './epoch.ts'
@@ -34,7 +35,7 @@ import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 import { weigh, weighMessages } from './weight.ts'
 
-export interface GatewayOptions {
+export interface GatewayOptions extends Partial<Clocks> {
   readonly agents: AgentRegistry
   readonly store: Store
   readonly limits?: Partial<CoreLimits>
@@ -46,7 +47,6 @@ export interface GatewayOptions {
   readonly secrets?: Redaction
   /** What secrets of clients are sealed with in the store. Default: none is stored. */
   readonly keys?: Keys
-  readonly now?: () => number
   readonly newId?: () => string
 }
 
@@ -78,6 +78,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly http: HttpClient
   readonly secrets: Redaction
   readonly now: () => number
+  readonly monotonic: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
   readonly #agents: AgentRegistry
@@ -93,6 +94,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #budget: Budget
   readonly #retention: Retention
   readonly #closing = new AbortController()
+  readonly #expiryTime: () => number
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
   /** Which start of the process on this store this is; 0 until that is written down. */
@@ -110,15 +112,18 @@ class SessionGateway implements AgentGateway, SessionHost {
     log = () => undefined,
     secrets = new Secrets(),
     keys,
-    now = Date.now,
-    newId = () => timeOrderedId(now()),
+    newId = () => timeOrderedId(this.now()),
+    ...clocks
   }: GatewayOptions) {
     this.limits = { ...CORE_LIMITS, ...limits }
     this.log = log
     this.meter = meter
     this.http = http
     this.secrets = secrets
+    const { now, monotonic } = clocksOf(clocks)
     this.now = now
+    this.monotonic = monotonic
+    this.#expiryTime = expiryClock({ now, monotonic })
     this.newId = newId
     this.#agents = agents
     this.#store = store
@@ -128,7 +133,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
     this.#budget = new Budget(this.limits)
     const isLive = (tenant: string, id: string): boolean => this.#sessions.has(sessionKey(tenant, id))
-    this.#retention = new Retention({ records: this.#records, limits: this.limits, now, log, isLive })
+    this.#retention = new Retention({ records: this.#records, limits: this.limits, now: this.#expiryTime, monotonic, log, isLive })
     this.#unsubscribe = agents.onChange((name) => {
       for (const session of this.#sessions.values()) if (session.agent === name) session.announceCapabilities()
     })
@@ -254,10 +259,10 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
-    const until = this.now() + graceMs
-    while (this.openResponses > 0 && this.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+    const until = this.monotonic() + graceMs
+    while (this.openResponses > 0 && this.monotonic() < until) await new Promise((resolve) => setTimeout(resolve, 20))
     for (const session of this.#sessions.values()) session.interrupt(new UampError('interrupted', 'The server is shutting down'))
-    while (this.openResponses > 0 && this.now() < until + 1000) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (this.openResponses > 0 && this.monotonic() < until + 1000) await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
   async close(): Promise<void> {
@@ -350,7 +355,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   /** A session that can be gone on with. */
   async #stored(id: string, { tenant }: Principal) {
     const found = await this.#records.session(tenant, id)
-    if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.now()) return undefined
+    if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.#expiryTime()) return undefined
     return found
   }
 
@@ -452,7 +457,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async #sweepOne(session: AgentSession): Promise<void> {
-    const idle = this.now() - session.idleSince
+    const idle = this.monotonic() - session.idleSince
     if (!session.responding && idle > this.limits.sessionTtlMs) {
       await session.expire()
       return session.stored ? this.#records.removeSession(session.owner.tenant, session.id) : undefined

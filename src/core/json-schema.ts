@@ -1,13 +1,17 @@
-import { UampError } from '../protocol/errors.ts'
 import { isRecord } from '../protocol/json.ts'
+import { JsonBudget, short } from './json-budget.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Schemas and values that one check may look at, and how deep. A schema with references can ask for any number of both. */
-const STEPS = 100_000
-const DEPTH = 128
-/** Mistakes that are worth telling. */
+/** What one check may take: some tens of milliseconds. A schema with references can ask for any number of them. */
+const STEPS = 200_000
+/** Steps that it takes to look at a schema, beside what it asks for. */
+const SCHEMA_STEPS = 2
+/** Steps that it takes to name a member of an object, and to look for it. */
+const KEY_STEPS = 3
+/** Mistakes that are worth telling, and characters of what one of them names. */
 const TOLD = 5
+const SHOWN = 300
 
 export interface SchemaOptions {
   /**
@@ -31,8 +35,10 @@ class Check {
   mistakes: string[] = []
   readonly #root: JsonSchema | boolean
   readonly #patterns: boolean
-  #steps = 0
-  #depth = 0
+  readonly #budget = new JsonBudget(STEPS)
+  readonly #refs = new Map<string, unknown>()
+  /** Only whether it fits is asked, so one mistake will do. */
+  #quiet = false
 
   constructor(root: JsonSchema | boolean, { patterns = false }: SchemaOptions) {
     this.#root = root
@@ -40,9 +46,10 @@ class Check {
   }
 
   value(schema: unknown, value: unknown, path: string): void {
+    this.#budget.spend(SCHEMA_STEPS)
     if (schema === false) return this.#wrong(path, 'is not allowed')
-    if (!isRecord(schema) || this.mistakes.length >= TOLD) return
-    if (++this.#steps > STEPS || ++this.#depth > DEPTH) throw new UampError('invalid_request', 'The schema is too complicated to check')
+    if (!isRecord(schema) || this.#enough) return
+    this.#budget.enter()
     if (typeof schema['$ref'] === 'string') this.value(this.#resolve(schema['$ref']), value, path)
     if (this.#typed(schema, value, path)) {
       this.#constant(schema, value, path)
@@ -52,52 +59,70 @@ class Check {
       else if (isRecord(value)) this.#object(schema, value, path)
       this.#combined(schema, value, path)
     }
-    this.#depth--
+    this.#budget.leave()
   }
 
-  #wrong(path: string, what: string): void {
-    if (this.mistakes.length < TOLD) this.mistakes.push(`${path === '' ? 'It' : `"${path}"`} ${what}`)
+  get #enough(): boolean {
+    return this.mistakes.length >= (this.#quiet ? 1 : TOLD)
+  }
+
+  #wrong(path: string, what: string | (() => string)): void {
+    if (this.#enough) return
+    if (this.#quiet) this.mistakes.push('')
+    else this.mistakes.push(`${path === '' ? 'It' : `"${short(path, SHOWN)}"`} ${typeof what === 'string' ? what : what()}`)
   }
 
   /** Whether it would do, without saying what is wrong. */
   #fits(schema: unknown, value: unknown): boolean {
-    const told = this.mistakes
+    const [told, quiet] = [this.mistakes, this.#quiet]
     this.mistakes = []
+    this.#quiet = true
     this.value(schema, value, '')
     const fits = this.mistakes.length === 0
     this.mistakes = told
+    this.#quiet = quiet
     return fits
   }
 
   #resolve(ref: string): unknown {
     if (!ref.startsWith('#')) return true
+    if (this.#refs.has(ref)) return this.#refs.get(ref)
+    this.#budget.spend(ref.length)
     let at: unknown = this.#root
     for (const part of ref.slice(1).split('/').filter(Boolean)) {
-      const key = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+      const key = unescaped(part)
       at = isRecord(at) && Object.hasOwn(at, key) ? at[key] : Array.isArray(at) ? at[Number(key)] : undefined
     }
+    this.#refs.set(ref, at)
     return at
   }
 
   #typed({ type }: JsonSchema, value: unknown, path: string): boolean {
     const wanted = typeof type === 'string' ? [type] : Array.isArray(type) ? (type as unknown[]) : undefined
+    if (wanted) this.#budget.spend(wanted.length / 8)
     if (!wanted || wanted.some((name) => isOfType(name, value))) return true
-    this.#wrong(path, `must be ${wanted.map((name) => NOUNS[String(name)] ?? String(name)).join(' or ')}, but is ${nounOf(value)}`)
+    this.#wrong(path, () => `must be ${short(wanted.slice(0, SHOWN).map(wantedNoun).join(' or '), SHOWN)}, but is ${nounOf(value)}`)
     return false
   }
 
   #constant(schema: JsonSchema, value: unknown, path: string): void {
     const { enum: choice, const: only } = schema
-    if (Array.isArray(choice) && !choice.some((one) => equal(one, value)))
-      this.#wrong(path, `must be one of ${JSON.stringify(choice).slice(1, -1)}`)
-    if (Object.hasOwn(schema, 'const') && !equal(only, value)) this.#wrong(path, `must be ${JSON.stringify(only)}`)
+    if (Array.isArray(choice) && !choice.some((one) => this.#budget.equal(one, value)))
+      this.#wrong(path, () => `must be one of ${this.#budget.shown(choice, SHOWN)}`)
+    if (Object.hasOwn(schema, 'const') && !this.#budget.equal(only, value))
+      this.#wrong(path, () => `must be ${this.#budget.shown([only], SHOWN)}`)
   }
 
   #text({ minLength, maxLength, pattern }: JsonSchema, value: string, path: string): void {
-    if (minLength !== undefined || maxLength !== undefined) {
-      this.#bounds({ least: minLength, most: maxLength, unit: 'characters' }, codePoints(value), path)
+    const bounds = { least: minLength, most: maxLength, unit: 'characters' }
+    // There are at least half as many characters as halves of them: often that will do.
+    const { length } = value
+    const fits = (typeof minLength !== 'number' || length >= minLength * 2) && (typeof maxLength !== 'number' || length <= maxLength)
+    if (!fits) {
+      this.#budget.spendOn(value)
+      this.#bounds(bounds, codePoints(value), path)
     }
-    if (this.#patterns && typeof pattern === 'string' && !matches(pattern, value)) this.#wrong(path, `must match ${pattern}`)
+    if (this.#patterns && typeof pattern === 'string' && !this.#matches(pattern, value)) this.#wrong(path, `must match ${pattern}`)
   }
 
   #bounds({ least, most, unit }: { least: unknown; most: unknown; unit: string }, count: number, path: string): void {
@@ -118,11 +143,12 @@ class Check {
     const first = Array.isArray(prefixItems) ? (prefixItems as unknown[]) : Array.isArray(items) ? (items as unknown[]) : []
     const rest = Array.isArray(items) ? additionalItems : items
     for (const [index, entry] of value.entries()) {
-      this.value(index < first.length ? first[index] : rest, entry, `${path}[${index}]`)
-      if (this.mistakes.length >= TOLD) return
+      this.value(index < first.length ? first[index] : rest, entry, this.#quiet ? '' : `${path}[${index}]`)
+      if (this.#enough) return
     }
     this.#bounds({ least: minItems, most: maxItems, unit: 'entries' }, value.length, path)
-    if (uniqueItems === true && new Set(value.map(canonical)).size < value.length) this.#wrong(path, 'must not have an entry twice')
+    if (uniqueItems === true && new Set(value.map((entry) => this.#budget.canonical(entry))).size < value.length)
+      this.#wrong(path, 'must not have an entry twice')
     if (contains === undefined) return
     const found = value.filter((entry) => this.#fits(contains, entry)).length
     this.#bounds({ least: minContains, most: maxContains, unit: 'entries of the kind that it must contain' }, found, path)
@@ -131,36 +157,53 @@ class Check {
   #object(schema: JsonSchema, value: Record<string, unknown>, path: string): void {
     const { properties, required, additionalProperties, patternProperties, propertyNames, minProperties, maxProperties } = schema
     const known = isRecord(properties) ? properties : {}
-    const patterned = isRecord(patternProperties) ? Object.entries(patternProperties) : []
-    for (const name of Array.isArray(required) ? (required as string[]) : []) {
-      if (!Object.hasOwn(value, name)) this.#wrong(join(path, name), 'is missing')
-    }
-    for (const [name, member] of Object.entries(value)) {
-      const at = join(path, name)
+    const patterned = this.#keys(patternProperties)
+    for (const name of this.#names(required)) if (!Object.hasOwn(value, name)) this.#wrong(join(path, name), 'is missing')
+    const names = this.#keys(value)
+    for (const name of names) {
+      const member = value[name]
+      const at = this.#quiet ? '' : join(path, name)
       if (propertyNames !== undefined && !this.#fits(propertyNames, name)) this.#wrong(at, 'is not a name that is allowed here')
       const own = Object.hasOwn(known, name)
       if (own) this.value(known[name], member, at)
-      const fitting = this.#patterns ? patterned.filter(([pattern]) => matches(pattern, name)) : []
-      for (const [, wanted] of fitting) this.value(wanted, member, at)
+      const fitting = this.#patterns ? patterned.filter((pattern) => this.#matches(pattern, name)) : []
+      for (const pattern of fitting) this.value((patternProperties as JsonSchema)[pattern], member, at)
       // Without patterns nobody can say which names are additional.
       if (own || fitting.length > 0 || (patterned.length > 0 && !this.#patterns)) continue
       if (additionalProperties === false) this.#wrong(at, 'is not known here')
       else this.value(additionalProperties, member, at)
-      if (this.mistakes.length >= TOLD) return
+      if (this.#enough) return
     }
-    this.#bounds({ least: minProperties, most: maxProperties, unit: 'members' }, Object.keys(value).length, path)
+    this.#bounds({ least: minProperties, most: maxProperties, unit: 'members' }, names.length, path)
     this.#dependent(schema, value, path)
   }
 
   #dependent({ dependentRequired, dependentSchemas }: JsonSchema, value: Record<string, unknown>, path: string): void {
-    for (const [name, needed] of isRecord(dependentRequired) ? Object.entries(dependentRequired) : []) {
+    for (const name of this.#keys(dependentRequired)) {
       if (!Object.hasOwn(value, name)) continue
-      for (const other of needed as string[])
-        if (!Object.hasOwn(value, other)) this.#wrong(join(path, other), `is missing beside "${name}"`)
+      for (const other of this.#names((dependentRequired as JsonSchema)[name]))
+        if (!Object.hasOwn(value, other)) this.#wrong(join(path, other), () => `is missing beside "${short(name, SHOWN)}"`)
     }
-    for (const [name, wanted] of isRecord(dependentSchemas) ? Object.entries(dependentSchemas) : []) {
-      if (Object.hasOwn(value, name)) this.value(wanted, value, path)
-    }
+    for (const name of this.#keys(dependentSchemas))
+      if (Object.hasOwn(value, name)) this.value((dependentSchemas as JsonSchema)[name], value, path)
+  }
+
+  #names(list: unknown): string[] {
+    if (!Array.isArray(list)) return []
+    this.#budget.spend(list.length * KEY_STEPS)
+    return list.filter((name) => typeof name === 'string')
+  }
+
+  #keys(table: unknown): string[] {
+    if (!isRecord(table)) return []
+    const keys = Object.keys(table)
+    this.#budget.spend(keys.length * KEY_STEPS)
+    return keys
+  }
+
+  #matches(pattern: string, text: string): boolean {
+    this.#budget.spendOn(text)
+    return matches(pattern, text)
   }
 
   #combined(schema: JsonSchema, value: unknown, path: string): void {
@@ -174,6 +217,15 @@ class Check {
     }
     if (not !== undefined && this.#fits(not, value)) this.#wrong(path, 'has a form that is not allowed')
     if (condition !== undefined) this.value(this.#fits(condition, value) ? then : otherwise, value, path)
+  }
+}
+
+/** One part of a reference. What is no escape stands for itself. */
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return part
   }
 }
 
@@ -201,6 +253,10 @@ function isOfType(type: unknown, value: unknown): boolean {
   }
 }
 
+function wantedNoun(type: unknown): string {
+  return typeof type === 'string' ? (NOUNS[type] ?? type) : 'something unknown'
+}
+
 function nounOf(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   return NOUNS[Array.isArray(value) ? 'array' : typeof value] ?? typeof value
@@ -208,9 +264,13 @@ function nounOf(value: unknown): string {
 
 /** A length in JSON Schema counts characters, not the halves of them that JavaScript has. */
 function codePoints(text: string): number {
-  let count = 0
-  for (const _ of text) count++
+  let count = text.length
+  for (let at = 1; at < text.length; at++) if (isHalf(text.charCodeAt(at - 1), 0xd800) && isHalf(text.charCodeAt(at), 0xdc00)) count--
   return count
+}
+
+function isHalf(code: number, first: number): boolean {
+  return (code & 0xfc00) === first
 }
 
 /** 0.3 is a multiple of 0.1, whatever binary fractions say. */
@@ -225,17 +285,6 @@ function matches(pattern: string, text: string): boolean {
   } catch {
     return true
   }
-}
-
-function equal(a: unknown, b: unknown): boolean {
-  return a === b || (typeof a === 'object' && typeof b === 'object' && canonical(a) === canonical(b))
-}
-
-/** JSON with the members of every object in order. */
-function canonical(value: unknown): string {
-  const sorted = (_: string, member: unknown): unknown =>
-    isRecord(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member
-  return JSON.stringify(value, sorted) ?? 'undefined'
 }
 
 function join(path: string, name: string): string {

@@ -12,7 +12,9 @@ const MEASURE_MS = 10 * 60_000
 export interface RetentionOptions {
   readonly records: Records
   readonly limits: Pick<CoreLimits, 'sessionTtlMs' | 'storedBytes' | 'storedBytesPerPrincipal'>
+  /** The time that expiry goes by. */
   readonly now: () => number
+  readonly monotonic: () => number
   readonly log: Log
   /** Whether a session is in memory: somebody uses it, so it stays. */
   readonly isLive: (tenant: string, session: string) => boolean
@@ -78,9 +80,9 @@ export class Retention {
   }
 
   async #keepShares(signal: AbortSignal): Promise<void> {
-    const { limits, log, now } = this.#options
+    const { limits, log, monotonic } = this.#options
     const most = limits.storedBytesPerPrincipal
-    const at = now()
+    const at = monotonic()
     if (at < this.#measureAt || (await this.#records.store.bytes()) <= most) return
     this.#measureAt = at + MEASURE_MS
     const held = new Map<string, number>()
@@ -112,8 +114,8 @@ export class Retention {
    * of those that had gone.
    */
   async #removeOrphans(signal: AbortSignal): Promise<void> {
-    const { now, isLive } = this.#options
-    const at = now()
+    const { monotonic, isLive } = this.#options
+    const at = monotonic()
     if (at < this.#searchAt) return
     this.#searchAt = at + DAY_MS
     const { store } = this.#records

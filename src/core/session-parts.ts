@@ -3,6 +3,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Holding } from './budget.ts'
 import type { Journal } from './journal.ts'
 import type { Payment } from '../protocol/payment.ts'
+import type { Clocks } from './clocks.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Log as EventLog } from './log.ts'
 import type { Principal } from './ports/access.ts'
@@ -35,9 +36,8 @@ export interface SessionParts {
 }
 
 /** What the gateway lends its sessions. */
-export interface SessionHost {
+export interface SessionHost extends Clocks {
   readonly limits: CoreLimits
-  readonly now: () => number
   readonly newId: () => string
   readonly turnstile: Turnstile
   readonly http: HttpClient

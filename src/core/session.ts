@@ -75,7 +75,7 @@ export class AgentSession implements Session, TurnHost {
     this.client = state.client
     this.duplex = state.duplex
     this.createdAt = state.createdAt
-    this.idleSince = host.now()
+    this.idleSince = host.monotonic()
     this.turnstile = host.turnstile
     this.newId = host.newId
     this.held = parts.held
@@ -400,7 +400,7 @@ export class AgentSession implements Session, TurnHost {
     if (before.config) this.held.set('config', weigh(this.config) + weigh(this.client))
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
     this.#turn = this.#record = undefined
-    this.idleSince = this.#host.now()
+    this.idleSince = this.#host.monotonic()
     clearTimeout(this.#away)
     if (record.status !== 'waiting') return this.#released ? this.release() : this.#letGoIfLarge()
     this.#said = [...this.#said, ...outputMessages(end.output)]
@@ -409,7 +409,7 @@ export class AgentSession implements Session, TurnHost {
   }
 
   #readersChanged(): void {
-    this.idleSince = this.#host.now()
+    this.idleSince = this.#host.monotonic()
     this.#watch()
     if (this.log.readers === 0) void this.#letGoIfLarge()
   }

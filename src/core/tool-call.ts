@@ -1,6 +1,6 @@
 import type { ContentItem, ToolCall, ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
-import { isRecord } from '../protocol/json.ts'
+import { isRecord, parseJson } from '../protocol/json.ts'
 import { mistakesIn } from './json-schema.ts'
 import type { Turn } from './ports/agent.ts'
 import type { Tool } from './ports/skill.ts'
@@ -37,7 +37,7 @@ export function prepare(
 export function parseArguments({ name, arguments: text }: ToolCall): Record<string, unknown> {
   let value: unknown
   try {
-    value = JSON.parse(text.trim() === '' ? '{}' : text)
+    value = parseJson(text.trim() === '' ? '{}' : text)
   } catch (cause) {
     throw new UampError('invalid_request', `The arguments of "${name}" are not JSON`, { cause })
   }

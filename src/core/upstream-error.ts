@@ -53,7 +53,8 @@ export function retryAfter(headers: HttpHeaders): number | undefined {
   const given = headers.get('retry-after')
   if (given === null) return undefined
   const seconds = Number(given)
-  const wait = Number.isNaN(seconds) ? Date.parse(given) - Date.now() : seconds * 1000
+  // A date is meant by the clock that wrote it, which is not ours.
+  const wait = Number.isNaN(seconds) ? Date.parse(given) - (Date.parse(headers.get('date') ?? '') || Date.now()) : seconds * 1000
   return wait >= 0 ? wait : undefined
 }
 

@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { UampError } from '../protocol/errors.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
+import { sseParser } from '../wire/sse-parse.ts'
 import { fetchHttp } from './fetch-http.ts'
 import type { HttpClient } from './ports/http.ts'
-import { callUpstream, type UpstreamCall } from './upstream.ts'
+import type { Timeouts } from './ports/http.ts'
+import { callUpstream, streamBounds, type UpstreamCall } from './upstream.ts'
 import { upstreamEvents } from './upstream-events.ts'
 
 type Handle = (request: IncomingMessage, response: ServerResponse, attempt: number) => void
@@ -23,8 +25,9 @@ async function upstream(handle: Handle) {
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const call = (options: Partial<UpstreamCall> = {}) =>
+  const call = ({ timeouts, ...options }: Partial<Omit<UpstreamCall, 'timeouts'>> & { timeouts?: Partial<Timeouts> } = {}) =>
     callUpstream({
+      ...streamBounds(timeouts),
       name: 'vendor',
       http: fetchHttp(),
       request: { url, method: 'POST', headers: {}, body: '{}' },
@@ -158,6 +161,7 @@ test('nobody there', async () => {
       request: { url: 'http://127.0.0.1:9/', method: 'POST', headers: {} },
       signal: new AbortController().signal,
       explain: () => undefined,
+      ...streamBounds(),
       retries: 0,
     }),
   )
@@ -171,6 +175,64 @@ test('an answer that does not come, and one that falls silent, time out', async 
   const halting = await upstream((_, response) => void response.writeHead(200).write('one'))
   const { body } = await halting.call({ timeouts: { idleMs: 30 } })
   expect((await failure(text(body))).message).toBe('vendor fell silent for 30 ms')
+})
+
+const CLIENTS: [string, () => HttpClient][] = [
+  ['fetch', fetchHttp],
+  ['node', nodeHttp],
+]
+
+describe.each(CLIENTS)('a vendor that never stops, over %s', (_, client) => {
+  const endlessly = (response: ServerResponse, piece: string) => {
+    const write = (): void => {
+      while (!response.destroyed && response.write(piece));
+    }
+    response.on('drain', write)
+    write()
+  }
+
+  test('sends too much', async () => {
+    const { call } = await upstream((_request, response) => endlessly(response.writeHead(200), 'x'.repeat(10_000)))
+    const { body } = await call({ http: client(), maxBytes: 1_000_000 })
+    const error = await failure(text(body))
+    expect([error.code, error.message]).toEqual(['provider_error', 'vendor sent too much: The answer has more than 1000000 bytes'])
+  })
+
+  test('does not come to an end', async () => {
+    const { call, attempts } = await upstream((_request, response) => {
+      response.writeHead(200)
+      const timer = setInterval(() => response.write('x'), 5)
+      response.on('close', () => clearInterval(timer))
+    })
+    const { body } = await call({ http: client(), timeouts: { totalMs: 200 } })
+    const error = await failure(text(body))
+    expect([error.code, error.message]).toEqual(['timeout', 'vendor did not come to an end within 200 ms'])
+    expect(attempts()).toBe(1)
+  })
+
+  test('writes a line without an end', async () => {
+    const { call } = await upstream((_request, response) => endlessly(response.writeHead(200), 'data: x'.repeat(10_000)))
+    const { body } = await call({ http: client() })
+    const read = async () => {
+      for await (const events of upstreamEvents(body, { name: 'vendor', parse: sseParser({ limit: 1_000_000 }) }))
+        expect(events).toEqual([])
+    }
+    const error = await failure(read())
+    expect([error.code, error.message]).toEqual(['provider_error', 'vendor sent something that is no stream of events'])
+    expect(String(error.cause)).toContain('an event of more than 1000000 characters')
+  })
+
+  test('refuses slowly, and is not asked again for longer than the whole may take', async () => {
+    const { call } = await upstream((_request, response) => void response.writeHead(503).write('{'))
+    const error = await failure(call({ http: client(), timeouts: { totalMs: 200 } }))
+    expect([error.code, error.message]).toEqual(['timeout', 'vendor did not come to an end within 200 ms'])
+  })
+})
+
+test('headers that are too long say so', async () => {
+  const { call } = await upstream((_request, response) => void response.writeHead(200, { 'x-long': 'x'.repeat(100_000) }).end())
+  const error = await failure(call({ http: nodeHttp() }))
+  expect([error.code, error.message]).toEqual(['provider_error', 'vendor sent too much: The headers of the answer are too long'])
 })
 
 test('an abort closes the connection: while it waits to try again, before the answer, in the middle of it', async () => {

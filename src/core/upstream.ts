@@ -1,24 +1,46 @@
 import { UampError } from '../protocol/errors.ts'
+import { isTooMuch, TookTooLong } from './answer-bounds.ts'
 import type { HttpAnswer, HttpClient, HttpRequest, Timeouts } from './ports/http.ts'
 export type { Timeouts } from './ports/http.ts'
 import { pause } from './time.ts'
 import { refusedBy, type Explain } from './upstream-error.ts'
 
-const TIMEOUTS: Timeouts = { firstByteMs: 120_000, idleMs: 120_000 }
+const SILENCE_MS = 120_000
+/**
+ * A whole answer of a model or of another agent. Events of a stream are a hundred times as long as the text in them, and one that
+ * thinks may take its time; but whatever never ends, ends here.
+ */
+const ANSWER_BYTES = 256 * 1024 * 1024
+const ANSWER_MS = 60 * 60_000
 /** How often a request is sent again, before the first byte of an answer. After it the answer would begin anew. */
 const RETRIES = 2
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
-export interface UpstreamCall {
+/** What bounds an answer. Times that are not given are 120 s of silence, before the answer and within it. */
+export interface AnswerBounds {
+  readonly maxBytes: number
+  readonly timeouts: Partial<Timeouts> & Pick<Timeouts, 'totalMs'>
+}
+
+/** The bounds of an answer that is thought up while it is sent. */
+export function streamBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
+  return { maxBytes: ANSWER_BYTES, timeouts: { totalMs: ANSWER_MS, ...timeouts } }
+}
+
+/** The bounds of an answer in one piece, from one who knows what to say. */
+export function shortBounds(maxBytes: number, ms: number): AnswerBounds {
+  return { maxBytes, timeouts: { firstByteMs: ms, idleMs: ms, totalMs: ms } }
+}
+
+export interface UpstreamCall extends AnswerBounds {
   /** Whom it is sent to, for what people are told. */
   readonly name: string
   readonly http: HttpClient
-  readonly request: Omit<HttpRequest, 'signal' | 'timeouts'>
+  readonly request: Omit<HttpRequest, 'signal' | 'timeouts' | 'maxBytes'>
   readonly signal: AbortSignal
   /** Where in the body of a refusal the vendor says why. */
   readonly explain: Explain
-  readonly timeouts?: Partial<Timeouts> | undefined
   readonly retries?: number | undefined
   /** It has effects: sent again only where it surely did not begin. */
   readonly once?: boolean | undefined
@@ -31,8 +53,10 @@ export interface UpstreamCall {
  */
 export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   const { signal, retries = RETRIES, random = Math.random } = call
+  const begun = performance.now()
   for (let attempt = 0; ; attempt++) {
-    const tried = await send(call)
+    // The time is that of all attempts together.
+    const tried = await send(call, Math.max(1, call.timeouts.totalMs - (performance.now() - begun)))
     if ('answer' in tried) return tried.answer
     const { error, mayPass, retryAfterMs } = tried
     if (!mayPass || attempt >= retries) throw error
@@ -42,7 +66,7 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   }
 }
 
-export interface UpstreamPost extends Pick<UpstreamCall, 'name' | 'explain' | 'once'> {
+export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 'explain' | 'once'> {
   readonly url: string
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -68,13 +92,17 @@ export function bearer(token: string | undefined): Record<string, string> {
 type Tried =
   { readonly answer: HttpAnswer } | { readonly error: UampError; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
 
-async function send({ name, http, request, signal, explain, once, timeouts: given }: UpstreamCall): Promise<Tried> {
-  const timeouts = given ? { ...TIMEOUTS, ...given } : TIMEOUTS
+async function send({ name, http, request, signal, explain, once, ...bounds }: UpstreamCall, leftMs: number): Promise<Tried> {
+  const { maxBytes, timeouts: given } = bounds
+  const timeouts = { firstByteMs: SILENCE_MS, idleMs: SILENCE_MS, ...given, totalMs: leftMs }
+  const beyond = beyondOf(name, given.totalMs)
   let answer: HttpAnswer
   try {
-    answer = await http.request({ ...request, signal, timeouts, once })
+    answer = await http.request({ ...request, signal, maxBytes, timeouts, once })
   } catch (thrown) {
     signal.throwIfAborted()
+    const over = beyond(thrown)
+    if (over) return { error: over, mayPass: false }
     if (isTimeout(thrown)) return { error: late(`${name} did not answer within ${timeouts.firstByteMs} ms`, thrown), mayPass: !once }
     if (thrown instanceof UampError) return { error: thrown, mayPass: !once && thrown.code === 'provider_error' }
     return { error: new UampError('provider_error', `${name} cannot be reached`, { cause: thrown }), mayPass: !once || isUnsent(thrown) }
@@ -82,6 +110,8 @@ async function send({ name, http, request, signal, explain, once, timeouts: give
   const { status, headers } = answer
   const body = new Body(answer.body, (cause) => {
     if (signal.aborted) return signal.reason as Error
+    const over = beyond(cause)
+    if (over) return over
     if (isTimeout(cause)) return late(`${name} fell silent for ${timeouts.idleMs} ms`, cause)
     return cause instanceof UampError ? cause : new UampError('provider_error', `The answer of ${name} was cut off`, { cause })
   })
@@ -93,6 +123,14 @@ async function send({ name, http, request, signal, explain, once, timeouts: give
   } catch (thrown) {
     signal.throwIfAborted()
     return { error: UampError.from(thrown), mayPass: !once }
+  }
+}
+
+/** What a peer that never stops is told of. */
+function beyondOf(name: string, totalMs: number): (thrown: unknown) => UampError | undefined {
+  return (thrown) => {
+    if (thrown instanceof TookTooLong) return late(`${name} did not come to an end within ${totalMs} ms`, thrown)
+    return isTooMuch(thrown) ? new UampError('provider_error', `${name} sent too much: ${thrown.message}`, { cause: thrown }) : undefined
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isDeeperThan, isTextDeeperThan, list, utf8Length } from './json.ts'
+import { isDeeperThan, isTextDeeperThan, jsonIn, list, outlineOf, parseJson, utf8Length } from './json.ts'
 import * as z from 'zod/mini'
 
 /** Depth as its definition says, for values that are known to be shallow. */
@@ -8,6 +8,8 @@ function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   return 1 + Math.max(0, ...Object.values(value).map(depthOf))
 }
+
+const emptied = (value: unknown): unknown => (Array.isArray(value) ? [] : typeof value === 'object' && value !== null ? {} : value)
 
 describe('depth', () => {
   test('text and value agree with the definition, whatever the strings hold', () => {
@@ -22,6 +24,27 @@ describe('depth', () => {
         return isTextDeeperThan(text, levels) === deeper && isDeeperThan(parsed, levels) === deeper
       }),
     )
+  })
+
+  test('an outline is the object without what is in its members', () => {
+    const brackets = fc.string({ unit: fc.constantFrom('[', ']', '{', '}', '"', '\\', ':', 'a', '😀') })
+    const value = fc.anything({ values: [brackets, fc.integer(), fc.constant(null)], key: brackets, maxDepth: 5, withNullPrototype: false })
+    fc.assert(
+      fc.property(fc.dictionary(brackets, value), fc.boolean(), (given, spaced) => {
+        const text = JSON.stringify(given, null, spaced ? 2 : 0)
+        const members = Object.entries(JSON.parse(text) as object).map(([name, member]: [string, unknown]) => [name, emptied(member)])
+        expect(JSON.parse(outlineOf(text))).toEqual(Object.fromEntries(members))
+      }),
+    )
+    expect(jsonIn(outlineOf(`{"a":${'['.repeat(100_000)}`))).toBeUndefined()
+  })
+
+  test('what nests too deep is not parsed', () => {
+    expect(() => parseJson('['.repeat(100_000))).toThrow(RangeError)
+    expect(() => parseJson('[[', 2)).toThrow(SyntaxError)
+    expect(parseJson('[[1]]', 2)).toEqual([[1]])
+    expect(() => parseJson('[[1]]', 1)).toThrow('at most 1 levels')
+    expect(jsonIn(`${'['.repeat(600)}${']'.repeat(600)}`)).toBeUndefined()
   })
 
   test('it counts levels, not brackets', () => {

@@ -58,6 +58,32 @@ export function isTextDeeperThan(text: string, levels: number): boolean {
   return false
 }
 
+/**
+ * JSON text of an object with all that is inside its members left out: `{"id":1,"params":{}}`. It tells what a message is that nests
+ * too deep to be parsed. One pass; text that is not JSON gives some text.
+ */
+export function outlineOf(text: string): string {
+  let outline = ''
+  let depth = 0
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22: // "
+        at = endOfString(text, at)
+        if (at === -1) return outline
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth === 2) outline += text.slice(from, at + 1)
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        if (depth-- === 2) from = at
+    }
+  }
+  return depth === 0 ? outline + text.slice(from) : outline
+}
+
 /** The closing quote of the string that opens at `open`: the first one with an even number of backslashes before it. */
 function endOfString(text: string, open: number): number {
   let quote = text.indexOf('"', open + 1)
@@ -70,10 +96,23 @@ function endOfString(text: string, open: number): number {
   return -1
 }
 
-/** Undefined: it is not JSON. */
+/** Levels of JSON that nobody has a stricter number for: what agents and upstreams say. Nothing sensible comes near it. */
+const LEVELS = 512
+
+/**
+ * `JSON.parse` for text of a stranger. Nesting is checked before anything is parsed: 4 MB of brackets hold up everybody for a
+ * second, and what comes after parsing recurses. Throws a `RangeError` for text that nests too deep, and a `SyntaxError` for what
+ * is not JSON.
+ */
+export function parseJson(text: string, levels: number = LEVELS): unknown {
+  if (text.length > levels && isTextDeeperThan(text, levels)) throw new RangeError(`JSON must nest at most ${levels} levels`)
+  return JSON.parse(text)
+}
+
+/** Undefined: it is not JSON, or nests too deep. */
 export function jsonIn(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

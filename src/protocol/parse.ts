@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { UampError } from './errors.ts'
 import { ClientEvent } from './events.ts'
 import { explain, kindOf } from './explain.ts'
-import { isDeeperThan, isRecord, isTextDeeperThan } from './json.ts'
+import { isDeeperThan, isRecord, parseJson } from './json.ts'
 import { complete, misplaced, withoutNulls } from './lenient.ts'
 import { limits } from './limits.ts'
 
@@ -26,12 +26,11 @@ const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.ty
 
 /** One client event from the text of a message. Throws `invalid_request`. */
 export function parseClientText(text: string, newId: () => string): ParsedEvent {
-  // `JSON.parse` takes any depth, but what comes after it (validation, `JSON.stringify`) recurses.
-  if (isTextDeeperThan(text, limits.depth)) throw tooDeep()
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text, limits.depth)
   } catch (cause) {
+    if (cause instanceof RangeError) throw tooDeep()
     throw refusal({}, 'Not JSON: send one event as a JSON object, such as {"type":"ping"}', {
       issues: [{ path: '', message: 'is not JSON' }],
       cause,

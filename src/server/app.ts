@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { clocksOf, type Clocks } from '../core/clocks.ts'
 import { timeOrderedId } from '../core/ids.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp } from '../core/ports/http.ts'
@@ -28,7 +29,7 @@ import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
 
-export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions {
+export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions, Partial<Clocks> {
   readonly gateway: Gateway & Gauges
   /** What the gateway counts into, if it counts. */
   readonly metrics?: Metrics
@@ -43,9 +44,6 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly keys?: Keys
   readonly limits?: Partial<Limits>
   readonly defaultAgent?: string
-  readonly now?: () => number
-  /** Milliseconds of a clock that does not step. */
-  readonly monotonic?: () => number
   readonly newId?: () => string
   /** Whoever needs access waits for it, and until then the server is not ready. */
   readonly started?: Promise<unknown>
@@ -79,7 +77,8 @@ export interface ServerApp {
 /** Everything of the server that is the same on every runtime. It is handed its parts and knows no transport by name. */
 export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
-  const { now = Date.now, newId = () => timeOrderedId(now()), started = Promise.resolve(), secrets = new Secrets() } = options
+  const { now, monotonic } = clocksOf(options)
+  const { newId = () => timeOrderedId(now()), started = Promise.resolve(), secrets = new Secrets() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
   const { outbound, keys, closing = new AbortController().signal } = options
@@ -92,6 +91,7 @@ export function createApp(options: AppOptions): ServerApp {
     secrets,
     keys,
     now,
+    monotonic,
     newId,
     publicUrl: publicUrl(options),
     outbound,
@@ -112,9 +112,8 @@ export function createApp(options: AppOptions): ServerApp {
     shared: () => routes.shared,
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
-  const rate = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, now })
-  const monotonic = options.monotonic ?? options.now ?? (() => performance.now())
-  const wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, now: monotonic })
+  const rate = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, monotonic })
+  const wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, monotonic })
   const onGuessing = guessingLog(log, monotonic)
   const admission = new Admission({ access, rate, wrongTokens, onGuessing, starting: () => waiting })
   const upgrades = new Upgrades({ routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })

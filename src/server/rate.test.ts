@@ -3,7 +3,7 @@ import { RateLimiter } from './rate.ts'
 
 test('lets a burst through, then the rate', () => {
   let now = 0
-  const limiter = new RateLimiter({ perSecond: 10, burst: 3, now: () => now })
+  const limiter = new RateLimiter({ perSecond: 10, burst: 3, monotonic: () => now })
   expect([1, 2, 3].map(() => limiter.take('a'))).toEqual([0, 0, 0])
   expect(limiter.take('a')).toBeCloseTo(0.1)
   now = 100
@@ -16,7 +16,7 @@ test('lets a burst through, then the rate', () => {
 
 test('remembers a bounded number of keys, those that are in use first', () => {
   let now = 0
-  const limiter = new RateLimiter({ perSecond: 1, burst: 1, now: () => now })
+  const limiter = new RateLimiter({ perSecond: 1, burst: 1, monotonic: () => now })
   for (let i = 0; i < 9_999; i++) limiter.take(`old ${i}`)
   now = 5_000
   limiter.take('busy')

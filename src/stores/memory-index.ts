@@ -1,4 +1,5 @@
 import { UampError } from '../protocol/errors.ts'
+import { parseJson } from '../protocol/json.ts'
 
 type Place = readonly [sort: string, key: string]
 
@@ -91,7 +92,7 @@ export function lowerBound<T>(items: readonly T[], before: (item: T) => boolean)
 
 function parseCursor(after: string): Place {
   try {
-    const [sort, key] = JSON.parse(after) as unknown[]
+    const [sort, key] = parseJson(after) as unknown[]
     if (typeof sort === 'string' && typeof key === 'string') return [sort, key]
   } catch {}
   throw new UampError('invalid_request', 'The cursor is not one of this list')

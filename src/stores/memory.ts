@@ -16,8 +16,8 @@ interface Entry {
 
 type Undo = () => void
 
-/** For tests, and for those who want nothing on disk. Refuses what the durable stores refuse. */
-export function memoryStore({ now = Date.now }: { readonly now?: () => number } = {}): Store {
+/** For tests, and for those who want nothing on disk. Refuses what the durable stores refuse. It ends with the process, so it never needs wall time. */
+export function memoryStore({ now = () => performance.now() }: { readonly now?: () => number } = {}): Store {
   const streams = new Map<string, Group[]>()
   const records = new Map<string, Entry>()
   const indexes = new Map<string, SortedKeys>()

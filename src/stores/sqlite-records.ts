@@ -1,5 +1,5 @@
 import type { Kept, Page, PageRequest, SetOptions, Stored } from '../core/ports/store.ts'
-import type { Json } from '../protocol/json.ts'
+import { parseJson, type Json } from '../protocol/json.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from './sqlite-names.ts'
 import type { Connection, Statement } from './sqlite-schema.ts'
@@ -37,6 +37,7 @@ type ListRow = readonly [sort: string, key: string, value: string]
 export class Records {
   readonly #db: Connection
   readonly #now: () => number
+  readonly #expiryTime: () => number
   #version = 0
   #reserved = 0
   /** How many entries an index has, of those that somebody asked about: counting goes through all of them. */
@@ -59,9 +60,10 @@ export class Records {
   readonly #keys: { readonly first: Statement; readonly next: Statement }
   readonly #scan: Statement
 
-  constructor(db: Connection, now: () => number) {
+  constructor(db: Connection, { now, expiryTime }: { readonly now: () => number; readonly expiryTime: () => number }) {
     this.#db = db
     this.#now = now
+    this.#expiryTime = expiryTime
     this.#reservation = db.query(`SELECT value FROM marks WHERE name = 'version'`)
     this.#reserve = db.command(`UPDATE marks SET value = ? WHERE name = 'version'`)
     this.#get = db.query('SELECT value, version FROM records WHERE key = ? AND (expires IS NULL OR expires > ?)')
@@ -98,7 +100,7 @@ export class Records {
 
   get(key: string): Stored | undefined {
     checkName(key)
-    const row = this.#get.get([key, this.#now()]) as [string, number] | undefined
+    const row = this.#get.get([key, this.#expiryTime()]) as [string, number] | undefined
     return row && { value: JSON.parse(row[0]) as Json, version: row[1] }
   }
 
@@ -145,7 +147,7 @@ export class Records {
     if (!Number.isSafeInteger(limit) || limit < 1) throw new UampError('invalid_request', 'A page has at least one item')
     const { first, next } = this.#lists[descending ? 'DESC' : 'ASC']
     const [statement, cursor] = after === undefined ? [first, []] : [next, parseCursor(after)]
-    const rows = statement.all([index, this.#now(), ...cursor, limit + 1]) as ListRow[]
+    const rows = statement.all([index, this.#expiryTime(), ...cursor, limit + 1]) as ListRow[]
     const shown = rows.slice(0, limit)
     const end = shown.at(-1)
     return {
@@ -170,7 +172,7 @@ export class Records {
 
   /** Deletes up to `limit` expired records; false when there is nothing left to delete. */
   purge(limit: number): boolean {
-    const rows = this.#expired.all([this.#now(), limit]) as [number, string, string | null][]
+    const rows = this.#expired.all([this.#expiryTime(), limit]) as [number, string, string | null][]
     for (const [id, key, places] of rows) {
       this.#delete.run([id])
       this.#move(key, places, null)
@@ -184,7 +186,7 @@ export class Records {
     checkName(key)
     const row = this.#find.get([key]) as Row | undefined
     if (ifVersion === undefined) return row
-    const version = row && (row[2] === null || row[2] > this.#now()) ? row[1] : 0
+    const version = row && (row[2] === null || row[2] > this.#expiryTime()) ? row[1] : 0
     if (version !== ifVersion) throw new UampError('conflict', `The record has version ${version}, not ${ifVersion}`)
     return row
   }
@@ -239,7 +241,7 @@ function without(places: readonly Place[], others: readonly Place[]): readonly P
 
 function parseCursor(after: string): [sort: string, key: string] {
   try {
-    const [sort, key] = JSON.parse(after) as unknown[]
+    const [sort, key] = parseJson(after) as unknown[]
     if (typeof sort === 'string' && typeof key === 'string') return [sort, key]
   } catch {}
   throw new UampError('invalid_request', 'The cursor is not one of this list')

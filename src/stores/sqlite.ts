@@ -1,6 +1,7 @@
 import { fdatasync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { clocksOf, expiryClock, type Clocks } from '../core/clocks.ts'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
@@ -18,9 +19,8 @@ const PURGE_ROWS = 200
 const PAGE = 32
 const REWRITE_BYTES = 64 * 1024 * 1024
 
-export interface SqliteStoreOptions {
+export interface SqliteStoreOptions extends Partial<Clocks> {
   readonly path: string
-  readonly now?: () => number
   /** Errors that no caller waits for: those of the purge and of the copying of the log. */
   readonly onError?: (error: unknown) => void
   /** A file of version 0.1 up to this size is rewritten when it is opened, so that it can shrink. Default: 64 MiB, which takes a second. */
@@ -33,7 +33,9 @@ export interface SqliteStoreOptions {
 
 /** One file, owned by one process. Throws when it cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { path, now = Date.now, onError = () => {}, onLoss = () => {}, rewriteBytes = REWRITE_BYTES } = options
+  const { path, onError = () => {}, onLoss = () => {}, rewriteBytes = REWRITE_BYTES } = options
+  const clocks = clocksOf(options)
+  const { monotonic } = clocks
   const found = findMark(path)
   const db = new Connection(path)
   const mark = new StoreMark(db, found, onError)
@@ -48,7 +50,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   const sync = options.fdatasync ?? promisify(fdatasync)
   const log = new WriteAheadLog(db, (fd) => sync(fd).then(() => mark.note()))
   const streams = new Streams(db)
-  const records = new Records(db, now)
+  const records = new Records(db, { now: clocks.now, expiryTime: expiryClock(clocks) })
   const reload = (thrown: unknown) => {
     probe.note(thrown)
     streams.reload()
@@ -61,7 +63,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   const undo = db.command('ROLLBACK TO batch')
 
   let closing: Promise<void> | undefined
-  let purgeAt = now() + PURGE_EVERY_MS
+  let purgeAt = monotonic() + PURGE_EVERY_MS
 
   function assertOpen(): void {
     if (closing) throw new UampError('internal', 'The store is closed')
@@ -69,7 +71,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 
   function write<T>(run: () => T, sync?: boolean): Promise<T> {
     assertOpen()
-    if (now() >= purgeAt) purge()
+    if (monotonic() >= purgeAt) purge()
     return queue.write(run, sync)
   }
 
@@ -99,10 +101,10 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
 
   function purge(): void {
-    purgeAt = now() + PURGE_EVERY_MS
+    purgeAt = monotonic() + PURGE_EVERY_MS
     const run = () => [records.purge(PURGE_ROWS), streams.purge(PURGE_ROWS)].includes(true)
     queue.write(run).then((more) => {
-      if (more) purgeAt = now()
+      if (more) purgeAt = monotonic()
     }, onError)
   }
 

@@ -6,6 +6,7 @@ import { withoutSecrets, withoutSecretsInUrl } from './secrets.ts'
 export interface RecordOptions {
   /** Takes one line, without its line break. The exchange waits for it, so nothing piles up here. */
   readonly write: (line: string) => void | Promise<void>
+  /** Milliseconds of a clock that does not step. */
   readonly now?: () => number
 }
 
@@ -20,7 +21,7 @@ export function recordHttp(http: HttpClient, options: RecordOptions): HttpClient
 }
 
 /** One recording of what passes through several clients. */
-export function recorder({ write, now = Date.now }: RecordOptions): (http: HttpClient) => HttpClient {
+export function recorder({ write, now = () => performance.now() }: RecordOptions): (http: HttpClient) => HttpClient {
   const began = now()
   let exchanges = 0
 

@@ -15,6 +15,8 @@ function post(url: string, model: string, options: Partial<HttpRequest> = {}): H
     headers: { Authorization: `Bearer ${SECRET}`, 'X-Api-Key': SECRET, 'content-type': 'application/json', 'x-client': 'ours' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Grüße' }], stream: true }),
     signal: new AbortController().signal,
+    maxBytes: 1024 * 1024,
+    timeouts: { firstByteMs: 10_000, idleMs: 10_000, totalMs: 20_000 },
     ...options,
   }
 }

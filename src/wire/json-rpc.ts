@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 between two who may both ask, without batches. Knows texts, and no carrier. */
-import { isRecord, isTextDeeperThan, jsonIn } from '../protocol/json.ts'
+import { isRecord, isTextDeeperThan, jsonIn, outlineOf } from '../protocol/json.ts'
 import { limits } from '../protocol/limits.ts'
 
 export type RpcId = string | number | null
@@ -35,12 +35,13 @@ export type RpcMessage =
   | { readonly kind: 'nothing' }
 
 export function readMessage(text: string): RpcMessage {
-  const message = messageIn(text)
-  // Only then, as whoever asked waits for an answer that has its id. What is read up to here looks no deeper than that.
-  if (message.kind === 'invalid' || message.kind === 'nothing' || !isTextDeeperThan(text, limits.depth)) return message
+  if (!isTextDeeperThan(text, limits.depth)) return messageIn(text)
+  // It is not parsed, but whoever asked waits for an answer that has its id.
+  const message = messageIn(outlineOf(text))
   const error = new RpcError(RPC.invalidRequest, `A message must nest at most ${limits.depth} levels`)
   if (message.kind === 'response') return { ...message, result: undefined, error }
-  return { kind: 'invalid', id: message.kind === 'request' ? message.id : null, error }
+  if (message.kind === 'nothing') return message
+  return { kind: 'invalid', id: message.kind === 'notification' ? null : message.id, error }
 }
 
 function messageIn(text: string): RpcMessage {

@@ -35,7 +35,8 @@ export function sseParser({ limit = LIMIT }: { readonly limit?: number } = {}): 
     const value = colon < 0 ? '' : text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (field === 'data') {
       data.push(value)
-      held += value.length
+      // The break counts too: lines with nothing in them are also kept.
+      held += value.length + 1
     } else if (field === 'event') event = value
     else if (field === 'id' && !value.includes('\0')) id = value
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../protocol/json.ts'
 import { mistakesIn } from '../../core/json-schema.ts'
 import type { ResponseFormat } from '../../protocol/session-config.ts'
 
@@ -12,7 +13,7 @@ export function checkerOf(format: ResponseFormat | undefined): ((text: string) =
     const json = unfenced(text)
     let value: unknown
     try {
-      value = JSON.parse(json)
+      value = parseJson(json)
     } catch {
       return { mistakes: ['It is not JSON'] }
     }

@@ -1,6 +1,8 @@
+import { fetchHttp } from '../../core/fetch-http.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { isRecord } from '../../protocol/json.ts'
+import { wholeAnswer } from '../../wire/openai/upstream.ts'
 import type { AssembleContext } from './assemble.ts'
 import { PROVIDERS, type ProviderKind } from './providers.ts'
 
@@ -13,6 +15,8 @@ export interface Detected {
 
 /** How long an Ollama has to answer: it is on this machine, or it is not there. */
 const PROBE_MS = 200
+/** A list of the models that somebody has on their machine. */
+const TAGS_BYTES = 4 * 1024 * 1024
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 type Context = Pick<AssembleContext, 'env' | 'log'>
@@ -73,9 +77,10 @@ export function ollamaUrl(host = '127.0.0.1:11434'): string | undefined {
 /** The model that was changed last, which Ollama lists first. Undefined where there is none, or no Ollama. */
 async function ollamaModel(url: string): Promise<string | undefined> {
   try {
-    const response = await fetch(`${url}/api/tags`, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'error' })
-    const body: unknown = await response.json()
-    const models: unknown = isRecord(body) ? body['models'] : undefined
+    const timeouts = { firstByteMs: PROBE_MS, idleMs: PROBE_MS, totalMs: PROBE_MS }
+    const request = { url: `${url}/api/tags`, method: 'GET', headers: {}, signal: new AbortController().signal } as const
+    const answer = await fetchHttp().request({ ...request, maxBytes: TAGS_BYTES, timeouts })
+    const { models } = await wholeAnswer('ollama', answer.body)
     const names = (Array.isArray(models) ? models : []).flatMap((model: unknown) =>
       isRecord(model) && typeof model['name'] === 'string' ? [model['name']] : [],
     )

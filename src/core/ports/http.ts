@@ -12,8 +12,10 @@ export interface HttpRequest {
   readonly once?: boolean | undefined
   /** Aborted: the connection is closed at once, also in the middle of the answer. */
   readonly signal: AbortSignal
+  /** Bytes that the body of the answer may have. Beyond them the connection is closed, and reading rejects with a `QuotaExceededError`. */
+  readonly maxBytes: number
   /** Rejects with a `TimeoutError` when one is over. */
-  readonly timeouts?: Timeouts
+  readonly timeouts: Timeouts
 }
 
 export interface Timeouts {
@@ -21,6 +23,8 @@ export interface Timeouts {
   readonly firstByteMs: number
   /** Between two pieces of an answer. */
   readonly idleMs: number
+  /** From the request to the last byte of the answer, however often something comes: a trickle has no silence, and no end. */
+  readonly totalMs: number
 }
 
 /** As much as is needed of `Headers`, which costs more than the rest of an answer. */

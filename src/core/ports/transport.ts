@@ -1,5 +1,6 @@
 import type { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
+import type { Clocks } from '../clocks.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
 import type { GuardedHttp } from './http.ts'
@@ -23,7 +24,7 @@ export interface RefusalOptions {
 }
 
 /** What a transport may use. */
-export interface Host {
+export interface Host extends Clocks {
   readonly gateway: Gateway
   readonly store: Store
   /** Names of the agents that are there now, and what each can do. */
@@ -34,7 +35,6 @@ export interface Host {
   readonly secrets: Redaction
   /** What secrets of clients are sealed with before they are stored. Undefined: none are stored. */
   readonly keys?: Keys | undefined
-  readonly now: () => number
   readonly newId: () => string
   /** Where this server is for whoever sent the request: `https://example.com/prefix`, without a slash at the end. */
   readonly publicUrl: (request: Request) => string

@@ -1,5 +1,5 @@
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, parseJson } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
 import { fileText, note } from '../../wire/openai/media-parts.ts'
@@ -88,7 +88,7 @@ function callId(id: string): string {
 /** Arguments that were no JSON object are shown as the mistake that they were. */
 function inputOf(args: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(args === '' ? '{}' : args)
+    const value: unknown = parseJson(args === '' ? '{}' : args)
     if (isRecord(value)) return value
   } catch {
     // Told below.

@@ -1,5 +1,5 @@
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, parseJson } from '../../protocol/json.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
 import { fileText, note } from '../../wire/openai/media-parts.ts'
@@ -126,7 +126,7 @@ function mediaPart(item: MediaItem): Part | undefined {
 /** A value where it is JSON, else the text. */
 function json(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

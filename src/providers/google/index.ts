@@ -2,7 +2,7 @@ import { answerDrafts } from '../../core/answer-drafts.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream, type Timeouts } from '../../core/upstream.ts'
+import { callUpstream, streamBounds, type Timeouts } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
@@ -42,7 +42,7 @@ export function google({ apiKey, baseUrl = BASE, headers, timeouts, retries, new
           http,
           signal,
           explain,
-          timeouts,
+          ...streamBounds(timeouts),
           retries,
           request: {
             url: `${base}/${encodeURI(path)}:streamGenerateContent?alt=sse`,

@@ -1,5 +1,5 @@
 import type { HttpClient } from '../../core/ports/http.ts'
-import { callUpstream } from '../../core/upstream.ts'
+import { callUpstream, shortBounds } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { present } from '../../wire/openai/settings.ts'
@@ -7,6 +7,8 @@ import { explainOpenAi, wholeAnswer } from '../../wire/openai/upstream.ts'
 import type { InputKind, ModelFacts, OpenAiCompatibleOptions } from './options.ts'
 
 const TIMEOUT_MS = 5_000
+/** Vendors list hundreds of models, with prices and descriptions. */
+const LIST_BYTES = 16 * 1024 * 1024
 /** A list of models is asked for again after this long. */
 const KEPT_MS = 5 * 60_000
 
@@ -65,6 +67,7 @@ export class ModelList {
       http,
       request: { url: `${baseUrl}/models`, method: 'GET', headers: this.#headers },
       signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...shortBounds(LIST_BYTES, TIMEOUT_MS),
       explain: explainOpenAi,
       retries: 0,
     })

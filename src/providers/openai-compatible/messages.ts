@@ -1,3 +1,4 @@
+import { parseJson } from '../../protocol/json.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
 import { fileDataUrl, fileText, imageUrl, inputAudio, note, publicUrl } from '../../wire/openai/media-parts.ts'
@@ -102,7 +103,7 @@ function toCall({ id, name, arguments: args }: ToolCall): object {
 function asJson(args: string): string {
   if (args.trim() === '') return '{}'
   try {
-    JSON.parse(args)
+    parseJson(args)
     return args
   } catch {
     return JSON.stringify({ invalid_json: args })

@@ -2,7 +2,7 @@ import { answerDrafts, inOnePiece, type EventBatch } from '../../core/answer-dra
 import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream } from '../../core/upstream.ts'
+import { callUpstream, streamBounds } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { settingsFor } from '../../wire/openai/settings.ts'
@@ -58,7 +58,7 @@ export class OpenAiCompatible implements Provider {
       request: { url: `${baseUrl}/chat/completions`, method: 'POST', headers, body },
       signal,
       explain: explainOpenAi,
-      timeouts,
+      ...streamBounds(timeouts),
       retries,
     })
     if (isStream(answer.headers)) return upstreamEvents(answer.body, { name, parse: sseParser() })

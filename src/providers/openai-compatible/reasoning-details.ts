@@ -1,5 +1,5 @@
 import type { ContentItem } from '../../protocol/content.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, parseJson } from '../../protocol/json.ts'
 
 /** OpenRouter's form of thoughts: a list of text, summaries and what is encrypted or signed, to be sent back as it was. */
 type Detail = Record<string, unknown>
@@ -63,7 +63,7 @@ function merge(entries: Detail[], piece: Detail): void {
 /** It went through a client's hands. */
 function listIn(text: string): Detail[] {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseJson(text)
     return Array.isArray(value) ? value.filter(isRecord) : []
   } catch {
     return []

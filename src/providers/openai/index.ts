@@ -2,7 +2,7 @@ import { answerDrafts, inOnePiece, type EventBatch } from '../../core/answer-dra
 import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream, type Timeouts } from '../../core/upstream.ts'
+import { callUpstream, streamBounds, type Timeouts } from '../../core/upstream.ts'
 import { modelFor } from '../../wire/openai/settings.ts'
 import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
@@ -65,7 +65,7 @@ export function openai(options: OpenAiOptions): Provider {
       request: { url, method: 'POST', headers, body },
       signal,
       explain: explainOpenAi,
-      timeouts,
+      ...streamBounds(timeouts),
       retries,
     })
     if (isStream(answer.headers)) return upstreamEvents(answer.body, { name, parse: sseParser() })

@@ -1,6 +1,6 @@
 import type { HttpHeaders } from '../../core/ports/http.ts'
 import type { Turn } from '../../core/ports/agent.ts'
-import { callUpstream } from '../../core/upstream.ts'
+import { callUpstream, shortBounds } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { readCard, type Card } from './card.ts'
 import { statusOf } from './errors.ts'
@@ -10,7 +10,7 @@ const CARD_BYTES = 1024 * 1024
 /** How long a card counts that does not say so itself, and at most. */
 const FRESH_MS = 5 * 60_000
 const FRESH_MAX_MS = 60 * 60_000
-const TIMEOUTS = { firstByteMs: 15_000, idleMs: 15_000 }
+const CARD_MS = 15_000
 
 export interface CardsOptions {
   readonly name: string
@@ -85,7 +85,14 @@ export class Cards {
     const explain = (): undefined => undefined
     try {
       const request = { url, method: 'GET' as const, headers }
-      const answer = await callUpstream({ name: `The card of ${name}`, http, signal, explain, request, timeouts: TIMEOUTS })
+      const answer = await callUpstream({
+        name: `The card of ${name}`,
+        http,
+        signal,
+        explain,
+        request,
+        ...shortBounds(CARD_BYTES, CARD_MS),
+      })
       const card = readCard(await readJson(`The card of ${name}`, answer.body, CARD_BYTES), { name, from: url })
       return { card, url, etag: answer.headers.get('etag'), until: now() + freshFor(answer.headers) }
     } catch (thrown) {

@@ -1,6 +1,6 @@
 import type { HttpAnswer, HttpClient } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream, type UpstreamCall } from '../../core/upstream.ts'
+import { callUpstream, streamBounds, type AnswerBounds, type UpstreamCall } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { jsonIn } from '../../protocol/json.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
@@ -41,15 +41,23 @@ export class Endpoint {
 
   /** `once`: it is not sent a second time where that may do a thing twice. */
   async call(ask: Ask, signal: AbortSignal, { once = false } = {}): Promise<Told> {
-    const timeouts = once ? { firstByteMs: BLOCKING_MS } : undefined
-    const { body } = await this.#send(ask, { signal, timeouts, once })
+    const bounds = { ...streamBounds(once ? { firstByteMs: BLOCKING_MS } : undefined), maxBytes: WHOLE_BYTES }
+    const { body } = await this.#send(ask, { signal, once, ...bounds })
     return this.#read(await readJson(this.#options.name, body, WHOLE_BYTES))
   }
 
   /** All events that came together at a time. An agent that answers in one piece says one. */
   async *stream(ask: Ask, signal: AbortSignal, lastEventId?: string): AsyncGenerator<readonly Heard[], void> {
     const accept = { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
-    const { headers, body } = await this.#send({ ...ask, headers: { ...ask.headers, ...accept } }, { signal, retries: 0, once: true })
+    const { headers, body } = await this.#send(
+      { ...ask, headers: { ...ask.headers, ...accept } },
+      {
+        signal,
+        retries: 0,
+        once: true,
+        ...streamBounds(),
+      },
+    )
     const { name } = this.#options
     if (!/^text\/event-stream\b/i.test(headers.get('content-type') ?? '')) {
       yield [{ told: this.#read(await readJson(name, body, WHOLE_BYTES)), id: undefined }]
@@ -94,7 +102,7 @@ export class Endpoint {
     throw new UampError('provider_error', `${name} answered with something that is no A2A: is the address right?`)
   }
 
-  async #send(ask: Ask, call: Pick<UpstreamCall, 'signal' | 'retries' | 'timeouts' | 'once'>): Promise<HttpAnswer> {
+  async #send(ask: Ask, call: AnswerBounds & Pick<UpstreamCall, 'signal' | 'retries' | 'once'>): Promise<HttpAnswer> {
     const { name, http, headers } = this.#options
     let said: unknown
     const explain = (body: unknown): string | undefined => failureIn((said = body))?.message

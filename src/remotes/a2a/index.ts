@@ -25,6 +25,7 @@ export interface RemoteA2aOptions {
   /** Default: what its card says. */
   readonly description?: string
   readonly newId?: () => string
+  /** Milliseconds of a clock that does not step: how long a card is fresh is measured with it. */
   readonly now?: () => number
 }
 
@@ -50,7 +51,7 @@ class RemoteAgent implements AgentPort {
   #spoken: { readonly card: Card; readonly interface: Interface } | undefined
 
   constructor(options: RemoteA2aOptions) {
-    const { name, url, token, headers, newId = () => crypto.randomUUID(), now = Date.now } = options
+    const { name, url, token, headers, newId = () => crypto.randomUUID(), now = () => performance.now() } = options
     this.name = name
     this.secrets = secretsOf({ values: [token], headers, urls: [url] })
     this.#options = options

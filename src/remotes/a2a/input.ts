@@ -1,3 +1,4 @@
+import { parseJson } from '../../protocol/json.ts'
 import type { Conversation } from '../../core/places.ts'
 import { fromBase64 } from '../../protocol/base64.ts'
 import type { ContentItem, MediaItem } from '../../protocol/content.ts'
@@ -48,7 +49,7 @@ function mediaPart(item: MediaItem): Part {
 /** A data part becomes a file of this name when it comes in, and one again when it goes out. */
 function dataIn(base64: string): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(base64)))
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(base64)))
   } catch {
     return undefined
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../protocol/json.ts'
 import { UampError } from '../../protocol/errors.ts'
 
 /** The JSON of a body. One of more than `limit` bytes is given up. */
@@ -10,7 +11,7 @@ export async function readJson(name: string, body: AsyncIterable<Uint8Array>, li
     pieces.push(decoder.decode(chunk, { stream: true }))
   }
   try {
-    return JSON.parse(pieces.join(''))
+    return parseJson(pieces.join(''))
   } catch (cause) {
     throw new UampError('provider_error', `${name} answered with something that is not JSON: is the address right?`, { cause })
   }

@@ -8,7 +8,7 @@ import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { postUpstream, type UpstreamPost } from '../../core/upstream.ts'
+import { postUpstream, streamBounds, type UpstreamPost } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
@@ -48,7 +48,7 @@ export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
 async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draft, void> {
   const { url, token, headers, newId = () => crypto.randomUUID() } = options
   const name = `"${options.name}"`
-  const to = { name, url, token, explain: explainOpenAi, headers: { accept: 'text/event-stream', ...headers } }
+  const to = { name, url, token, explain: explainOpenAi, ...streamBounds(), headers: { accept: 'text/event-stream', ...headers } }
   const thread = { ...common(turn), threadId: newId() }
   const offered = offeredBy(turn)
   const client = new ClientAnswers(turn, { offered })

@@ -6,7 +6,7 @@ import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { postUpstream } from '../../core/upstream.ts'
+import { postUpstream, streamBounds } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
@@ -79,5 +79,8 @@ async function* run(turn: Turn, options: RemoteCompletionsOptions): AsyncGenerat
 function request(turn: Turn, options: RemoteCompletionsOptions, asked: Asked): Promise<HttpAnswer> {
   const { name, url, apiKey: token, headers } = options
   const post = { url: `${url.replace(/\/+$/, '')}/chat/completions`, headers: { accept: 'text/event-stream', ...headers } }
-  return postUpstream({ name, token, once: true, explain: explainOpenAi, body: toRequest(asked, options), ...post }, turn)
+  return postUpstream(
+    { name, token, once: true, ...streamBounds(), explain: explainOpenAi, body: toRequest(asked, options), ...post },
+    turn,
+  )
 }

@@ -3,7 +3,7 @@ import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
 import { explain } from '../../protocol/explain.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, parseJson } from '../../protocol/json.ts'
 
 export type Question = EventOf<'tool.call'> | EventOf<'x.approval.request'> | EventOf<'payment.required'>
 
@@ -51,7 +51,7 @@ function isTextDelta(value: Record<string, unknown>): value is EventOf<'response
 
 function readJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     throw wrong('something that is not JSON')
   }

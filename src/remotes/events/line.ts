@@ -1,7 +1,7 @@
 import type { Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
-import { postUpstream } from '../../core/upstream.ts'
+import { postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import { explainOpenAi } from '../../wire/openai/upstream.ts'
@@ -10,6 +10,9 @@ import { readEvent } from './incoming.ts'
 
 /** For the last word, which nobody waits for. */
 const GOODBYE_MS = 5_000
+/** An acknowledgement: what was taken, and nothing that was said. */
+const TAKEN_BYTES = 1024 * 1024
+const TAKEN_MS = 120_000
 
 export interface LineOptions {
   readonly name: string
@@ -32,7 +35,7 @@ export class Line {
   }
 
   static async open(options: LineOptions, turn: Turn, events: readonly object[]): Promise<Line> {
-    const answer = await post(options, turn, { events, headers: { accept: 'text/event-stream' }, once: true })
+    const answer = await post(options, turn, { events, headers: { accept: 'text/event-stream' }, once: true, ...streamBounds() })
     return new Line(options, turn, answer)
   }
 
@@ -62,16 +65,22 @@ export class Line {
 
   async #post(event: object, signal: AbortSignal): Promise<void> {
     const headers = { 'x-session-id': this.#session }
-    const { body } = await post(this.#options, { http: this.#turn.http, signal }, { events: [event], headers })
+    const { body } = await post(
+      this.#options,
+      { http: this.#turn.http, signal },
+      { events: [event], headers, ...shortBounds(TAKEN_BYTES, TAKEN_MS) },
+    )
     for await (const _ of body);
   }
 }
 
-function post(
-  { name, url, token }: LineOptions,
-  by: Pick<Turn, 'http' | 'signal'>,
-  { events, ...how }: { readonly events: readonly object[]; readonly headers: Readonly<Record<string, string>>; readonly once?: boolean },
-): Promise<HttpAnswer> {
+interface Post extends AnswerBounds {
+  readonly events: readonly object[]
+  readonly headers: Readonly<Record<string, string>>
+  readonly once?: boolean
+}
+
+function post({ name, url, token }: LineOptions, by: Pick<Turn, 'http' | 'signal'>, { events, ...how }: Post): Promise<HttpAnswer> {
   const to = { name: `The server of "${name}"`, url: `${url.replace(/\/+$/, '')}/events`, token, ...how }
   return postUpstream({ ...to, explain: explainOpenAi, body: events }, by)
 }

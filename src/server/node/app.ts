@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { clocksOf } from '../../core/clocks.ts'
 import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
@@ -29,7 +30,8 @@ export interface NodeAppOptions extends Omit<AppOptions, 'stream' | 'exposition'
 }
 
 export function createNodeApp(options: NodeAppOptions): NodeApp {
-  const { now = Date.now, log, trusts } = options
+  const { log, trusts } = options
+  const { monotonic } = clocksOf(options)
   const strangers = new Strangers()
   const callers = { trusts, strangers }
   const streams = new Set<StreamWriter>()
@@ -50,7 +52,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
   const lingering = new Lingering()
-  const sockets = new Sockets({ server, sweeper, lingering, now, callers, closeTimeoutMs: options.closeTimeoutMs })
+  const sockets = new Sockets({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs: options.closeTimeoutMs })
 
   return {
     ...server,

@@ -3,12 +3,17 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { verifies } from '../../../test/support/verifies.ts'
+import { httpClientContract } from '../../../test/contract/http-client.ts'
 import { guardedHttp, type GuardOptions } from './guarded-http.ts'
+
+httpClientContract('guarded', () => guard({ allow: ['127.0.0.1'] }).http)
+
+const BOUNDS = { maxBytes: 1024 * 1024, timeouts: { firstByteMs: 5_000, idleMs: 5_000, totalMs: 5_000 } }
 
 function guard(options: GuardOptions = {}) {
   const http = guardedHttp(options)
   onTestFinished(() => http.close())
-  const get = (url: string) => http.request({ url, method: 'GET', headers: {}, signal: AbortSignal.timeout(5_000) })
+  const get = (url: string) => http.request({ url, method: 'GET', headers: {}, signal: AbortSignal.timeout(5_000), ...BOUNDS })
   return { http, get }
 }
 

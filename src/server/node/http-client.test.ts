@@ -2,7 +2,16 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { httpClientContract } from '../../../test/contract/http-client.ts'
 import { nodeHttp } from './http-client.ts'
+
+httpClientContract('node', () => {
+  const http = nodeHttp()
+  onTestFinished(() => http.close())
+  return http
+})
+
+const BOUNDS = { maxBytes: 1024 * 1024, timeouts: { firstByteMs: 5_000, idleMs: 5_000, totalMs: 10_000 } }
 
 async function upstream(handle: (request: IncomingMessage, response: ServerResponse) => void) {
   const sockets = new Set<Socket>()
@@ -16,7 +25,8 @@ async function upstream(handle: (request: IncomingMessage, response: ServerRespo
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const request = (signal = new AbortController().signal) => http.request({ url, method: 'POST', headers: {}, body: 'hällo', signal })
+  const request = (signal = new AbortController().signal) =>
+    http.request({ url, method: 'POST', headers: {}, body: 'hällo', signal, ...BOUNDS })
   return { request, sockets, server }
 }
 

@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import type { Agent, Dispatcher } from 'undici'
+import { checkBounds, TookTooLong, tooManyBytes } from '../../core/answer-bounds.ts'
 import type { HttpAnswer, HttpClient, HttpHeaders, HttpRequest } from '../../core/ports/http.ts'
 
 /** How long an idle connection is kept for the next request. */
@@ -38,7 +39,10 @@ export function nodeHttp({ lookup, maxSockets }: NodeHttpOptions = {}): HttpClie
   let place: Place | undefined
   const to = (url: string): Place => (place?.url === url ? place : (place = placeOf(url)))
   return {
-    request: (request) => (agent ? send(request, to(request.url), agent) : load().then((loaded) => send(request, to(request.url), loaded))),
+    request: (request) => {
+      checkBounds(request)
+      return agent ? send(request, to(request.url), agent) : load().then((loaded) => send(request, to(request.url), loaded))
+    },
     close: () => void agent?.destroy().catch(() => undefined),
   }
 }
@@ -47,7 +51,12 @@ function send(request: HttpRequest, place: Place, agent: Agent): Promise<HttpAns
   const { signal, timeouts } = request
   if (signal.aborted) return Promise.reject(signal.reason as Error)
   const { origin, path } = place
-  const exchange = new Exchange(signal, request.once ? undefined : () => send(request, place, agent))
+  const begun = performance.now()
+  const again = () => {
+    const totalMs = Math.max(1, begun + timeouts.totalMs - performance.now())
+    return send({ ...request, timeouts: { ...timeouts, totalMs } }, place, agent)
+  }
+  const exchange = new Exchange(request, request.once ? undefined : again)
   agent.dispatch(
     {
       origin,
@@ -55,8 +64,8 @@ function send(request: HttpRequest, place: Place, agent: Agent): Promise<HttpAns
       method: request.method,
       headers: request.headers,
       body: request.body ?? null,
-      headersTimeout: timeouts?.firstByteMs ?? 0,
-      bodyTimeout: timeouts?.idleMs ?? 0,
+      headersTimeout: timeouts.firstByteMs,
+      bodyTimeout: timeouts.idleMs,
     },
     exchange,
   )
@@ -81,19 +90,25 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   readonly answered: Promise<HttpAnswer>
   readonly #signal: AbortSignal
   readonly #again: (() => Promise<HttpAnswer>) | undefined
-  readonly #stop = (): void => this.#controller?.abort(this.#signal.reason as Error)
+  readonly #maxBytes: number
+  readonly #timer: NodeJS.Timeout
+  readonly #stop = (): void => this.#cut(this.#signal.reason)
   #resolve!: (answer: HttpAnswer | Promise<HttpAnswer>) => void
   #reject!: (reason: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #begun = false
   readonly #chunks: Uint8Array[] = []
   #unread = 0
+  #bytes = 0
+  #reason: unknown
   #over = false
   #failure: unknown
   #waiting: { readonly resolve: (step: Step) => void; readonly reject: (reason: unknown) => void } | undefined
 
-  constructor(signal: AbortSignal, again: (() => Promise<HttpAnswer>) | undefined) {
+  constructor({ signal, maxBytes, timeouts: { totalMs } }: HttpRequest, again: (() => Promise<HttpAnswer>) | undefined) {
     this.#signal = signal
+    this.#maxBytes = maxBytes
+    this.#timer = setTimeout(() => this.#cut(new TookTooLong(totalMs)), totalMs).unref()
     this.#again = again
     this.answered = new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -108,7 +123,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#signal.aborted) this.#stop()
+    if (this.#over) controller.abort(this.#reason as Error)
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
@@ -118,6 +133,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if ((this.#bytes += chunk.length) > this.#maxBytes) return this.#cut(tooManyBytes(this.#maxBytes))
     const waiting = this.#waiting
     if (waiting) {
       this.#waiting = undefined
@@ -134,16 +150,13 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    const reason: unknown = this.#signal.aborted
-      ? this.#signal.reason
-      : timedOut(error)
-        ? new DOMException(error.message, 'TimeoutError')
-        : error
+    if (this.#over) return
+    const reason = this.#reason ?? named(error)
     this.#failure = reason
     this.#end()
     if (this.#begun) this.#waiting?.reject(reason)
     // The other side let go of an idle connection at this very moment: nobody has seen the request.
-    else if (this.#again && letGo(error) && !this.#signal.aborted) this.#resolve(this.#again())
+    else if (this.#again && letGo(error) && this.#reason === undefined) this.#resolve(this.#again())
     else this.#reject(reason)
   }
 
@@ -164,8 +177,18 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
     return Promise.resolve({ done: true, value: undefined })
   }
 
+  /** A request that still waits for a connection is aborted when it gets one; whoever asked is told at once. */
+  #cut(reason: unknown): void {
+    if (this.#over) return
+    this.#reason = reason
+    if (this.#controller) return this.#controller.abort(reason as Error)
+    this.#end()
+    this.#reject(reason)
+  }
+
   #end(): void {
     this.#over = true
+    clearTimeout(this.#timer)
     this.#signal.removeEventListener('abort', this.#stop)
   }
 }
@@ -190,8 +213,13 @@ class Fields implements HttpHeaders {
 
 type UndiciError = Error & { readonly code?: string; readonly socket?: { readonly bytesRead?: number } }
 
-function timedOut({ code }: UndiciError): boolean {
-  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT'
+const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'])
+
+/** As the port has it. */
+function named(error: UndiciError): Error {
+  if (TIMEOUTS.has(error.code)) return new DOMException(error.message, 'TimeoutError')
+  if (error.code === 'UND_ERR_HEADERS_OVERFLOW') return new DOMException('The headers of the answer are too long', 'QuotaExceededError')
+  return error
 }
 
 /** The connection broke, and had been of use before. */

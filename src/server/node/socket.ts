@@ -27,8 +27,8 @@ const SENT = Promise.resolve()
 
 export interface NodeSocketOptions {
   readonly limits: Limits
-  readonly now: () => number
   readonly lingering: Lingering
+  readonly monotonic: () => number
   readonly onClose: (socket: NodeSocket) => void
 }
 
@@ -70,7 +70,7 @@ export class NodeSocket implements Connection, Swept {
     this.#socket = socket
     this.#options = options
     this.#tokens = options.limits.messageBurst
-    this.#refilledAt = options.now()
+    this.#refilledAt = options.monotonic()
     // A Buffer, because `binaryType` is left as it is.
     ws.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary))
     ws.on('ping', (data) => this.#pong(data))
@@ -244,8 +244,8 @@ export class NodeSocket implements Connection, Swept {
 
   /** The clock is asked only when the burst is used up. */
   #refill(): void {
-    const { limits, now } = this.#options
-    const at = now()
+    const { limits, monotonic } = this.#options
+    const at = monotonic()
     this.#tokens = Math.min(limits.messageBurst, this.#tokens + ((at - this.#refilledAt) / 1000) * limits.messagesPerSecond)
     this.#refilledAt = at
     if (this.#tokens >= 1 || this.#throttle) return

@@ -20,7 +20,7 @@ export interface SocketsOptions {
   readonly server: ServerApp
   readonly sweeper: Sweeper
   readonly lingering: Lingering
-  readonly now: () => number
+  readonly monotonic: () => number
   readonly callers: CallerOptions
   readonly closeTimeoutMs?: number | undefined
 }
@@ -37,12 +37,12 @@ export class Sockets {
   readonly #closeTimeoutMs: number
   #emptied: (() => void) | undefined
 
-  constructor({ server, sweeper, lingering, now, callers, closeTimeoutMs = CLOSE_TIMEOUT_MS }: SocketsOptions) {
+  constructor({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs = CLOSE_TIMEOUT_MS }: SocketsOptions) {
     this.#server = server
     this.#sweeper = sweeper
     this.#callers = callers
     this.#closeTimeoutMs = closeTimeoutMs
-    this.#socketOptions = { limits: server.limits, now, lingering, onClose: (socket) => this.#forget(socket) }
+    this.#socketOptions = { limits: server.limits, monotonic, lingering, onClose: (socket) => this.#forget(socket) }
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {

@@ -9,11 +9,14 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { fetchHttp } from '../../core/fetch-http.ts'
 import { mistakesIn, type JsonSchema } from '../../core/json-schema.ts'
+import type { HttpClient } from '../../core/ports/http.ts'
 import { redactedError } from '../../core/redaction.ts'
 import { Secrets, secretsOf } from '../../core/secrets.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
+import { fetchOver, type McpBounds } from './http-fetch.ts'
 import { Program } from './program.ts'
 
 /** A program that speaks over its standard input and output, or the address of one that speaks over HTTP. */
@@ -28,13 +31,15 @@ export type McpServer =
   | {
       readonly url: string
       readonly headers?: Readonly<Record<string, string>>
-      /** What it is called with, where it is a stranger's address. */
-      readonly fetch?: typeof fetch
+      /** What it is called with, and how much it may send, where it is a stranger's address. */
+      readonly through?: { readonly http: HttpClient; readonly bounds: McpBounds }
     }
 
 /** Pages of its tools that a server may send, and characters of its complaints that are kept. */
 const PAGES = 64
 const COMPLAINTS = 2000
+/** What a server that the operator has chosen may send over HTTP. Programs have a similar bound, which is the library's. */
+const BOUNDS: McpBounds = { answerBytes: 16 * 1024 * 1024, answerMs: 60 * 60_000 }
 
 export interface ConnectionOptions {
   readonly name: string
@@ -128,9 +133,15 @@ export class McpConnection {
 
 function transportTo(server: McpServer): { transport: Transport; complaints: () => string } {
   if ('url' in server) {
-    const { url, headers, fetch } = server
-    const options = { requestInit: { headers: { ...headers } }, ...(fetch && { fetch }) }
-    return { transport: new StreamableHTTPClientTransport(new URL(url), options), complaints: () => '' }
+    const { url, headers, through: { http, bounds } = { http: fetchHttp(), bounds: BOUNDS } } = server
+    let cut = ''
+    const onCut = ({ message }: Error): void => {
+      cut = message
+      void transport.close().catch(() => undefined)
+    }
+    const options = { requestInit: { headers: { ...headers } }, fetch: fetchOver(http, bounds, onCut) }
+    const transport = new StreamableHTTPClientTransport(new URL(url), options)
+    return { transport, complaints: () => cut }
   }
   const { command, args = [], env, cwd } = server
   let said = ''

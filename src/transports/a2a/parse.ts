@@ -1,18 +1,17 @@
 import type * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
-import { isTextDeeperThan } from '../../protocol/json.ts'
+import { parseJson as parseText } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseValue } from '../../wire/openai/parse.ts'
 import { a2aError } from './errors.ts'
 
 /** A body as JSON. Throws `PARSE_ERROR`. */
 export function parseJson(text: string): unknown {
-  if (isTextDeeperThan(text, limits.depth)) {
-    throw a2aError('INVALID_REQUEST', `The body must nest at most ${limits.depth} levels of objects and arrays`)
-  }
   try {
-    return JSON.parse(text)
-  } catch {
+    return parseText(text, limits.depth)
+  } catch (cause) {
+    if (cause instanceof RangeError)
+      throw a2aError('INVALID_REQUEST', `The body must nest at most ${limits.depth} levels of objects and arrays`)
     throw a2aError('PARSE_ERROR', 'The body of this request is not JSON')
   }
 }

@@ -4,6 +4,8 @@ import type { Batch, Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
+import { parseJson } from '../../protocol/json.ts'
+import { limits } from '../../protocol/limits.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import { announced, position } from './client-options.ts'
@@ -138,8 +140,11 @@ function parseBatch(text: string, newId: () => string): ParsedEvent[] {
 
 function readJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    // One level more than an event: they may come in an array.
+    return parseJson(text, limits.depth + 1)
   } catch (cause) {
+    if (cause instanceof RangeError)
+      throw new UampError('invalid_request', `An event must nest at most ${limits.depth} levels of objects and arrays`, { cause })
     throw new UampError('invalid_request', 'Not JSON: send an event, or an array of events, as JSON', { cause })
   }
 }

@@ -30,8 +30,8 @@ export class OmniaConnection {
   constructor(link: Link) {
     const { limits, host } = link
     this.#link = link
-    this.#messages = new Bucket({ perSecond: limits.messagesPerSecond, burst: limits.messageBurst, now: host.now })
-    this.#media = new Bucket({ perSecond: limits.mediaBytesPerSecond, burst: limits.mediaBurstBytes, now: host.now })
+    this.#messages = new Bucket({ perSecond: limits.messagesPerSecond, burst: limits.messageBurst, monotonic: host.monotonic })
+    this.#media = new Bucket({ perSecond: limits.mediaBytesPerSecond, burst: limits.mediaBurstBytes, monotonic: host.monotonic })
     this.#listener = new Listener({
       onStart: () => void this.#line.interrupt(),
       onEnd: (samples) => void this.#line.hear(samples).catch((thrown: unknown) => this.#line.refuse(thrown)),

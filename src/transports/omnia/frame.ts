@@ -1,4 +1,4 @@
-import { isRecord, type Slot } from '../../protocol/json.ts'
+import { isRecord, parseJson, type Slot } from '../../protocol/json.ts'
 import { invalid } from './errors.ts'
 
 /**
@@ -96,7 +96,7 @@ export function decodeFrame(bytes: Uint8Array): BinaryFrame {
 function metaOf(bytes: Uint8Array): Slot {
   if (bytes.length === 0) return {}
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    const value: unknown = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     if (isRecord(value)) return value
   } catch {
     // Told below.

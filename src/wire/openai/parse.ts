@@ -1,16 +1,16 @@
 import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
 import { explain } from '../../protocol/explain.ts'
-import { isTextDeeperThan } from '../../protocol/json.ts'
+import { parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 
 /** A body from its text. Throws `invalid_request`, and says in `details.param` where it is wrong. */
 export function parseBody<T extends z.ZodMiniType>(schema: T, text: string): z.output<T> {
-  if (isTextDeeperThan(text, limits.depth)) throw invalid(`The body must nest at most ${limits.depth} levels of objects and arrays`)
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text, limits.depth)
   } catch (cause) {
+    if (cause instanceof RangeError) throw invalid(`The body must nest at most ${limits.depth} levels of objects and arrays`)
     throw new UampError('invalid_request', 'The body of this request is not JSON', { cause, details: { code: 'invalid_json' } })
   }
   return parseValue(schema, value)

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../protocol/json.ts'
 import { fromBase64 } from '../../../protocol/base64.ts'
 import { isMedia, type ContentItem, type MediaItem } from '../../../protocol/content.ts'
 import type { Json } from '../../../protocol/json.ts'
@@ -78,7 +79,7 @@ function partOf(item: MediaItem): Part {
 
 function parsed(encoded: string): Json | undefined {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(encoded))) as Json
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(encoded))) as Json
   } catch {
     return undefined
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../protocol/json.ts'
 import type { KnownCall } from '../../../core/ports/transport.ts'
 import { base64, fromBase64 } from '../../../protocol/base64.ts'
 import { a2aError } from '../errors.ts'
@@ -36,7 +37,7 @@ function tokenOf(cursor: string): string {
 function cursorIn(token: string): string {
   try {
     const cursor = new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(token.replaceAll('-', '+').replaceAll('_', '/')))
-    const parts = JSON.parse(cursor) as unknown
+    const parts = parseJson(cursor) as unknown
     if (Array.isArray(parts) && parts.every((part) => typeof part === 'string' && part.isWellFormed())) return cursor
   } catch {}
   throw a2aError('INVALID_PARAMS', '"pageToken" is none of this list', { field: 'pageToken' })

@@ -1,3 +1,4 @@
+import { expiryClock } from '../../../core/clocks.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Blobs } from '../../../core/ports/blobs.ts'
 import type { Host } from '../../../core/ports/transport.ts'
@@ -49,11 +50,13 @@ export class Media {
   readonly blobs: Blobs
   readonly #host: Host
   readonly #limits: OmniaLimits
+  readonly #expiryTime: () => number
   readonly #watchers = new Map<string, Set<Watcher>>()
 
   constructor(host: Host, limits: OmniaLimits, blobs: Blobs) {
     this.#host = host
     this.#limits = limits
+    this.#expiryTime = expiryClock(host)
     this.blobs = blobs
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS)
     // Node only: uploads alone do not keep the process up.
@@ -67,7 +70,7 @@ export class Media {
     const { store, now, newId } = this.#host
     const at = now()
     const index = storeKey(principal.tenant, 'omnia', 'uploads', principal.id)
-    if ((await store.count(index, { from: sortKey(at - mediaMs) })) >= uploadsPerPrincipal) {
+    if ((await store.count(index, { from: sortKey(this.#expiryTime() - mediaMs) })) >= uploadsPerPrincipal) {
       throw new UampError('rate_limited', `You may have ${uploadsPerPrincipal} uploads`, { details: { limit: uploadsPerPrincipal } })
     }
     const id = newId()
@@ -82,7 +85,7 @@ export class Media {
     const key = keyOf(principal, ID.exec(id)?.[1] ?? '')
     const upload = (await this.#host.store.get(key))?.value as Upload | undefined
     if (upload?.owner !== principal.id) return undefined
-    const now = this.#host.now()
+    const now = this.#expiryTime()
     const isThere = (await this.blobs.size(key)) !== undefined
     return { ...upload, key, isOpen: upload.openUntil > now, expired: upload.until <= now, isThere }
   }
@@ -120,9 +123,9 @@ export class Media {
 
   /** What nobody can refer to any more goes. */
   async #sweep(): Promise<void> {
-    const { now, log } = this.#host
+    const { log } = this.#host
     try {
-      await this.blobs.sweep(now() - this.#limits.mediaMs - this.#limits.uploadMs)
+      await this.blobs.sweep(this.#expiryTime() - this.#limits.mediaMs - this.#limits.uploadMs)
     } catch (error) {
       log('error', 'Old uploads could not be deleted', { error })
     }

@@ -1,0 +1,95 @@
+import { Readable } from 'node:stream'
+import { isTooMuch, TookTooLong } from '../../core/answer-bounds.ts'
+import type { Bucket } from '../../core/bucket.ts'
+import type { HttpClient, HttpRequest } from '../../core/ports/http.ts'
+
+/** What the answers of one MCP server may cost. */
+export interface McpBounds {
+  /** Bytes of one answer. */
+  readonly answerBytes: number
+  /** How long one answer may take. A stream of news that is cut by it is opened again. */
+  readonly answerMs: number
+  /** Bytes of all answers together: a list of tools has many pages. */
+  readonly bytes?: Bucket
+}
+
+/** Until an answer begins, and between two pieces of it: a stream of events may rest. */
+const FIRST_BYTE_MS = 60_000
+const IDLE_MS = 10 * 60_000
+
+/**
+ * `fetch` as the library wants it, over a client whose answers have an end. It follows no redirect, and leaves that to the library.
+ * `onCut`: a reply was cut off. The library would wait for the rest of it until its own time is over.
+ */
+export function fetchOver(http: HttpClient, bounds: McpBounds, onCut: (reason: Error) => void): typeof fetch {
+  const { answerBytes, answerMs, bytes } = bounds
+  return async (input, init = {}) => {
+    const request = new Request(input, init)
+    const { status, headers, body } = await http.request({
+      url: request.url,
+      method: request.method as HttpRequest['method'],
+      headers: Object.fromEntries(request.headers),
+      ...(request.body && { body: await request.text() }),
+      signal: init.signal ?? request.signal,
+      maxBytes: answerBytes,
+      timeouts: { firstByteMs: FIRST_BYTE_MS, idleMs: IDLE_MS, totalMs: answerMs },
+    })
+    const empty = status === 204 || status === 202 || status === 304
+    if (empty) for await (const _ of body);
+    const nesting = new Nesting(/^text\/event-stream\b/i.test(headers.get('content-type') ?? ''))
+    const pieces = bounded(body, { nesting, bytes, onCut: request.method === 'POST' ? onCut : () => undefined })
+    return new Response(empty ? null : (Readable.toWeb(Readable.from(pieces)) as ReadableStream), {
+      status,
+      headers: [...headers].map(([name, value]): [string, string] => [name, value]),
+    })
+  }
+}
+
+async function* bounded(
+  body: AsyncIterable<Uint8Array>,
+  { nesting, bytes, onCut }: { readonly nesting: Nesting; readonly bytes: Bucket | undefined; readonly onCut: (reason: Error) => void },
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    for await (const chunk of body) {
+      if (bytes?.take(chunk.length) === false) throw new DOMException('The server sends too much at once', 'QuotaExceededError')
+      nesting.take(chunk)
+      yield chunk
+    }
+  } catch (thrown) {
+    if (isTooMuch(thrown) || thrown instanceof TookTooLong) onCut(thrown)
+    throw thrown
+  }
+}
+
+/** Levels of JSON in an answer. The library parses without looking, and 4 MB of brackets hold up everybody for a second. */
+const LEVELS = 512
+const [QUOTE, BACKSLASH, BREAK] = [0x22, 0x5c, 0x0a]
+/** The square bracket and the curly one differ in this bit. */
+const [OPEN, CLOSE, CURLY] = [0x7b, 0x7d, 0x20]
+
+/** Counts brackets as they come. In a stream every line begins anew, as an event is one line of JSON. */
+class Nesting {
+  readonly #lines: boolean
+  #depth = 0
+  #quoted = false
+  #escaped = false
+
+  constructor(lines: boolean) {
+    this.#lines = lines
+  }
+
+  take(chunk: Uint8Array): void {
+    for (const byte of chunk) {
+      if (this.#lines && byte === BREAK) {
+        this.#depth = 0
+        this.#quoted = this.#escaped = false
+      } else if (this.#escaped) this.#escaped = false
+      else if (this.#quoted && byte === BACKSLASH) this.#escaped = true
+      else if (byte === QUOTE) this.#quoted = !this.#quoted
+      else if (this.#quoted) continue
+      else if ((byte | CURLY) === OPEN) this.#depth++
+      else if ((byte | CURLY) === CLOSE) this.#depth--
+      if (this.#depth > LEVELS) throw new DOMException(`The answer nests more than ${LEVELS} levels`, 'QuotaExceededError')
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { filesBelow } from '../../scripts/build.js'
+
+/** Files that may read the wall clock of the machine, and why. Everybody else is handed `now` for what is shown, or measures. */
+const READERS = [
+  'src/core/clocks.ts', // the default of `now`
+  'src/core/upstream-error.ts', // a `Retry-After` that is a date, from a server that does not say what time it has
+  'src/stores/memory-blobs.ts', // as the dates of files
+]
+
+test('the wall clock is read where it is meant to be', () => {
+  const found = filesBelow('src').filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  expect(found.filter((file) => readFileSync(file, 'utf8').includes('Date.now')).toSorted()).toEqual(READERS)
+})

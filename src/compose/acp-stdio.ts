@@ -7,6 +7,7 @@ import type { Store } from '../core/ports/store.ts'
 import type { Log } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { Metrics } from '../server/metrics.ts'
+import { guardedHttp } from '../server/node/guarded-http.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
 import { AcpConnection } from '../transports/acp/index.ts'
 import { errorText, readMessage, RPC, RpcError } from '../wire/json-rpc.ts'
@@ -38,13 +39,15 @@ export interface AcpStdioOptions {
 export async function acpOverStdio({ agents: given, agent, store, log, version, input, output }: AcpStdioOptions): Promise<void> {
   const agents = new AgentRegistry()
   for (const each of given) agents.add(each)
-  const http = nodeHttp()
+  const own = nodeHttp()
+  const guarded = guardedHttp()
+  const http = { request: own.request, guarded }
   const gateway = createGateway({ agents, store, log, http })
   const access = staticTokens({ tokens: {}, anonymous: true })
   const principal = await access.authenticate({})
   if (!principal) throw new UampError('internal', 'Nobody is let in')
   const connection = new AcpConnection({
-    host: { gateway, agents, log, meter: new Metrics(), newId: () => crypto.randomUUID() },
+    host: { gateway, agents, log, http, meter: new Metrics(), newId: () => crypto.randomUUID() },
     caller: { agent, root: true, principal, access },
     // JSON has no line break in it.
     send: async (frames) => (output.write(`${frames.join('\n')}\n`) ? undefined : output.drained()),
@@ -62,7 +65,8 @@ export async function acpOverStdio({ agents: given, agent, store, log, version, 
     await connection.close()
     await gateway.drain(0)
     await gateway.close()
-    http.close()
+    own.close()
+    guarded.close()
     await store.close()
   }
 }

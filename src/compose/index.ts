@@ -181,8 +181,9 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const omniaTransport = omnia({ blobs: openBlobs(options.data), ...options.omnia, limits: omniaLimits })
   const store = openStore(options.data, log)
   const metrics = new Metrics()
-  const http = nodeHttp()
+  const own = nodeHttp()
   const outbound = guardedHttp(options.outbound)
+  const http = { request: own.request, guarded: outbound, close: own.close }
   const closing = new AbortController()
   const gateway = createGateway({ agents, store, log, meter: metrics, http, ...(limits && { limits }) })
   metrics.gauges = gateway
@@ -209,6 +210,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     started,
     ...(origins && { origins }),
     ...(limits && { limits }),
+    http,
     outbound,
     closing: closing.signal,
     ...(defaultAgent !== undefined && { defaultAgent }),

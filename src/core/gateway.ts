@@ -4,6 +4,7 @@ import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
 import { fetchHttp } from './fetch-http.ts'
 import { timeOrderedId } from './ids.ts'
+import { checkClientTools } from './own-tools.ts'
 import { isInput, withContentIds } from './input.ts'
 import { Journal } from './journal.ts'
 import { CORE_LIMITS, type CoreLimits } from './limits.ts'
@@ -142,7 +143,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async open(init: SessionInit): Promise<Session> {
-    this.admit(init.agent)
+    checkClientTools(this.admit(init.agent), init.config.tools)
     this.#checkRoom(init.principal)
     const { principal, parent } = init
     const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)

@@ -12,6 +12,7 @@ import { outputMessages } from './output.ts'
 import { Parked } from './parking.ts'
 import { PendingInputs } from './pending-inputs.ts'
 import { responseConfig, withOverrides } from './overrides.ts'
+import { checkClientTools } from './own-tools.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
@@ -208,6 +209,7 @@ export class AgentSession implements Session, TurnHost {
       case 'payment.submit':
         return this.#answer(event)
       case 'session.update':
+        checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         if (event.session) this.config = withOverrides(this.config, event.session)
         this.log.append(this.#stamp, { type: 'session.updated' })
         return this.#journal?.describe(this) ?? Promise.resolve()
@@ -267,6 +269,7 @@ export class AgentSession implements Session, TurnHost {
       })
     }
     const agent = this.#host.admit(this.agent)
+    checkClientTools(agent, event.response?.tools)
     if (this.#parked && this.#pending.empty) return this.#goOn(agent, this.#parked, event)
     this.#abandon('Something else was said instead of an answer')
     const { messages: input, stateless } = this.#pending.gather(this.newId)

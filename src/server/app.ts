@@ -1,7 +1,8 @@
 import { Hono } from 'hono'
+import { fetchHttp } from '../core/fetch-http.ts'
 import { timeOrderedId } from '../core/ids.ts'
 import type { Access } from '../core/ports/access.ts'
-import type { GuardedHttp } from '../core/ports/http.ts'
+import type { GuardedHttp, HttpClient } from '../core/ports/http.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Log, Streamed, Transport } from '../core/ports/transport.ts'
@@ -38,6 +39,8 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions {
   readonly newId?: () => string
   /** Whoever needs access waits for it, and until then the server is not ready. */
   readonly started?: Promise<unknown>
+  /** For calls to the outside. Default: `fetch`. */
+  readonly http?: HttpClient
   /** For calls to addresses that clients name. */
   readonly outbound?: GuardedHttp
   /** Aborted when the server shuts down. */
@@ -69,8 +72,8 @@ export function createApp(options: AppOptions): ServerApp {
   const { now = Date.now, newId = () => timeOrderedId(now()), started = Promise.resolve() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
-  const { outbound, closing = new AbortController().signal } = options
-  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, publicUrl: publicUrl(options), outbound, closing }
+  const { http = fetchHttp(), outbound, closing = new AbortController().signal } = options
+  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, publicUrl: publicUrl(options), http, outbound, closing }
   const allowsOrigin = originPolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined

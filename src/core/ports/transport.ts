@@ -2,7 +2,7 @@ import type { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
-import type { GuardedHttp } from './http.ts'
+import type { GuardedHttp, HttpClient } from './http.ts'
 import type { Gateway, Logged } from './session.ts'
 import type { Store } from './store.ts'
 
@@ -32,6 +32,8 @@ export interface Host {
   readonly newId: () => string
   /** Where this server is for whoever sent the request: `https://example.com/prefix`, without a slash at the end. */
   readonly publicUrl: (request: Request) => string
+  /** For calls to addresses that we were given by whoever runs the server. */
+  readonly http: HttpClient
   /** For calls to addresses that clients name. Undefined: this runtime cannot guard them, so there are none. */
   readonly outbound?: GuardedHttp | undefined
   /** Aborted when the server shuts down: what goes on without a request ends then. */

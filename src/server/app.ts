@@ -17,7 +17,7 @@ import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
 import { corsHeaders, originPolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
-import { publicUrl, type PublicUrlOptions } from './public-url.ts'
+import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { RateLimiter } from './rate.ts'
 import { Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse } from './stream.ts'
@@ -73,7 +73,9 @@ export function createApp(options: AppOptions): ServerApp {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
   const { http = fetchHttp(), outbound, closing = new AbortController().signal } = options
-  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, publicUrl: publicUrl(options), http, outbound, closing }
+  const ownUrl = options.publicUrl === undefined ? undefined : normalized(options.publicUrl)
+  const urls = { publicUrl: publicUrl(options), ownUrl }
+  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, ...urls, http, outbound, closing }
   const allowsOrigin = originPolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined

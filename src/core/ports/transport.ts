@@ -32,6 +32,8 @@ export interface Host {
   readonly newId: () => string
   /** Where this server is for whoever sent the request: `https://example.com/prefix`, without a slash at the end. */
   readonly publicUrl: (request: Request) => string
+  /** Where this server is for everybody, as whoever runs it says. Undefined: only requests tell, and what they tell is never signed. */
+  readonly ownUrl?: string | undefined
   /** For calls to addresses that we were given by whoever runs the server. */
   readonly http: HttpClient
   /** For calls to addresses that clients name. Undefined: this runtime cannot guard them, so there are none. */

@@ -75,7 +75,7 @@ export function createApp(options: AppOptions): ServerApp {
   const { http = fetchHttp(), outbound, closing = new AbortController().signal } = options
   const ownUrl = options.publicUrl === undefined ? undefined : normalized(options.publicUrl)
   const urls = { publicUrl: publicUrl(options), ownUrl }
-  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, ...urls, http, outbound, closing }
+  const host: Host = { gateway, store, agents, log, meter: metrics, now, newId, ...urls, http, outbound, started, closing }
   const allowsOrigin = originPolicy(options)
   let waiting: Promise<void> | undefined = started.then(() => {
     waiting = undefined

@@ -38,6 +38,8 @@ export interface Host {
   readonly http: HttpClient
   /** For calls to addresses that clients name. Undefined: this runtime cannot guard them, so there are none. */
   readonly outbound?: GuardedHttp | undefined
+  /** Resolves when the server has started: what the last run left open is closed by then. */
+  readonly started: Promise<unknown>
   /** Aborted when the server shuts down: what goes on without a request ends then. */
   readonly closing: AbortSignal
 }

@@ -17,7 +17,7 @@ import { AcpSession, type Folders } from './session.ts'
 import { closeAll, connectServers, type ConnectTools } from './tools.ts'
 
 export interface ConnectionOptions {
-  readonly host: Omit<Host, 'store' | 'now' | 'publicUrl' | 'ownUrl' | 'closing'>
+  readonly host: Omit<Host, 'store' | 'now' | 'publicUrl' | 'ownUrl' | 'started' | 'closing'>
   readonly caller: Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access'> & { readonly payment?: Payment | undefined }
   /** Writes in order; what is about one session may have a way of its own. Resolves when more may be written. */
   readonly send: (frames: readonly string[], session?: string) => Promise<void>

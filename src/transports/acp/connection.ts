@@ -222,6 +222,7 @@ export class AcpConnection {
       host,
       agent: this.#agent,
       principal: caller.principal,
+      access: caller.access,
       payment: caller.payment,
       signal: this.#closed.signal,
       // Clients of ACP itself do not know these notifications.
@@ -285,7 +286,9 @@ export class AcpConnection {
   async #stored(sessionId: string): Promise<Session | undefined> {
     const { host, caller } = this.#options
     const found = await host.gateway.attach(sessionId, caller.principal)
-    return caller.agent === undefined || caller.root || found?.agent === caller.agent ? found : undefined
+    if (!found || found.agent === caller.agent) return found
+    const mayUse = (caller.agent === undefined || caller.root) && caller.access.authorize(caller.principal, 'call', found.agent)
+    return mayUse ? found : undefined
   }
 
   #open(given: Given, find: () => Promise<Session>): Promise<AcpSession> {

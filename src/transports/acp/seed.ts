@@ -1,5 +1,5 @@
 /** The methods of UAMP transports, ACP, which are older than the protocol's own: one request, and notifications while it is answered. */
-import type { Principal } from '../../core/ports/access.ts'
+import type { Access, Principal } from '../../core/ports/access.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Visitor } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
@@ -18,6 +18,7 @@ export interface SeedContext {
   readonly host: Pick<Host, 'gateway' | 'newId' | 'http'>
   readonly agent: AgentPort
   readonly principal: Principal
+  readonly access: Access
   readonly signal: AbortSignal
   /** What an HTTP request pays with. */
   readonly payment: Payment | undefined
@@ -112,9 +113,12 @@ function toolsOf({ tools, capabilities }: AgentPort): Slot[] {
 }
 
 /** Beside any conversation, so nobody is there who could allow a call: a tool that must be allowed is not run. */
-async function callTool({ host, agent: { tools = [] }, principal, signal }: SeedContext, params: unknown): Promise<Slot> {
+async function callTool({ host, agent, principal, access, signal }: SeedContext, params: unknown): Promise<Slot> {
+  if (!access.authorize(principal, 'tool.call', agent.name)) {
+    throw new UampError('forbidden', `This token may not call tools of ${agent.name}`)
+  }
   const { name, arguments: args } = parseParams(CallTool, params)
-  const tool = tools.find((each) => each.name === name)
+  const tool = agent.tools?.find((each) => each.name === name)
   if (!tool) throw new RpcError(RPC.invalidParams, `There is no tool "${name}"`)
   // Its author counted on the agent's judgement, unless they say otherwise.
   if (!tool.direct) throw new UampError('forbidden', `"${name}" is not called directly: ask the agent to use it`)

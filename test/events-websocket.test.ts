@@ -4,6 +4,9 @@ import { demo } from '../src/agents/demo/index.ts'
 import { mirror } from './support/agents.ts'
 import { startServer } from './support/server.ts'
 import { isEnd, mirrored, say, textOf } from './support/talk.ts'
+import { events } from '../src/transports/events/index.ts'
+import type { Access, Principal } from '../src/core/ports/access.ts'
+import { testServer } from './support/test-server.ts'
 import { verifies } from './support/verifies.ts'
 import { overWebSocket, type Heard } from './support/wire.ts'
 
@@ -45,12 +48,16 @@ verifies('uamp:session:multiplex-end', 'ending one session leaves the others', a
 })
 
 verifies('uamp:session:multiplex-tokens', 'each session may have its own token', async () => {
-  const { url } = await startServer(mirror, { tokens: { alice: 'a-secret-0123456789abcdef', bob: 'b-secret-0123456789abcdef' } })
+  const of = (id: string, scope: string) => ({ tenant: 't', id, scopes: [scope] })
+  const tokens: Record<string, Principal> = { short: of('alice', 'short'), long: of('alice', 'long'), other: of('bob', 'short') }
+  const access: Access = { authenticate: async ({ token = '' }) => tokens[token], authorize: () => true }
+  const { url } = await testServer({ agents: [mirror], transports: [events()], access })
   const wire = await overWebSocket(url)
-  const alice = await wire.open({ token: 'a-secret-0123456789abcdef' })
-  const bob = await wire.open({ token: 'b-secret-0123456789abcdef' })
-  expect(mirrored(await say(wire, 'hi', { session: alice })).principal.id).toBe('alice')
-  expect(mirrored(await say(wire, 'hi', { session: bob })).principal.id).toBe('bob')
+  const [first, second] = [await wire.open({ token: 'short' }), await wire.open({ token: 'long' })]
+  expect(mirrored(await say(wire, 'hi', { session: first })).principal).toEqual(tokens['short'])
+  expect(mirrored(await say(wire, 'hi', { session: second })).principal).toEqual(tokens['long'])
+  // But not one of somebody else: who a connection is stays who it is.
+  await expect(wire.open({ token: 'other' })).rejects.toMatchObject({ refusal: { error: { code: 'unauthorized' } } })
 })
 
 verifies(

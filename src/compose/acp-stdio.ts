@@ -12,6 +12,7 @@ import { learningHttp } from '../core/secret-http.ts'
 import { Secrets, secretsOf } from '../core/secrets.ts'
 import { UampError } from '../protocol/errors.ts'
 import { Metrics } from '../server/metrics.ts'
+import { guardedHttp } from '../server/node/guarded-http.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
 import { AcpConnection } from '../transports/acp/index.ts'
 import { errorText, readMessage, RPC, RpcError } from '../wire/json-rpc.ts'
@@ -56,13 +57,14 @@ export async function acpOverStdio({
   const agents = new AgentRegistry()
   agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const each of given) agents.add(each)
-  const http = learningHttp(nodeHttp(), secrets)
+  const guarded = learningHttp(guardedHttp(), secrets)
+  const http = { ...learningHttp(nodeHttp(), secrets), guarded }
   const gateway = createGateway({ agents, store, log, http, secrets, keys })
   const access = staticTokens({ tokens: {}, anonymous: true })
   const principal = await access.authenticate({})
   if (!principal) throw new UampError('internal', 'Nobody is let in')
   const connection = new AcpConnection({
-    host: { gateway, agents, log, secrets, meter: new Metrics(), newId: () => crypto.randomUUID() },
+    host: { gateway, agents, log, secrets, http, meter: new Metrics(), newId: () => crypto.randomUUID() },
     caller: { agent, root: true, principal, access },
     // JSON has no line break in it.
     send: async (frames) => (output.write(`${frames.join('\n')}\n`) ? undefined : output.drained()),
@@ -82,6 +84,7 @@ export async function acpOverStdio({
     await gateway.drain(0)
     await gateway.close()
     http.close()
+    guarded.close()
     await store.close()
   }
 }

@@ -209,8 +209,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const keys = openKeys(data)
   const store = openStore(data, log)
   const metrics = new Metrics()
-  const http = learningHttp(nodeHttp(), secrets)
   const outbound = learningHttp(guardedHttp(options.outbound), secrets)
+  const http = { ...learningHttp(nodeHttp(), secrets), guarded: outbound }
   const closing = new AbortController()
   const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
   metrics.gauges = gateway
@@ -244,6 +244,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     started,
     ...(origins && { origins }),
     ...(limits && { limits }),
+    http,
     outbound,
     closing: closing.signal,
     ...(defaultAgent !== undefined && { defaultAgent }),

@@ -7,6 +7,7 @@ import { Ticker } from './defer.ts'
 import { beginEpoch, lastNumber } from './epoch.ts'
 import { fetchHttp } from './fetch-http.ts'
 import { timeOrderedId } from './ids.ts'
+import { checkClientTools } from './own-tools.ts'
 import { isInput, withContentIds } from './input.ts'
 import { Journal } from './journal.ts'
 import { CORE_LIMITS, type CoreLimits } from './limits.ts'
@@ -172,7 +173,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async open(init: SessionInit): Promise<Session> {
-    this.admit(init.agent)
+    checkClientTools(this.admit(init.agent), init.config.tools)
     this.#checkRoom(init.principal)
     if (init.persist && this.#epoch === 0) await this.#begin()
     const { principal, parent } = init

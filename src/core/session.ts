@@ -13,6 +13,7 @@ import { outputMessages } from './output.ts'
 import { Parked } from './parking.ts'
 import { PendingInputs } from './pending-inputs.ts'
 import { responseConfig, withOverrides } from './overrides.ts'
+import { checkClientTools } from './own-tools.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
@@ -218,6 +219,7 @@ export class AgentSession implements Session, TurnHost {
       case 'payment.submit':
         return this.#answer(event)
       case 'session.update':
+        checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         this.log.checkStore()
         return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () =>
           this.log.append(this.#stamp, { type: 'session.updated' }),
@@ -287,6 +289,7 @@ export class AgentSession implements Session, TurnHost {
     }
     const agent = this.#host.admit(this.agent)
     this.held.check()
+    checkClientTools(agent, event.response?.tools)
     if (this.#parked && this.#pending.empty) return this.#goOn(agent, this.#parked, event)
     this.#abandon('Something else was said instead of an answer')
     const { messages: input, stateless } = this.#pending.gather(this.newId)

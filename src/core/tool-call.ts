@@ -1,6 +1,7 @@
 import type { ContentItem, ToolCall, ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import { isRecord, parseJson } from '../protocol/json.ts'
+import { guardedOf } from './guarded.ts'
 import { mistakesIn } from './json-schema.ts'
 import type { Turn } from './ports/agent.ts'
 import type { Tool } from './ports/skill.ts'
@@ -77,7 +78,7 @@ export interface RunOptions {
 /** Runs the tool, for as long as it may take, and makes a result of what it gives back. */
 export async function runTool(turn: Turn, prepared: Prepared, { time, resultLength, progress }: RunOptions): Promise<ToolResult> {
   const { call, tool, args, timeoutMs } = prepared
-  const run = (signal: AbortSignal): unknown => tool.run(args, { turn, callId: call.id, signal, progress })
+  const run = (signal: AbortSignal): unknown => tool.run(args, { turn, callId: call.id, signal, http: guardedOf(turn.http), progress })
   return resultOf(call, await time.within(timeoutMs, call.name, run), resultLength)
 }
 

@@ -45,7 +45,8 @@ type Plan = { readonly index: number; readonly call: ToolCall } & (
 )
 
 /**
- * Tools of the server run here, in parallel; tools that the client declared go out as `tool.call` and wait for `tool.result`.
+ * Tools of the server run here, in parallel; tools that the client declared go out as `tool.call` and wait for `tool.result`. Of two
+ * of one name the server's is called: the client could else say what its own tools gave.
  * A tool that fails, takes too long, does not exist or is called with arguments that do not fit gives a failed result: the agent
  * is told, nothing is thrown.
  */
@@ -54,7 +55,7 @@ export function toolRunner(
   { tools, budget = BUDGET, timeoutMs = TIMEOUT_MS, resultLength = RESULT_LENGTH, fromModel = false }: ToolRunnerOptions,
 ): ToolRunner {
   const own = new Map(tools.map((tool) => [tool.name, tool]))
-  const offered = new Set(turn.config.tools?.map((tool) => tool.function.name))
+  const offered = new Set(turn.config.tools?.map((tool) => tool.function.name).filter((name) => !own.has(name)))
   const earlier = new AnsweredCalls(fromModel ? [] : turn.messages)
   const time = new TimeLimits(() => turn.signal)
   let left = budget

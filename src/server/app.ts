@@ -1,8 +1,9 @@
 import { Hono } from 'hono'
 import { clocksOf, type Clocks } from '../core/clocks.ts'
+import { fetchHttp } from '../core/fetch-http.ts'
 import { timeOrderedId } from '../core/ids.ts'
 import type { Access } from '../core/ports/access.ts'
-import type { GuardedHttp } from '../core/ports/http.ts'
+import type { GuardedHttp, HttpClient } from '../core/ports/http.ts'
 import type { Keys } from '../core/ports/keys.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway } from '../core/ports/session.ts'
@@ -21,7 +22,7 @@ import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
 import { corsHeaders, pagePolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
-import { publicUrl, type PublicUrlOptions } from './public-url.ts'
+import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { RateLimiter } from './rate.ts'
 import { Readiness } from './readiness.ts'
 import { Routes, type Refusal } from './routes.ts'
@@ -47,6 +48,8 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly newId?: () => string
   /** Whoever needs access waits for it, and until then the server is not ready. */
   readonly started?: Promise<unknown>
+  /** For calls to the outside. Default: `fetch`. */
+  readonly http?: HttpClient
   /** For calls to addresses that clients name. */
   readonly outbound?: GuardedHttp
   /** Aborted when the server shuts down. */
@@ -81,7 +84,7 @@ export function createApp(options: AppOptions): ServerApp {
   const { newId = () => timeOrderedId(now()), started = Promise.resolve(), secrets = new Secrets() } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const metrics = options.metrics ?? new Metrics(gateway)
-  const { outbound, keys, closing = new AbortController().signal } = options
+  const { http = fetchHttp(), outbound, keys, closing = new AbortController().signal } = options
   const host: Host = {
     gateway,
     store,
@@ -94,7 +97,10 @@ export function createApp(options: AppOptions): ServerApp {
     monotonic,
     newId,
     publicUrl: publicUrl(options),
+    ownUrl: options.publicUrl === undefined ? undefined : normalized(options.publicUrl),
+    http,
     outbound,
+    started,
     closing,
   }
   const checkHost = hostPolicy(options)

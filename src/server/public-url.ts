@@ -16,14 +16,13 @@ const PREFIX = /^(?:\/[A-Za-z0-9._~%-]+)+$/
 
 /** Where the server is for whoever sent a request, without a slash at the end. */
 export function publicUrl({ publicUrl: fixed, trusts }: PublicUrlOptions): (request: Request) => string {
-  if (fixed !== undefined) {
-    const url = normalized(fixed)
-    return () => url
-  }
+  const url = fixed === undefined ? undefined : normalized(fixed)
+  if (url !== undefined) return () => url
   return trusts ? ({ url, headers }) => toldBy(new URL(url), headers, trusts) : ({ url }) => new URL(url).origin
 }
 
-function normalized(text: string): string {
+/** As whoever runs the server wrote it, without a slash at the end. */
+export function normalized(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const usable = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
   if (!usable) throw new UampError('invalid_request', `"${text}" is not where a server can be: write it like https://example.com`)

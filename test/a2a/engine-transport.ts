@@ -25,6 +25,9 @@ export function engineTransport({ pushed = [], onHost, ...options }: EngineOptio
     },
     attach: async (_, config) => ({ ...config, id: config.id ?? 'c1' }),
     notify: ({ id }, { taskId }, event) => void pushed.push({ taskId, owner: id, event }),
+    owe: async () => undefined,
+    debts: async function* () {},
+    forgive: async () => undefined,
   }
   return {
     name: 'engine',

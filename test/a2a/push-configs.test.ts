@@ -104,6 +104,9 @@ verifies(
     const { alice, taskId } = await start()
     const before = (await alice('ListTasks', {})).result.totalSize
     for (const url of [
+      'https://hooks.example.com/a\r\nX-Injected: 1',
+      'https://hooks.exa\nmple.com/a',
+      'https://alice:secret@hooks.example.com/a',
       'http://127.0.0.1/hook',
       'https://127.0.0.1/hook',
       'https://2130706433/hook',

@@ -104,9 +104,24 @@ verifies('acp-uamp.submit', 'who leaves a stream of server-sent events stops the
   await stopped
 })
 
+verifies('acp-uamp.tools', 'a tool is called directly only if it says that it may be', async () => {
+  const { tool, runs } = careful()
+  const agent = caller([{ ...tool, needsApproval: false }])
+  const { url } = await startServer(agent)
+  const message = { id: 1, method: 'tools/call', params: { name: 'delete_all' } }
+  const told = { code: -32003, message: '"delete_all" is not called directly: ask the agent to use it' }
+  expect(((await (await post(url, message)).json()) as Heard)['error']).toMatchObject(told)
+  const socket = await Client.connect(overSocket(url))
+  await socket.initialize()
+  expect((await socket.ask('tools/call', { name: 'delete_all' }))['error']).toMatchObject(told)
+  const stdio = await Client.connect(overStdio([agent]))
+  expect((await stdio.ask('tools/call', { name: 'delete_all' }))['error']).toMatchObject(told)
+  expect(runs()).toBe(0)
+})
+
 verifies('acp-uamp.tools', 'a tool that must be allowed is not run beside a conversation', async () => {
   const { tool, runs } = careful()
-  const { url } = await startServer(caller([tool]))
+  const { url } = await startServer(caller([{ ...tool, direct: true }]))
   const answer = (await (await post(url, { id: 1, method: 'tools/call', params: { name: 'delete_all' } })).json()) as Heard
   expect(answer['result'].isError).toBe(true)
   expect(runs()).toBe(0)

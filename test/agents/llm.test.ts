@@ -200,7 +200,7 @@ test('a tool that the model was made to call is not forced on it again', async (
 test('instructions, settings and tools of agent and client come together', async () => {
   const provider = scriptedProvider([[said('ok')]], { name: 'acme' })
   const model = modelOf(provider, 'm', { settings: { temperature: 0.2, max_tokens: 100, top_k: 5 } })
-  const wire = await overWebSocket((await startServer(llmAgent({ name: 'bot', model, instructions: 'Be brief.', tools: [add, echo] }))).url)
+  const wire = await overWebSocket((await startServer(llmAgent({ name: 'bot', model, instructions: 'Be brief.', tools: [add] }))).url)
   const mine = { type: 'function', function: { name: 'echo', description: 'mine' } }
   const extensions = { openai: { max_completion_tokens: 9 }, acme: { temperature: 1 } }
   await wire.open({ session: { modalities: ['text'], instructions: 'Speak French.', tools: [mine], extensions } })

@@ -61,6 +61,8 @@ const failing = defineAgent('bot', async function* (turn) {
       method: 'GET',
       headers: { authorization: `Bearer ${KEY}` },
       signal: turn.signal,
+      maxBytes: 1024,
+      timeouts: { firstByteMs: 1_000, idleMs: 1_000, totalMs: 1_000 },
     })
     .catch(() => undefined)
   throw new UampError('invalid_request', `The key ${KEY} is not right, nor is ${JSON.stringify({ KEY })} or ${encodeURIComponent(KEY)}`, {

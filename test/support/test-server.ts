@@ -3,6 +3,7 @@ import { WebSocket } from 'ws'
 import { staticTokens } from '../../src/auth/static-tokens.ts'
 import { AgentRegistry } from '../../src/core/agent-registry.ts'
 import { createGateway } from '../../src/core/gateway.ts'
+import type { Access } from '../../src/core/ports/access.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { Log, Route, Transport } from '../../src/core/ports/transport.ts'
 import { createNodeApp, type NodeAppOptions } from '../../src/server/node/app.ts'
@@ -30,6 +31,8 @@ export interface TestServerOptions extends Partial<
   readonly agents?: readonly AgentPort[]
   readonly tokens?: Readonly<Record<string, string>>
   readonly anonymous?: boolean
+  /** Default: made of `tokens` and `anonymous`. */
+  readonly access?: Access
 }
 
 /** A server on a free port with the given routes, gone when the test is. */
@@ -47,7 +50,7 @@ export async function testServer(options: TestServerOptions = {}) {
     store,
     agents,
     transports: [transport('test', routes), ...transports],
-    access: staticTokens({ tokens, anonymous }),
+    access: options.access ?? staticTokens({ tokens, anonymous }),
     log,
     loopback,
   })

@@ -12,12 +12,14 @@ export const tools: readonly Tool[] = [
   {
     name: 'clock',
     description: 'The time now, in ISO 8601',
+    direct: true,
     parameters: object({}),
     run: () => ({ time: new Date().toISOString() }),
   },
   {
     name: 'add',
     description: 'The sum of two numbers',
+    direct: true,
     parameters: object({ a: { type: 'number' }, b: { type: 'number' } }, ['a', 'b']),
     run: ({ a, b }) => {
       if (typeof a !== 'number' || typeof b !== 'number') throw new UampError('invalid_request', '"a" and "b" must be numbers')

@@ -95,11 +95,11 @@ export async function* modelLoop(
   }
 }
 
-/** All tools that the model may call. A tool that the client brings hides one of the agent's that has its name. */
+/** All tools that the model may call. A tool of the agent hides one of the client's that has its name, as the tool runner calls it. */
 function withTools(config: SessionConfig, tools: readonly Tool[]): SessionConfig {
   const all = new Map<string, ToolDefinition>()
   for (const tool of tools) all.set(tool.name, toolDefinition(tool))
-  for (const tool of config.tools ?? []) all.set(tool.function.name, tool)
+  for (const tool of config.tools ?? []) if (!all.has(tool.function.name)) all.set(tool.function.name, tool)
   return all.size === 0 ? config : { ...config, tools: [...all.values()] }
 }
 

@@ -11,11 +11,18 @@ export interface Credentials {
   readonly token?: string
 }
 
+/**
+ * What somebody may do with an agent: talk to it, over whatever protocol (`call`), and run its tools themselves (`tool.call`). Closed,
+ * so that a right which is given or taken holds on every transport.
+ */
+export type Action = 'call' | 'tool.call'
+
 /** One decision for every transport. */
 export interface Access {
   /** The schemes of `Authorization` that are understood, for those who ask before they call. None: nobody can show who he is. */
   readonly schemes?: readonly 'Bearer'[]
   /** Undefined: the credentials are wrong, or there are none where some are needed. */
   authenticate(credentials: Credentials): Promise<Principal | undefined>
-  authorize(principal: Principal, action: string, resource: string): boolean
+  /** Whether they may do that with the agent of this name. */
+  authorize(principal: Principal, action: Action, agent: string): boolean
 }

@@ -1,6 +1,8 @@
 /** Outbound HTTP. On Node it is kept-alive `node:http`; elsewhere `fetch`. */
 export interface HttpClient {
   request(request: HttpRequest): Promise<HttpAnswer>
+  /** The same for addresses that strangers name. Undefined: this runtime cannot guard them, so they are not called. */
+  readonly guarded?: GuardedHttp | undefined
 }
 
 export interface HttpRequest {

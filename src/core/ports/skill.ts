@@ -4,6 +4,7 @@ import type { JsonSchema } from '../json-schema.ts'
 import type { StandardSchema } from '../standard-schema.ts'
 import type { ToolRunner } from '../tool-loop.ts'
 import type { Turn } from './agent.ts'
+import type { HttpClient } from './http.ts'
 import type { Host, Route } from './transport.ts'
 
 /** What an agent is composed of. Every part is optional. */
@@ -31,6 +32,11 @@ export interface Tool {
   /** Whether somebody must allow a call before it runs. */
   readonly needsApproval?:
     boolean | ((args: Readonly<Record<string, unknown>>, context: Pick<ToolContext, 'turn' | 'callId'>) => boolean | Promise<boolean>)
+  /**
+   * Whether clients may call it themselves, beside any conversation and with arguments of their choice (`tools/call` of ACP). Default:
+   * no, only the agent calls it.
+   */
+  readonly direct?: boolean
   /** What a call costs, for whoever settles it. */
   readonly price?: { readonly amount: string; readonly currency: string }
   /** A text, any JSON value, or a `ToolOutput`. What it throws is told to the agent. */
@@ -48,6 +54,11 @@ export interface ToolContext {
   readonly turn: Turn
   readonly callId: string
   readonly signal: AbortSignal
+  /**
+   * The host's client for addresses that a model or a user names: it calls nothing on this machine or in its network. For addresses
+   * that you wrote yourself there is `turn.http`.
+   */
+  readonly http: HttpClient
   /** Shown to the client while the tool runs. */
   progress(text: string): void
 }

@@ -3,7 +3,7 @@ import type { ClientEvent } from '../../protocol/events.ts'
 import type { Clocks } from '../clocks.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
-import type { GuardedHttp } from './http.ts'
+import type { GuardedHttp, HttpClient } from './http.ts'
 import type { Keys } from './keys.ts'
 import type { Redaction } from './redaction.ts'
 import type { Gateway, Logged } from './session.ts'
@@ -38,8 +38,14 @@ export interface Host extends Clocks {
   readonly newId: () => string
   /** Where this server is for whoever sent the request: `https://example.com/prefix`, without a slash at the end. */
   readonly publicUrl: (request: Request) => string
+  /** Where this server is for everybody, as whoever runs it says. Undefined: only requests tell, and what they tell is never signed. */
+  readonly ownUrl?: string | undefined
+  /** For calls to addresses that we were given by whoever runs the server. */
+  readonly http: HttpClient
   /** For calls to addresses that clients name. Undefined: this runtime cannot guard them, so there are none. */
   readonly outbound?: GuardedHttp | undefined
+  /** Resolves when the server has started: what the last run left open is closed by then. */
+  readonly started: Promise<unknown>
   /** Aborted when the server shuts down: what goes on without a request ends then. */
   readonly closing: AbortSignal
 }

@@ -95,6 +95,25 @@ verifies('a2a-1.0.push-ssrf', 'an address that is not on the public internet is 
   }
 })
 
+verifies('a2a-1.0.push-ssrf', 'a URL with a control character or a space is refused before a parser takes it out', async () => {
+  const { http, get } = guard()
+  for (const url of [
+    'https://hooks.exa\rmple.com/',
+    'https://hooks.exa\nmple.com/',
+    'https://hooks.example.com/a\r\nX-Injected: 1',
+    'https://hooks.example.com/\ta',
+    '\u0000https://hooks.example.com/',
+    ' https://hooks.example.com/',
+    'https://hooks.example.com/\u007f',
+    'https://hooks.example.com/\u0085',
+    'https://hooks.example.com/\u2028',
+    'ht\ntps://hooks.example.com/',
+  ]) {
+    expect(http.refuses(url), JSON.stringify(url)).toBe('it contains a space or a control character')
+    await expect(get(url), JSON.stringify(url)).rejects.toMatchObject({ code: 'forbidden' })
+  }
+})
+
 test.each([
   '8.8.8.8',
   '1.1.1.1',
@@ -110,7 +129,7 @@ test.each([
 test.each([
   ['ftp://example.com/', /not an http/],
   ['file:///etc/passwd', /not an http/],
-  ['not a url', /not an http/],
+  ['not-a-url', /not an http/],
   ['http://example.com/', /not https/],
   ['https://user:secret@example.com/', /user name or a password/],
   ['https://user@example.com/', /user name or a password/],

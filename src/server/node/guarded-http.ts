@@ -10,6 +10,9 @@ const PER_HOST = 4
 /** Below it stand services that were never meant to read HTTP: mail, shells, directories. */
 const FIRST_FREE_PORT = 1024
 
+/** `URL` takes line breaks out and encodes others: what is called would not be what was written, and may have been logged or compared. */
+const UNSEEN = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
+
 export interface GuardOptions {
   /** Hosts, hosts with their port, and networks (`10.0.0.0/8`) that may be called though they are private; also over plain `http`. */
   readonly allow?: readonly string[]
@@ -38,6 +41,7 @@ export function guardedHttp({ allow = [], resolve = resolveAll }: GuardOptions =
   }
 
   function refuses(text: string): string | undefined {
+    if (UNSEEN.test(text)) return 'it contains a space or a control character'
     const url = URL.canParse(text) ? new URL(text) : undefined
     if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return 'it is not an http or https URL'
     if (url.username !== '' || url.password !== '') return 'it contains a user name or a password'

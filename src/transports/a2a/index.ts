@@ -4,7 +4,7 @@ import { createCards } from './card/index.ts'
 import { JsonRpc, type Generation } from './json-rpc.ts'
 import { legacyTaskRoutes } from './legacy-tasks/index.ts'
 import * as early from './legacy-tasks/write.ts'
-import type { Generation as Made, Task, Tasks } from './model.ts'
+import type { Generation as Made, Task, Tasks, TaskState } from './model.ts'
 import type { A2aOptions } from './options.ts'
 import { createPush } from './push/index.ts'
 import { restRefusal, rpcRefusal } from './refusal.ts'
@@ -43,7 +43,7 @@ export function a2a(options: A2aOptions = {}): Transport {
 
 function assemble(host: Host, options: A2aOptions): Parts {
   const { pushLimits, taskTtlMs } = options
-  const owned = (call: KnownCall, id: string): Promise<unknown> => tasks.generationOf(call, id)
+  const owned = (call: KnownCall, id: string): Promise<TaskState> => tasks.stateOf(call, id)
   const push = createPush(host, { owned, shape, ...(pushLimits && { limits: pushLimits }) })
   const tasks: Tasks = createTasks(host, { ...(taskTtlMs !== undefined && { ttlMs: taskTtlMs }) }, push)
   const card = createCards(host, options)

@@ -173,6 +173,7 @@ export interface Tasks {
   get(call: KnownCall, request: { readonly id: string; readonly historyLength?: number | undefined }): Promise<Task>
   /** The generation that made it. */
   generationOf(call: KnownCall, id: string): Promise<Generation>
+  stateOf(call: KnownCall, id: string): Promise<TaskState>
   list(call: KnownCall, request: ListRequest): Promise<TaskPage>
   cancel(call: KnownCall, request: { readonly id: string; readonly metadata?: Struct | undefined }): Promise<Task>
   /** The first event is the task, unless `after` says which one was the last that the client has. */

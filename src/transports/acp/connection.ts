@@ -17,7 +17,7 @@ import { AcpSession, type Folders } from './session.ts'
 import { closeAll, connectServers, type ConnectTools } from './tools.ts'
 
 export interface ConnectionOptions {
-  readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'closing'>
+  readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'ownUrl' | 'started' | 'closing'>
   readonly caller: Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access'> & { readonly payment?: Payment | undefined }
   /** Writes in order; what is about one session may have a way of its own. Resolves when more may be written. */
   readonly send: (frames: readonly string[], session?: string) => Promise<void>
@@ -222,6 +222,7 @@ export class AcpConnection {
       host,
       agent: this.#agent,
       principal: caller.principal,
+      access: caller.access,
       payment: caller.payment,
       signal: this.#closed.signal,
       // Clients of ACP itself do not know these notifications.
@@ -285,7 +286,9 @@ export class AcpConnection {
   async #stored(sessionId: string): Promise<Session | undefined> {
     const { host, caller } = this.#options
     const found = await host.gateway.attach(sessionId, caller.principal)
-    return caller.agent === undefined || caller.root || found?.agent === caller.agent ? found : undefined
+    if (!found || found.agent === caller.agent) return found
+    const mayUse = (caller.agent === undefined || caller.root) && caller.access.authorize(caller.principal, 'call', found.agent)
+    return mayUse ? found : undefined
   }
 
   #open(given: Given, find: () => Promise<Session>): Promise<AcpSession> {

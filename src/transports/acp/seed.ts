@@ -1,6 +1,5 @@
 /** The methods of UAMP transports, ACP, which are older than the protocol's own: one request, and notifications while it is answered. */
-import { fetchHttp } from '../../core/fetch-http.ts'
-import type { Principal } from '../../core/ports/access.ts'
+import type { Access, Principal } from '../../core/ports/access.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Visitor } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
@@ -16,9 +15,10 @@ import { toldBody } from './errors.ts'
 import { CallTool, Submit } from './schema.ts'
 
 export interface SeedContext {
-  readonly host: Pick<Host, 'gateway' | 'newId'>
+  readonly host: Pick<Host, 'gateway' | 'newId' | 'http'>
   readonly agent: AgentPort
   readonly principal: Principal
+  readonly access: Access
   readonly signal: AbortSignal
   /** What an HTTP request pays with. */
   readonly payment: Payment | undefined
@@ -113,9 +113,15 @@ function toolsOf({ tools, capabilities }: AgentPort): Slot[] {
 }
 
 /** Beside any conversation, so nobody is there who could allow a call: a tool that must be allowed is not run. */
-async function callTool({ host, agent: { tools = [] }, principal, signal }: SeedContext, params: unknown): Promise<Slot> {
+async function callTool({ host, agent, principal, access, signal }: SeedContext, params: unknown): Promise<Slot> {
+  if (!access.authorize(principal, 'tool.call', agent.name)) {
+    throw new UampError('forbidden', `This token may not call tools of ${agent.name}`)
+  }
   const { name, arguments: args } = parseParams(CallTool, params)
-  if (!tools.some((tool) => tool.name === name)) throw new RpcError(RPC.invalidParams, `There is no tool "${name}"`)
+  const tool = agent.tools?.find((each) => each.name === name)
+  if (!tool) throw new RpcError(RPC.invalidParams, `There is no tool "${name}"`)
+  // Its author counted on the agent's judgement, unless they say otherwise.
+  if (!tool.direct) throw new UampError('forbidden', `"${name}" is not called directly: ask the agent to use it`)
   const id = host.newId()
   const turn: Turn = {
     id,
@@ -126,10 +132,10 @@ async function callTool({ host, agent: { tools = [] }, principal, signal }: Seed
     principal,
     client: undefined,
     signal,
-    http: fetchHttp(),
+    http: host.http,
     ask: () => Promise.reject(new UampError('approval_unavailable', 'Nobody is there to be asked')),
   }
-  const running = toolRunner(turn, { tools })([{ id, name, arguments: JSON.stringify(args ?? {}) }])
+  const running = toolRunner(turn, { tools: [tool] })([{ id, name, arguments: JSON.stringify(args ?? {}) }])
   let step = await running.next()
   while (!step.done) step = await running.next()
   const [result] = step.value

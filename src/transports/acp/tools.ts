@@ -141,7 +141,11 @@ export async function closeAll(servers: readonly McpTools[]): Promise<void> {
 }
 
 /** What comes of a call. What is wrong is a result too: the model reads it. */
-export async function resultBy(tool: Tool, call: ToolCall, context: Omit<ToolContext, 'turn'>): Promise<Unsent<EventOf<'tool.result'>>> {
+export async function resultBy(
+  tool: Tool,
+  call: ToolCall,
+  context: Pick<ToolContext, 'callId' | 'signal' | 'progress'>,
+): Promise<Unsent<EventOf<'tool.result'>>> {
   const answer = { type: 'tool.result', call_id: call.id } as const
   try {
     const { result, content_items } = resultOf(call, await tool.run(parseArguments(call), context as ToolContext), Infinity)

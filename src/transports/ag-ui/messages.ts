@@ -6,9 +6,13 @@ import type { Part, WireMessage } from './schema.ts'
 
 type Assistant = Extract<WireMessage, { role: 'assistant' }>
 
-/** Messages of a client as a conversation, that may go on from others. Throws where a tool answers a call that nobody made. */
+/**
+ * Messages of a client as a conversation, that may go on from others. Throws where a tool answers a call that nobody made, or one of
+ * the others that has its result: that was not the client's to give.
+ */
 export function toMessages(given: readonly WireMessage[], before: readonly Message[] = []): Message[] {
   const calls = new Set(before.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id)))
+  for (const { tool_call_id: id } of before) if (id !== undefined) calls.delete(id)
   const messages: Message[] = []
   /** Thoughts stand before what the assistant then says. */
   let thoughts: ContentItem[] = []

@@ -33,6 +33,8 @@ export class Connection {
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
   readonly #ignored = new Set<string>()
+  /** They have shown a token or opened a session: from then on it is theirs. */
+  #fixed = false
 
   constructor(host: Host, socket: Socket, call: Call) {
     this.#host = host
@@ -104,14 +106,14 @@ export class Connection {
         details: { limit: SESSIONS, retry_after: 1 },
       })
     }
-    const principal = await identify(this.#call.access, event.token, this.#principal)
-    this.#principal ??= principal
+    const principal = await this.#identify(event.token)
     const { session, after, resumed } = await openSession(this.#host, {
       event,
       principal,
       access: this.#call.access,
       agent: this.#call.agent,
     })
+    this.#fixed = true
     const { ack, extensions } = announced(event.client_capabilities)
     this.#sessions.get(session.id)?.reader.close()
     const reader = session.read({ after, extensions })
@@ -139,15 +141,19 @@ export class Connection {
 
   /** UAMP events §5.2: without a session it is the connection that is updated. */
   async #updateConnection(event: EventOf<'session.update'>): Promise<void> {
-    if (event.token !== undefined) {
-      if (this.#principal) await checkToken(this.#call.access, event.token, this.#principal)
-      else this.#principal = await identify(this.#call.access, event.token, undefined)
-    }
+    if (event.token !== undefined) this.#principal = await this.#identify(event.token)
     if (event.payment_token !== undefined) {
       const each = [...this.#sessions.values()].map(({ session }) => session.send({ ...event, session_id: session.id }))
       await Promise.all(each)
     }
     this.#tell({ type: 'session.updated' })
+  }
+
+  async #identify(token: string | undefined): Promise<Principal> {
+    const principal = await identify(this.#call.access, token, { known: this.#principal, fixed: this.#fixed })
+    if (!this.#fixed) this.#principal = principal
+    this.#fixed ||= token !== undefined
+    return principal
   }
 
   #find(event: ClientEvent): Attached {

@@ -1,5 +1,4 @@
 import { mapAsync } from '../../core/map-async.ts'
-import type { Principal } from '../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -9,7 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import { announced, position } from './client-options.ts'
-import { checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
 
 const SESSION_HEADER = 'x-session-id'
 /** The newest event when the stream begins: what comes up to it is a replay. */
@@ -32,13 +31,13 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   let session: Session | undefined
   let rest = sent
   if (first?.type === 'session.create') {
-    const who = await identify(call.access, first.token, principal)
+    const who = await identify(call.access, first.token, { known: principal })
     const opened = await openSession(host, { event: first, principal: who, access: call.access, agent: call.agent })
     session = opened.session
     created = true
     rest = sent.slice(1)
   } else if (named !== undefined && named !== null) {
-    session = await findSession(host, named, principal)
+    session = await findSession(host, named, call)
   } else if (rest.every(({ type }) => type === 'ping')) {
     return Response.json({
       accepted: sent.map(({ event_id }) => event_id),
@@ -77,7 +76,7 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   const query = new URL(request.url).searchParams
   const id = request.headers.get(SESSION_HEADER) ?? query.get('session_id')
   if (id === null) throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header or ?session_id=')
-  const session = await findSession(host, id, call.principal)
+  const session = await findSession(host, id, call)
   const from = request.headers.get('last-event-id') ?? query.get('after')
   const after = from === 'head' ? session.head : position(from)
   const asked = query.get('extensions')
@@ -108,9 +107,10 @@ function toSse(batch: Batch): Texts {
   return { eachText: (visit) => batch.eachText((text, seq) => visit(sseLine(text, seq))) }
 }
 
-async function findSession(host: Host, id: string, principal: Principal): Promise<Session> {
+async function findSession(host: Host, id: string, { principal, access }: KnownCall): Promise<Session> {
   const session = await host.gateway.attach(id, principal)
   if (!session) throw new UampError('not_found', `There is no session "${id}"`, { details: { session_id: id } })
+  checkAgent(access, principal, session)
   return session
 }
 

@@ -8,10 +8,35 @@ import { negotiateVersion } from '../../protocol/version.ts'
 import { wanted } from './client-options.ts'
 
 /** Who sends this event: the token it carries, else whoever opened the connection. A token must not change who that is. */
-export async function identify(access: Access, token: string | undefined, known: Principal | undefined): Promise<Principal> {
+export async function identify(access: Access, token: string | undefined, { known, fixed = false }: Before): Promise<Principal> {
   const principal = token === undefined ? known : await access.authenticate({ token })
   if (!principal) throw new UampError('unauthorized', token === undefined ? 'Credentials are missing' : 'The token is not valid')
+  if (known && !isSame(known, principal) && (fixed || !(await isAnybody(access, known)))) {
+    throw new UampError('unauthorized', 'The token belongs to someone else: connect again with it')
+  }
   return principal
+}
+
+/** What is known of a connection already. */
+interface Before {
+  readonly known: Principal | undefined
+  /** Something was done for them: also somebody who has shown nothing is then no longer anybody. */
+  readonly fixed?: boolean
+}
+
+/** Whether they are no more than somebody who shows nothing at all. */
+async function isAnybody(access: Access, principal: Principal): Promise<boolean> {
+  const anybody = await access.authenticate({})
+  return anybody !== undefined && isSame(anybody, principal)
+}
+
+function isSame(one: Principal, other: Principal): boolean {
+  return one.tenant === other.tenant && one.id === other.id
+}
+
+/** A session of the caller's, if they may use its agent. */
+export function checkAgent(access: Access, principal: Principal, { agent }: Pick<Session, 'agent'>): void {
+  if (!access.authorize(principal, 'call', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
 }
 
 export interface Opening {
@@ -33,13 +58,14 @@ export async function openSession(
     const session = await host.gateway.attach(resume.session_id, principal)
     if (!session)
       throw new UampError('not_found', `There is no session "${resume.session_id}"`, { details: { session_id: resume.session_id } })
+    checkAgent(access, principal, session)
     return { session, after: resume.after, resumed: true }
   }
   const agent = event.agent ?? inPath
   if (agent === undefined) {
     throw new UampError('invalid_request', 'Say which agent: several are here', { details: { agents: host.agents.names() } })
   }
-  if (!access.authorize(principal, 'session.create', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
+  checkAgent(access, principal, { agent })
   const session = await host.gateway.open({
     transport: 'events',
     agent,
@@ -61,9 +87,5 @@ export function resumedEvent(session: Session, eventId: string, uamp: Readonly<R
 
 /** A new token may come with an update, but not a new owner. */
 export async function checkToken(access: Access, token: string | undefined, owner: Principal): Promise<void> {
-  if (token === undefined) return
-  const principal = await identify(access, token, undefined)
-  if (principal.tenant !== owner.tenant || principal.id !== owner.id) {
-    throw new UampError('unauthorized', 'The new token belongs to someone else')
-  }
+  if (token !== undefined) await identify(access, token, { known: owner, fixed: true })
 }

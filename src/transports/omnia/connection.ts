@@ -6,7 +6,7 @@ import { COMPRESSED, decodeFrame, LAST, MEDIA } from './frame.ts'
 import { Line } from './line.ts'
 import { enabled } from './media/index.ts'
 import { check, ClientMessage, type Message, parse, UploadRequest } from './schema.ts'
-import { findSession, type Link } from './shared.ts'
+import { findSession, offeredTools, type Link } from './shared.ts'
 import { checkSound, Listener, SOUND } from './sound.ts'
 
 /** The version of binary frames, which is the only one that the protocol has a number for. */
@@ -151,13 +151,13 @@ export class OmniaConnection {
   }
 
   async #open(alias?: string): Promise<Chosen> {
-    const { host, principal, agent, options } = this.#link
-    const { clientTools } = options
+    const { host, principal, agent } = this.#link
+    const tools = offeredTools(this.#link)
     const session = await host.gateway.open({
       transport: 'omnia',
       agent,
       principal,
-      config: { modalities: ['text'], ...(clientTools && { tools: [...clientTools] }) },
+      config: { modalities: ['text'], ...(tools.length > 0 && { tools }) },
       duplex: true,
       persist: true,
       onDetach: 'continue',

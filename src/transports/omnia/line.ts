@@ -11,7 +11,7 @@ import { enabled } from './media/index.ts'
 import { Narrator } from './narrator.ts'
 import { placeOf, type Position } from './positions.ts'
 import type { Message } from './schema.ts'
-import type { Link } from './shared.ts'
+import { offeredTools, type Link } from './shared.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 export interface LineOptions {
@@ -159,7 +159,7 @@ export class Line {
   }
 
   async say(message: Message, inputs: Inputs | undefined): Promise<void> {
-    const { clientTools = [] } = this.#link.options
+    const clientTools = offeredTools(this.#link)
     const { metadata, ext, consent_grants, session_consent_grants } = message
     if (!inputs) {
       return this.session.send(this.#event({ type: 'payment.submit', payment: { scheme: 'token', token: tokenIn(message) ?? '' } }))

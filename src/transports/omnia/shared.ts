@@ -1,6 +1,8 @@
+import { withoutOwnTools } from '../../core/own-tools.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, Socket } from '../../core/ports/transport.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { Media } from './media/index.ts'
 import type { OmniaLimits, OmniaOptions } from './options.ts'
 import type { Positions } from './positions.ts'
@@ -26,6 +28,11 @@ export interface Link extends Shared {
   readonly url: string
   /** The client takes media as binary frames. */
   readonly binary: boolean
+}
+
+/** The tools that clients are said to have, without those whose names the agent has taken. */
+export function offeredTools({ host, agent, options: { clientTools = [] } }: Link): ToolDefinition[] {
+  return withoutOwnTools(host.agents.get(agent), clientTools, (tool) => tool.function.name)
 }
 
 /** A session by its id, or by that under which a client knew one that had expired. */

@@ -17,7 +17,7 @@ import { configOf, DEFAULTS, listening, withChanges } from './settings.ts'
 import { Turns } from './turns.ts'
 
 export interface ConnectionOptions {
-  readonly host: Pick<Host, 'log' | 'meter' | 'newId' | 'secrets'>
+  readonly host: Pick<Host, 'gateway' | 'log' | 'meter' | 'newId' | 'secrets'>
   readonly socket: Socket
   readonly session: Session
   readonly capabilities: Capabilities | undefined
@@ -137,9 +137,10 @@ export class RealtimeConnection {
   async #update(changes: Partial<Settings>): Promise<void> {
     const { session, host, model } = this.#options
     const before = this.#settings
-    this.#settings = withChanges(before, changes)
-    if (this.#settings.inputFormat !== before.inputFormat) this.#decode = decoder(this.#settings.inputFormat)
-    await session.send({ type: 'session.update', event_id: host.newId(), session: configOf(this.#settings, named(model)) })
+    const settings = withChanges(before, changes)
+    await session.send({ type: 'session.update', event_id: host.newId(), session: configOf(settings, named(model)) })
+    this.#settings = settings
+    if (settings.inputFormat !== before.inputFormat) this.#decode = decoder(settings.inputFormat)
     this.#out.tell({ type: 'session.updated', session: this.#showSession() })
   }
 

@@ -169,8 +169,9 @@ function idOf(answer: Given): string {
 
 /** Every output has its call, and every call of the previous response its output: without them no model could go on. */
 function checkCalls(items: readonly InputItem[], previous: StoredTurn | undefined): void {
-  const before = previous?.output.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call.id] : [])) ?? []
-  const known = new Set(before)
+  const known = new Set(previous?.output.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call.id] : [])))
+  // A tool of the agent has given its result; another one would be the client's word for it.
+  for (const item of previous?.output ?? []) if (item.type === 'tool_result') known.delete(item.tool_result.call_id)
   const outputs = new Set<string>()
   for (const [index, item] of items.entries()) {
     if (item.type === 'function_call') known.add(item.call_id)

@@ -52,7 +52,7 @@ export class StoredResponses {
 
   /** `DELETE /responses/{id}`. */
   async delete(call: KnownCall): Promise<Response | Streamed> {
-    const id = call.params['id'] ?? ''
+    const { id } = await this.#turn(call)
     if (!(await this.#host.gateway.forget(id, call.principal))) throw notFound(id)
     return this.#json({ id, object: 'response', deleted: true }, call)
   }
@@ -81,10 +81,10 @@ export class StoredResponses {
     return { turn, session }
   }
 
-  async #turn({ params, principal }: KnownCall): Promise<StoredTurn> {
+  async #turn({ params, principal, access }: KnownCall): Promise<StoredTurn> {
     const id = params['id'] ?? ''
     const turn = await this.#host.gateway.turn(id, principal)
-    if (!turn) throw notFound(id)
+    if (!turn || !access.authorize(principal, 'call', turn.agent)) throw notFound(id)
     return turn
   }
 

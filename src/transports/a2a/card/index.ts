@@ -19,7 +19,10 @@ const MAX_AGE_SECONDS = 300
 /** Who an agent is and how to talk to it, for those who have only its address. */
 export function createCards(host: Host, options: CardOptions = {}): Cards {
   const { card: usual = 'hybrid', extendedCard, signingKeys = [], maxAgeSeconds = MAX_AGE_SECONDS } = options
-  const sign = signingKeys.length > 0 ? cardSigner(signingKeys) : undefined
+  const signer = signingKeys.length > 0 ? cardSigner(signingKeys) : undefined
+  // Else a card would be signed with whatever `Host` a request names, and be a good one for that place.
+  const sign = host.ownUrl === undefined ? undefined : signer
+  if (signer && !sign) host.log('warn', 'Agent cards are not signed: set publicUrl')
   const served = new ServedCards(host.now)
 
   async function publicCard(call: Call, agent: AgentPort): Promise<AgentCard> {
@@ -66,7 +69,8 @@ export function createCards(host: Host, options: CardOptions = {}): Cards {
       const card = await publicCard(call, agent)
       const added = typeof extendedCard === 'function' ? await extendedCard(call, card) : extendedCard
       if (!added) throw a2aError('EXTENDED_AGENT_CARD_NOT_CONFIGURED', 'There is no extended card for this caller')
-      const whole = await signed({ ...card, ...added, skills: [...card.skills, ...(added.skills ?? [])] })
+      const { supportedInterfaces } = card
+      const whole = await signed({ ...card, ...added, supportedInterfaces, skills: [...card.skills, ...(added.skills ?? [])] })
       return pure ? whole : hybrid(whole)
     },
 

@@ -17,7 +17,7 @@ export interface CardOptions {
   readonly provider?: AgentProvider
   /** What callers who show who they are get beside the public card. Undefined, where it is a function: there is nothing for this one. */
   readonly extendedCard?: CardAddition | ((call: KnownCall, card: AgentCard) => MaybePromise<CardAddition | undefined>)
-  /** The keys that cards are signed with. Default: they are not signed. */
+  /** The keys that cards are signed with. Default: they are not signed; nor are they where the server has no `publicUrl`. */
   readonly signingKeys?: readonly SigningKey[]
   /** How long clients and caches may keep a card. Default: 300. */
   readonly maxAgeSeconds?: number

@@ -1,12 +1,13 @@
 import type { Principal } from '../../../core/ports/access.ts'
-import type { PushConfig, StreamEvent } from '../model.ts'
-import { TERMINAL } from '../model.ts'
+import { TERMINAL, type PushConfig, type StreamEvent, type TaskState, type TaskStatus } from '../model.ts'
 import { Gates } from './gate.ts'
 import type { Notified } from './index.ts'
 import { Outbox, type Post } from './outbox.ts'
 
 export interface NotifierOptions extends Omit<Post, 'gates' | 'waiting'> {
   readonly load: (owner: Principal, taskId: string) => Promise<readonly PushConfig[]>
+  /** All webhooks of a task have been told a status at which it rests, or were given up. */
+  readonly settle: (owner: Principal, taskId: string, status: TaskStatus) => Promise<void>
 }
 
 /** Tasks that are looked at to find one that can be forgotten. */
@@ -15,11 +16,13 @@ const LOOKS = 32
 /** Which tasks have webhooks, and what is on its way to them. */
 export class Notifier {
   readonly #load: NotifierOptions['load']
+  readonly #settle: NotifierOptions['settle']
   readonly #post: Post
   readonly #tasks = new Map<string, Webhooks>()
 
-  constructor({ load, ...post }: NotifierOptions) {
+  constructor({ load, settle, ...post }: NotifierOptions) {
     this.#load = load
+    this.#settle = settle
     this.#post = { ...post, gates: new Gates(post.limits), waiting: { length: 0 } }
     post.host.closing.addEventListener('abort', () => this.#close(), { once: true })
   }
@@ -47,12 +50,24 @@ export class Notifier {
 
   #remember(owner: Principal, taskId: string): Webhooks {
     const key = keyOf(owner, taskId)
-    const webhooks: Webhooks = new Webhooks(this.#post, keyOf(owner, ''), () => {
-      if (this.#tasks.get(key) === webhooks) this.#tasks.delete(key)
+    const webhooks: Webhooks = new Webhooks(this.#post, {
+      owner: keyOf(owner, ''),
+      forget: () => {
+        if (this.#tasks.get(key) === webhooks) this.#tasks.delete(key)
+      },
+      onRest: (status) => this.#rests(owner, taskId, status),
     })
     this.#tasks.set(key, webhooks)
     if (this.#tasks.size > this.#post.limits.tasks) this.#makeRoom(webhooks)
     return webhooks
+  }
+
+  #rests(owner: Principal, taskId: string, status: TaskStatus): void {
+    const { host } = this.#post
+    // What was not sent by then is sent after the next start.
+    if (host.closing.aborted) return
+    const failed = (error: unknown): void => host.log('error', 'That webhooks were told could not be stored', { task: taskId, error })
+    this.#settle(owner, taskId, status).catch(failed)
   }
 
   /** Those that run are bounded by the sessions; the others are found again in the store. */
@@ -72,6 +87,16 @@ export class Notifier {
   }
 }
 
+interface OfTask {
+  readonly owner: string
+  readonly forget: () => void
+  /** Everybody knows this status, and nothing more is to be sent now. */
+  readonly onRest: (status: TaskStatus) => void
+}
+
+/** States after which more comes by itself. */
+const BUSY: ReadonlySet<TaskState> = new Set(['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'])
+
 /** The webhooks of one task. */
 class Webhooks {
   readonly #post: Post
@@ -81,12 +106,16 @@ class Webhooks {
   /** What happened before they were: as many events as one webhook may have waiting, then only the newest. */
   #early: { readonly of: Notified; readonly event: StreamEvent }[] = []
   #ended = false
+  /** The newest status at which the task rests, until all webhooks know it. */
+  #resting: TaskStatus | undefined
+  readonly #onRest: (status: TaskStatus) => void
   readonly forget: () => void
 
-  constructor(post: Post, owner: string, forget: () => void) {
+  constructor(post: Post, { owner, forget, onRest }: OfTask) {
     this.#post = post
     this.#owner = owner
     this.forget = forget
+    this.#onRest = onRest
   }
 
   get idle(): boolean {
@@ -96,13 +125,14 @@ class Webhooks {
   push(of: Notified, event: StreamEvent): void {
     const told = 'statusUpdate' in event ? event.statusUpdate : 'task' in event ? event.task : undefined
     if (told && TERMINAL.has(told.status.state)) this.#ended = true
+    if (told) this.#resting = BUSY.has(told.status.state) ? undefined : told.status
     if (!this.#outboxes) {
       if (this.#early.length >= this.#post.limits.queuedEvents) this.#early.length = 0
       this.#early.push({ of, event })
       return
     }
     for (const outbox of this.#outboxes.values()) outbox.push(of, event)
-    this.#forgetEnded()
+    this.#rest()
   }
 
   loaded(configs: readonly PushConfig[]): void {
@@ -118,11 +148,11 @@ class Webhooks {
       configs.map((config) => {
         const outbox = before.get(config.id)
         outbox?.replace(config)
-        return [config.id, outbox ?? new Outbox(config, this.#post, { owner: this.#owner, onIdle: () => this.#forgetEnded() })]
+        return [config.id, outbox ?? new Outbox(config, this.#post, { owner: this.#owner, onIdle: () => this.#rest() })]
       }),
     )
     for (const { of, event } of this.#early.splice(0)) this.push(of, event)
-    this.#forgetEnded()
+    this.#rest()
   }
 
   close(): number {
@@ -131,8 +161,13 @@ class Webhooks {
     return lost
   }
 
-  #forgetEnded(): void {
-    if (this.#ended && this.idle) this.forget()
+  #rest(): void {
+    if (!this.idle) return
+    const status = this.#resting
+    this.#resting = undefined
+    // A task without webhooks owes nobody anything.
+    if (status && this.#outboxes?.size) this.#onRest(status)
+    if (this.#ended) this.forget()
   }
 }
 

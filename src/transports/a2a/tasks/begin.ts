@@ -127,7 +127,6 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   try {
     if (request.push) {
       await push.attach(call.principal, { ...request.push, taskId: ids.id })
-      notify(shared, record, { task: { id: ids.id, contextId: ids.contextId, status: record.status, history: [message] } })
     }
     const begun = sent.map((event) => session.send(event))
     live.asked(session.turn ?? '')
@@ -141,6 +140,10 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
     await undo(shared, before?.record, live.record)
     live.refused(thrown)
     throw UampError.from(thrown).code === 'conflict' ? busy(ids.id) : thrown
+  }
+  // Not before the task is stored: after a crash nobody could tell the webhook how a task ended that was never there.
+  if (request.push) {
+    notify(shared, record, { task: { id: ids.id, contextId: ids.contextId, status: record.status, history: [message] } })
   }
   // Opened before anybody has read: what all have read is no longer in memory.
   const following = streaming ? session.read({ after, extensions: 'all', signal: call.signal }) : undefined

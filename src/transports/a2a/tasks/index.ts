@@ -26,6 +26,10 @@ export function createTasks(host: Host, { ttlMs = CORE_LIMITS.sessionTtlMs }: Ta
   const records = new TaskRecords(host.store, ttlMs, host.keys)
   const shared: Shared = { host, lives, records, push, views: new Views(host, records, lives) }
   let ready: Promise<void> | undefined
+  // Also where nobody calls: webhooks wait for it.
+  host.started.then(afterStart).catch((error: unknown) => {
+    if (!host.closing.aborted) host.log('error', 'Tasks that the last run left open could not be closed', { error })
+  })
 
   /** What a crash left is put in order before anybody is told about it. */
   async function afterStart(): Promise<void> {
@@ -52,6 +56,10 @@ export function createTasks(host: Host, { ttlMs = CORE_LIMITS.sessionTtlMs }: Ta
     async generationOf(call, id) {
       await afterStart()
       return (await mustFindOwn(shared, call, id)).record.generation
+    },
+    async stateOf(call, id) {
+      await afterStart()
+      return (await mustFindOwn(shared, call, id)).record.status.state
     },
     async list(call, request) {
       await afterStart()

@@ -26,6 +26,19 @@ export interface TaskPush {
   /** For a task that its owner has just made. Awaited before its first event, so that none is missed. */
   attach(owner: Principal, config: NewConfig): Promise<PushConfig>
   notify: Notify
+  /** Awaited before a task is closed for a process that died: its webhooks are told, if need be after the next start. */
+  owe(owner: Principal, taskId: string): Promise<void>
+  /** Tasks whose webhooks may not have been told of the status that they have. */
+  debts(): AsyncIterable<Debt>
+  /** There is no such task any more. */
+  forgive(owner: Principal, taskId: string): Promise<void>
+}
+
+/** `told`: the time of the status that they were told last. */
+interface Debt {
+  readonly owner: Principal
+  readonly taskId: string
+  readonly told: string | undefined
 }
 
 /** What the parts of the engine share. */

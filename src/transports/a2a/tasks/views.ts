@@ -56,6 +56,12 @@ export class Views {
     return each.flat()
   }
 
+  /** What the newest response of a task gave. */
+  async newest(record: TaskRecord): Promise<Artifact[]> {
+    const step = record.steps.at(-1)
+    return step ? this.#of(step, ownerOf(record)) : []
+  }
+
   async history(record: TaskRecord, length: number | undefined, live?: Live): Promise<readonly Message[] | undefined> {
     if (length === 0) return undefined
     const known = live?.history

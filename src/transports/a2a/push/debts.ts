@@ -1,0 +1,78 @@
+import type { Principal } from '../../../core/ports/access.ts'
+import type { Store } from '../../../core/ports/store.ts'
+import { storeKey } from '../../../core/store-key.ts'
+import { UampError } from '../../../protocol/errors.ts'
+import type { Json } from '../../../protocol/json.ts'
+import { TERMINAL, type TaskStatus } from '../model.ts'
+
+/** A task that has webhooks, until they were told how it ended. */
+export interface Debt {
+  readonly owner: Principal
+  readonly taskId: string
+  /** The time of the status that they were told last, of those at which a task rests. */
+  readonly told: string | undefined
+}
+
+interface DebtRecord {
+  readonly tenant: string
+  readonly owner: string
+  readonly task: string
+  readonly told?: string
+}
+
+const OWED = 'a2a-push-owed'
+
+/**
+ * What webhooks are still to be told, in the store: a process that dies with it in memory leaves a webhook waiting for ever. Written
+ * with the first config of a task, so a task without webhooks costs nothing.
+ */
+export class Debts {
+  readonly #store: Store
+  readonly #ttlMs: number
+
+  constructor(store: Store, ttlMs: number) {
+    this.#store = store
+    this.#ttlMs = ttlMs
+  }
+
+  /** From now on the task's webhooks are owed its end. One that is there already stays as it is. */
+  async owe(owner: Principal, task: string): Promise<void> {
+    try {
+      await this.#set({ tenant: owner.tenant, owner: owner.id, task }, 0)
+    } catch (thrown) {
+      if (UampError.from(thrown).code !== 'conflict') throw thrown
+    }
+  }
+
+  /** Its webhooks were told this, or given up. */
+  async settle(owner: Principal, task: string, { state, timestamp }: TaskStatus): Promise<void> {
+    if (TERMINAL.has(state)) return this.forgive(owner, task)
+    await this.#set({ tenant: owner.tenant, owner: owner.id, task, told: timestamp })
+  }
+
+  /** Nobody is there to be told any more. */
+  async forgive(owner: Principal, task: string): Promise<void> {
+    await this.#store.delete(keyOf(owner, task))
+  }
+
+  async *all(): AsyncGenerator<Debt, void> {
+    for (let after: string | undefined; ;) {
+      const page = await this.#store.list(OWED, after === undefined ? {} : { after })
+      for (const { value } of page.items) {
+        const { tenant, owner: id, task, told } = value as unknown as DebtRecord
+        yield { owner: { tenant, id, scopes: [] }, taskId: task, told }
+      }
+      if ((after = page.next) === undefined) return
+    }
+  }
+
+  async #set(record: DebtRecord, ifVersion?: number): Promise<void> {
+    const key = keyOf({ tenant: record.tenant, id: record.owner }, record.task)
+    const options = { ttlMs: this.#ttlMs, index: { [OWED]: key }, ...(ifVersion !== undefined && { ifVersion }) }
+    await this.#store.set(key, record as unknown as Json, options)
+  }
+}
+
+function keyOf({ tenant, id }: Pick<Principal, 'tenant' | 'id'>, task: string): string {
+  return storeKey(tenant, OWED, id, task)
+}

@@ -9,7 +9,8 @@ import { text } from '../src/core/drafts.ts'
 import type { Session, SessionInit } from '../src/core/ports/session.ts'
 import { startServer } from './support/server.ts'
 
-const MANY = 10_000
+/** Of each: sessions, names, turns, tasks, uploads. `UAMP_MONTH=10000` is a month of a busy server, and takes about a minute of one core. */
+const MANY = Number(process.env['UAMP_MONTH'] ?? 2_000)
 const MIB = 1024 * 1024
 const DAY = 24 * 3_600_000
 const ENDS = new Set(['response.done', 'response.error', 'response.cancelled'])
@@ -50,7 +51,7 @@ async function respond(session: Session): Promise<void> {
   reader.close()
 }
 
-test('after a month of use nothing is left of it', { timeout: 300_000 }, async () => {
+test('after a month of use nothing is left of it', { timeout: 60_000 + 100 * MANY }, async () => {
   const data = mkdtempSync(join(tmpdir(), 'uamp-test-'))
   onTestFinished(() => rmSync(data, { recursive: true, force: true, maxRetries: 5 }))
   // Intervals, too: uploads are looked at every ten minutes.
@@ -105,7 +106,7 @@ test('after a month of use nothing is left of it', { timeout: 300_000 }, async (
   const long = await server.gateway.open(init)
   for (let n = 0; n < 1_500; n++) await respond(long)
   await long.release()
-  expect(stored() - before).toBeGreaterThan(20 * MIB)
+  expect(stored() - before).toBeGreaterThan(4 * MIB)
   expect(uploads()).toBe(MANY + 1)
 
   vi.setSystemTime(Date.now() + 31 * DAY)

@@ -91,8 +91,9 @@ const OPEN = 'open-turns'
 const AGE = 'sessions-by-age'
 /** The same, as version 0.1 wrote it: by the end of the time that was set then. */
 const AGE_BEFORE = 'session-expiry'
-/** Turns that are deleted at once. */
+/** How many turns, and about how many bytes of them, are deleted at once: others wait for it. */
 const PAGE = 100
+const PAGE_BYTES = 1024 * 1024
 /** As many turns of a conversation are loaded. */
 const TURNS = 512
 
@@ -248,17 +249,29 @@ export class Records {
    * with half of it; should the process die on the way, its head is still there, and the rest is removed with it later.
    */
   async removeSession(tenant: string, id: string): Promise<void> {
-    const turns = this.#turnsOf(tenant, id)
-    let page = await this.store.keys(turns, { limit: PAGE })
-    if (page.next !== undefined) await this.#endForGood(tenant, id)
-    for (; page.next !== undefined; page = await this.store.keys(turns, { limit: PAGE })) await this.store.batch(page.items.map(deletion))
+    let turns = await this.#someTurns(tenant, id)
+    if (turns.more) await this.#endForGood(tenant, id)
+    for (; turns.more; turns = await this.#someTurns(tenant, id)) await this.store.batch(turns.keys.map(deletion))
     const aliases = await this.store.keys(this.#aliasesOf(tenant, id), {})
+    const keys = [storeKey(tenant, 'head', id), storeKey(tenant, 'session', id), ...turns.keys, ...aliases.items.map(({ key }) => key)]
     await this.store.batch([
-      ...[storeKey(tenant, 'head', id), storeKey(tenant, 'session', id), ...page.items, ...aliases.items].map(deletion),
+      ...keys.map(deletion),
       { op: 'drop', stream: this.logStream(tenant, id) },
       { op: 'drop', stream: this.inputStream(tenant, id) },
       this.sealed.dropInputs(tenant, id),
     ])
+  }
+
+  /** As many of a session's turns as may be deleted at once, and whether there are more. */
+  async #someTurns(tenant: string, session: string): Promise<{ keys: string[]; more: boolean }> {
+    const { items, next } = await this.store.keys(this.#turnsOf(tenant, session), { limit: PAGE })
+    const keys: string[] = []
+    let left = PAGE_BYTES
+    for (const { key, bytes } of items) {
+      keys.push(key)
+      if ((left -= bytes) < 0) break
+    }
+    return { keys, more: next !== undefined || keys.length < items.length }
   }
 
   async #endForGood(tenant: string, id: string): Promise<void> {

@@ -207,7 +207,8 @@ export function memoryStore({ now = () => performance.now() }: { readonly now?: 
       const found: { key: string; cursor: string }[] = []
       for (const place of (indexes.get(index) ?? new SortedKeys()).walk(after, false)) if (found.push(place) > limit) break
       const shown = found.slice(0, limit)
-      return { items: shown.map(({ key }) => key), next: found.length > limit ? shown.at(-1)?.cursor : undefined }
+      const items = shown.map(({ key }) => ({ key, bytes: records.get(key)?.text.length ?? 0 }))
+      return { items, next: found.length > limit ? shown.at(-1)?.cursor : undefined }
     },
     async *scan() {
       for (const [key, { text, places }] of records) {

@@ -2,7 +2,7 @@ import type { Kept, Page, PageRequest, SetOptions, Stored } from '../core/ports/
 import { parseJson, type Json } from '../protocol/json.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from './sqlite-names.ts'
-import type { Connection, Statement } from './sqlite-schema.ts'
+import type { Connection, Portion, Statement } from './sqlite-schema.ts'
 
 /** Versions are reserved in blocks, so that none is used again after a restart: a lapsed lease must not be taken for its successor. */
 const RESERVE = 1_000_000
@@ -82,12 +82,12 @@ export class Records {
     }
     this.#count = db.query('SELECT COUNT(*) FROM record_index WHERE name = ?')
     this.#countFrom = db.query('SELECT COUNT(*) FROM record_index WHERE name = ? AND sort >= ?')
-    this.#keys = { first: db.query(keysOf()), next: db.query(keysOf('AND (sort, key) > (?, ?)')) }
+    this.#keys = { first: db.query(keysOf()), next: db.query(keysOf('AND (i.sort, i.key) > (?, ?)')) }
     this.#scan = db.query(
       `SELECT id, key, octet_length(value) + octet_length(key), places FROM records
        WHERE id > ? AND (expires IS NULL OR expires > ?) ORDER BY id LIMIT ?`,
     )
-    this.#expired = db.query('SELECT id, key, places FROM records WHERE expires <= ? LIMIT ?')
+    this.#expired = db.query('SELECT id, key, places, octet_length(value) FROM records WHERE expires <= ? LIMIT ?')
     this.reload()
     this.#version = this.#reserved
   }
@@ -126,12 +126,16 @@ export class Records {
     this.#db.scrub = true
   }
 
-  keys(index: string, { after, limit = 100 }: PageRequest): Page<string> {
+  keys(index: string, { after, limit = 100 }: PageRequest): Page<{ key: string; bytes: number }> {
     checkName(index)
     const [statement, cursor] = after === undefined ? [this.#keys.first, []] : [this.#keys.next, parseCursor(after)]
-    const rows = statement.all([index, ...cursor, limit + 1]) as [sort: string, key: string][]
+    const rows = statement.all([index, ...cursor, limit + 1]) as [sort: string, key: string, bytes: number][]
     const shown = rows.slice(0, limit)
-    return { items: shown.map(([, key]) => key), next: rows.length > limit ? JSON.stringify(shown.at(-1)) : undefined }
+    const end = shown.at(-1)
+    return {
+      items: shown.map(([, key, bytes]) => ({ key, bytes })),
+      next: end && rows.length > limit ? JSON.stringify([end[0], end[1]]) : undefined,
+    }
   }
 
   scan(after: number, limit: number): { readonly id: number; readonly kept: Kept }[] {
@@ -170,12 +174,14 @@ export class Records {
     return count
   }
 
-  /** Deletes up to `limit` expired records; false when there is nothing left to delete. */
-  purge(limit: number): boolean {
-    const rows = this.#expired.all([this.#expiryTime(), limit]) as [number, string, string | null][]
-    for (const [id, key, places] of rows) {
+  /** Deletes a few expired records; false when there is nothing left to delete. */
+  purge({ rows: limit, bytes }: Portion): boolean {
+    const rows = this.#expired.all([this.#expiryTime(), limit]) as [number, string, string | null, number][]
+    let left = bytes
+    for (const [id, key, places, size] of rows) {
       this.#delete.run([id])
       this.#move(key, places, null)
+      if ((left -= size) < 0) break
     }
     if (rows.length > 0) this.#db.scrub = true
     return rows.length > 0
@@ -225,7 +231,8 @@ function listing(order: Order, cursor = ''): string {
 }
 
 function keysOf(cursor = ''): string {
-  return `SELECT sort, key FROM record_index WHERE name = ? ${cursor} ORDER BY sort, key LIMIT ?`
+  return `SELECT i.sort, i.key, octet_length(r.value) FROM record_index i JOIN records r ON r.key = i.key
+    WHERE i.name = ? ${cursor} ORDER BY i.sort, i.key LIMIT ?`
 }
 
 type Place = readonly [name: string, sort: string]

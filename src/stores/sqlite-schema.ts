@@ -31,6 +31,12 @@ export type Statement = Database.Statement<[readonly Bound[]]>
 /** Numbers are bound as REAL, so a column needs INTEGER affinity; a boolean makes the driver panic. */
 export type Bound = number | string | Uint8Array | null
 
+/** What one step of a purge may delete; it stops with the row that goes beyond. More would hold the event loop for too long. */
+export interface Portion {
+  readonly rows: number
+  readonly bytes: number
+}
+
 /** One connection, which owns the file. Statements are prepared once. */
 export class Connection {
   readonly path: string

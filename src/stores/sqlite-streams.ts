@@ -1,7 +1,7 @@
 import type { Group, Kept } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from './sqlite-names.ts'
-import type { Connection, Statement } from './sqlite-schema.ts'
+import type { Connection, Portion, Statement } from './sqlite-schema.ts'
 
 /** Groups that may wait for their index entry. */
 const INDEX_EVERY = 512
@@ -34,7 +34,9 @@ export class Streams {
   readonly #mark: Statement
   readonly #unname: Statement
   readonly #dropped: Statement
-  readonly #purge: readonly Statement[]
+  readonly #doomed: Statement
+  readonly #purge: Statement
+  readonly #unindex: Statement
   readonly #remove: Statement
   readonly #scan: Statement
 
@@ -61,11 +63,12 @@ export class Streams {
     this.#mark = db.command('UPDATE marks SET value = ? WHERE name = ?')
     this.#unname = db.command('UPDATE streams SET name = NULL WHERE id = ?')
     this.#dropped = db.query('SELECT id FROM streams WHERE name IS NULL LIMIT ?')
-    const some = 'FROM group_index WHERE stream = ?1 ORDER BY last LIMIT ?2'
-    this.#purge = [
-      db.command(`DELETE FROM groups WHERE id IN (SELECT id ${some})`),
-      db.command(`DELETE FROM group_index WHERE stream = ?1 AND last IN (SELECT last ${some})`),
-    ]
+    this.#doomed = db.query(
+      `SELECT i.last, i.id, octet_length(g.text) FROM group_index i JOIN groups g ON g.id = i.id
+       WHERE i.stream = ? ORDER BY i.last LIMIT ?`,
+    )
+    this.#purge = db.command('DELETE FROM groups WHERE id = ?')
+    this.#unindex = db.command('DELETE FROM group_index WHERE stream = ? AND last = ?')
     this.#remove = db.command('DELETE FROM streams WHERE id = ?')
     this.#scan = db.query(
       `SELECT id, name, coalesce(bytes, (SELECT sum(octet_length(g.text)) FROM group_index i JOIN groups g ON g.id = i.id
@@ -143,18 +146,23 @@ export class Streams {
     return rows.map(([id, key, bytes]) => ({ id, kept: { type: 'stream', key, bytes, index: {} } }))
   }
 
-  /** Deletes up to `limit` groups of dropped streams; false when there is nothing left to delete. */
-  purge(limit: number): boolean {
-    const rows = this.#dropped.all([PURGE_STREAMS]) as [number][]
-    if (rows.length === 0) return false
+  /** Deletes a few groups of dropped streams; false when there is nothing left to delete. */
+  purge({ rows: limit, bytes }: Portion): boolean {
+    const streams = this.#dropped.all([PURGE_STREAMS]) as [number][]
+    if (streams.length === 0) return false
     this.index()
     this.#db.scrub = true
-    let left = limit
-    for (const row of rows) {
-      const [deleted = 0] = this.#purge.map((statement) => statement.run([row[0], left]).changes)
-      left -= deleted
-      if (left <= 0) break
-      this.#remove.run(row)
+    const left = { rows: limit, bytes }
+    for (const [stream] of streams) {
+      const groups = this.#doomed.all([stream, left.rows]) as [number, number, number][]
+      for (const [last, id, size] of groups) {
+        this.#purge.run([id])
+        this.#unindex.run([stream, last])
+        left.rows--
+        if ((left.bytes -= size) < 0) return true
+      }
+      if (left.rows <= 0) return true
+      this.#remove.run([stream])
     }
     return true
   }

@@ -12,9 +12,9 @@ import { change, Records } from './sqlite-records.ts'
 import { Connection } from './sqlite-schema.ts'
 import { Streams } from './sqlite-streams.ts'
 
-/** How often expired records and dropped streams are looked for, by the writes that come, and how many rows go at a time. */
+/** How often expired records and dropped streams are looked for, by the writes that come, and how much goes at a time. */
 const PURGE_EVERY_MS = 10_000
-const PURGE_ROWS = 200
+const PURGE = { rows: 200, bytes: 1024 * 1024 }
 /** Groups fetched at a time by a reader, and rows by a scan. */
 const PAGE = 32
 const REWRITE_BYTES = 64 * 1024 * 1024
@@ -102,7 +102,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 
   function purge(): void {
     purgeAt = monotonic() + PURGE_EVERY_MS
-    const run = () => [records.purge(PURGE_ROWS), streams.purge(PURGE_ROWS)].includes(true)
+    const run = () => [records.purge(PURGE), streams.purge(PURGE)].includes(true)
     queue.write(run).then((more) => {
       if (more) purgeAt = monotonic()
     }, onError)
@@ -110,7 +110,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 
   async function tidy(): Promise<boolean> {
     assertOpen()
-    const purged = await queue.write(() => [records.purge(PURGE_ROWS), streams.purge(PURGE_ROWS)].includes(true))
+    const purged = await queue.write(() => [records.purge(PURGE), streams.purge(PURGE)].includes(true))
     if (purged || (await queue.write(() => db.shrink()))) return true
     if (!db.scrub) return false
     db.scrub = false

@@ -30,11 +30,12 @@ export function upkeepTests(fresh: () => Promise<Store>, pass: (ms: number) => v
     test('goes through the keys of an index, page by page', async () => {
       const store = await fresh()
       const names = Array.from({ length: 5 }, (_, n) => `k${n}`)
-      for (const name of names) await store.set(name, 1, { index: { i: name } })
+      for (const name of names) await store.set(name, 'four', { index: { i: name } })
+      const items = names.map((key) => ({ key, bytes: 6 }))
       const first = await store.keys('i', { limit: 3 })
-      expect(first.items).toEqual(names.slice(0, 3))
-      expect(await store.keys('i', { limit: 3, after: first.next as string })).toEqual({ items: names.slice(3), next: undefined })
-      expect(await store.keys('i', { limit: 5 })).toEqual({ items: names, next: undefined })
+      expect(first.items).toEqual(items.slice(0, 3))
+      expect(await store.keys('i', { limit: 3, after: first.next as string })).toEqual({ items: items.slice(3), next: undefined })
+      expect(await store.keys('i', { limit: 5 })).toEqual({ items, next: undefined })
       expect(await store.keys('none', {})).toEqual({ items: [], next: undefined })
     })
 

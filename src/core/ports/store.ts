@@ -29,8 +29,8 @@ export interface Store {
    * which has expired counts until it is purged.
    */
   count(index: string, options?: { readonly from?: string }): Promise<number>
-  /** The keys of an index, without their values, which may be large. Also those that have expired and are not purged yet. */
-  keys(index: string, page: PageRequest): Promise<Page<string>>
+  /** The keys of an index, with the size of their values instead of these. Also those that have expired and are not purged yet. */
+  keys(index: string, page: PageRequest): Promise<Page<{ readonly key: string; readonly bytes: number }>>
   /** All or nothing: what a turn's end, the ledger or a lease needs. */
   batch(operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void>
   /** Every record and every stream, in small steps and in no order. What changes meanwhile may be missing. */

@@ -7,6 +7,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { errorResponse } from '../errors.ts'
 import type { NodeApp } from './app.ts'
 import { pathOf } from '../path.ts'
+import { withoutSniffing } from './nosniff.ts'
 import { refuse } from './refuse.ts'
 
 /** Connections beyond the limit that are still answered, with 503; more are dropped. */
@@ -66,6 +67,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   }
   const server = createServer(options, (request, response) => {
     silent.delete(request.socket)
+    withoutSniffing(response)
     void listener(request, response)
   })
   server.maxConnections = limits.connections + ANSWERED_BEYOND

@@ -28,6 +28,7 @@ import { guardedHttp } from '../server/node/guarded-http.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
+import { withoutSniffing } from '../server/node/nosniff.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { trustedProxies } from '../server/node/trusted-proxies.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
@@ -182,7 +183,12 @@ async function shutDown(parts: Parts, { graceMs = 5_000 }: CloseOptions, listeni
 }
 
 function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
-  return { app: node.app, handleRequest: getRequestListener(node.fetch), handleUpgrade: node.handleUpgrade, agents, gateway }
+  const listener = getRequestListener(node.fetch)
+  const handleRequest = (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    withoutSniffing(response)
+    return listener(request, response)
+  }
+  return { app: node.app, handleRequest, handleUpgrade: node.handleUpgrade, agents, gateway }
 }
 
 function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOptions): Parts {

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { Cli, finished, project, serving } from './run.ts'
 
 async function demo(): Promise<string> {
@@ -149,4 +152,32 @@ test('says what to do when there is nobody to talk to', async () => {
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Leave --session out') })
   const nonsense = await finished(['chat', 'ftp://example.com'])
   expect(nonsense).toMatchObject({ code: 1, stderr: expect.stringContaining('write it like http://localhost:8787') })
+})
+
+/** A server that answers every event with this one. */
+async function hostile(answer: (event: { event_id: string }) => object): Promise<string> {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  server.on('connection', (socket) =>
+    socket.on('message', (data: Buffer) => socket.send(JSON.stringify(answer(JSON.parse(data.toString()))))),
+  )
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of server.clients) socket.terminate()
+    server.close()
+  })
+  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const EVIL = 'no\u001B]0;pwned\u0007 \u001B[2Jway\u009B1m\u202E'
+
+test('what a server says when it refuses cannot write to the terminal', async () => {
+  const url = await hostile(({ event_id }) => ({
+    type: 'session.error',
+    event_id: 'x',
+    error: { code: 'forbidden', message: EVIL, details: { event_id, agents: [EVIL] } },
+  }))
+  const { stderr, code } = await finished(['chat', url], { input: 'hello\n' })
+  expect(code).toBe(1)
+  expect(stderr).toContain('no way')
+  expect(stderr).not.toMatch(/\u001B\]|\u001B\[2J|[\u0007\u0080-\u009F\u202E]|pwned/)
 })

@@ -3,15 +3,18 @@ import { harmless, type Paint } from '../print.ts'
 /** One stream of text, and whether its last line has an end. */
 class Column {
   readonly #stream: NodeJS.WriteStream
+  /** In a file or a pipe an answer is data, and stays as it is. */
+  readonly #raw: boolean
   #open = false
 
-  constructor(stream: NodeJS.WriteStream) {
+  constructor(stream: NodeJS.WriteStream, raw: boolean) {
     this.#stream = stream
+    this.#raw = raw
   }
 
   write(text: string, style: (text: string) => string = String): void {
     if (text === '') return
-    this.#stream.write(style(this.#stream.isTTY ? harmless(text) : text))
+    this.#stream.write(style(this.#raw ? text : harmless(text)))
     this.#open = !text.endsWith('\n')
   }
 
@@ -37,8 +40,8 @@ export class Page {
 
   constructor({ stdout, stderr, paint }: PageOptions) {
     const notes = stdout.isTTY ? stdout : stderr
-    this.#answer = new Column(stdout)
-    this.#notes = notes === stdout ? this.#answer : new Column(stderr)
+    this.#answer = new Column(stdout, !stdout.isTTY)
+    this.#notes = notes === stdout ? this.#answer : new Column(stderr, false)
     this.#paint = paint(notes)
   }
 

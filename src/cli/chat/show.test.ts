@@ -21,7 +21,7 @@ function opened(isTTY: boolean) {
     { type: 'response.delta', delta: { type: 'text', text: 'So: ' } },
     { type: 'response.delta', delta: { type: 'image', image: 'AA==', content_id: 'i1' } },
     { type: 'response.delta', delta: { type: 'text', text: 'Done' } },
-    { type: 'response.error', error: { code: 'internal', message: 'oh' } },
+    { type: 'response.error', error: { code: 'internal', message: 'o\u001B]0;pwned\u0007h' } },
     { type: 'response.done', response: { output: [] } },
   ]
   for (const event of events) show(event as unknown as ServerEvent, page)
@@ -32,7 +32,7 @@ test('on a terminal everything has its place, and an agent cannot send escape se
   const { stdout, stderr } = opened(true)
   expect(stdout.split('\n')).toEqual([
     '<dim>let me </><dim>see</>',
-    'One [2Jmoment.',
+    'One moment.',
     '<cyan>→ add {}</>',
     '<red>← "no"</>',
     '<dim>· step 1 of 2</>',

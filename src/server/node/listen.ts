@@ -7,6 +7,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { errorResponse } from '../errors.ts'
 import type { NodeApp } from './app.ts'
 import { pathOf } from '../path.ts'
+import { withoutSniffing } from './nosniff.ts'
 import { refuse } from './refuse.ts'
 
 /** Connections beyond the limit that are still answered, with 503; more are dropped. */
@@ -80,6 +81,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     silent.delete(request.socket)
     // It gets its connection when the answers before it are done.
     if (response.socket === null && isPiledUp(request, response)) return
+    withoutSniffing(response)
     void listener(request, response)
   })
   server.maxConnections = limits.connections + ANSWERED_BEYOND

@@ -59,7 +59,7 @@ export class Walk {
     const message = this.#text(error.message)
     const stack = error.stack === undefined ? undefined : this.#text(error.stack.replace(error.message, () => message))
     const cause = this.through(error.cause, depth)
-    const before = { ...error } as object
+    const before = Object.fromEntries(Object.entries(error))
     const own = this.#copy(before, depth) as object
     if (message === error.message && stack === error.stack && cause === error.cause && own === before) return error
     const hidden = { enumerable: false, configurable: true, writable: true }

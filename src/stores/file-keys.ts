@@ -1,6 +1,8 @@
+import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import process from 'node:process'
 import type { Keys } from '../core/ports/keys.ts'
 import { UampError } from '../protocol/errors.ts'
 

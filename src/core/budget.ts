@@ -5,6 +5,8 @@ import type { Principal } from './ports/access.ts'
 /** A holding may always grow to this: whoever holds little is not refused because others hold much. */
 const FREE = 64 * 1024
 
+const LARGE = 1024 * 1024
+
 /** How long a client is told to wait: a reader that stands still is cut by then. */
 const RETRY_S = 30
 
@@ -65,6 +67,11 @@ export class Holding {
   constructor(budget: Budget, share: Share) {
     this.#budget = budget
     this.#share = share
+  }
+
+  /** Whether it is worth the trouble to load it again, for what it takes while nobody needs it. */
+  get isLarge(): boolean {
+    return this.bytes > LARGE
   }
 
   get(part: Part): number {

@@ -1,11 +1,11 @@
 import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
-import { Budget, type Holding } from './budget.ts'
-import { clocksOf, expiryClock, type Clocks } from './clocks.ts'
+import { clocksOf, expiryClock } from './clocks.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
 import { beginEpoch, lastNumber } from './epoch.ts'
 import { fetchHttp } from './fetch-http.ts'
+import type { AgentGateway, GatewayOptions } from './gateway-options.ts'
 import { timeOrderedId } from './ids.ts'
 import { checkClientTools } from './own-tools.ts'
 import { isInput, withContentIds } from './input.ts'
@@ -13,13 +13,13 @@ import { Journal } from './journal.ts'
 import { CORE_LIMITS, type CoreLimits } from './limits.ts'
 import { Log } from './log.ts'
 import { LogStore } from './log-store.ts'
+import { OpenSessions, ownerKey } from './open-sessions.ts'
 import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { Redaction } from './ports/redaction.ts'
-import type { Keys } from './ports/keys.ts'
-import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
+import type { Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
@@ -34,38 +34,6 @@ import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
 import { checkSlots } from './slots.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
-import { weigh, weighMessages } from './weight.ts'
-
-export interface GatewayOptions extends Partial<Clocks> {
-  readonly agents: AgentRegistry
-  readonly store: Store
-  readonly limits?: Partial<CoreLimits>
-  readonly log?: LogLine
-  readonly meter?: Meter
-  /** How agents call the outside. Default: `fetch`. */
-  readonly http?: HttpClient
-  /** What must not stand in errors. Default: nothing is known. */
-  readonly secrets?: Redaction
-  /** What secrets of clients are sealed with in the store. Default: none is stored. */
-  readonly keys?: Keys
-  readonly newId?: () => string
-}
-
-export interface AgentGateway extends Gateway {
-  readonly openSessions: number
-  readonly openResponses: number
-  /** Roughly what sessions hold in memory. */
-  readonly heldBytes: number
-  /** Closes what a crash left open. Call it before the first session. */
-  start(): Promise<void>
-  /** No new work; running responses get the grace time, then are interrupted. */
-  drain(graceMs: number): Promise<void>
-  /** Lets go of sessions that nobody needs in memory, and removes what is to be kept no longer. It does so by itself every `sweepMs`. */
-  sweep(): Promise<void>
-  /** Takes a session out of memory. False: somebody uses it. */
-  unload(tenant: string, session: string): Promise<boolean>
-  close(): Promise<void>
-}
 
 /** Sessions on the agents of a registry. */
 export function createGateway(options: GatewayOptions): AgentGateway {
@@ -88,11 +56,9 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #store: Store
   readonly #ticker = new Ticker()
   readonly #committer: Committer
-  readonly #sessions = new Map<string, AgentSession>()
+  readonly #sessions: OpenSessions
   readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
-  readonly #perPrincipal = new Map<string, number>()
   readonly #parking: Parking
-  readonly #budget: Budget
   readonly #retention: Retention
   readonly #closing = new AbortController()
   readonly #expiryTime: () => number
@@ -132,11 +98,11 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
-    this.#budget = new Budget(this.limits)
-    const isLive = (tenant: string, id: string): boolean => this.#sessions.has(sessionKey(tenant, id))
+    this.#sessions = new OpenSessions(this.limits)
+    const isLive = (tenant: string, id: string): boolean => this.#sessions.get(tenant, id) !== undefined
     this.#retention = new Retention({ records: this.#records, limits: this.limits, now: this.#expiryTime, monotonic, log, isLive })
     this.#unsubscribe = agents.onChange((name) => {
-      for (const session of this.#sessions.values()) if (session.agent === name) session.announceCapabilities()
+      for (const session of this.#sessions) if (session.agent === name) session.announceCapabilities()
     })
     this.#sweeper = setInterval(() => void this.sweep(), this.limits.sweepMs)
     // Node only: a gateway alone does not keep the process up.
@@ -148,13 +114,11 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   get openResponses(): number {
-    let count = 0
-    for (const session of this.#sessions.values()) if (session.responding) count++
-    return count
+    return this.#sessions.responding
   }
 
   get heldBytes(): number {
-    return this.#budget.bytes
+    return this.#sessions.heldBytes
   }
 
   findAgent(name: string) {
@@ -172,9 +136,13 @@ class SessionGateway implements AgentGateway, SessionHost {
     checkSlots(value, this.limits.slotBytes)
   }
 
+  hold(principal: Principal, bytes: number): () => void {
+    return this.#sessions.holdAnswer(principal, bytes)
+  }
+
   async open(init: SessionInit): Promise<Session> {
     checkClientTools(this.admit(init.agent), init.config.tools)
-    this.#checkRoom(init.principal)
+    this.#sessions.checkRoom(init.principal)
     if (init.persist && this.#epoch === 0) await this.#begin()
     const { principal, parent } = init
     const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
@@ -202,7 +170,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     )
     // Of one request and its reply, nobody sees how the session began.
     if (init.duplex) session.announce(init.announce)
-    this.#keep(session)
+    this.#sessions.add(session)
     try {
       const alias = init.alias ? [await this.#records.setAlias(principal, init.alias, session.id)] : []
       if (init.input) journal?.beginLater(session, { alias, silent: init.silent ?? false })
@@ -217,7 +185,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   async attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined> {
     const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
     if (sessionId === undefined) return undefined
-    const session = this.#sessions.get(sessionKey(principal.tenant, sessionId)) ?? (await this.#load(sessionId, principal))
+    const session = this.#sessions.get(principal.tenant, sessionId) ?? (await this.#load(sessionId, principal))
     return session?.owner.id === principal.id ? session : undefined
   }
 
@@ -232,7 +200,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   async forget(id: string, principal: Principal): Promise<boolean> {
     const turn = await this.#turns.find(id, principal)
     if (!turn) return false
-    const session = this.#sessions.get(sessionKey(principal.tenant, turn.session))
+    const session = this.#sessions.get(principal.tenant, turn.session)
     await session?.forget(id)
     const removed = await this.#turns.remove(id, principal)
     if (session && removed === 'session') {
@@ -244,7 +212,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async remove(id: string, principal: Principal): Promise<boolean> {
     await this.#loading.get(`${ownerKey(principal)} ${id}`)?.catch(() => undefined)
-    const session = this.#sessions.get(sessionKey(principal.tenant, id))
+    const session = this.#sessions.get(principal.tenant, id)
     const owner = session?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
     if (owner !== principal.id) return false
     await session?.end('deleted')
@@ -262,7 +230,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#draining = true
     const until = this.monotonic() + graceMs
     while (this.openResponses > 0 && this.monotonic() < until) await new Promise((resolve) => setTimeout(resolve, 20))
-    for (const session of this.#sessions.values()) session.interrupt(new UampError('interrupted', 'The server is shutting down'))
+    for (const session of this.#sessions) session.interrupt(new UampError('interrupted', 'The server is shutting down'))
     while (this.openResponses > 0 && this.monotonic() < until + 1000) await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
@@ -272,7 +240,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     await this.#sweeping
     this.#unsubscribe()
     this.#draining = true
-    for (const session of this.#sessions.values()) {
+    for (const session of this.#sessions) {
       await session.flush().catch((error: unknown) => this.log('error', 'A session could not be stored', { session: session.id, error }))
       session.log.end()
     }
@@ -280,19 +248,11 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   ended(session: Session): void {
-    const key = sessionKey(session.owner.tenant, session.id)
-    const open = this.#sessions.get(key)
-    if (!open) return
-    this.#sessions.delete(key)
-    open.held.close()
-    const owner = ownerKey(session.owner)
-    const left = (this.#perPrincipal.get(owner) ?? 1) - 1
-    if (left > 0) this.#perPrincipal.set(owner, left)
-    else this.#perPrincipal.delete(owner)
+    this.#sessions.remove(session)
   }
 
   async letGo({ owner, id }: Session): Promise<void> {
-    const session = this.#sessions.get(sessionKey(owner.tenant, id))
+    const session = this.#sessions.get(owner.tenant, id)
     if (!session || session.busy) return
     await session.flush()
     if (session.busy) return
@@ -301,9 +261,9 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async unload(tenant: string, id: string): Promise<boolean> {
-    const session = this.#sessions.get(sessionKey(tenant, id))
+    const session = this.#sessions.get(tenant, id)
     if (session) await this.letGo(session)
-    return !this.#sessions.has(sessionKey(tenant, id))
+    return this.#sessions.get(tenant, id) === undefined
   }
 
   parked(owner: Principal, abandon: () => void): () => void {
@@ -317,21 +277,6 @@ class SessionGateway implements AgentGateway, SessionHost {
       })
       .finally(() => (this.#beginning = undefined))
     return this.#beginning
-  }
-
-  #keep(session: AgentSession): void {
-    this.#sessions.set(sessionKey(session.owner.tenant, session.id), session)
-    const owner = ownerKey(session.owner)
-    this.#perPrincipal.set(owner, (this.#perPrincipal.get(owner) ?? 0) + 1)
-  }
-
-  #checkRoom(principal: Principal): void {
-    const mine = this.#perPrincipal.get(ownerKey(principal)) ?? 0
-    const { sessions, sessionsPerPrincipal } = this.limits
-    if (mine < sessionsPerPrincipal && this.#sessions.size < sessions) return
-    throw new UampError('rate_limited', 'Too many open sessions: end some, or try again later', {
-      details: { limit: mine < sessionsPerPrincipal ? sessions : sessionsPerPrincipal, retry_after: 30 },
-    })
   }
 
   /** The conversation up to a turn, if it is the principal's own. */
@@ -353,7 +298,6 @@ class SessionGateway implements AgentGateway, SessionHost {
     return loading
   }
 
-  /** A session that can be gone on with. */
   async #stored(id: string, { tenant }: Principal) {
     const found = await this.#records.session(tenant, id)
     if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.#expiryTime()) return undefined
@@ -369,7 +313,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       this.#records.inputs(tenant, id, found.head.consumed),
       this.#store.last(this.#records.logStream(tenant, id)),
     ])
-    this.#checkRoom(principal)
+    this.#sessions.checkRoom(principal)
     const last = turns.at(-1)
     const start = last?.status === 'waiting' ? startOf(turns) : undefined
     if (this.#epoch === 0) await this.#begin()
@@ -390,13 +334,13 @@ class SessionGateway implements AgentGateway, SessionHost {
     })
     for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)
     for (const event of inputs.events) session.seen.addAny(event.event_id)
-    this.#keep(session)
+    this.#sessions.add(session)
     return session
   }
 
   #build(state: SessionState, stored: StoredAt | undefined) {
     const { tenant } = state.owner
-    const held = this.#hold(state)
+    const held = this.#sessions.hold(state)
     const logStore =
       stored &&
       new LogStore({
@@ -430,19 +374,6 @@ class SessionGateway implements AgentGateway, SessionHost {
     return { session, journal }
   }
 
-  #hold({ owner, config, client, messages, input, pending }: SessionState): Holding {
-    const held = this.#budget.open(owner)
-    try {
-      held.grow('config', weigh(config) + weigh(client))
-      held.grow('messages', weighMessages(messages))
-      held.grow('pending', weighMessages(input ?? []) + weigh(pending))
-      return held
-    } catch (error) {
-      held.close()
-      throw error
-    }
-  }
-
   /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */
   sweep(): Promise<void> {
     return (this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined)))
@@ -450,7 +381,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async #sweep(): Promise<void> {
     try {
-      for (const session of this.#sessions.values()) await this.#sweepOne(session)
+      for (const session of this.#sessions) await this.#sweepOne(session)
       await this.#retention.sweep(this.#closing.signal)
     } catch (error) {
       this.log('error', 'Idle sessions could not be tidied up', { error })
@@ -466,6 +397,3 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)
   }
 }
-
-const sessionKey = (tenant: string, id: string): string => `${tenant} ${id}`
-const ownerKey = ({ tenant, id }: Principal): string => `${tenant} ${id}`

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { jsonAnswer, jsonPieces } from './json-answer.ts'
+import type { Streamed } from './ports/transport.ts'
 
 const joined = (value: unknown): string => [...jsonPieces(value)].join('')
 
@@ -20,10 +21,26 @@ test.each([
   expect(Math.max(...[...jsonPieces(value)].map((piece) => piece.length))).toBeLessThan(6 * 300_000)
 })
 
-test('a small answer is one response, a large one is streamed', async () => {
-  const small = jsonAnswer({ a: 1 }, { 'x-id': '7' })
+test('a small answer is one response; a large one is streamed, and counts until it is written or its client has left', async () => {
+  let held = 0
+  const gateway = {
+    hold: (_: unknown, bytes: number) => {
+      held += bytes
+      return () => void (held = 0)
+    },
+  }
+  const options = { headers: { 'x-id': '7' }, gateway, principal: { tenant: 't', id: 'alice', scopes: [] } }
+  const small = jsonAnswer({ a: 1 }, options)
   expect(small).toBeInstanceOf(Response)
   expect(await (small as Response).json()).toEqual({ a: 1 })
-  const large = jsonAnswer({ a: 'x'.repeat(1_000_000) }, { 'x-id': '7' })
-  expect(large).toMatchObject({ status: 200, headers: { 'content-type': 'application/json', 'x-id': '7' } })
+  expect(held).toBe(0)
+  const large = () => jsonAnswer({ a: 'x'.repeat(1_000_000) }, options) as Streamed
+  const read = large()
+  expect(read).toMatchObject({ status: 200, headers: { 'content-type': 'application/json', 'x-id': '7' } })
+  expect(held).toBeGreaterThan(1_000_000)
+  for await (const _ of read.frames);
+  expect(held).toBe(0)
+  const left = large()
+  await left.frames[Symbol.asyncIterator]().return?.()
+  expect(held).toBe(0)
 })

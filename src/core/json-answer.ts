@@ -1,22 +1,52 @@
+import type { Principal } from './ports/access.ts'
+import type { Gateway } from './ports/session.ts'
 import type { Streamed } from './ports/transport.ts'
 import { weigh } from './weight.ts'
 
 /** Answers up to this weight are one text. Larger ones are written in pieces of about this size. */
 const PIECE = 256 * 1024
 
+export interface JsonAnswerOptions {
+  readonly headers: Readonly<Record<string, string>>
+  /** What counts a large answer while its client takes it, and whose it is. */
+  readonly gateway: Pick<Gateway, 'hold'>
+  readonly principal: Principal
+}
+
 /**
  * A JSON answer. A large one is made while its client takes it, piece by piece: as one text it would be a second copy of what an
  * agent said, and a third one in the connection's buffer.
  */
-export function jsonAnswer(value: object | null, headers: Readonly<Record<string, string>>): Response | Streamed {
+export function jsonAnswer(value: object | null, { headers, gateway, principal }: JsonAnswerOptions): Response | Streamed {
   const all = { 'content-type': 'application/json', ...headers }
   // Not `Response.json`: that makes `Headers` of them, which the server takes apart again.
   if (weigh(value, PIECE) <= PIECE) return new Response(JSON.stringify(value), { headers: all })
-  return { status: 200, headers: all, frames: framesOf(value) }
+  return { status: 200, headers: all, frames: new Pieces(value, gateway.hold(principal, weigh(value))) }
 }
 
-async function* framesOf(value: object | null): AsyncGenerator<string, void> {
-  yield* jsonPieces(value)
+/** Not a generator: one that is left before its first step runs no `finally`. */
+class Pieces implements AsyncIterable<string, void> {
+  readonly #pieces: Generator<string, void>
+  readonly #release: () => void
+
+  constructor(value: unknown, release: () => void) {
+    this.#pieces = jsonPieces(value)
+    this.#release = release
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<string, void> {
+    return {
+      next: () => {
+        const step = this.#pieces.next()
+        if (step.done) this.#release()
+        return Promise.resolve(step)
+      },
+      return: () => {
+        this.#release()
+        return Promise.resolve(this.#pieces.return())
+      },
+    }
+  }
 }
 
 /** What `JSON.stringify` makes of plain data, in pieces. */

@@ -1,6 +1,7 @@
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent } from '../protocol/events.ts'
 import type { Principal } from './ports/access.ts'
+import type { Waiting } from './ports/session.ts'
 import { answered, type Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
 import type { RunStart } from './run.ts'
@@ -26,6 +27,12 @@ export class Parked {
   /** The generator, unless it was given up or its time was over. */
   get turn(): ActiveTurn | undefined {
     return this.#turn?.signal.aborted ? undefined : this.#turn
+  }
+
+  /** The questions that have no answer yet. */
+  get waiting(): Waiting {
+    const questions = this.record.questions?.filter(({ key }) => !this.answers[key]) ?? []
+    return { response: this.record.id, questions: questions.map(({ key: _, ...question }) => question) }
   }
 
   get answers(): Readonly<Record<string, Answer>> {

@@ -8,6 +8,7 @@ import type { AgentPort } from './ports/agent.ts'
 import type { Session } from './ports/session.ts'
 import { answered, type Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
+import type { TurnStart } from './turn.ts'
 import type { End } from './turn-end.ts'
 
 /**
@@ -90,8 +91,32 @@ export function messagesOf({ input, output }: TurnRecord): Message[] {
   return [...input, ...outputMessages(output)]
 }
 
+/** What the turn of a response begins with. */
+export function turnStart(
+  { duplex, config }: Pick<Session, 'duplex' | 'config'>,
+  record: TurnRecord,
+  run: RunStart,
+): Omit<TurnStart, 'limits' | 'held' | 'http'> {
+  return {
+    id: run.id,
+    responseId: record.id,
+    request: duplex ? record.eventIds.at(-1) : undefined,
+    messages: run.messages,
+    ...(run.said && { said: [...run.said, ...outputMessages(record.output)] }),
+    config: run.config ?? config,
+    ...(record.answers && { answers: record.answers }),
+  }
+}
+
+/** The record of a response that goes on with what another one waited for. */
+export function continued(blank: TurnRecord, before: TurnRecord, answers: Readonly<Record<string, Answer>>): TurnRecord {
+  const given = answersTo(before, answers)
+  const eventIds = [...given.map(({ event_id }) => event_id), ...blank.eventIds]
+  return { ...blank, run: before.run, given, answers, output: resultsIn(given), eventIds }
+}
+
 /** Those of the answers that the questions of a response were given. */
-export function answersTo({ questions }: TurnRecord, answers: Readonly<Record<string, Answer>>): Answer[] {
+function answersTo({ questions }: TurnRecord, answers: Readonly<Record<string, Answer>>): Answer[] {
   return (questions ?? []).flatMap(({ key }) => answers[key] ?? [])
 }
 

@@ -19,17 +19,15 @@ import type { AgentPort } from './ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
-import { answersTo, closedRecord, openedRecord, resultsIn, runAgain, type RunStart } from './run.ts'
+import { closedRecord, continued, openedRecord, resultsIn, runAgain, turnStart, type RunStart } from './run.ts'
 import { Seen } from './seen.ts'
 import { sessionCreated } from './session-created.ts'
+import { notAwaited, notInProgress, responseInProgress, sessionEnded } from './session-refusals.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
 import { measure, terminalEvent, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 import { weigh, weighMessages } from './weight.ts'
-
-/** A stored session that holds more than this leaves memory as soon as nobody needs it there. */
-const LARGE = 1024 * 1024
 
 /** One conversation in progress. */
 export class AgentSession implements Session, TurnHost {
@@ -115,9 +113,7 @@ export class AgentSession implements Session, TurnHost {
   }
 
   get waiting(): Waiting | undefined {
-    const { record, answers } = this.#parked ?? {}
-    const questions = record?.questions?.filter(({ key }) => !answers?.[key]) ?? []
-    return record && { response: record.id, questions: questions.map(({ key: _, ...question }) => question) }
+    return this.#parked?.waiting
   }
 
   get asking(): Waiting['questions'] {
@@ -140,13 +136,13 @@ export class AgentSession implements Session, TurnHost {
   }
 
   async send(event: ClientEvent): Promise<void> {
-    this.#checkOpen()
+    if (this.#ended) throw sessionEnded()
     if (event.type === 'ping') this.log.tell({ type: 'pong', event_id: this.newId(), session_id: this.id })
     else await this.seen.once(event, () => this.#accept(event))
   }
 
   async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>): Promise<void> {
-    this.#checkOpen()
+    if (this.#ended) throw sessionEnded()
     const takeBack = this.#pending.addAll(inputs)
     try {
       await this.seen.once(create, () => this.#respond(create))
@@ -177,8 +173,7 @@ export class AgentSession implements Session, TurnHost {
 
   /** Nobody said anything for too long. */
   async expire(): Promise<void> {
-    const error = { code: 'timeout', message: 'The session was idle for too long' }
-    this.log.append(this.#stamp, { type: 'session.error', error })
+    this.log.append(this.#stamp, { type: 'session.error', error: { code: 'timeout', message: 'The session was idle for too long' } })
     await this.end('timeout')
   }
 
@@ -199,10 +194,6 @@ export class AgentSession implements Session, TurnHost {
   /** Everything so far is committed. */
   async flush(): Promise<void> {
     await this.#journal?.flush()
-  }
-
-  #checkOpen(): void {
-    if (this.#ended) throw new UampError('not_found', 'This session has ended')
   }
 
   #accept(event: ClientEvent): Promise<void> {
@@ -268,25 +259,17 @@ export class AgentSession implements Session, TurnHost {
 
   #answer(event: Answer): Promise<void> {
     if ((this.#turn ?? this.#parked)?.answer(event)) return this.#journal?.input(event) ?? Promise.resolve()
-    if (event.type === 'payment.submit') throw new UampError('not_found', 'Nothing waits for a payment')
-    const id = event.type === 'tool.result' ? event.call_id : event.approval_id
-    throw new UampError('not_found', `Nothing waits for an answer to "${id}"`, { details: { id } })
+    throw notAwaited(event)
   }
 
   #cancel({ response_id: id }: EventOf<'response.cancel'>): void {
     const turn = this.#turn
-    if (!turn || (id !== undefined && id !== turn.responseId)) {
-      throw new UampError('not_found', id === undefined ? 'No response is in progress' : `Response "${id}" is not in progress`)
-    }
+    if (!turn || (id !== undefined && id !== turn.responseId)) throw notInProgress(id)
     turn.cancel(new UampError('cancelled', 'Cancelled by the client'))
   }
 
   #respond(event: EventOf<'response.create'>): Promise<void> {
-    if (this.#turn) {
-      throw new UampError('response_in_progress', 'A response is in progress: wait for its end, or cancel it', {
-        details: { response_id: this.#turn.responseId },
-      })
-    }
+    if (this.#turn) throw responseInProgress(this.#turn.responseId)
     const agent = this.#host.admit(this.agent)
     this.held.check()
     checkClientTools(agent, event.response?.tools)
@@ -307,19 +290,9 @@ export class AgentSession implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart): Promise<void> {
     const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
-    const turn = new ActiveTurn(this, {
-      id: run.id,
-      responseId: record.id,
-      request: this.duplex ? record.eventIds.at(-1) : undefined,
-      messages: run.messages,
-      ...(run.said && { said: [...run.said, ...outputMessages(record.output)] }),
-      config: run.config ?? this.config,
-      limits: this.#host.limits,
-      held: this.held,
-      http: this.#host.http,
-      ...(record.answers && { answers: record.answers }),
-      ...(this.#payment && { payment: this.#payment }),
-    })
+    const { limits, http } = this.#host
+    const payment = this.#payment && { payment: this.#payment }
+    const turn = new ActiveTurn(this, { ...turnStart(this, record, run), ...payment, limits, http, held: this.held })
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
     this.#record = record
@@ -347,15 +320,7 @@ export class AgentSession implements Session, TurnHost {
     const { record: before, start, answers, turn } = parked
     const waiting = turn?.questions.unanswered.map(({ id }) => id) ?? []
     if (waiting.length > 0) throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting } })
-    const given = answersTo(before, answers)
-    const record: TurnRecord = {
-      ...this.#blank(event),
-      run: before.run,
-      given,
-      answers,
-      output: resultsIn(given),
-      eventIds: [...given.map(({ event_id }) => event_id), event.event_id],
-    }
+    const record = continued(this.#blank(event), before, answers)
     this.#parked = undefined
     parked.release()
     if (!turn) {
@@ -418,10 +383,9 @@ export class AgentSession implements Session, TurnHost {
   }
 
   async #letGoIfLarge(): Promise<void> {
-    if (!this.stored || this.busy || this.held.bytes <= LARGE) return
-    await this.#host
-      .letGo(this)
-      .catch((error: unknown) => this.#host.log('error', 'A session could not be stored', { session: this.id, error }))
+    if (!this.stored || this.busy || !this.held.isLarge) return
+    const failed = (error: unknown): void => this.#host.log('error', 'A session could not be stored', { session: this.id, error })
+    await this.#host.letGo(this).catch(failed)
   }
 
   /** While nobody reads a running answer it goes on for the resume window, or stops at once where the session was opened so. */

@@ -167,6 +167,11 @@ export interface StoredTurn {
 export interface Gateway {
   /** Throws `too_large` when an extension slot in what a client sent holds more than it may. A transport calls it where it parses. */
   checkSlots(value: unknown): void
+  /**
+   * Counts a large answer that is on its way to a client against what the principal may hold in memory. Returns what is called when
+   * it is written. Throws `overloaded` when there is no room for it.
+   */
+  hold(principal: Principal, bytes: number): () => void
   open(init: SessionInit): Promise<Session>
   attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>

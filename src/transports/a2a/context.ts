@@ -1,3 +1,4 @@
+import type { JsonAnswerOptions } from '../../core/json-answer.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Parts, RpcContext } from './binding.ts'
@@ -60,4 +61,9 @@ export function requireExtensions({ card, call, extensions }: RpcContext): void 
 /** What the answer says of the extensions that are in use. */
 export function extensionHeaders({ extensions }: RpcContext): Readonly<Record<string, string>> {
   return extensions.length === 0 ? {} : { 'a2a-extensions': extensions.join(', ') }
+}
+
+/** Whose an answer is, for what counts it while it is written. */
+export function heldBy({ host, call }: RpcContext): Pick<JsonAnswerOptions, 'gateway' | 'principal'> {
+  return { gateway: host.gateway, principal: call.principal }
 }

@@ -5,8 +5,8 @@ import type { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
-import { rpcLines, streamAnswer, type Method, type Methods, type Parts, type RpcResult } from './binding.ts'
-import { contextOf, extensionHeaders } from './context.ts'
+import { rpcLines, streamAnswer, type Method, type Methods, type Parts, type RpcContext, type RpcResult } from './binding.ts'
+import { contextOf, extensionHeaders, heldBy } from './context.ts'
 import { a2aError, told, type Told } from './errors.ts'
 import { isJsonType, parseJson } from './parse.ts'
 import { errorDetails } from './v1/errors.ts'
@@ -57,7 +57,7 @@ export class JsonRpc {
       throw a2aError('METHOD_NOT_FOUND', `A2A ${version} has no method of this name`, { versions: generation.versions.join(',') })
     }
     const context = contextOf(this.#parts, call, isRecord(params) ? params['tenant'] : undefined)
-    return exchange.success(await run(context, params), extensionHeaders(context))
+    return exchange.success(await run(context, params), context)
   }
 
   #find(name: string): { run: Method; generation: Generation } {
@@ -92,13 +92,13 @@ class Exchange {
     return { name: method, params }
   }
 
-  success(result: RpcResult, headers: Readonly<Record<string, string>>): Response | Streamed {
+  success(result: RpcResult, context: RpcContext): Response | Streamed {
     if (this.#silent) {
       if ('stream' in result) void result.stream.batches[Symbol.asyncIterator]().return?.()
       return new Response(null, { status: 202 })
     }
-    if ('stream' in result) return streamAnswer(result.stream, rpcLines(this.#id, result.shape), headers)
-    return jsonAnswer({ jsonrpc: '2.0', id: this.#id, result: result.result }, headers)
+    if ('stream' in result) return streamAnswer(result.stream, rpcLines(this.#id, result.shape), extensionHeaders(context))
+    return jsonAnswer({ jsonrpc: '2.0', id: this.#id, result: result.result }, { headers: extensionHeaders(context), ...heldBy(context) })
   }
 
   /** Before 1.0 what is wrong with a request is told whether it has an id or not: the test kit of 0.3 holds that for a must. */

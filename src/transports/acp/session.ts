@@ -5,7 +5,6 @@ import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/sess
 import type { Tool } from '../../core/ports/skill.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { toolDefinition } from '../../core/tool.ts'
-import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
@@ -84,7 +83,7 @@ export class AcpSession implements Visitor {
   }
 
   get settings(): SessionSettings {
-    return settingsOf(this.#capabilities, this.session.config)
+    return settingsOf(this.#agent?.capabilities, this.session.config)
   }
 
   /** Where it is at work from now on, and with which servers. */
@@ -236,7 +235,7 @@ export class AcpSession implements Visitor {
   }
 
   async choose(option: string, value: string | boolean): Promise<void> {
-    await this.#update(choose(this.#capabilities, this.session.config, { option, value }))
+    await this.#update(choose(this.#agent?.capabilities, this.session.config, { option, value }))
     // It is told by the answer.
     this.#settings = JSON.stringify(this.settings)
   }
@@ -260,7 +259,7 @@ export class AcpSession implements Visitor {
     return new Updates({
       sessionId: this.session.id,
       out: (frame) => void this.#frames.push(frame),
-      window: () => this.#capabilities?.context_window,
+      window: () => this.#agent?.capabilities.context_window,
       notices: isRecord(client.session?.notices),
       extras: uampIn(client._meta)['events'] === true,
     })
@@ -281,10 +280,6 @@ export class AcpSession implements Visitor {
 
   get #agent(): AgentPort | undefined {
     return this.#options.host.agents.get(this.session.agent)
-  }
-
-  get #capabilities(): Capabilities | undefined {
-    return this.#agent?.capabilities
   }
 
   #end(event: EventOf<'response.done' | 'response.error' | 'response.cancelled'>): void {
@@ -365,7 +360,7 @@ export class AcpSession implements Visitor {
   }
 
   #tellCommands(): void {
-    const availableCommands = commandsOf(this.#capabilities)
+    const availableCommands = commandsOf(this.#agent?.capabilities)
     if (availableCommands.length > 0) this.updates.tell({ sessionUpdate: 'available_commands_update', availableCommands })
   }
 

@@ -33,7 +33,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   try {
     if (!asked.stream) {
       const ends = await Promise.all(runs.map((run) => run.end()))
-      return jsonAnswer(toCompletion(head, asked.shape, ends), headers)
+      return jsonAnswer(toCompletion(head, asked.shape, ends), { headers, gateway: host.gateway, principal: call.principal })
     }
     await Promise.all(runs.map((run) => run.begin()))
   } catch (thrown) {

@@ -1,4 +1,5 @@
 import type { Batch } from '../../core/ports/session.ts'
+import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
@@ -23,6 +24,9 @@ export interface AnswerOptions {
   readonly endedAt: () => number
 }
 
+/** Numbers of the log that are further apart belong to two processes. */
+const LEAP = 10_000
+
 /**
  * One response, from the events of a session's log. The same events give the same answer with the same numbers, whenever they are
  * read: while it runs, when a client comes back, or days later. Without a wire it is only gathered.
@@ -46,7 +50,7 @@ export class Answer {
   /** Between its first event and its last. */
   #running = false
   #ended = false
-  /** The last event that was read. */
+  /** The last event that was read; before that the last one before its first, where that is known. */
   seq = 0
 
   constructor({ id, agent, config, endedAt }: AnswerOptions, wire?: Wire) {
@@ -88,15 +92,26 @@ export class Answer {
   read(batch: Batch): void {
     batch.visit({
       text: (text, seq) => {
+        if (seq !== undefined) this.#reach(seq)
         if (this.#running) this.#items.text(text)
-        if (seq !== undefined) this.seq = seq
       },
       event: (event, seq) => {
+        if (seq !== undefined) this.#reach(seq)
         if (event.type === 'response.created' && event.response_id === this.#head.id) this.#begin()
         else if (this.#running) this.#event(event)
-        if (seq !== undefined) this.seq = seq
+        else if (!this.#ended && RESPONSE_ENDS.has(event.type) && 'response_id' in event && event.response_id === this.#head.id) {
+          // Its beginning was lost with the process that told it.
+          this.#begin()
+          this.#event(event)
+        }
       },
     })
+  }
+
+  /** Where numbers of the log leap, a process died: what it had told last is lost, and its numbers with it. */
+  #reach(seq: number): void {
+    if (this.seq > 0 && seq - this.seq > LEAP) this.#wire?.skip(seq - this.seq)
+    this.seq = seq
   }
 
   /** What was stored of it, item by item. */

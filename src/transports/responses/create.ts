@@ -20,7 +20,7 @@ export async function create(host: Host, request: Request, call: KnownCall): Pro
   try {
     if (!asked.stream) {
       const answer = await (asked.background ? run.first() : run.whole())
-      return jsonAnswer(answer.response(), headers)
+      return jsonAnswer(answer.response(), { headers, gateway: host.gateway, principal: call.principal })
     }
     if (!asked.background) await run.begin()
   } catch (thrown) {

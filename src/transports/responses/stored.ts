@@ -127,8 +127,10 @@ export class StoredResponses {
     }
   }
 
-  #answer({ id, agent, config, endedAt }: StoredTurn, wire?: Wire): Answer {
-    return new Answer({ id, agent, config, endedAt: () => endedAt ?? this.#host.now() }, wire)
+  #answer({ id, agent, config, endedAt, after }: StoredTurn, wire?: Wire): Answer {
+    const answer = new Answer({ id, agent, config, endedAt: () => endedAt ?? this.#host.now() }, wire)
+    answer.seq = after
+    return answer
   }
 
   #leave(session: Session, reader: Reader): void {
@@ -138,7 +140,7 @@ export class StoredResponses {
   }
 
   #json(body: object, call: KnownCall): Response | Streamed {
-    return jsonAnswer(body, this.#headers(call))
+    return jsonAnswer(body, { headers: this.#headers(call), gateway: this.#host.gateway, principal: call.principal })
   }
 
   #headers({ quota }: KnownCall): Record<string, string> {

@@ -46,6 +46,11 @@ export class Wire {
     this.#visit = visit
   }
 
+  /** Events were told whose numbers nobody knows any more: the next number is above all of them. */
+  skip(count: number): void {
+    this.#next += count
+  }
+
   send(type: string, fields: object): void {
     const number = this.#next++
     if (number <= this.#known) return

@@ -3,7 +3,7 @@ import type { HttpRoute, KnownCall, Streamed } from '../../../core/ports/transpo
 import { reportError } from '../../../core/report-error.ts'
 import type { UampError } from '../../../protocol/errors.ts'
 import { restLines, streamAnswer, type Parts, type RpcContext } from '../binding.ts'
-import { contextOf, requireExtensions } from '../context.ts'
+import { contextOf, heldBy, requireExtensions } from '../context.ts'
 import { a2aError } from '../errors.ts'
 import type { SendRequest, TaskStream } from '../model.ts'
 import { isJsonType, parseJson, parseParams } from '../parse.ts'
@@ -60,7 +60,7 @@ async function handle(parts: Parts, call: KnownCall, find: Find): Promise<Respon
     const headers = headersOf(context)
     if ('stream' in answer) return streamAnswer(answer.stream, restLines(protoEvent), headers)
     if (answer.result === null) return new Response(null, { status: 204, headers })
-    return jsonAnswer(answer.result, headers)
+    return jsonAnswer(answer.result, { headers, ...heldBy(context) })
   } catch (thrown) {
     const error = reportError(parts.host, thrown, { transport: 'a2a', message: 'A method failed', url: request.url })
     return restV03Refusal(error, allowed(error) ?? statusOf(error.details?.['reason']))

@@ -4,7 +4,7 @@ import { reportError } from '../../../core/report-error.ts'
 import type { UampError } from '../../../protocol/errors.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { restLines, streamAnswer, type Parts } from '../binding.ts'
-import { contextOf, extensionHeaders } from '../context.ts'
+import { contextOf, extensionHeaders, heldBy } from '../context.ts'
 import { a2aError } from '../errors.ts'
 import { isJsonType, parseJson } from '../parse.ts'
 import { restRefusal } from '../refusal.ts'
@@ -55,7 +55,7 @@ export class RestV1 {
     const answer = await methods[found.operation](context, params)
     const headers = extensionHeaders(context)
     if ('stream' in answer) return streamAnswer(answer.stream, restLines(answer.shape), headers)
-    return jsonAnswer(answer.result, { 'content-type': 'application/a2a+json', ...headers })
+    return jsonAnswer(answer.result, { headers: { 'content-type': 'application/a2a+json', ...headers }, ...heldBy(context) })
   }
 }
 

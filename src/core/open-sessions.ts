@@ -1,0 +1,105 @@
+import { UampError } from '../protocol/errors.ts'
+import { Budget, type Holding } from './budget.ts'
+import type { CoreLimits } from './limits.ts'
+import type { Principal } from './ports/access.ts'
+import type { Session } from './ports/session.ts'
+import type { AgentSession } from './session.ts'
+import type { SessionState } from './session-parts.ts'
+import { weigh, weighMessages } from './weight.ts'
+
+/** The sessions in memory: how many there are, whose they are, and what they hold. */
+export class OpenSessions {
+  readonly #limits: CoreLimits
+  readonly #budget: Budget
+  readonly #sessions = new Map<string, AgentSession>()
+  readonly #perPrincipal = new Map<string, number>()
+
+  constructor(limits: CoreLimits) {
+    this.#limits = limits
+    this.#budget = new Budget(limits)
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+
+  /** How many of them answer now. */
+  get responding(): number {
+    let count = 0
+    for (const session of this) if (session.responding) count++
+    return count
+  }
+
+  get heldBytes(): number {
+    return this.#budget.bytes
+  }
+
+  [Symbol.iterator](): Iterator<AgentSession> {
+    return this.#sessions.values()
+  }
+
+  get(tenant: string, id: string): AgentSession | undefined {
+    return this.#sessions.get(sessionKey(tenant, id))
+  }
+
+  /** Throws when the principal, or the process, has as many as it may. */
+  checkRoom(principal: Principal): void {
+    const mine = this.#perPrincipal.get(ownerKey(principal)) ?? 0
+    const { sessions, sessionsPerPrincipal } = this.#limits
+    if (mine < sessionsPerPrincipal && this.#sessions.size < sessions) return
+    throw new UampError('rate_limited', 'Too many open sessions: end some, or try again later', {
+      details: { limit: mine < sessionsPerPrincipal ? sessions : sessionsPerPrincipal, retry_after: 30 },
+    })
+  }
+
+  /** What a session will hold. It is given back when the session is removed. Throws `overloaded`. */
+  hold({ owner, config, client, messages, input, pending }: SessionState): Holding {
+    const held = this.#budget.open(owner)
+    try {
+      held.grow('config', weigh(config) + weigh(client))
+      held.grow('messages', weighMessages(messages))
+      held.grow('pending', weighMessages(input ?? []) + weigh(pending))
+      return held
+    } catch (error) {
+      held.close()
+      throw error
+    }
+  }
+
+  /** Counts an answer that is on its way to a client. Returns what is called when it is written. Throws `overloaded`. */
+  holdAnswer(principal: Principal, bytes: number): () => void {
+    const held = this.#budget.open(principal)
+    try {
+      held.grow('output', bytes)
+    } catch (error) {
+      held.close()
+      throw error
+    }
+    return () => held.close()
+  }
+
+  add(session: AgentSession): void {
+    this.#sessions.set(sessionKey(session.owner.tenant, session.id), session)
+    const owner = ownerKey(session.owner)
+    this.#perPrincipal.set(owner, (this.#perPrincipal.get(owner) ?? 0) + 1)
+  }
+
+  remove({ owner, id }: Session): void {
+    const key = sessionKey(owner.tenant, id)
+    const session = this.#sessions.get(key)
+    if (!session) return
+    this.#sessions.delete(key)
+    session.held.close()
+    const left = (this.#perPrincipal.get(ownerKey(owner)) ?? 1) - 1
+    if (left > 0) this.#perPrincipal.set(ownerKey(owner), left)
+    else this.#perPrincipal.delete(ownerKey(owner))
+  }
+
+  clear(): void {
+    this.#sessions.clear()
+  }
+}
+
+const sessionKey = (tenant: string, id: string): string => `${tenant} ${id}`
+
+export const ownerKey = ({ tenant, id }: Principal): string => `${tenant} ${id}`

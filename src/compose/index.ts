@@ -210,8 +210,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const omniaLimits = { ...(limits?.messageBytes !== undefined && { messageBytes: limits.messageBytes }), ...options.omnia?.limits }
   // Before anything is opened: it looks at its options.
   const data = dataOf(options)
-  const blobs = options.omnia?.blobs ?? openBlobs(data)
-  const omniaTransport = omnia({ ...options.omnia, blobs, limits: omniaLimits })
+  const blobs = openBlobs(data)
+  const omniaTransport = omnia({ blobs, ...options.omnia, limits: omniaLimits })
   const keys = openKeys(data)
   const store = openStore(data, log)
   const metrics = new Metrics()
@@ -221,7 +221,11 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
   metrics.gauges = gateway
   if (data !== 'memory') {
-    const storage = storageOf({ store, blobs, release: (tenant, session) => gateway.unload(tenant, session) })
+    const storage = storageOf({
+      store,
+      blobs: options.omnia?.blobs ?? blobs,
+      release: (tenant, session) => gateway.unload(tenant, session),
+    })
     const stop = serveControl(data, storage, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
     closing.signal.addEventListener('abort', stop, { once: true })
   }

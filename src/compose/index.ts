@@ -11,6 +11,7 @@ import type { AgentGateway } from '../core/gateway.ts'
 import type { CoreLimits } from '../core/limits.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
+import type { HttpClient } from '../core/ports/http.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -108,6 +109,8 @@ export interface RunningServer extends AgentApp {
 /** How long clients have to take leave before they are cut. */
 const LEAVE_MS = 2_000
 const LAST_TURNS = 10
+/** Connections to one host that agents and tools may have: the answers of an agent elsewhere are long, and each holds one. */
+const AGENT_CONNECTIONS = 256
 
 /** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
@@ -138,7 +141,7 @@ interface Parts {
   readonly agents: AgentRegistry
   readonly gateway: AgentGateway
   readonly store: Store
-  readonly http: ReturnType<typeof nodeHttp>
+  readonly http: HttpClient & { close(): void }
   readonly outbound: ReturnType<typeof guardedHttp>
   readonly closing: AbortController
   readonly started: Promise<void>
@@ -189,7 +192,15 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const metrics = new Metrics()
   const own = nodeHttp()
   const outbound = guardedHttp(options.outbound)
-  const http = { request: own.request, guarded: outbound, close: own.close }
+  const guarded = guardedHttp({ ...options.outbound, perHost: AGENT_CONNECTIONS })
+  const http = {
+    request: own.request,
+    guarded,
+    close: () => {
+      own.close()
+      guarded.close()
+    },
+  }
   const closing = new AbortController()
   const gateway = createGateway({ agents, store, log, meter: metrics, http, ...(limits && { limits }) })
   metrics.gauges = gateway

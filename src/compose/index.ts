@@ -13,6 +13,7 @@ import type { AgentGateway } from '../core/gateway-options.ts'
 import type { CoreLimits } from '../core/limits.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
+import type { HttpClient } from '../core/ports/http.ts'
 import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
@@ -127,6 +128,8 @@ export interface RunningServer extends AgentApp {
 /** How long clients have to take leave before they are cut. */
 const LEAVE_MS = 2_000
 const LAST_TURNS = 10
+/** Connections to one host that agents and tools may have: the answers of an agent elsewhere are long, and each holds one. */
+const AGENT_CONNECTIONS = 256
 
 /** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
@@ -160,7 +163,7 @@ interface Parts {
   readonly agents: AgentRegistry
   readonly gateway: AgentGateway
   readonly store: Store
-  readonly http: ReturnType<typeof nodeHttp>
+  readonly http: HttpClient & { close(): void }
   readonly outbound: ReturnType<typeof guardedHttp>
   readonly closing: AbortController
   readonly started: Promise<void>
@@ -215,8 +218,17 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const keys = openKeys(data)
   const store = openStore(data, log)
   const metrics = new Metrics()
+  const own = learningHttp(nodeHttp(), secrets)
   const outbound = learningHttp(guardedHttp(options.outbound), secrets)
-  const http = { ...learningHttp(nodeHttp(), secrets), guarded: outbound }
+  const guarded = learningHttp(guardedHttp({ ...options.outbound, perHost: AGENT_CONNECTIONS }), secrets)
+  const http = {
+    request: own.request,
+    guarded,
+    close: () => {
+      own.close()
+      guarded.close()
+    },
+  }
   const closing = new AbortController()
   const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
   metrics.gauges = gateway

@@ -12,13 +12,9 @@ export function fetchHttp(): HttpClient {
         // A copy: the types of `fetch` want bytes that are not shared with another thread.
         const sent = typeof body === 'object' ? new Uint8Array(body) : body
         watch.wait(timeouts.firstByteMs)
-        const response = await fetch(url, {
-          method,
-          headers,
-          redirect: 'manual',
-          signal: watch.signal,
-          ...(sent !== undefined && { body: sent }),
-        })
+        // A redirect would take the credentials in the headers to a place that nobody has chosen.
+        const init = { method, headers, signal: watch.signal, redirect: 'manual' as const }
+        const response = await fetch(url, { ...init, ...(sent !== undefined && { body: sent }) })
         watch.wait(timeouts.idleMs)
         return { status: response.status, headers: response.headers, body: chunks(response.body, watch, maxBytes) }
       } catch (thrown) {

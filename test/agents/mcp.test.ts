@@ -29,6 +29,10 @@ async function overHttp() {
   const seen: IncomingMessage['headers'][] = []
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     seen.push(request.headers)
+    if (request.url === '/moved' || request.url === '/loop') {
+      response.writeHead(307, { location: request.url === '/moved' ? '/mcp' : '/loop' }).end()
+      return
+    }
     const known = request.headers['mcp-session-id']
     let transport = sessions.get(String(known))
     if (known !== undefined && !transport) {
@@ -53,6 +57,33 @@ async function overHttp() {
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, seen, forget: () => sessions.clear() }
 }
+
+/** Sends everything elsewhere, by this status. */
+async function redirecting(to: (path: string) => string, status = 307) {
+  const server = createServer((request, response) => response.writeHead(status, { location: to(request.url ?? '') }).end())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a redirect takes the headers of a server to no other origin', async () => {
+  const elsewhere = await overHttp()
+  const headers = { authorization: 'Bearer the-token', 'x-api-key': 'the-key' }
+  for (const status of [301, 302, 307, 308]) {
+    const url = `${await redirecting(() => elsewhere.url, status)}/mcp`
+    await expect(connect({ server: { url, headers } })).rejects.toThrow('could not be reached')
+  }
+  expect(elsewhere.seen).toEqual([])
+})
+
+test('a redirect within its origin is followed, and not for ever', async () => {
+  const there = await overHttp()
+  const { origin } = new URL(there.url)
+  const skill = await connect({ server: { url: `${origin}/moved`, headers: { 'x-api-key': 'the-key' } } })
+  expect(skill.tools.length).toBeGreaterThan(0)
+  expect(there.seen.every((seen) => seen['x-api-key'] === 'the-key')).toBe(true)
+  await expect(connect({ server: { url: `${origin}/loop` } })).rejects.toThrow('could not be reached')
+})
 
 async function connect(options: Omit<McpOptions, 'name'>) {
   const skill = await mcpSkill({ name: 'test', ...options })

@@ -1,4 +1,4 @@
-/** Outbound HTTP. On Node it is kept-alive `node:http`; elsewhere `fetch`. */
+/** Outbound HTTP. It follows no redirect. On Node it is kept-alive `undici`; elsewhere `fetch`. */
 export interface HttpClient {
   request(request: HttpRequest): Promise<HttpAnswer>
   /** The same for addresses that strangers name. Undefined: this runtime cannot guard them, so they are not called. */

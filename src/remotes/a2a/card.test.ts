@@ -13,14 +13,7 @@ test.each([
   ['https://agents.example/card.json', 'https://api.example/a2a', 'https://api.example/a2a'],
   ['https://agents.example/a/card.json', '/a2a', 'https://agents.example/a2a'],
   ['http://127.0.0.1:1/card.json', 'http://localhost:2/a2a', 'http://localhost:2/a2a'],
-  ['http://10.0.0.1/card.json', 'http://10.0.0.1:8080/', 'http://10.0.0.1:8080/'],
-  // Not to what only this machine can reach, and not over an open line.
-  ['https://agents.example/card.json', 'https://127.0.0.1/a2a', undefined],
-  ['https://agents.example/card.json', 'https://169.254.169.254/latest', undefined],
-  ['https://agents.example/card.json', 'https://192.168.1.1/', undefined],
-  ['https://agents.example/card.json', 'https://[::1]/', undefined],
-  ['https://agents.example/card.json', 'https://2130706433/', undefined],
-  ['https://agents.example/card.json', 'https://metadata.google.internal/', undefined],
+  // Not over an open line.
   ['https://agents.example/card.json', 'http://agents.example/a2a', undefined],
   ['https://agents.example/card.json', 'file:///etc/passwd', undefined],
 ])('a card at %s leads to %s: %s', (from, url, to) => {

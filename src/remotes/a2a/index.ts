@@ -12,15 +12,16 @@ import { Endpoint } from './endpoint.ts'
 import { Exchange, type Place } from './exchange.ts'
 import { EVENTS_EXTENSION } from './extras.ts'
 import { Follow } from './follow.ts'
+import { waysTo, type Way } from './ways.ts'
 
 export interface RemoteA2aOptions {
   /** What it is called here. */
   readonly name: string
   /** Where it is found: the address below which its card is (`https://host`, `https://host/agents/name`), or the card's own. */
   readonly url: string
-  /** Shown as the bearer token, or as the API key where the card wants that in a header. */
+  /** Shown as the bearer token, or as the API key where the card wants that in a header; at the origin of `url` alone. */
   readonly token?: string
-  /** Sent with every request. */
+  /** Sent with every request to the origin of `url`. */
   readonly headers?: Readonly<Record<string, string>>
   /** Default: what its card says. */
   readonly description?: string
@@ -96,19 +97,23 @@ class RemoteAgent implements AgentPort {
 
   /** One after the other, as each is not understood. */
   *#ways(turn: Turn, card: Card): Generator<Follow, undefined> {
+    const { url, token, headers } = this.#options
+    const name = `"${this.name}"`
+    const ways = waysTo(card.interfaces, { name, url, http: turn.http, homeFirst: token !== undefined || headers !== undefined })
     const last = this.#spoken?.card === card ? this.#spoken.interface : undefined
-    const interfaces = last ? [last, ...card.interfaces.filter((one) => one !== last)] : card.interfaces
-    for (const one of interfaces) {
+    const known = ways.filter((way) => way.interface === last)
+    for (const way of [...known, ...ways.filter((each) => !known.includes(each))]) {
+      const { http, interface: one } = way
       this.#spoken = { card, interface: one }
-      const endpoint = new Endpoint({ name: `"${this.name}"`, http: turn.http, dialect: dialectOf(one), headers: this.#headers(card, one) })
+      const endpoint = new Endpoint({ name, http, dialect: dialectOf(one), headers: this.#headers(card, way) })
       yield new Follow({ endpoint, signal: turn.signal, streaming: card.streaming, outputModes: card.outputModes })
     }
     this.#spoken = undefined
     return undefined
   }
 
-  #headers(card: Card, { version }: Interface): Record<string, string> {
-    const { token, headers } = this.#options
+  #headers(card: Card, { home, interface: { version } }: Way): Record<string, string> {
+    const { token, headers } = home ? this.#options : {}
     const key = token !== undefined && card.keyHeader !== undefined ? { [card.keyHeader]: token } : bearer(token)
     const extensions = card.extensions.includes(EVENTS_EXTENSION)
       ? { [version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: EVENTS_EXTENSION }

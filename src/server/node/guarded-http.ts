@@ -5,7 +5,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { AddressRules, isLocalName, plainHost } from './address-rules.ts'
 import { nodeHttp } from './http-client.ts'
 
-/** Connections to one host at a time: whoever names a host must not be able to flood it. */
+/** Connections to one host at a time, unless it is said otherwise: whoever names a host must not be able to flood it. */
 const PER_HOST = 4
 /** Below it stand services that were never meant to read HTTP: mail, shells, directories. */
 const FIRST_FREE_PORT = 1024
@@ -16,6 +16,8 @@ const UNSEEN = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
 export interface GuardOptions {
   /** Hosts, hosts with their port, and networks (`10.0.0.0/8`) that may be called though they are private; also over plain `http`. */
   readonly allow?: readonly string[]
+  /** Connections to one host at a time; more requests wait for one. */
+  readonly perHost?: number
   /** All addresses of a name. Default: what the system says. */
   readonly resolve?: (name: string) => Promise<readonly LookupAddress[]>
 }
@@ -24,12 +26,12 @@ export interface GuardOptions {
  * Calls only what is on the public internet. A name is resolved here, all its addresses are checked, and the connection goes to
  * the checked ones: a name that answers differently the second time (DNS rebinding) gains nothing.
  */
-export function guardedHttp({ allow = [], resolve = resolveAll }: GuardOptions = {}): GuardedHttp & { close(): void } {
+export function guardedHttp({ allow = [], perHost = PER_HOST, resolve = resolveAll }: GuardOptions = {}): GuardedHttp & { close(): void } {
   const rules = new AddressRules(allow)
   const clients = {
     /** For hosts that were allowed by name, wherever they are. */
-    free: nodeHttp({ lookup: lookupOf(resolve), maxSockets: PER_HOST }),
-    checked: nodeHttp({ lookup: lookupOf(checked), maxSockets: PER_HOST }),
+    free: nodeHttp({ lookup: lookupOf(resolve), maxSockets: perHost }),
+    checked: nodeHttp({ lookup: lookupOf(checked), maxSockets: perHost }),
   }
 
   async function checked(name: string): Promise<readonly LookupAddress[]> {

@@ -1,5 +1,4 @@
 import { UampError } from '../protocol/errors.ts'
-import type { ClientEvent } from '../protocol/events.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
@@ -20,12 +19,11 @@ import type { Gateway, Session, SessionInit, SessionSummary, StoredTurn } from '
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
-import { pays } from './sealed-records.ts'
 import { Secrets } from './secrets.ts'
 import { closeInterrupted } from './recovery.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
-import type { SessionHost, SessionState } from './session-parts.ts'
+import type { SessionHost, SessionState, Stored } from './session-parts.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 
@@ -43,9 +41,8 @@ export interface GatewayOptions {
   readonly meter?: Meter
   /** How agents call the outside. Default: `fetch`. */
   readonly http?: HttpClient
-  /** What must not stand in errors. Default: nothing is known. */
+  /** What must not stand in errors, and what secrets of clients are sealed with. Default: nothing is known, and none is stored. */
   readonly secrets?: Redaction
-  /** What secrets of clients are sealed with in the store. Default: none is stored. */
   readonly keys?: Keys
   readonly now?: () => number
   readonly newId?: () => string
@@ -64,16 +61,6 @@ export interface AgentGateway extends Gateway {
 /** Sessions on the agents of a registry. */
 export function createGateway(options: GatewayOptions): AgentGateway {
   return new SessionGateway(options)
-}
-
-/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
-interface Stored {
-  readonly position: number
-  readonly head: number
-  readonly inputs: number
-  /** Those that pay with something, and are not used yet. */
-  readonly unused: readonly ClientEvent[]
-  readonly turn: string | null
 }
 
 class SessionGateway implements AgentGateway, SessionHost {
@@ -345,7 +332,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       position,
       head,
       inputs: inputs.last,
-      unused: inputs.events.filter(pays),
+      unused: inputs.unused,
       turn: found.head.turn,
     })
     for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)

@@ -1,3 +1,4 @@
+import type { ClientEvent } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { CoreLimits } from './limits.ts'
@@ -20,6 +21,16 @@ export interface SessionState extends SessionRecord {
   readonly input?: readonly Message[] | undefined
   readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
   readonly payment?: Payment | undefined
+}
+
+/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
+export interface Stored {
+  readonly position: number
+  readonly head: number
+  readonly inputs: number
+  /** Those that pay with something, and are not used yet. */
+  readonly unused: readonly ClientEvent[]
+  readonly turn: string | null
 }
 
 /** What the gateway lends its sessions. */

@@ -1,6 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { storeKey } from '../../src/core/store-key.ts'
 import { isRecord } from '../../src/protocol/json.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
@@ -102,4 +102,15 @@ test('another key, or half of one, is refused at the start', async () => {
   await expect(start(data)).rejects.toThrow(/were sealed with the key/)
   writeFileSync(path, key, { mode: 0o600 })
   await (await start(data)).close()
+})
+
+test('a key of the environment is used instead of a file, and is needed again', async () => {
+  const data = folder()
+  process.env['UAMP_KEY'] = Buffer.alloc(32, 9).toString('base64')
+  onTestFinished(() => void delete process.env['UAMP_KEY'])
+  await (await start(data)).close()
+  expect(existsSync(join(data, 'uamp.key'))).toBe(false)
+  await (await start(data)).close()
+  delete process.env['UAMP_KEY']
+  await expect(start(data)).rejects.toThrow(/were sealed with the key/)
 })

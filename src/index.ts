@@ -16,7 +16,9 @@ export { toolRunner, type ToolRunner, type ToolRunnerOptions } from './core/tool
 export type { Access, Credentials, Principal } from './core/ports/access.ts'
 export type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './core/ports/agent.ts'
 export type { HttpAnswer, HttpClient, HttpRequest } from './core/ports/http.ts'
+export type { Keys } from './core/ports/keys.ts'
 export type { ModelContext, ModelRequest, Provider } from './core/ports/provider.ts'
+export type { Redaction } from './core/ports/redaction.ts'
 export type { Batch, Gateway, Logged, Reader, ReadOptions, Session, SessionInit, SessionSummary } from './core/ports/session.ts'
 export type {
   Handler,

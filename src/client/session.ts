@@ -1,5 +1,4 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
-import { textOf } from '../protocol/message.ts'
 import type { ClientDraft, Input, ResponseEvent } from './drafts.ts'
 import { UampClientError } from './errors.ts'
 import { Exchange, isTerminal } from './exchange.ts'
@@ -86,7 +85,7 @@ export class Session implements AsyncIterable<ServerEvent> {
     for await (const event of this.ask(input, options)) {
       if (event.type === 'response.delta' && event.delta.type === 'text') text += event.delta.text
       // An agent may say everything with its end.
-      else if (event.type === 'response.done' && text === '') text = textOf(event.response.output)
+      else if (event.type === 'response.done' && text === '') for (const item of event.response.output) text += textIn(item)
       else if (event.type === 'response.cancelled') {
         throw new UampClientError({
           code: 'cancelled',
@@ -130,6 +129,10 @@ export class Session implements AsyncIterable<ServerEvent> {
         await this.send({ type: 'response.cancel', response_id: exchange.id }).catch(() => undefined)
     })
   }
+}
+
+function textIn(item: EventOf<'response.done'>['response']['output'][number]): string {
+  return item.type === 'text' ? item.text : ''
 }
 
 function inputs(input: string | Input | readonly Input[]): readonly Input[] {

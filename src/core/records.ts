@@ -11,7 +11,7 @@ import type { Keys } from './ports/keys.ts'
 import type { SessionInit } from './ports/session.ts'
 import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/store.ts'
 import type { Answer, Question } from './questions.ts'
-import { SealedRecords } from './sealed-records.ts'
+import { pays, SealedRecords } from './sealed-records.ts'
 import { storeKey } from './store-key.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
@@ -84,6 +84,8 @@ export interface TurnRecord {
 export interface Inputs {
   readonly events: readonly ClientEvent[]
   readonly last: number
+  /** Those that pay with something. */
+  readonly unused: readonly ClientEvent[]
 }
 
 const OPEN = 'open-turns'
@@ -199,7 +201,8 @@ export class Records {
       for (const line of lines) events.push(JSON.parse(line) as ClientEvent)
       last = group.last
     }
-    return { events: await this.sealed.openInputs(tenant, session, events), last }
+    const opened = await this.sealed.openInputs(tenant, session, events)
+    return { events: opened, last, unused: opened.filter(pays) }
   }
 
   async openTurns(): Promise<TurnRecord[]> {

@@ -61,7 +61,7 @@ test.each([
 test('what somebody is called with: values, headers of any name, addresses, programs', () => {
   const headers = { 'x-team': 'team-secret', accept: 'application/json', 'anthropic-version': '2023-06-01' }
   const program = {
-    env: { API_KEY: 'env-secret', LANG: 'en_GB.UTF-8', DB: 'pg://me:db-secret@host/' },
+    env: { API_KEY: 'env-secret', LANG: 'en_GB.UTF-8', MAX_TOKENS: '100000', DB: 'pg://me:db-secret@host/' },
     args: ['--token=arg-secret', '--key', 'other-secret', '--verbose'],
   }
   expect(

@@ -10,6 +10,10 @@ const SHORTEST = 6
 const TELLING = 16
 /** Values that were seen in requests, of clients too. Beyond it the one that was used longest ago is forgotten. */
 const LEARNT = 4096
+/** Names of headers that were judged. */
+const NAMES = 256
+/** `MAX_TOKENS=100000` is called like a secret, and is none. */
+const COUNT = /^[\d.,_]*$/
 /** Bytes of a secret that is looked for in base64 too. */
 const ENCODED = 16 * 1024
 
@@ -26,6 +30,7 @@ export class Secrets implements Redaction {
   readonly #configured = new Set<string>()
   /** The one that was used last is the last. */
   readonly #learnt = new Set<string>()
+  readonly #names = new Map<string, boolean>()
   /** By the first characters: each form, and how many secrets have it. */
   readonly #forms = new Map<string, Map<string, number>>()
   /** Whether any form begins with two such characters: most places of a text need no further look. */
@@ -46,8 +51,18 @@ export class Secrets implements Redaction {
 
   /** What a request shows to the other side, which may repeat it. */
   learn({ url, headers }: Request): void {
-    for (const name in headers) if (isSecretHeader(name)) this.#learn(inHeader(headers[name] ?? ''))
+    for (const name in headers) if (this.#isSecret(name)) this.#learn(inHeader(headers[name] ?? ''))
     if (url.includes('@') || url.includes('?')) this.#learn(inUrl(url))
+  }
+
+  /** Asked for every header of every request: most have the same names. */
+  #isSecret(name: string): boolean {
+    let known = this.#names.get(name)
+    if (known === undefined) {
+      if (this.#names.size >= NAMES) this.#names.clear()
+      this.#names.set(name, (known = isSecretHeader(name)))
+    }
+    return known
   }
 
   #learn(values: readonly string[]): void {
@@ -129,7 +144,7 @@ export function secretsOf({
 }): readonly string[] {
   const { env = {}, args = [] } = program
   return [
-    ...Object.entries(env).flatMap(([name, value = '']) => (isSecretVariable(name) ? [value] : inUrl(value))),
+    ...Object.entries(env).flatMap(([name, value = '']) => (isSecretVariable(name) && !COUNT.test(value) ? [value] : inUrl(value))),
     ...args.flatMap((arg, index) => inArgument(arg, args[index - 1])),
     ...values.flatMap((value) => value ?? []),
     ...Object.entries(headers).flatMap(([name, value]) => (mayHoldSecret(name) ? inHeader(value) : [])),

@@ -270,6 +270,9 @@ export class ActiveTurn implements Turn, Asker {
       }
       case 'response.error':
         return { kind: 'failed', output: this.output.items(), error: draft.error }
+      case 'payment.error':
+        this.emit({ ...draft, message: this.redact(draft.message) })
+        return undefined
       case 'response.cancelled':
         return { kind: 'cancelled', output: this.output.items() }
       default:

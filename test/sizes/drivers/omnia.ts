@@ -3,6 +3,9 @@ import { Hearing, Line, Lost, STREAMED_STORED, Told, type Driver, type Wire } fr
 export const omnia: Driver = {
   name: 'Omnia',
   choices: STREAMED_STORED,
+  // Omnia has no code for an answer that is too large.
+  limit: ({ size, shape }) =>
+    size === '60 MiB' && shape === 'media, then text' ? { code: 'INVALID_MESSAGE', why: '`outputBytes`' } : undefined,
   async ask({ cell, prompt, ...stage }) {
     const line = await Line.open(`${await stage.url()}/omnia?agent=sayer`, stage)
     const messages = line.messages()

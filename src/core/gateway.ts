@@ -28,50 +28,12 @@ import { closeInterrupted } from './recovery.ts'
 import { Retention } from './retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
-<<<<<<< HEAD
 import { listSessions } from './session-list.ts'
 import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
 import { checkSlots } from './slots.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 
-=======
-import type { SessionHost, SessionState, Stored } from './session-parts.ts'
-import { StoredTurns } from './stored-turns.ts'
-import { Turnstile } from './turnstile.ts'
-
-/**
- * After a restart numbering goes on so far above the last committed number. What was sent and not committed before is less
- * than this, so no number stands for two events.
- */
-const RESTART_GAP = 1_000_000
-
-export interface GatewayOptions {
-  readonly agents: AgentRegistry
-  readonly store: Store
-  readonly limits?: Partial<CoreLimits>
-  readonly log?: LogLine
-  readonly meter?: Meter
-  /** How agents call the outside. Default: `fetch`. */
-  readonly http?: HttpClient
-  /** What must not stand in errors, and what secrets of clients are sealed with. Default: nothing is known, and none is stored. */
-  readonly secrets?: Redaction
-  readonly keys?: Keys
-  readonly now?: () => number
-  readonly newId?: () => string
-}
-
-export interface AgentGateway extends Gateway {
-  readonly openSessions: number
-  readonly openResponses: number
-  /** Closes what a crash left open. Call it before the first session. */
-  start(): Promise<void>
-  /** No new work; running responses get the grace time, then are interrupted. */
-  drain(graceMs: number): Promise<void>
-  close(): Promise<void>
-}
-
->>>>>>> secrets
 /** Sessions on the agents of a registry. */
 export function createGateway(options: GatewayOptions): AgentGateway {
   return new SessionGateway(options)

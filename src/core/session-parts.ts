@@ -27,23 +27,12 @@ export interface SessionState extends SessionRecord {
   readonly payment?: Payment | undefined
 }
 
-<<<<<<< HEAD
 /** What the gateway makes for one session. */
 export interface SessionParts {
   readonly log: (onReaders: () => void) => EventLog
   /** Undefined: the session is not stored. */
   readonly journal: Journal | undefined
   readonly held: Holding
-=======
-/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
-export interface Stored {
-  readonly position: number
-  readonly head: number
-  readonly inputs: number
-  /** Those that pay with something, and are not used yet. */
-  readonly unused: readonly ClientEvent[]
-  readonly turn: string | null
->>>>>>> secrets
 }
 
 /** What the gateway lends its sessions. */

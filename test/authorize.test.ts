@@ -161,7 +161,7 @@ test('who has shown nothing yet may show a token first, where callers without on
   const { connect: open } = await testServer({
     agents: [demo()],
     transports: [events()],
-    tokens: { alice: 'wonderland', bob: 'builder' },
+    tokens: { alice: 'wonderland-7b1f9c04', bob: 'builder-0123456789ab' },
     anonymous: true,
   })
   const socket = open('/uamp')
@@ -170,9 +170,9 @@ test('who has shown nothing yet may show a token first, where callers without on
   await new Promise((resolve) => socket.once('open', resolve))
   const create = (token?: string) =>
     socket.send(JSON.stringify({ type: 'session.create', uamp_version: '1.0', session: { modalities: ['text'] }, ...(token && { token }) }))
-  create('wonderland')
+  create('wonderland-7b1f9c04')
   await expect.poll(() => heard.filter(({ type }) => type === 'session.created').length).toBe(1)
-  create('builder')
+  create('builder-0123456789ab')
   await expect.poll(() => heard.find(({ type }) => type === 'session.error')).toMatchObject({ error: { code: 'unauthorized' } })
   create()
   await expect.poll(() => heard.filter(({ type }) => type === 'session.created').length).toBe(2)

@@ -98,7 +98,7 @@ const STRANGE = { host: 'localhost:1', 'x-forwarded-host': 'evil.example', forwa
 async function allCards(url: string): Promise<Wire[]> {
   const cards: Wire[] = []
   for (const path of CARDS) for (const generation of GENERATIONS) cards.push(await ask(url + path, { ...STRANGE, ...generation }))
-  const known = { ...STRANGE, authorization: 'Bearer secret' }
+  const known = { ...STRANGE, authorization: 'Bearer secret-0123456789abcdef' }
   const json = { ...known, 'content-type': 'application/json' }
   for (const agent of ['', '/agents/demo']) {
     for (const method of ['GetExtendedAgentCard', 'agent/getAuthenticatedExtendedCard']) {

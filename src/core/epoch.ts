@@ -1,7 +1,9 @@
 import { UampError } from '../protocol/errors.ts'
 import type { Store } from './ports/store.ts'
+import { storeKey } from './store-key.ts'
 
-const KEY = 'epoch'
+/** Of no tenant: it is the server's own. */
+const KEY = storeKey('', 'epoch')
 
 /** More numbers than a process can use in one session beyond those that it commits: the log waits for the store long before. */
 const NUMBERS = 100_000

@@ -50,10 +50,10 @@ async function say(session: Session, said: string): Promise<void> {
   reader.close()
 }
 
-/** Every key that is stored, of records and of streams. */
+/** Every key that is stored for somebody, of records and of streams. */
 async function keysIn(store: Store): Promise<string[]> {
   const keys: string[] = []
-  for await (const { key } of store.scan()) keys.push(key)
+  for await (const { key } of store.scan()) if (!key.startsWith('/')) keys.push(key)
   return keys.toSorted()
 }
 

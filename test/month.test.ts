@@ -109,6 +109,9 @@ test('after a month of use nothing is left of it', { timeout: 60_000 + 100 * MAN
   expect(stored() - before).toBeGreaterThan(4 * MIB)
   expect(uploads()).toBe(MANY + 1)
 
+  // Both clocks: one that leaps alone is doubted for a day.
+  const ticks = performance.now.bind(performance)
+  vi.spyOn(performance, 'now').mockImplementation(() => ticks() + 31 * DAY)
   vi.setSystemTime(Date.now() + 31 * DAY)
   vi.advanceTimersByTime(10 * 60_000)
   await server.gateway.sweep()
@@ -119,5 +122,6 @@ test('after a month of use nothing is left of it', { timeout: 60_000 + 100 * MAN
   const db = new Database(join(data, 'uamp.db'))
   const counts = TABLES.map((table) => [table, ...(db.prepare(`SELECT count(*) FROM ${table}`).raw().get() as [number])])
   db.close()
-  expect(counts).toEqual(TABLES.map((table) => [table, 0]))
+  // How often the server was started, and with which key it seals.
+  expect(counts).toEqual(TABLES.map((table) => [table, table === 'records' ? 2 : 0]))
 })

@@ -13,8 +13,8 @@ export interface Detected {
   readonly note: string
 }
 
-/** How long an Ollama has to answer: it is on this machine, or it is not there. */
-const PROBE_MS = 200
+/** How long an Ollama has to answer. Where there is none, the connection is refused at once; a busy machine needs some time. */
+const PROBE_MS = 1_000
 /** A list of the models that somebody has on their machine. */
 const TAGS_BYTES = 4 * 1024 * 1024
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/

@@ -1,6 +1,5 @@
 import { eachBatch } from '../../core/each-batch.ts'
 import { withoutOwnTools } from '../../core/own-tools.ts'
-import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import type { Tool } from '../../core/ports/skill.ts'
 import type { Host } from '../../core/ports/transport.ts'
@@ -209,8 +208,9 @@ export class AcpSession implements Visitor {
       return this.prompt(id, blocks, payment)
     }
     const { config } = this.session
-    const offered = withoutOwnTools(this.#agent, [...this.#tools.values()], ({ name }) => name).map(toolDefinition)
-    const tools = [...withoutOwnTools(this.#agent, config.tools ?? [], (tool) => tool.function.name), ...offered]
+    const agent = this.#options.host.agents.get(this.session.agent)
+    const offered = withoutOwnTools(agent, [...this.#tools.values()].map(toolDefinition))
+    const tools = [...withoutOwnTools(agent, config.tools ?? []), ...offered]
     const extensions = { ...config.extensions, acp: { ...this.#acp, prompt: true } }
     const response = { ...(tools.length > 0 && { tools }), extensions }
     const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response }
@@ -279,12 +279,8 @@ export class AcpSession implements Visitor {
     return tools
   }
 
-  get #agent(): AgentPort | undefined {
-    return this.#options.host.agents.get(this.session.agent)
-  }
-
   get #capabilities(): Capabilities | undefined {
-    return this.#agent?.capabilities
+    return this.#options.host.agents.get(this.session.agent)?.capabilities
   }
 
   #end(event: EventOf<'response.done' | 'response.error' | 'response.cancelled'>): void {

@@ -17,9 +17,9 @@ export function checkClientTools(agent: Owner | undefined, offered: readonly Too
 }
 
 /** The tools without those whose names the agent has taken: for tools that the client did not name itself, as those of an MCP server. */
-export function withoutOwnTools<T>(agent: Owner | undefined, tools: readonly T[], nameOf: (tool: T) => string): T[] {
+export function withoutOwnTools(agent: Owner | undefined, tools: readonly ToolDefinition[]): ToolDefinition[] {
   const own = agent ? ownTools(agent) : new Set<string>()
-  return tools.filter((tool) => !own.has(nameOf(tool)))
+  return tools.filter((tool) => !own.has(tool.function.name))
 }
 
 function ownTools({ tools = [], capabilities }: Owner): ReadonlySet<string> {

@@ -11,7 +11,7 @@ const PER_HOST = 4
 const FIRST_FREE_PORT = 1024
 
 /** `URL` takes line breaks out and encodes others: what is called would not be what was written, and may have been logged or compared. */
-const UNSEEN = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
+const UNSEEN = /[\p{Cc}\p{Z}]/u
 
 export interface GuardOptions {
   /** Hosts, hosts with their port, and networks (`10.0.0.0/8`) that may be called though they are private; also over plain `http`. */

@@ -32,7 +32,7 @@ export interface Link extends Shared {
 
 /** The tools that clients are said to have, without those whose names the agent has taken. */
 export function offeredTools({ host, agent, options: { clientTools = [] } }: Link): ToolDefinition[] {
-  return withoutOwnTools(host.agents.get(agent), clientTools, (tool) => tool.function.name)
+  return withoutOwnTools(host.agents.get(agent), clientTools)
 }
 
 /** A session by its id, or by that under which a client knew one that had expired. */

@@ -75,7 +75,7 @@ test('what is stored is shown and removed, while a server runs and while none do
   alice.close()
   bob.close()
   await cli.signalUntilExit('SIGTERM')
-  expect(readdirSync(join(cwd, 'd')).toSorted()).toEqual(['blobs', 'uamp.db'])
+  expect(readdirSync(join(cwd, 'd')).toSorted()).toEqual(['blobs', 'uamp.db', 'uamp.db-mark', 'uamp.key'])
 
   const size = statSync(join(cwd, 'd/uamp.db')).size
   expect(await store(cwd, 'prune', '--older-than', '1d', '--yes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Removed 0 /) })

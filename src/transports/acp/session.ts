@@ -208,8 +208,8 @@ export class AcpSession implements Visitor {
       return this.prompt(id, blocks, payment)
     }
     const { config } = this.session
-    const offered = withoutOwnTools(this.#agent, [...this.#tools.values()], ({ name }) => name).map(toolDefinition)
-    const tools = [...withoutOwnTools(this.#agent, config.tools ?? [], (tool) => tool.function.name), ...offered]
+    const offered = withoutOwnTools(this.#agent, [...this.#tools.values()].map(toolDefinition))
+    const tools = [...withoutOwnTools(this.#agent, config.tools ?? []), ...offered]
     const extensions = { ...config.extensions, acp: { ...this.#acp, prompt: true } }
     const response = { ...(tools.length > 0 && { tools }), extensions }
     const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response }

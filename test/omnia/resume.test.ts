@@ -94,6 +94,46 @@ verifies('omnia.resume-call', 'of an answer that died with the process nobody he
   expect((again.heard as Heard[]).filter(({ type }) => type === 'error' || type === 'done')).toHaveLength(1)
 })
 
+verifies('omnia.resume-call', 'an end that was lost in a kill was never told', async () => {
+  const data = temporaryFolder()
+  const first = await startChild(data)
+  const client = await OmniaClient.open(first.url)
+  const { ext } = (await client.say('hi', { session_id: client.sessionId })).at(-1) as Heard
+  await first.kill()
+  // Whether that end had arrived, the server cannot know.
+  const second = await startChild(data)
+  const returned = await back(second.url, client)
+  expect(await returned.next('done')).toMatchObject({ content: 'You said: hi', ext: { response_id: ext.response_id, status: 'completed' } })
+  returned.send({ type: 'hangup', session_id: client.sessionId })
+  await returned.closed
+  await second.kill()
+  const third = await startChild(data)
+  const again = await back(third.url, client)
+  await again.say('ho', { session_id: client.sessionId })
+  expect((again.heard as Heard[]).flatMap(({ type, content }) => (type === 'done' ? [content] : []))).toEqual(['You said: ho'])
+})
+
+test('what had been answered before a kill was asked again, and kept the client from speaking', async () => {
+  const data = temporaryFolder()
+  const first = await startChild(data)
+  const client = await OmniaClient.open(first.url)
+  await breakOff(first.url, client)
+  // From here on a place is kept that lies before everything that follows.
+  const came = await back(first.url, client)
+  const tools = [{ type: 'function', function: { name: 'weather' } }]
+  came.send({ type: 'message', session_id: client.sessionId, content: '/tool weather {}', ext: { tools } })
+  const { tool_call: call } = await came.next('tool_call')
+  came.send({ type: 'tool_call_ack', tool_call_ack: { call_id: call.id } })
+  came.send({ type: 'tool_result', tool_result: { call_id: call.id, result: 'sunny' } })
+  await came.next('done')
+  await first.kill()
+  const second = await startChild(data)
+  const returned = await back(second.url, client)
+  returned.send({ type: 'message', session_id: client.sessionId, content: 'and now?' })
+  while ((await returned.next('done'))['content'] !== 'You said: and now?');
+  expect((returned.heard as Heard[]).filter(({ type }) => type === 'tool_call' || type === 'error')).toEqual([])
+})
+
 test('a break in mid-speech lost a piece, and what had been said of its words', async () => {
   const piece = (byte: number): Draft[] => [
     { type: 'audio.delta', audio: Buffer.alloc(4, byte).toString('base64'), format: 'pcm16' },

@@ -63,7 +63,7 @@ export class OmniaConnection {
       if (!this.#messages.take(1)) throw new UampError('rate_limited', 'rate limit exceeded')
       const message = parse(ClientMessage, frame)
       if (message.type === 'hangup') return 'hangup'
-      this.#link.host.gateway.checkSlots(message)
+      this.#link.host.gateway.checkSlots(message, frame.length)
       await this.#handle(message)
     } catch (thrown) {
       await this.#line.refuse(thrown)
@@ -168,9 +168,11 @@ export class OmniaConnection {
 
   /** `resume`: what a client that comes back calls it. One that only goes on with it is not told what was missed. */
   async #attach(session: Session, resume?: string): Promise<Line> {
-    const resumed = resume !== undefined
-    const kept = resumed ? await this.#link.positions.take(session) : undefined
-    const line = new Line(this.#link, session, { kept, resumed, alias: resume })
+    const { positions } = this.#link
+    if (resume === undefined) positions.reopen(session)
+    const heard = resume === undefined ? 'all' : await positions.take(session)
+    const kept = heard === 'all' ? undefined : heard
+    const line = new Line(this.#link, session, { kept, isUnknown: heard === undefined, alias: resume })
     try {
       await line.look()
       return line

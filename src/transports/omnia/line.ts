@@ -15,8 +15,8 @@ import { offeredTools, type Link } from './shared.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 export interface LineOptions {
-  /** It comes back after a break. */
-  readonly resumed?: boolean
+  /** It comes back, and nobody knows what it has heard: the process was killed meanwhile. */
+  readonly isUnknown?: boolean
   /** Where it goes on, if that was kept. */
   readonly kept?: Position | undefined
   /** What the client calls the session, where that is not its id. */
@@ -47,6 +47,8 @@ export class Line {
   #told: Position
   /** The newest answer when this began. */
   #found: StoredTurn | undefined
+  /** What is read up to here was said before this began. */
+  readonly #past: number
   #clientTools: ReadonlySet<string>
   /** A message was sent, and its answer has not begun. */
   #asking: { readonly id: string; readonly tools: readonly ToolDefinition[] | undefined } | undefined
@@ -59,7 +61,7 @@ export class Line {
   #isOurs = false
   /** Something was said while another answer was given. */
   #owed = false
-  #over: (() => void) | undefined
+  #onIdle: (() => void) | undefined
   #left = false
   /** Nothing more is told here. */
   ended = false
@@ -71,6 +73,7 @@ export class Line {
     this.isFresh = isFresh
     this.#link = link
     this.#options = options
+    this.#past = session.head
     this.#told = kept ?? { seq: session.head, since: null }
     this.#reader = this.#read(this.#told.since ?? this.#told.seq)
     this.#clientTools = namesOf(session.config.tools)
@@ -109,13 +112,17 @@ export class Line {
 
   /** Tells what there is to tell. */
   async begin(): Promise<void> {
-    const turn = this.#found
-    if (this.#options.resumed && !this.#options.kept && turn?.error?.code === 'interrupted') {
-      // The process was killed: how much of it was told, nobody could keep.
-      await this.tell('error', { error: errorInfo(turn.error) })
-      await this.#tell(() => this.#narrator.recall(turn))
-    }
+    // A client speaks again only after the end of an answer, so it knows those before the newest.
+    if (this.#options.isUnknown && this.#found) await this.#recall(this.#found)
     void this.#follow()
+  }
+
+  /** Tells how an answer ended, and all that there is of it. */
+  async #recall(turn: StoredTurn): Promise<void> {
+    const { status, error } = turn
+    if (status === 'open' || status === 'waiting') return
+    if (error) await this.tell('error', { error: errorInfo(error) })
+    if (!error || error.code === 'interrupted') await this.#tell(() => this.#narrator.recall(turn))
   }
 
   /** Nobody listens any more. `gone`: somebody may come back for what was missed. */
@@ -127,7 +134,7 @@ export class Line {
     this.#unwatch?.()
     this.calls.leave()
     this.#reader.close()
-    this.#over?.()
+    this.#onIdle?.()
     if (how === 'hangup') positions.forget(session, this.#options.kept)
     if (how === 'gone' && !this.isUnused) positions.keep(session, this.#told, this.#options.kept)
     if (!this.isFresh) return
@@ -244,7 +251,7 @@ export class Line {
   /** The client went on without paying. */
   async #giveUp(): Promise<void> {
     this.#narrator.quiet = 'all'
-    const over = new Promise<void>((resolve) => (this.#over = resolve))
+    const over = new Promise<void>((resolve) => (this.#onIdle = resolve))
     this.cancel()
     if (!this.ended) await over
   }
@@ -275,8 +282,7 @@ export class Line {
         // Without a number it is for whoever listens now.
         event: (event, seq) => {
           last = seq ?? last
-          // A question that is still open may have been lost with the connection.
-          narrator.muted = seq !== undefined && seq <= known && !this.#asks(questionIn(event))
+          narrator.muted = seq !== undefined && this.#isKnown(event, seq)
           narrator.event(event)
           this.#notice(event, last)
         },
@@ -285,6 +291,14 @@ export class Line {
     const told = { seq: Math.max(last, known), since: this.#since }
     await sent
     this.#told = told
+  }
+
+  /** Whether the client need not be told of it. */
+  #isKnown(event: ServerEvent, seq: number): boolean {
+    const question = questionIn(event)
+    // One that is still open may have been lost with the connection. One that was answered would have its tool run again.
+    if (question !== '' && seq <= this.#past) return !this.#asks(question)
+    return seq <= this.#told.seq
   }
 
   #tell(narrate: () => void): Promise<void> {
@@ -298,7 +312,7 @@ export class Line {
     switch (event.type) {
       case 'response.created':
         this.#since = seq - 1
-        return this.#begun(event)
+        return this.#begun(event, seq)
       case 'tool.call':
       case 'x.approval.request':
         if (this.#isOurs) this.calls.asked(questionIn(event))
@@ -306,10 +320,10 @@ export class Line {
       case 'response.error':
         // It died with the process, before this began.
         if (this.#found?.error?.code === 'interrupted' && event.response_id === this.#found.id) this.#narrator.recall(this.#found)
-        return this.#idle()
+        return this.#over(event.response_id, seq)
       case 'response.done':
       case 'response.cancelled':
-        return this.#idle()
+        return this.#over(event.response_id, seq)
       case 'session.end':
         this.ended = true
         return
@@ -317,23 +331,28 @@ export class Line {
     }
   }
 
-  #begun({ response_id: id, extensions }: EventOf<'response.created'>): void {
+  #begun({ response_id: id, extensions }: EventOf<'response.created'>, seq: number): void {
     const { request } = (extensions?.['uamp'] ?? {}) as { readonly request?: string }
     // One-way sessions do not tell; there, only one can have asked.
     const asked = request === undefined || request === this.#asking?.id ? this.#asking : undefined
-    this.#running = id
+    if (seq > this.#past) this.#running = id
     this.#isMine = asked !== undefined
     this.#isOurs = this.#isMine || request?.startsWith(OURS) === true
     this.#clientTools = namesOf(asked ? asked.tools : (id === this.#found?.id ? this.#found : this.session).config.tools)
     if (asked) this.#asking = undefined
   }
 
+  #over(id: string | undefined, seq: number): void {
+    this.#since = null
+    // An answer that was over before this began does not keep the client from speaking, and its end does not let them.
+    if (id === undefined || id === this.#running || seq > this.#past) this.#idle()
+  }
+
   #idle(): void {
     this.#running = this.#narrator.quiet = undefined
-    this.#since = null
     this.#isMine = this.#isOurs = false
     this.calls.clear()
-    this.#over?.()
+    this.#onIdle?.()
     if (!this.#owed || this.ended) return
     this.#owed = false
     this.#ask([], SPOKEN).catch((thrown: unknown) => this.refuse(thrown))

@@ -9,9 +9,12 @@ export interface Position {
   readonly since: number | null
 }
 
+/** `all`: who had heard the least hung up, and misses nothing. */
+type Kept = Position | 'all'
+
 interface Now extends Pick<Host, 'store'> {
   readonly key: string
-  readonly kept: Position | undefined
+  readonly kept: Kept | undefined
 }
 
 /** As long as a session, usually. */
@@ -26,7 +29,7 @@ const SHARED_MS = 2 * 60_000
  */
 export class Positions {
   readonly #host: Host
-  #last: Promise<Position | undefined> = Promise.resolve(undefined)
+  #last: Promise<Kept | undefined> = Promise.resolve(undefined)
 
   constructor(host: Host) {
     this.#host = host
@@ -34,18 +37,27 @@ export class Positions {
 
   /** `known`: what was kept when that connection began, which it knows by now. */
   keep(session: Session, position: Position, known: Position | undefined): void {
-    const isNext = (kept?: Position): boolean => !kept || kept.seq >= position.seq || kept.seq === known?.seq
+    const isNext = (kept?: Kept): boolean => !kept || kept === 'all' || kept.seq >= position.seq || kept.seq === known?.seq
     void this.#then(session, ({ store, key, kept }) => (isNext(kept) ? store.set(key, { ...position }, { ttlMs: KEPT_MS }) : undefined))
   }
 
-  /** Where it goes on. Undefined when nobody broke off, or it was too long ago. */
-  take(session: Session): Promise<Position | undefined> {
-    return this.#then(session, ({ store, key, kept }) => kept && store.set(key, { ...kept }, { ttlMs: SHARED_MS }))
+  /** Where it goes on. Undefined when nobody knows: the process was killed, or it was too long ago. */
+  take(session: Session): Promise<Kept | undefined> {
+    return this.#then(session, ({ store, key, kept }) => {
+      if (kept === 'all') return store.delete(key)
+      return kept && store.set(key, { ...kept }, { ttlMs: SHARED_MS })
+    })
   }
 
-  /** Who knew it does not come back. */
+  /** Somebody talks there again: who hung up before may miss something from now on. */
+  reopen(session: Session): void {
+    void this.#then(session, ({ store, key, kept }) => (kept === 'all' ? store.delete(key) : undefined))
+  }
+
+  /** Who knew it hangs up, and wants to hear no more of it. */
   forget(session: Session, known: Position | undefined): void {
-    void this.#then(session, ({ store, key, kept }) => (kept?.seq === known?.seq ? store.delete(key) : undefined))
+    const isTheirs = (kept?: Kept): boolean => !kept || (kept !== 'all' && kept.seq === known?.seq)
+    void this.#then(session, ({ store, key, kept }) => (isTheirs(kept) ? store.set(key, 'all', { ttlMs: KEPT_MS }) : undefined))
   }
 
   /** All is handed to the store. */
@@ -54,7 +66,7 @@ export class Positions {
   }
 
   /** One after the other, as what is kept depends on what was. Writes are not waited for: the store reads its own. */
-  #then(session: Session, write: (now: Now) => Promise<unknown> | undefined): Promise<Position | undefined> {
+  #then(session: Session, write: (now: Now) => Promise<unknown> | undefined): Promise<Kept | undefined> {
     const { store, log } = this.#host
     const key = storeKey(session.owner.tenant, 'omnia', 'position', session.id)
     const failed = (error: unknown): undefined => {
@@ -62,7 +74,7 @@ export class Positions {
     }
     this.#last = this.#last
       .then(async () => {
-        const kept = (await store.get(key))?.value as Position | undefined
+        const kept = (await store.get(key))?.value as Kept | undefined
         write({ store, key, kept })?.catch(failed)
         return kept
       })

@@ -6,7 +6,7 @@ export const SSE_HEADERS = {
 } as const
 
 /** One event whose data is a single line, as JSON always is. */
-export function sseLine(data: string, id?: number): string {
+export function sseLine(data: string, id?: number | string): string {
   return id === undefined ? 'data: ' + data + '\n\n' : 'id: ' + id + '\ndata: ' + data + '\n\n'
 }
 

@@ -99,7 +99,7 @@ export interface Streamed {
   /** Written when there was nothing to say for a while, so that proxies and clients know that it is alive. */
   readonly heartbeat?: string
   /** How this protocol says that a stream ends early. Absent: the connection is cut, and a client that comes back goes on from there. */
-  readonly failure?: (error: UampError) => string
+  readonly failure?: (error: UampError) => Frame
 }
 
 /** `first-message`: credentials may also come with one of the first messages, which are few and small until then. */

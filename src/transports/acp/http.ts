@@ -4,9 +4,9 @@ import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { errorText, readMessage, type RpcMessage } from '../../wire/json-rpc.ts'
 import { paymentFrom } from '../../wire/payment.ts'
-import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
+import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import { AcpConnection } from './connection.ts'
-import { refusal } from './errors.ts'
+import { refusal, told } from './errors.ts'
 import { HttpConnection, type HttpOptions } from './http-connection.ts'
 import { HttpConnections } from './http-connections.ts'
 import { Outbound } from './outbound.ts'
@@ -100,7 +100,8 @@ export class HttpBinding {
     signal.addEventListener('abort', leave, { once: true })
     if (!stream) return json(await connection.answerTo(message))
     void connection.receive(message, (text) => stream.push([text])).then(() => stream.close())
-    return streamed(stream.lease(leave))
+    // Nobody can come back for the rest.
+    return { ...streamed(stream.lease(leave)), failure: (error) => sseLine(errorText(message.id, told(error))) }
   }
 }
 

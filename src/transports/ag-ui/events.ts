@@ -1,6 +1,6 @@
 import { jsonText } from '../../protocol/json.ts'
 import type { Frame } from '../../core/ports/transport.ts'
-import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
+import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 
 /** An event of AG-UI. */
 export interface AgUiEvent {
@@ -12,7 +12,7 @@ export interface AgUiEvent {
 export interface Out {
   /** The hot path. */
   text(messageId: string, delta: string, id: number): void
-  event(event: AgUiEvent, id: number | string): void
+  event(event: AgUiEvent, id?: number | string): void
 }
 
 /** How events are written. */
@@ -59,8 +59,8 @@ export class SseWire implements Wire, Out {
     this.#visit('id: ' + id + '\n' + this.#head + jsonText(delta) + '}\n\n')
   }
 
-  event(event: AgUiEvent, id: number | string): void {
+  event(event: AgUiEvent, id?: number | string): void {
     const shown = this.#shape(event)
-    if (shown) this.#visit(`id: ${id}\ndata: ${JSON.stringify(shown)}\n\n`)
+    if (shown) this.#visit(sseLine(JSON.stringify(shown), id))
   }
 }

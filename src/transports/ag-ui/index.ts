@@ -101,7 +101,13 @@ class Endpoint {
 
   #stream(run: Run, wire: Wire, known?: Place): Streamed {
     const { headers, heartbeat } = wire
-    return { status: 200, headers, frames: run.frames(wire, known && { known }), ...(heartbeat !== undefined && { heartbeat }) }
+    return {
+      status: 200,
+      headers,
+      frames: run.frames(wire, known && { known }),
+      failure: ({ code, message }) => wire.frame((out) => out.event({ type: 'RUN_ERROR', message, code })),
+      ...(heartbeat !== undefined && { heartbeat }),
+    }
   }
 
   async #wire(request: Request, legacy: boolean): Promise<Wire> {

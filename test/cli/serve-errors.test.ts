@@ -62,6 +62,13 @@ test.skipIf(process.platform === 'win32')('a pipe where SQLite expects a file is
   spawnSync('mkfifo', [join(cwd, 'd/uamp.db-journal')])
   const pipe = await finished(['serve', '--port', '0', '--data', 'd'], { cwd })
   expect(pipe).toMatchObject({ code: 1, stderr: expect.stringMatching(/uamp\.db-journal is not a file: .*\(--data names it/) })
+  expect(await finished(['store', 'show', '--data', 'd'], { cwd })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/is not a file/),
+  })
+  // An editor goes on without a memory.
+  const acp = await finished(['acp', '--data', 'd'], { cwd, input: '' })
+  expect(acp).toMatchObject({ code: 0, stderr: expect.stringMatching(/Sessions are not kept: .*uamp\.db-journal is not a file/) })
   const file = await finished(['serve', '--port', '0', '--data', 'file'], { cwd })
   expect(file).toMatchObject({ code: 1, stderr: expect.stringMatching(/file is not a folder: .*\(--data names it/) })
 })

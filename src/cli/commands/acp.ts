@@ -76,9 +76,12 @@ async function openStore(data: string): Promise<{ readonly store: Store; readonl
   if (data === 'memory') return nothing()
   try {
     const { sqliteStore } = await import('../../stores/sqlite.ts')
+    const { checkFolder } = await import('../../stores/sqlite-folder.ts')
+    const path = join(data, 'uamp.db')
+    await checkFolder(path)
     const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
     const onLoss = (loss: string) => report(new Error(`Data is missing: ${loss}`))
-    return { store: sqliteStore({ path: join(data, 'uamp.db'), onError: report, onLoss }), keys }
+    return { store: sqliteStore({ path, onError: report, onLoss }), keys }
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
     return nothing()

@@ -4,6 +4,7 @@ import { remoteStorage } from '../../compose/storage/control.ts'
 import { storageOf, type Storage, type StorageReport } from '../../compose/storage/index.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { fileBlobs } from '../../stores/file-blobs.ts'
+import { checkFolder } from '../../stores/sqlite-folder.ts'
 import { sqliteStore } from '../../stores/sqlite.ts'
 import { sizeText } from '../amounts.ts'
 import { harmless, painter } from '../print.ts'
@@ -26,7 +27,7 @@ export interface PruneFlags {
 const SHOWN = 20
 
 export async function show({ data, json }: ShowFlags): Promise<number> {
-  const folder = folderOf(data)
+  const folder = await folderOf(data)
   const found = await using(folder, (storage) => storage.show())
   const files = { database: sizeOf(join(folder, 'uamp.db')) + sizeOf(join(folder, 'uamp.db-wal')), uploads: uploadsIn(folder) }
   process.stdout.write(json ? `${JSON.stringify({ ...found, files })}\n` : page(folder, found, files))
@@ -34,7 +35,7 @@ export async function show({ data, json }: ShowFlags): Promise<number> {
 }
 
 export async function prune({ data, olderThan, toBytes, principal, yes }: PruneFlags): Promise<number> {
-  const folder = folderOf(data)
+  const folder = await folderOf(data)
   const request = {
     ...(principal !== undefined && { principal }),
     ...(olderThan !== undefined && { before: Date.now() - olderThan }),
@@ -48,7 +49,8 @@ export async function prune({ data, olderThan, toBytes, principal, yes }: PruneF
   return 0
 }
 
-function folderOf(data = process.env['UAMP_DATA'] ?? '.uamp'): string {
+async function folderOf(data = process.env['UAMP_DATA'] ?? '.uamp'): Promise<string> {
+  await checkFolder(join(data, 'uamp.db'))
   if (existsSync(join(data, 'uamp.db'))) return data
   throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)
 }

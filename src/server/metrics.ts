@@ -6,12 +6,17 @@ export interface Gauges {
   readonly openSessions: number
   /** Responses that are running now. */
   readonly openResponses: number
+  /** What sessions and answers on their way hold in memory, as far as limits count it. */
+  readonly heldBytes: number
 }
 
 export interface FirstDelta {
   readonly transport: string
   readonly seconds: number
 }
+
+/** Codes that are counted by their name. */
+const MOST_CODES = 64
 
 /** Times to the first delta that are kept until somebody takes them. */
 const MOST_PENDING = 1_000
@@ -33,7 +38,7 @@ export class Metrics implements Meter {
   onPending: (() => void) | undefined
   #pending: FirstDelta[] = []
 
-  constructor(gauges: Gauges = { openSessions: 0, openResponses: 0 }) {
+  constructor(gauges: Gauges = { openSessions: 0, openResponses: 0, heldBytes: 0 }) {
     this.gauges = gauges
   }
 
@@ -47,7 +52,9 @@ export class Metrics implements Meter {
   }
 
   countError(transport: string, code: string): void {
-    add(inner(this.errors, transport), code, 1)
+    const codes = inner(this.errors, transport)
+    // An agent, or one elsewhere, can invent codes without end.
+    add(codes, codes.has(code) || codes.size < MOST_CODES ? code : 'other', 1)
   }
 
   /** The time from `response.create` to the first delta. */

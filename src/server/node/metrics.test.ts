@@ -38,11 +38,20 @@ test('counts requests by route, sockets, sessions, events, errors and the time t
     'uamp_open_sockets 1',
     'uamp_open_sessions 0',
     'uamp_open_responses 0',
+    'uamp_held_bytes 0',
   ]) {
     expect(text).toContain(`${line}\n`)
   }
   for (let i = 0; i < 2500; i++) metrics.observeFirstDelta('test', 1)
   expect(await scrape()).toContain('uamp_first_delta_seconds_count{transport="test"} 2501\n')
+})
+
+test('an agent that invents codes does not make the page longer without end', async () => {
+  const { url, metrics } = await testServer()
+  for (let i = 0; i < 1000; i++) metrics.countError('test', `code_${i}`)
+  const text = await (await fetch(`${url}/metrics`)).text()
+  expect(text.match(/uamp_errors_total\{/g)).toHaveLength(65)
+  expect(text).toContain('uamp_errors_total{transport="test",code="other"} 936\n')
 })
 
 test('two servers in one process count for themselves', async () => {

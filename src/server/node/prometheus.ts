@@ -71,6 +71,7 @@ async function register(metrics: Metrics): Promise<{ registry: Registry; firstDe
   gauge('uamp_open_sockets', 'Open WebSockets', () => metrics.openSockets)
   gauge('uamp_open_sessions', 'Open sessions', () => metrics.gauges.openSessions)
   gauge('uamp_open_responses', 'Running responses', () => metrics.gauges.openResponses)
+  gauge('uamp_held_bytes', 'What sessions hold in memory, of heldBytes', () => metrics.gauges.heldBytes)
   const firstDelta = new Histogram({
     name: 'uamp_first_delta_seconds',
     help: 'Time from response.create to the first delta',

@@ -56,6 +56,42 @@ export async function call(url, options) {
   }
 }
 
+/**
+ * What a socket says after one message to it, until the reader has enough. It is cut where the server is gone.
+ *
+ * @param {string} url
+ * @param {object} first
+ * @param {() => void} onSent
+ * @returns {AsyncGenerator<{ data: string }, void>}
+ */
+export async function* messagesOf(url, first, onSent) {
+  /** @type {string[]} */
+  const heard = []
+  let isClosed = false
+  let wake = () => {}
+  const socket = await openSocket(url, {
+    message: (message) => {
+      heard.push(JSON.stringify(message))
+      wake()
+    },
+    closed: () => {
+      isClosed = true
+      wake()
+    },
+  })
+  try {
+    socket.send(first)
+    onSent()
+    for (;;) {
+      for (let data = heard.shift(); data !== undefined; data = heard.shift()) yield { data }
+      if (isClosed) return
+      await new Promise((resolve) => (wake = () => resolve(undefined)))
+    }
+  } finally {
+    socket.close()
+  }
+}
+
 /** The events of a stream as they come. Throws `Gone` where it is cut. @param {Response} response @returns {AsyncGenerator<{ id: string | undefined, event: string | undefined, data: string }, void>} */
 export async function* eventsOf(response) {
   const decoder = new TextDecoder()

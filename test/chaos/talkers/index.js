@@ -18,6 +18,7 @@ export const TALKERS = {
   'client-socket': (options) => new ClientTalker(options, 'websocket'),
   'client-sse': (options) => new ClientTalker(options, 'sse'),
   responses: (options) => new ResponsesTalker(options),
+  'responses-socket': (options) => new ResponsesTalker(options, 'socket'),
   completions: (options) => new CompletionsTalker(options),
   a2a: (options) => new A2aTalker(options),
   'ag-ui': (options) => new AgUiTalker(options),

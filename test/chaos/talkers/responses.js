@@ -1,7 +1,7 @@
 // @ts-check
 import { Numbers, rising } from '../numbers.js'
 import { expected, Gone, must, Talker } from '../talker.js'
-import { call, eventsOf, request } from '../wire.js'
+import { call, eventsOf, messagesOf, request } from '../wire.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').Said} Said */
@@ -9,8 +9,18 @@ import { call, eventsOf, request } from '../wire.js'
 const RUNNING = new Set(['queued', 'in_progress'])
 const ENDS = new Set(['response.completed', 'response.failed', 'response.incomplete'])
 
-/** OpenAI Responses that are stored: whole or streamed, in the foreground or not, each going on from the one before. */
+/**
+ * OpenAI Responses that are stored: whole or streamed, in the foreground or not, each going on from the one before. They are asked for by
+ * requests or over a WebSocket, and come back to by requests.
+ */
 export class ResponsesTalker extends Talker {
+  /** @param {import('../talker.js').TalkerOptions} options @param {'http' | 'socket'} [way] */
+  constructor(options, way = 'http') {
+    super(options)
+    this.#isSocket = way === 'socket'
+  }
+
+  #isSocket
   #numbers = new Numbers()
   /** What is in the conversation for certain: a response that nobody was told of is not gone on from. @type {Said[]} */
   #chain = []
@@ -67,10 +77,17 @@ export class ResponsesTalker extends Talker {
       ...(previous !== undefined && { previous_response_id: previous }),
     }
     this.note(`posts ${JSON.stringify(body)}`)
+    if (this.#isSocket) {
+      const { stream: _, background: __, ...asked } = body
+      const messages = messagesOf(`${url}/v1/responses`, { type: 'response.create', ...asked }, () => this.stage('sent'))
+      const isEnded = await this.within('an answer ends', this.#read(messages, { line, cursor: -1 }))
+      if (!isEnded) throw new Gone('the socket was lost')
+      return
+    }
     const posted = request(`${url}/v1/responses`, { body })
     this.stage('sent')
     const response = await this.within('a server that lives answers', posted)
-    if (stream && response.status === 200) return this.#read(response, { line, cursor: -1 })
+    if (stream && response.status === 200) return this.#read(eventsOf(response), { line, cursor: -1 })
     const answer = await response.json().catch((/** @type {unknown} */ error) => {
       throw new Gone(String(error))
     })
@@ -91,10 +108,10 @@ export class ResponsesTalker extends Talker {
     this.stage('acked', id)
   }
 
-  /** @param {Response} response @param {{ line?: Said | undefined, cursor: number }} from @returns {Promise<boolean>} whether its end was told */
-  async #read(response, { line, cursor }) {
+  /** @param {AsyncIterable<{ data: string }>} events @param {{ line?: Said | undefined, cursor: number }} from @returns {Promise<boolean>} whether its end was told */
+  async #read(events, { line, cursor }) {
     const rises = rising('a stream of Responses', cursor)
-    for await (const { data } of eventsOf(response)) {
+    for await (const { data } of events) {
       const event = JSON.parse(data)
       const { type, sequence_number: number } = event
       if (type !== 'response.output_text.delta') this.note(`heard ${number} ${type} ${event.response?.id ?? ''}`)
@@ -102,6 +119,7 @@ export class ResponsesTalker extends Talker {
         this.#told(event.response.id, line, true)
         this.stage('begun')
       }
+      must(type !== 'error', 'nothing is refused', data)
       const open = this.#open
       must(open, 'a stream begins with its response', () => `it begins with ${type}`)
       rises(number)
@@ -146,7 +164,7 @@ export class ResponsesTalker extends Talker {
       const response = await this.within('a response that was told of is there', request(path))
       must(response.status === 200, 'a response that was told of is there', () => `${response.status} of ${open.id}`)
       this.stage('resumed')
-      const isEnded = await this.within('the end of a response is told', this.#read(response, open))
+      const isEnded = await this.within('the end of a response is told', this.#read(eventsOf(response), open))
       must(isEnded, 'the end of a response is told', `the stream of ${open.id} after ${open.cursor} has none`)
       return
     }

@@ -17,7 +17,7 @@ describe('a budget', () => {
 
   test('bounds a principal, and all of them together', () => {
     const all = budget()
-    const [alice, bob] = [all.open(principal('alice')), all.open(principal('bob'))]
+    const [alice, bob] = [all.open(principal('alice'), 'session'), all.open(principal('bob'), 'session')]
     alice.grow('messages', 190 * KIB)
     expect(() => alice.grow('pending', 20 * KIB)).toThrow(expect.objectContaining({ code: 'overloaded' }))
     bob.grow('messages', 100 * KIB)
@@ -31,8 +31,8 @@ describe('a budget', () => {
 
   test('lets everybody hold a little, however much others hold', () => {
     const all = budget()
-    all.open(principal('alice')).set('messages', 400 * KIB)
-    const bob = all.open(principal('bob'))
+    all.open(principal('alice'), 'session').set('messages', 400 * KIB)
+    const bob = all.open(principal('bob'), 'session')
     bob.grow('output', 64 * KIB)
     expect(() => bob.grow('output', 65 * KIB)).toThrow(expect.objectContaining({ code: 'overloaded' }))
     expect(bob.bytes).toBe(64 * KIB)

@@ -12,11 +12,14 @@ const RETRY_S = 30
 
 type Bounds = Pick<CoreLimits, 'heldBytes' | 'heldBytesPerPrincipal'>
 
+type Kind = 'session' | 'answer'
+
 /** What one principal holds. */
 interface Share {
   readonly key: string
   bytes: number
   holdings: number
+  sessions: number
 }
 
 /** The bytes that sessions hold in memory, of each principal and in all. Beyond the bounds nothing more is taken. */
@@ -30,15 +33,22 @@ export class Budget {
   }
 
   /** One more thing that holds memory for a principal. It must be closed. */
-  open({ tenant, id }: Principal): Holding {
-    const key = `${tenant} ${id}`
+  open(principal: Principal, kind: Kind): Holding {
+    const key = ownerKey(principal)
     let share = this.#shares.get(key)
-    if (!share) this.#shares.set(key, (share = { key, bytes: 0, holdings: 0 }))
+    if (!share) this.#shares.set(key, (share = { key, bytes: 0, holdings: 0, sessions: 0 }))
     share.holdings++
-    return new Holding(this, share)
+    if (kind === 'session') share.sessions++
+    return new Holding(this, share, kind)
   }
 
-  leave(share: Share): void {
+  /** How many sessions a principal has. */
+  sessionsOf(principal: Principal): number {
+    return this.#shares.get(ownerKey(principal))?.sessions ?? 0
+  }
+
+  leave(share: Share, kind: Kind): void {
+    if (kind === 'session') share.sessions--
     if (--share.holdings === 0) this.#shares.delete(share.key)
   }
 
@@ -60,13 +70,15 @@ type Part = 'config' | 'messages' | 'pending' | 'output'
 export class Holding {
   readonly #budget: Budget
   readonly #share: Share
+  readonly #kind: Kind
   readonly #parts = { config: 0, messages: 0, pending: 0, output: 0 }
   #closed = false
   bytes = 0
 
-  constructor(budget: Budget, share: Share) {
+  constructor(budget: Budget, share: Share, kind: Kind) {
     this.#budget = budget
     this.#share = share
+    this.#kind = kind
   }
 
   /** Whether it is worth the trouble to load it again, for what it takes while nobody needs it. */
@@ -110,6 +122,8 @@ export class Holding {
     this.#share.bytes -= this.bytes
     this.#budget.bytes -= this.bytes
     this.#closed = true
-    this.#budget.leave(this.#share)
+    this.#budget.leave(this.#share, this.#kind)
   }
 }
+
+export const ownerKey = ({ tenant, id }: Principal): string => `${tenant} ${id}`

@@ -1,5 +1,6 @@
 import { UampError } from '../protocol/errors.ts'
 import type { AgentRegistry } from './agent-registry.ts'
+import { ownerKey } from './budget.ts'
 import { clocksOf, expiryClock } from './clocks.ts'
 import { Committer } from './committer.ts'
 import { Ticker } from './defer.ts'
@@ -13,7 +14,7 @@ import { Journal } from './journal.ts'
 import { CORE_LIMITS, type CoreLimits } from './limits.ts'
 import { Log } from './log.ts'
 import { LogStore } from './log-store.ts'
-import { OpenSessions, ownerKey } from './open-sessions.ts'
+import { OpenSessions } from './open-sessions.ts'
 import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
@@ -131,8 +132,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     throw new UampError('agent_offline', `There is no agent "${agent}" here`, { details: { agent, agents: this.#agents.names() } })
   }
 
-  checkSlots(value: unknown): void {
-    checkSlots(value, this.limits.slotBytes)
+  checkSlots(value: unknown, length = Infinity): void {
+    if (length > this.limits.slotBytes) checkSlots(value, this.limits.slotBytes)
   }
 
   hold(principal: Principal, bytes: number): () => void {

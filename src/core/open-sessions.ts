@@ -12,7 +12,6 @@ export class OpenSessions {
   readonly #limits: CoreLimits
   readonly #budget: Budget
   readonly #sessions = new Map<string, AgentSession>()
-  readonly #perPrincipal = new Map<string, number>()
 
   constructor(limits: CoreLimits) {
     this.#limits = limits
@@ -44,7 +43,7 @@ export class OpenSessions {
 
   /** Throws when the principal, or the process, has as many as it may. */
   checkRoom(principal: Principal): void {
-    const mine = this.#perPrincipal.get(ownerKey(principal)) ?? 0
+    const mine = this.#budget.sessionsOf(principal)
     const { sessions, sessionsPerPrincipal } = this.#limits
     if (mine < sessionsPerPrincipal && this.#sessions.size < sessions) return
     throw new UampError('rate_limited', 'Too many open sessions: end some, or try again later', {
@@ -54,7 +53,7 @@ export class OpenSessions {
 
   /** What a session will hold. It is given back when the session is removed. Throws `overloaded`. */
   hold({ owner, config, client, messages, input, pending }: SessionState): Holding {
-    const held = this.#budget.open(owner)
+    const held = this.#budget.open(owner, 'session')
     try {
       held.grow('config', weigh(config) + weigh(client))
       held.grow('messages', weighMessages(messages))
@@ -68,7 +67,7 @@ export class OpenSessions {
 
   /** Counts an answer that is on its way to a client. Returns what is called when it is written. Throws `overloaded`. */
   holdAnswer(principal: Principal, bytes: number): () => void {
-    const held = this.#budget.open(principal)
+    const held = this.#budget.open(principal, 'answer')
     try {
       held.grow('output', bytes)
     } catch (error) {
@@ -80,8 +79,6 @@ export class OpenSessions {
 
   add(session: AgentSession): void {
     this.#sessions.set(sessionKey(session.owner.tenant, session.id), session)
-    const owner = ownerKey(session.owner)
-    this.#perPrincipal.set(owner, (this.#perPrincipal.get(owner) ?? 0) + 1)
   }
 
   remove({ owner, id }: Session): void {
@@ -90,9 +87,6 @@ export class OpenSessions {
     if (!session) return
     this.#sessions.delete(key)
     session.held.close()
-    const left = (this.#perPrincipal.get(ownerKey(owner)) ?? 1) - 1
-    if (left > 0) this.#perPrincipal.set(ownerKey(owner), left)
-    else this.#perPrincipal.delete(ownerKey(owner))
   }
 
   clear(): void {
@@ -101,5 +95,3 @@ export class OpenSessions {
 }
 
 const sessionKey = (tenant: string, id: string): string => `${tenant} ${id}`
-
-export const ownerKey = ({ tenant, id }: Principal): string => `${tenant} ${id}`

@@ -75,7 +75,7 @@ export class QuestionBook {
 
   constructor(
     asker: Asker,
-    { answers, payment }: { readonly answers?: Readonly<Record<string, Answer>>; readonly payment?: Payment } = {},
+    { answers, payment }: { readonly answers?: Readonly<Record<string, Answer>> | undefined; readonly payment?: Payment | undefined } = {},
   ) {
     this.#asker = asker
     this.#answers = new Map(answers && Object.entries(answers))

@@ -58,20 +58,20 @@ export interface TurnRecord {
   readonly stateless: boolean
   readonly output: readonly ContentItem[]
   readonly status: 'open' | 'waiting' | 'completed' | 'cancelled' | 'failed'
-  readonly error?: EventOf<'response.error'>['error']
-  readonly usage?: Usage
+  readonly error?: EventOf<'response.error'>['error'] | undefined
+  readonly usage?: Usage | undefined
   /** The configuration it runs with, if the request changed the session's. */
-  readonly config?: SessionConfig
+  readonly config?: SessionConfig | undefined
   /** Every answer of its run so far. */
-  readonly answers?: Readonly<Record<string, Answer>>
+  readonly answers?: Readonly<Record<string, Answer>> | undefined
   /** Those that it goes on with: what its parent waited for. */
-  readonly given?: readonly Answer[]
+  readonly given?: readonly Answer[] | undefined
   /** What it waits for. */
-  readonly questions?: readonly Question[]
+  readonly questions?: readonly Question[] | undefined
   /** The client events it was made of: a repeat of one is without effect, also after a restart. */
   readonly eventIds: readonly string[]
   readonly createdAt: number
-  readonly endedAt?: number
+  readonly endedAt?: number | undefined
   /** Its owner had it deleted: it is not found any more, but what goes on from it stays whole. */
   readonly deleted?: true
   /** The position in the session's inputs at which it began. */

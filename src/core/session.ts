@@ -276,23 +276,24 @@ export class AgentSession implements Session, TurnHost {
     if (this.#parked && this.#pending.empty) return this.#goOn(agent, this.#parked, event)
     this.#abandon('Something else was said instead of an answer')
     const { messages: input, stateless } = this.#pending.gather(this.newId)
-    const record = { ...this.#blank(event), input, stateless, eventIds: [...this.#pending.eventIds, event.event_id] }
+    const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id] })
     const messages = stateless ? input : [...this.#messages, ...input]
     return this.#start(agent, record, { id: record.id, messages, config: record.config })
   }
 
-  #blank(event: EventOf<'response.create'>): TurnRecord {
+  #opened(event: EventOf<'response.create'>, given: Pick<TurnRecord, 'input' | 'stateless' | 'eventIds'>): TurnRecord {
+    const { input, stateless, eventIds } = given
     const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
     const config = responseConfig(this.config, event)
     if (config) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config))
-    return openedRecord(this, event.event_id, { id, parent: this.#head, from, after, createdAt: this.#host.now(), config })
+    const createdAt = this.#host.now()
+    return openedRecord(this, { id, parent: this.#head, from, after, createdAt, config, input, stateless, eventIds })
   }
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart): Promise<void> {
     const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
     const { limits, http } = this.#host
-    const payment = this.#payment && { payment: this.#payment }
-    const turn = new ActiveTurn(this, { ...turnStart(this, record, run), ...payment, limits, http, held: this.held })
+    const turn = new ActiveTurn(this, turnStart(this, { record, run, limits, http, held: this.held, payment: this.#payment }))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
     this.#record = record
@@ -320,7 +321,7 @@ export class AgentSession implements Session, TurnHost {
     const { record: before, start, answers, turn } = parked
     const waiting = turn?.questions.unanswered.map(({ id }) => id) ?? []
     if (waiting.length > 0) throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting } })
-    const record = continued(this.#blank(event), before, answers)
+    const record = continued(this.#opened(event, { input: [], stateless: false, eventIds: [event.event_id] }), before, answers)
     this.#parked = undefined
     parked.release()
     if (!turn) {

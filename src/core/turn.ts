@@ -52,10 +52,10 @@ export interface TurnStart {
   /** The client's event that asked for it, for a client that is not alone in its session. */
   readonly request?: string | undefined
   readonly messages: readonly Message[]
-  readonly said?: readonly Message[]
+  readonly said?: readonly Message[] | undefined
   readonly config: SessionConfig
-  readonly answers?: Readonly<Record<string, Answer>>
-  readonly payment?: Payment
+  readonly answers?: Readonly<Record<string, Answer>> | undefined
+  readonly payment?: Payment | undefined
   readonly http: HttpClient
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
   /** What the session holds: the output counts as it grows. */

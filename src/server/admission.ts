@@ -61,7 +61,7 @@ export class Admission {
   accessOf(caller: Caller): Access {
     const { access } = this.#options
     return {
-      ...(access.schemes && { schemes: access.schemes }),
+      schemes: access.schemes,
       authenticate: (credentials) => this.#authenticate(credentials, caller),
       authorize: (principal, action, resource) => access.authorize(principal, action, resource),
     }

@@ -20,7 +20,7 @@ export type Action = 'call' | 'tool.call'
 /** One decision for every transport. */
 export interface Access {
   /** The schemes of `Authorization` that are understood, for those who ask before they call. None: nobody can show who he is. */
-  readonly schemes?: readonly 'Bearer'[]
+  readonly schemes?: readonly 'Bearer'[] | undefined
   /** Undefined: the credentials are wrong, or there are none where some are needed. */
   authenticate(credentials: Credentials): Promise<Principal | undefined>
   /** Whether they may do that with the agent of this name. */

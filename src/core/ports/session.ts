@@ -165,8 +165,11 @@ export interface StoredTurn {
 
 /** Every call takes the principal; what belongs to someone else is not found. */
 export interface Gateway {
-  /** Throws `too_large` when an extension slot in what a client sent holds more than it may. A transport calls it where it parses. */
-  checkSlots(value: unknown): void
+  /**
+   * Throws `too_large` when an extension slot in what a client sent holds more than it may. A transport calls it where it parses.
+   * `length`: of the text that it was, if that is known: a short one need not be looked through.
+   */
+  checkSlots(value: unknown, length?: number): void
   /**
    * Counts a large answer that is on its way to a client against what the principal may hold in memory. Returns what is called when
    * it is written. Throws `overloaded` when there is no room for it.

@@ -1,5 +1,5 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http'
+import { createServer, IncomingMessage } from 'node:http'
+import type { ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
@@ -7,7 +7,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { errorResponse } from '../errors.ts'
 import type { NodeApp } from './app.ts'
 import { pathOf } from '../path.ts'
-import { withoutSniffing } from './nosniff.ts'
+import { PlainResponse } from './nosniff.ts'
 import { refuse } from './refuse.ts'
 
 /** Connections beyond the limit that are still answered, with 503; more are dropped. */
@@ -68,7 +68,8 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
       return errorResponse(known ? new UampError('invalid_request', error.message) : UampError.from(error))
     },
   })
-  const options: ServerOptions = {
+  const options: ServerOptions<typeof IncomingMessage, typeof PlainResponse> = {
+    ServerResponse: PlainResponse,
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -81,7 +82,6 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     silent.delete(request.socket)
     // It gets its connection when the answers before it are done.
     if (response.socket === null && isPiledUp(request, response)) return
-    withoutSniffing(response)
     void listener(request, response)
   })
   server.maxConnections = limits.connections + ANSWERED_BEYOND

@@ -19,8 +19,9 @@ const SIGNATURE_HEADER = 'x-uamp-signature'
 
 /** `POST /chat/completions`. */
 export async function complete(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
-  const body = parseBody(CompletionRequest, await request.text())
-  host.gateway.checkSlots(body)
+  const text = await request.text()
+  const body = parseBody(CompletionRequest, text)
+  host.gateway.checkSlots(body, text.length)
   const asked = toAsked(body)
   const agent = chooseAgent(host, call, body.model ?? undefined)
   if (asked.stream && asked.shape.audio === 'wav') {

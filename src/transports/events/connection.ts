@@ -58,7 +58,7 @@ export class Connection {
       const parsed = parseClientText(frame, this.#host.newId)
       if (parsed.kind === 'unknown') return this.#ignore(parsed.type)
       event = parsed.event
-      this.#host.gateway.checkSlots(event)
+      this.#host.gateway.checkSlots(event, frame.length)
       await this.#handle(event)
     } catch (thrown) {
       this.#refuse(event, thrown)

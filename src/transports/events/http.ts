@@ -19,12 +19,13 @@ const BATCH = 64
 
 /** `POST /events`: one event or an array of them. With `Accept: text/event-stream` the answer is the stream of the response. */
 export async function postEvents(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
-  const parsed = parseBatch(await request.text(), host.newId)
+  const text = await request.text()
+  const parsed = parseBatch(text, host.newId)
   const principal = call.principal
   const sent = parsed.flatMap((item) => (item.kind === 'event' ? [item.event] : []))
   const ignored = parsed.flatMap((item) => (item.kind === 'unknown' ? [item.type] : []))
   if (ignored.length > 0) host.log('info', 'Ignored an event of unknown type', { type: [...new Set(ignored)].join(', ') })
-  host.gateway.checkSlots(sent)
+  host.gateway.checkSlots(sent, text.length)
   const [first] = sent
   const named = request.headers.get(SESSION_HEADER) ?? first?.session_id
   let created = false

@@ -88,7 +88,7 @@ export class RealtimeConnection {
         this.#settled = true
         this.#dialect = this.#options.settle(event)
       }
-      this.#options.host.gateway.checkSlots(event)
+      this.#options.host.gateway.checkSlots(event, frame.length)
       await this.#handle(this.#dialect.read(event))
     } catch (thrown) {
       this.#refuse(thrown, eventId)

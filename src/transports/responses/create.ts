@@ -12,8 +12,9 @@ import { SSE, Wire } from './wire.ts'
 
 /** `POST /responses`. */
 export async function create(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
-  const body = parseBody(CreateRequest, await request.text())
-  host.gateway.checkSlots(body)
+  const text = await request.text()
+  const body = parseBody(CreateRequest, text)
+  host.gateway.checkSlots(body, text.length)
   const asked = toAsked(body)
   const headers = openAiHeaders(call.quota, host.newId())
   const run = new Run(host, await start(host, call, asked))

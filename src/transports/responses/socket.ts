@@ -44,7 +44,7 @@ export class ResponsesSocket {
       // Nothing is made ready beforehand; an answer that nobody asked for would cost as much as one that was.
       if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
       const { type: _, stream_id: __, generate: ___, stream: ____, background: _____, ...body } = event
-      this.#host.gateway.checkSlots(body)
+      this.#host.gateway.checkSlots(body, frame.length)
       const asked = { ...toAsked(parseValue(CreateRequest, body)), stream: true }
       if (lane === undefined) return await this.#answer(asked, undefined)
       this.#enter(lane)

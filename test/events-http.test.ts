@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { demo } from '../src/agents/demo/index.ts'
+import { defineAgent } from '../src/core/define-agent.ts'
+import { text } from '../src/core/drafts.ts'
 import { endless } from './support/agents.ts'
 import { startServer } from './support/server.ts'
 import { say, textOf } from './support/talk.ts'
@@ -176,4 +178,25 @@ test('what happens is counted', async () => {
   expect(value('uamp_errors_total\\{transport="events",code="not_found"\\}')).toBe(1)
   expect(value('uamp_open_sessions')).toBe(1)
   expect(value('uamp_first_delta_seconds_count\\{transport="events"\\}')).toBe(1)
+})
+
+test('a question for a client that says it understands it, and has not opened its stream yet, was answered with no', async () => {
+  const asking = defineAgent('asking', async function* (turn) {
+    const { approved } = await turn.ask('x.approval.request', { approval_id: 'a', message: 'May I?' })
+    yield text(approved ? 'yes' : 'no')
+  })
+  const { url } = await startServer(asking)
+  const client_capabilities = { id: 'me', provider: 'test', modalities: ['text'], extensions: { uamp: { events: ['x.approval.request'] } } }
+  const created = await post(url, [
+    { type: 'session.create', uamp_version: '1.0', session: { modalities: ['text'] }, client_capabilities },
+    { type: 'input.text', text: 'go' },
+    { type: 'response.create' },
+  ])
+  const id = created.headers.get('x-session-id') as string
+  const wire = await overSse(url)
+  await wire.follow(id, 0)
+  await wire.next('x.approval.request')
+  await post(url, { type: 'x.approval.response', approval_id: 'a', approved: true }, { 'x-session-id': id })
+  await wire.next('response.done')
+  expect(textOf(wire.heard)).toBe('yes')
 })

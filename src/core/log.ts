@@ -115,10 +115,14 @@ export class Log implements ReadableLog, CommittedLog {
     for (const reader of this.#readers) reader.tellEntry(aside)
   }
 
-  /** Whether somebody who reads now understands this extension event, or was here last and may come back. */
-  understood(type: string): boolean {
+  /**
+   * Whether somebody who reads now understands this extension event, or was here last and may come back. Where nobody has read yet,
+   * since the process began or at all, it is those that the client `announced`.
+   */
+  understood(type: string, announced: readonly string[] | 'all'): boolean {
     for (const reader of this.#readers) if (reader.understands(type)) return true
-    return this.#readers.size === 0 && this.#keep && this.#left?.understands(type) === true
+    if (this.#readers.size > 0 || !this.#keep) return false
+    return this.#left ? this.#left.understands(type) : announced === 'all' || announced.includes(type)
   }
 
   /** Readers get what is there, and then the end. */

@@ -2,6 +2,7 @@ import type { Capabilities } from '../protocol/capabilities.ts'
 import { withContentId, type ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
+import { understoodEvents } from '../protocol/extensions.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { Delta } from '../protocol/server-events.ts'
@@ -134,7 +135,7 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   understood(type: string): boolean {
-    return this.#host.log.understood(type)
+    return this.#host.log.understood(type, understoodEvents(this.#host.client))
   }
 
   get stamp(): Stamp {

@@ -1,5 +1,5 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { uampIn } from '../../protocol/extensions.ts'
+import { uampIn, understoodEvents } from '../../protocol/extensions.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 
@@ -12,9 +12,7 @@ export interface Announced {
 }
 
 export function announced(capabilities: Capabilities | undefined): Announced {
-  const { ack, events } = uampIn(capabilities?.extensions)
-  const extensions = Array.isArray(events) ? events.filter((name) => typeof name === 'string') : events === true ? 'all' : []
-  return { ack: ack === true, extensions }
+  return { ack: uampIn(capabilities?.extensions)['ack'] === true, extensions: understoodEvents(capabilities) }
 }
 
 /** What a client asks for under `session.extensions.uamp`. */

@@ -50,8 +50,8 @@ export class Answer {
   /** Between its first event and its last. */
   #running = false
   #ended = false
-  /** The last event that was read; before that the last one before its first, where that is known. */
-  seq = 0
+  /** The last event that was read; before that the last one before its first, or less than any where that is not known. */
+  seq = -1
 
   constructor({ id, agent, config, endedAt }: AnswerOptions, wire?: Wire) {
     this.#head = headOf(id, agent, config)
@@ -110,7 +110,7 @@ export class Answer {
 
   /** Where numbers of the log leap, a process died: what it had told last is lost, and its numbers with it. */
   #reach(seq: number): void {
-    if (this.seq > 0 && seq - this.seq > LEAP) this.#wire?.skip(seq - this.seq)
+    if (this.seq >= 0 && seq - this.seq > LEAP) this.#wire?.skip(seq - this.seq)
     this.seq = seq
   }
 

@@ -53,7 +53,7 @@ const TOO_LARGE = ['too_large', 'request_too_large']
 function limitsOf(cell: Cell): Limit[] {
   const { size, shape, reader, transport } = cell
   const own = driverOf(transport).limit?.(cell)
-  const stalled = ['1013', 'cut'].map((code) => ({ code, why: `cut after ${STALL_MS} ms (${code})` }))
+  const stalled = ['1013', 'cut', 'timeout'].map((code) => ({ code, why: `cut after ${STALL_MS} ms (${code})` }))
   // 60 MiB are 80 Mi characters of base64.
   const isTooLarge = size === '60 MiB' && (shape === 'media, then text' || cell.sound)
   const tooLarge = isTooLarge ? TOO_LARGE.map((code) => ({ code, why: '`outputBytes`' })) : []

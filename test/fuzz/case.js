@@ -126,6 +126,7 @@ export class Case {
       framing: 'length',
       pace: 'whole',
       after: undefined,
+      twice: false,
       loose: entry.socket !== undefined,
       broken: entry.socket !== undefined,
     }

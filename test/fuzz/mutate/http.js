@@ -15,6 +15,7 @@ import { deflateSync, gzipSync } from 'node:zlib'
  * @property {'length' | 'chunked' | Buffer} framing or a head of one's own for the body, which then follows as it is
  * @property {'whole' | 'slow' | 'abort' | 'half' | 'stall'} pace how the bytes are sent
  * @property {Buffer | undefined} after what follows on the same connection, whether or not an answer has come
+ * @property {boolean} twice the same request once more, at once
  * @property {boolean} loose it may not be what its entry asked for any more: any protocol's refusal will do
  * @property {boolean} broken it need not be answered: closing the connection will do
  */
@@ -241,6 +242,7 @@ function smuggle(wire, random) {
 
 /** @param {Wire} wire @param {Random} random */
 function pipeline(wire, random) {
+  wire.twice = random.chance(0.4)
   wire.after = random.pick([
     () => HEALTH,
     () => Buffer.concat(Array.from({ length: random.pick([3, 30, 70, 300]) }, () => HEALTH)),

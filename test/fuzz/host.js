@@ -16,12 +16,11 @@ export const PROCESS_RULES = /** @type {const} */ ({
   health: '/health answers within 250 ms',
 })
 
-/** A stall counts if a bare process was answered within this meanwhile, */
+/** A stall is the server's if a bare process was answered within this meanwhile, */
 const CONTROL_MS = 125
-/** and if the server was busy for most of a stretch that was long enough to be the stall. */
-const BUSY_SHARE = 0.6
-const BUSY_MS = 180
-/** How far apart two clocks see the same moment. */
+/** and if the server itself was busy for so long without a pause. Less is a machine that has no time for it. */
+const BUSY_MS = 150
+/** How far apart two processes see the same moment. */
 const NEAR_MS = 1_500
 
 /** @param {string} name */
@@ -31,7 +30,9 @@ const program = (name) => fileURLToPath(new URL(`processes/${name}.js`, import.m
 export class Host {
   /** @type {Complaint[]} */
   complaints = []
-  /** Stalls that were the machine's and not the server's. */
+  /** Stalls that may be the server's. @type {{ at: number, what: string, busyMs: number }[]} */
+  stalls = []
+  /** Stalls that were the machine's. */
   excused = 0
   port = 0
   control = 0
@@ -144,13 +145,18 @@ export class Host {
   /** @param {Extract<WatchTold, { kind: 'slow' }>} slow */
   #judge({ at, ms, controlMs }) {
     const lags = this.#lags.filter((lag) => Math.abs(lag.at - at) < NEAR_MS + ms)
-    const busy = lags.find((lag) => lag.ms > BUSY_MS && lag.cpuMs > lag.ms * BUSY_SHARE)
-    if (controlMs > CONTROL_MS || !busy) {
+    const busiest = lags.toSorted((one, other) => other.cpuMs - one.cpuMs)[0]
+    if (controlMs > CONTROL_MS || !busiest || busiest.cpuMs < BUSY_MS) {
       this.excused++
       return
     }
-    if (this.#isStopping) return
-    const what = `it took ${Math.round(ms)} ms (a bare server ${Math.round(controlMs)} ms), of which the server was busy for ${Math.round(busy.cpuMs)} ms`
-    this.complaints.push({ at: busy.at, rule: PROCESS_RULES.health, what })
+    const busyMs = Math.round(busiest.cpuMs)
+    const what = `it took ${Math.round(ms)} ms (a bare server ${Math.round(controlMs)} ms), of which the server was busy for ${busyMs} ms`
+    this.stalls.push({ at: busiest.at, what, busyMs })
+  }
+
+  /** How long the server was busy without a pause since then. @param {number} at */
+  busiestSince(at) {
+    return Math.max(0, ...this.#lags.filter((lag) => lag.at >= at).map(({ cpuMs }) => cpuMs))
   }
 }

@@ -108,7 +108,8 @@ function signature(what) {
 function tell({ cases, talks, health, memory, outcomes }, withTokens) {
   const mib = (/** @type {number} */ bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
   const kept = memory ? `; ${mib(memory.before)} after the warm-up, ${mib(memory.after)} at the end` : ''
-  const excuse = health.excused > 0 ? ` (${health.excused} times slow with the whole machine)` : ''
+  const slow = health.excused + health.unconfirmed
+  const excuse = slow > 0 ? ` (${slow} times slow on a busy machine)` : ''
   say(
     `${withTokens ? 'with tokens' : 'anonymous'}: ${cases} cases; a bystander was answered ${talks} times; ` +
       `/health ${health.times} times, at most ${health.mostMs} ms${excuse}${kept}`,

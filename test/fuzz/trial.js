@@ -2,7 +2,7 @@
 import { Bystander } from './bystander.js'
 import { Case } from './case.js'
 import { CORPUS, PLANTED, uncovered } from './corpus/index.js'
-import { Host } from './host.js'
+import { Host, PROCESS_RULES } from './host.js'
 import { Ids } from './ids.js'
 import { prepare } from './prepare.js'
 
@@ -11,7 +11,7 @@ import { prepare } from './prepare.js'
 /** @typedef {{ seed: number, seconds: number, names: readonly string[], withTokens: boolean, first: number, only?: readonly number[] | undefined, plant?: string | undefined }} TrialOptions */
 
 /** Cases at a time. Most of their time they wait. */
-const LANES = 40
+const LANES = 24
 /** Cases that had ended so long before a complaint may be what it is about. */
 const SUSPECT_MS = 200
 /** How often sessions and the like are made anew, which end while they are not used. */
@@ -22,6 +22,14 @@ const WARM_UP = 0.25
 const SETTLE_MS = 20_000
 /** How much more memory there may be at the end than after the warm-up. */
 export const MARGIN_BYTES = 6 * 1024 * 1024
+
+/** The server tells of a lag, and of a stall, within this. */
+const LAG_TOLD_MS = 40
+const STALL_TOLD_MS = 1_700
+/** A request that keeps the server busy for so long when nobody else is there is what a stall was about; */
+const ALONE_MS = 120
+/** so is whatever kept it busy for as long as this. */
+const CERTAIN_MS = 1_000
 
 const MEMORY = 'memory is back to where it was'
 const TOKENS = { alice: 'alice-5e0d1c3f7a9b2468', bob: 'bob-9f8e7d6c5b4a3210' }
@@ -34,14 +42,15 @@ export class Trial {
   talks = 0
   /** How often each outcome came. @type {Map<string, number>} */
   outcomes = new Map()
-  /** @type {{ times: number, mostMs: number, excused: number }} */
-  health = { times: 0, mostMs: 0, excused: 0 }
+  health = { times: 0, mostMs: 0, excused: 0, unconfirmed: 0 }
   /** @type {{ before: number, after: number } | undefined} */
   memory
   #options
   #next
   #seen = 0
   #bystanderSeen = 0
+  /** @type {{ what: string, busyMs: number, suspects: readonly Case[] }[]} */
+  #stalls = []
   /** @type {Set<Case>} */
   #recent = new Set()
   /** @type {Host} */
@@ -104,6 +113,7 @@ export class Trial {
       if (before !== undefined && after !== undefined) this.#compare(before, after)
     }
     await this.#bystander.leave()
+    await this.#confirmStalls()
     if (!this.#host.isGone) Object.assign(this.health, await this.#host.asked())
   }
 
@@ -130,7 +140,6 @@ export class Trial {
         await this.#prepare(++round)
       }
     }
-    if (process.env.DBG) setTimeout(()=>{const cpu=process.cpuUsage(); console.error('lanes should be over', cpu, [...this.#recent].filter(c=>c.endedAt===Infinity).map(c=>c.entry.name+' '+c.number+' '+c.mode))}, seconds*1000+200)
     await Promise.all([renew(), ...Array.from({ length: LANES }, lane)])
   }
 
@@ -155,7 +164,6 @@ export class Trial {
     this.#recent.add(played)
     await played.play()
     this.cases++
-    if (process.env.DBG && played.endedAt - played.beganAt > 2500) console.error('SLOW', played.number, played.entry.name, played.mode, played.outcomes, played.endedAt - played.beganAt, JSON.stringify(Buffer.concat(played.sent).toString('latin1').slice(0,300)))
     for (const outcome of played.outcomes) {
       const key = `${played.mode} ${outcome}`
       this.outcomes.set(key, (this.outcomes.get(key) ?? 0) + 1)
@@ -166,17 +174,46 @@ export class Trial {
     for (const each of this.#recent) if (Date.now() - each.endedAt > 4_000) this.#recent.delete(each)
   }
 
+  /** @param {number} at @returns {Case[]} those that were under way */
+  #suspects(at) {
+    return [...this.#recent].filter(({ beganAt, endedAt }) => beganAt <= at && endedAt > at - SUSPECT_MS)
+  }
+
   /** What the processes and the bystander complained of since. */
   #collect() {
     const { complaints } = this.#host
     for (; this.#seen < complaints.length; this.#seen++) {
       const { at, rule, what } = /** @type {import('./host.js').Complaint} */ (complaints[this.#seen])
-      this.#find(rule, what, [...this.#recent].filter(({ beganAt, endedAt }) => beganAt <= at && endedAt > at - SUSPECT_MS))
+      this.#find(rule, what, this.#suspects(at))
+    }
+    const { stalls } = this.#host
+    for (; this.#stalls.length < stalls.length; ) {
+      const { at, ...stall } = /** @type {(typeof stalls)[number]} */ (stalls[this.#stalls.length])
+      this.#stalls.push({ ...stall, suspects: this.#suspects(at) })
     }
     const { violations } = this.#bystander
     for (; this.#bystanderSeen < violations.length; this.#bystanderSeen++) {
       const { rule, message } = /** @type {Error & { rule: string }} */ (violations[this.#bystanderSeen])
       if (!this.#host.isGone) this.#find(rule, message, [...this.#recent])
+    }
+  }
+
+  /** Many requests at once on a machine that is busy look like one that stalls the server. So each that may have is played alone. */
+  async #confirmStalls() {
+    await pause(STALL_TOLD_MS)
+    this.#collect()
+    for (const { what, busyMs, suspects } of this.#stalls) {
+      const found = []
+      for (const { number } of suspects) {
+        if (this.#host.isGone) return
+        const began = Date.now()
+        const again = new Case(this.#ground, number)
+        await again.play()
+        await pause(LAG_TOLD_MS)
+        if (this.#host.busiestSince(began) > ALONE_MS) found.push(again)
+      }
+      if (found.length > 0 || busyMs > CERTAIN_MS) this.#find(PROCESS_RULES.health, what, found.length > 0 ? found : suspects)
+      else this.health.unconfirmed++
     }
   }
 
@@ -194,7 +231,6 @@ export class Trial {
       while (!this.#host.isGone) {
         await pause(1_000)
         const { bytes, sessions, responses } = await this.#host.memory()
-        if (process.env.DBG) console.error(new Date().toISOString(), bytes, sessions, responses)
         if (sessions === 0 && responses === 0) {
           await pause(1_500)
           return Math.min(bytes, (await this.#host.memory()).bytes)

@@ -13,7 +13,7 @@ export const RULES = /** @type {const} */ ({
   form: 'a refusal has the form of its protocol',
   secret: 'an answer gives nothing away',
   token: 'nothing is done for who has not shown a token',
-  foreign: 'nobody is told what is another\'s',
+  foreign: "nobody is told what is another's",
 })
 
 const isText = (/** @type {unknown} */ value) => typeof value === 'string'

@@ -48,7 +48,7 @@ export class Bystander {
         this.talks++
       } catch (thrown) {
         if (this.#isOver) return
-        this.violations.push(thrown instanceof Violation ? thrown : new Violation(RULE, `${way.name}: ${thrown}`))
+        this.violations.push(thrown instanceof Violation ? thrown : new Violation(RULE, `${way.name}: ${String(thrown)}`))
         if (this.violations.length > 5) return
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
@@ -59,7 +59,11 @@ export class Bystander {
   async #post(path, body, headers = {}) {
     const { url, token } = this.#options
     const authorization = token === undefined ? undefined : { authorization: `Bearer ${token}` }
-    const response = await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...authorization, ...headers } })
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...authorization, ...headers },
+    })
     const text = await response.text()
     must(response.ok, RULE, `${path} answered ${response.status} ${text.slice(0, 300)}`)
     return text
@@ -80,7 +84,9 @@ export class Bystander {
 
   /** @param {string} said */
   async #respond(said) {
-    const { id, output } = JSON.parse(await this.#post('/v1/responses', { model: 'demo', input: said, previous_response_id: this.#response }))
+    const { id, output } = JSON.parse(
+      await this.#post('/v1/responses', { model: 'demo', input: said, previous_response_id: this.#response }),
+    )
     // A chain for ever would be read again from its beginning with each.
     this.#response = this.talks % 50 === 0 ? undefined : id
     return output[0].content[0].text
@@ -97,7 +103,9 @@ export class Bystander {
   async #converse(said) {
     const { url, token } = this.#options
     if (this.#socket === undefined) {
-      this.#socket = new WebSocket(`${url.replace('http', 'ws')}/uamp`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
+      this.#socket = new WebSocket(`${url.replace('http', 'ws')}/uamp`, {
+        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      })
       const socket = this.#socket
       await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
       socket.send(JSON.stringify({ type: 'session.create' }))

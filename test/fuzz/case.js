@@ -55,7 +55,9 @@ export class Case {
   /** @returns {Mode} */
   #mode() {
     if (this.ground.token === undefined) return 'open'
-    return this.random.pick(this.entry.socket?.takesToken ? ['right', 'late', 'late', 'none', 'wrong'] : ['right', 'right', 'right', 'none', 'wrong'])
+    return this.random.pick(
+      this.entry.socket?.takesToken ? ['right', 'late', 'late', 'none', 'wrong'] : ['right', 'right', 'right', 'none', 'wrong'],
+    )
   }
 
   /** Never rejects. */
@@ -64,7 +66,10 @@ export class Case {
       if (this.entry.socket && !this.random.chance(0.1)) await playSocket(this, this.entry.socket)
       else await this.#playRequests()
     } catch (thrown) {
-      this.violation = thrown instanceof Violation ? thrown : new Violation('the fuzzer itself works', String(thrown instanceof Error ? thrown.stack : thrown))
+      this.violation =
+        thrown instanceof Violation
+          ? thrown
+          : new Violation('the fuzzer itself works', String(thrown instanceof Error ? thrown.stack : thrown))
     }
     this.endedAt = Date.now()
   }
@@ -135,7 +140,11 @@ export class Case {
     const shaken = kinds.filter((kind) => kind === 'bytes').length
     const later = random.fork()
     return () => {
-      const filled = { ...wire, target: this.ids.fill(wire.target, encodeURIComponent), headers: wire.headers.map(([name, given]) => /** @type {[string, string]} */ ([name, this.ids.fill(given)])) }
+      const filled = {
+        ...wire,
+        target: this.ids.fill(wire.target, encodeURIComponent),
+        headers: wire.headers.map(([name, given]) => /** @type {[string, string]} */ ([name, this.ids.fill(given)])),
+      }
       if (isJson && wire.body.length === 0) filled.body = Buffer.from(this.ids.fill(text, (id) => JSON.stringify(id).slice(1, -1)))
       for (let time = 0; time < shaken; time++) filled.body = mutateBytes(filled.body, later)
       return filled
@@ -154,13 +163,14 @@ export class Case {
     const { ground, entry, ids, mode } = this
     const { answers, heard, late, malformed, sent } = await send(ground.port, wire)
     this.sent = [...this.sent, sent]
-    this.outcomes.push(answers.length > 0 ? answers.map(({ status }) => status).join('+') : 'closed')
+    this.outcomes.push(answers[0] ? `${answers[0].status}${answers.length > 1 ? ' and more' : ''}` : 'closed')
     must(malformed === undefined, RULES.wellFormed, `${malformed}`)
     must(!late, RULES.answered, `nothing, or not all of it, came of ${heard.length} characters: ${heard.slice(0, 200)}`)
     const [first] = answers
     must(first || wire.broken, RULES.answered, 'the connection was closed without a word')
     checkText(heard, ground.hidden)
-    for (const answer of answers) checkAnswer(answer, { form: entry.form, loose: wire.loose || answer !== first, isHead: wire.method === 'HEAD' })
+    for (const answer of answers)
+      checkAnswer(answer, { form: entry.form, loose: wire.loose || answer !== first, isHead: wire.method === 'HEAD' })
     if (first && (mode === 'none' || mode === 'wrong') && !entry.isPublic && !wire.loose) {
       must(first.status === 401 || first.status === 429, RULES.token, `${first.status} ${first.body.toString('utf8', 0, 300)}`)
     }
@@ -170,6 +180,11 @@ export class Case {
 
 /** @param {NonNullable<Entry['socket']>} socket @returns {Request} an upgrade as a request, to be spoiled */
 function upgrade({ target, headers }) {
-  const asked = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+  const asked = {
+    connection: 'upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  }
   return { method: 'GET', target, headers: { ...asked, ...headers }, body: undefined }
 }

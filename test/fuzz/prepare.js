@@ -12,7 +12,11 @@ export async function prepare(owner, round) {
   /** @param {string} path @param {unknown} body @param {Record<string, string>} [headers] */
   const post = async (path, body, headers = {}) => {
     const authorization = token === undefined ? undefined : { authorization: `Bearer ${token}` }
-    const response = await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...authorization, ...headers } })
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...authorization, ...headers },
+    })
     return { headers: response.headers, body: /** @type {any} */ (await response.json().catch(() => ({}))) }
   }
   /** @param {string} name @param {unknown} id */
@@ -30,12 +34,23 @@ export async function prepare(owner, round) {
   keep('task', task?.id)
   keep('context', task?.contextId)
   keep('waiting', (await post('/a2a/rest/message:send', message('/approve x'), V1)).body.task?.id)
-  keep('upload', (await post('/media/request-upload', { session_id: ids.get('session'), filename: 'a.txt', mime_type: 'text/plain', size_bytes: 5 })).body.upload_id)
+  keep(
+    'upload',
+    (await post('/media/request-upload', { session_id: ids.get('session'), filename: 'a.txt', mime_type: 'text/plain', size_bytes: 5 }))
+      .body.upload_id,
+  )
   const opened = await post('/acp', { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1 } })
   keep('connection', opened.headers.get('acp-connection-id'))
   keep('acpSession', session.body.session_id)
   keep('thread', `thread-${round}`)
   keep('run', `run-${round}`)
-  const run = { threadId: `thread-${round}`, runId: `run-${round}`, messages: [{ id: 'u', role: 'user', content: 'hello' }], tools: [], context: [], state: {} }
+  const run = {
+    threadId: `thread-${round}`,
+    runId: `run-${round}`,
+    messages: [{ id: 'u', role: 'user', content: 'hello' }],
+    tools: [],
+    context: [],
+    state: {},
+  }
   await post('/ag-ui', run, { accept: 'text/event-stream' })
 }

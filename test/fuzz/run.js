@@ -114,7 +114,8 @@ function tell({ cases, talks, health, memory, outcomes }, withTokens) {
     `${withTokens ? 'with tokens' : 'anonymous'}: ${cases} cases; a bystander was answered ${talks} times; ` +
       `/health ${health.times} times, at most ${health.mostMs} ms${excuse}${kept}`,
   )
-  if (values.statuses) for (const [outcome, times] of [...outcomes].sort()) say(`  ${outcome}: ${times}`)
+  if (values.statuses)
+    for (const [outcome, times] of [...outcomes].toSorted(([one], [other]) => one.localeCompare(other))) say(`  ${outcome}: ${times}`)
 }
 
 /** @param {string} given */

@@ -54,7 +54,11 @@ export async function playSocket(played, { target, headers, frames }) {
   }
   must(socket.malformed === undefined, RULES.wellFormed, `${socket.malformed}`)
   played.outcomes.push(socket.closeCode === undefined ? '101' : `101 ${socket.closeCode}`)
-  must(socket.closeCode !== 1011 || !socket.heard.some(({ payload }) => payload.includes('Internal error')), RULES.failed, 'a WebSocket was closed with 1011')
+  must(
+    socket.closeCode !== 1011 || !socket.heard.some(({ payload }) => payload.includes('Internal error')),
+    RULES.failed,
+    'a WebSocket was closed with 1011',
+  )
   checkFrames(socket.heard)
   checkText(socket.heard.map(({ payload }) => payload.toString('utf8')).join('\n'), ground.hidden)
 }

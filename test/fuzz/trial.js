@@ -66,7 +66,10 @@ export class Trial {
     this.#next = options.first
     this.#host = host
     const { seed, names, withTokens, plant } = options
-    const entries = [...names.flatMap((name) => CORPUS[name] ?? []), ...(plant === undefined ? [] : Array.from({ length: 20 }, () => PLANTED).flat())]
+    const entries = [
+      ...names.flatMap((name) => CORPUS[name] ?? []),
+      ...(plant === undefined ? [] : Array.from({ length: 20 }, () => PLANTED).flat()),
+    ]
     const marker = `bystander-${seed}`
     // Callers without a token are all the same: there is nothing of anybody else's.
     const hidden = { secrets: Object.values(TOKENS), foreign: withTokens ? marker : undefined }
@@ -152,10 +155,11 @@ export class Trial {
       if (token === undefined) return
       const others = new Ids()
       await prepare({ url: this.#url, token: TOKENS.bob, ids: others }, named)
-      for (const name of ['session', 'response', 'task']) ids.set(`foreign${name[0]?.toUpperCase()}${name.slice(1)}`, others.get(name) ?? 'none')
+      for (const name of ['session', 'response', 'task'])
+        ids.set(`foreign${name[0]?.toUpperCase()}${name.slice(1)}`, others.get(name) ?? 'none')
     } catch (error) {
       // The server is gone, and that is found elsewhere; or it refuses what is right.
-      if (!this.#host.isGone) this.#find('a bystander notices nothing', `${error}`)
+      if (!this.#host.isGone) this.#find('a bystander notices nothing', String(error))
     }
   }
 
@@ -187,7 +191,7 @@ export class Trial {
       this.#find(rule, what, this.#suspects(at))
     }
     const { stalls } = this.#host
-    for (; this.#stalls.length < stalls.length; ) {
+    for (; this.#stalls.length < stalls.length;) {
       const { at, ...stall } = /** @type {(typeof stalls)[number]} */ (stalls[this.#stalls.length])
       this.#stalls.push({ ...stall, suspects: this.#suspects(at) })
     }
@@ -255,7 +259,10 @@ export class Trial {
     this.memory = { before, after }
     if (after <= before + MARGIN_BYTES) return
     const megabytes = (/** @type {number} */ bytes) => (bytes / 2 ** 20).toFixed(1)
-    this.#find(MEMORY, `${megabytes(before)} MiB after the warm-up, ${megabytes(after)} MiB at the end: more than ${megabytes(MARGIN_BYTES)} MiB above`)
+    this.#find(
+      MEMORY,
+      `${megabytes(before)} MiB after the warm-up, ${megabytes(after)} MiB at the end: more than ${megabytes(MARGIN_BYTES)} MiB above`,
+    )
   }
 }
 

@@ -48,7 +48,12 @@ export function oddFrames(payload, random) {
     // Allowed, and rare.
     () => Buffer.concat([frame(first, { fin: false }), frame(rest, { opcode: 0 })]),
     () => Buffer.concat([frame(first, { fin: false }), frame(Buffer.from('x'), { opcode: PING }), frame(rest, { opcode: 0 })]),
-    () => Buffer.concat([frame(first, { fin: false }), ...Array.from({ length: 500 }, () => frame(Buffer.alloc(0), { opcode: 0, fin: false })), frame(rest, { opcode: 0 })]),
+    () =>
+      Buffer.concat([
+        frame(first, { fin: false }),
+        ...Array.from({ length: 500 }, () => frame(Buffer.alloc(0), { opcode: 0, fin: false })),
+        frame(rest, { opcode: 0 }),
+      ]),
     () => Buffer.concat(Array.from({ length: random.pick([10, 3000]) }, () => frame(Buffer.from('ping'), { opcode: PING }))),
     () => Buffer.concat(Array.from({ length: 200 }, () => frame(Buffer.alloc(0), { opcode: 10 }))),
     () => Buffer.concat(Array.from({ length: random.pick([20, 300]) }, () => frame(payload.subarray(0, 20_000)))),
@@ -67,7 +72,8 @@ export function oddFrames(payload, random) {
     () => frame(payload, { opcode: 0 }),
     () => frame(Buffer.alloc(126), { opcode: PING }),
     () => frame(Buffer.alloc(5), { opcode: PING, fin: false }),
-    () => frame(payload, { length: random.pick([1n << 63n, (1n << 64n) - 1n, 1n << 32n, 5_000_000n, 70_000n, BigInt(payload.length + 1)]) }),
+    () =>
+      frame(payload, { length: random.pick([1n << 63n, (1n << 64n) - 1n, 1n << 32n, 5_000_000n, 70_000n, BigInt(payload.length + 1)]) }),
     () => frame(payload.subarray(0, 100), { short: true }),
     () => frame(Buffer.concat([first, Buffer.from([0xff, 0xc0, 0x80]), rest])),
     () => Buffer.concat([frame(Buffer.from([0xe2, 0x82]), { fin: false }), frame(payload, { opcode: 0 })]),

@@ -4,7 +4,21 @@
 const HUNDRED_KB = 100 * 1024
 
 /** Keys that mean something to JavaScript, to a database or to a file system, and must mean nothing here. */
-export const KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'then', 'length', '', '.', '..', '\u0000', ' ', '$ref', 'a'.repeat(5000)]
+export const KEYS = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'then',
+  'length',
+  '',
+  '.',
+  '..',
+  '\u0000',
+  ' ',
+  '$ref',
+  'a'.repeat(5000),
+]
 
 /** Made when one is wanted: some are large. @type {readonly ((random: Random) => unknown)[]} */
 const VALUES = [
@@ -72,7 +86,7 @@ const VALUES = [
   () => Array.from({ length: 300 }, () => 'x'.repeat(300)),
   () => Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`k${n}`, n])),
   () => JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'),
-  () => ({ then: 'x', toString: 'x', valueOf: null, toJSON: 'x', hasOwnProperty: 1 }),
+  () => JSON.parse('{"then":"x","toString":"x","valueOf":null,"toJSON":"x","hasOwnProperty":1}'),
   () => ({ $ref: '#' }),
   (random) => random.pick(IDS),
   (random) => random.pick(COMMANDS),

@@ -34,9 +34,48 @@ const CONTENT_TYPES = [
   `application/json; x=${'y'.repeat(4000)}`,
   '',
 ]
-const ACCEPTS = ['text/event-stream', 'application/json', '*/*', 'image/png', 'text/event-stream;q=0', ',,,', 'application/vnd.ag-ui.event+proto', 'a/b, '.repeat(500)]
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT', 'PROPFIND', 'get', 'G\u0000T', 'X'.repeat(200), '']
-const POSITIONS = ['0', '-1', '1', '999999999999', '1e9', '18446744073709551616', 'head', 'NaN', '', '\u00ff', '1.5', ' 7', 'x'.repeat(3000), '1:2:3']
+const ACCEPTS = [
+  'text/event-stream',
+  'application/json',
+  '*/*',
+  'image/png',
+  'text/event-stream;q=0',
+  ',,,',
+  'application/vnd.ag-ui.event+proto',
+  'a/b, '.repeat(500),
+]
+const METHODS = [
+  'GET',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'HEAD',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+  'PROPFIND',
+  'get',
+  'G\u0000T',
+  'X'.repeat(200),
+  '',
+]
+const POSITIONS = [
+  '0',
+  '-1',
+  '1',
+  '999999999999',
+  '1e9',
+  '18446744073709551616',
+  'head',
+  'NaN',
+  '',
+  '\u00ff',
+  '1.5',
+  ' 7',
+  'x'.repeat(3000),
+  '1:2:3',
+]
 /** @type {readonly [string, string][]} */
 const HEADERS = [
   ['x-session-id', '$foreignSession'],
@@ -79,14 +118,43 @@ const HEADERS = [
   ['expect', 'the-unexpected'],
   ['accept-encoding', 'br;q=1, gzip, identity;q=0'],
 ]
-const HOSTS = ['evil.example', '', 'localhost:99999', '127.0.0.1\u0000', '[::1', 'a'.repeat(300), '127.0.0.1, evil.example', 'user@localhost', '%00']
+const HOSTS = [
+  'evil.example',
+  '',
+  'localhost:99999',
+  '127.0.0.1\u0000',
+  '[::1',
+  'a'.repeat(300),
+  '127.0.0.1, evil.example',
+  'user@localhost',
+  '%00',
+]
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n'
 const HEALTH = Buffer.from('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n')
 
 /** Does one thing to a request. @param {Wire} wire is changed @param {Random} random */
 export function mutateHttp(wire, random) {
   wire.loose = true
-  random.pick([target, target, query, header, header, headers, position, accept, contentType, method, encoding, framing, framing, smuggle, pipeline, pace, host, version])(wire, random)
+  random.pick([
+    target,
+    target,
+    query,
+    header,
+    header,
+    headers,
+    position,
+    accept,
+    contentType,
+    method,
+    encoding,
+    framing,
+    framing,
+    smuggle,
+    pipeline,
+    pace,
+    host,
+    version,
+  ])(wire, random)
 }
 
 /** @param {Wire} wire @param {Random} random */
@@ -121,7 +189,11 @@ function target(wire, random) {
     () => path.slice(1),
     () => '*',
     () => path.slice(0, at),
-    () => path.replace(/[^/]*$/, random.pick(['__proto__', 'constructor', '%5f%5fproto%5f%5f', ':id', '*', '.', '..', '$task', '$foreignResponse'])),
+    () =>
+      path.replace(
+        /[^/]*$/,
+        random.pick(['__proto__', 'constructor', '%5f%5fproto%5f%5f', ':id', '*', '.', '..', '$task', '$foreignResponse']),
+      ),
   ])()
   // A space or nothing at all is no request any more.
   wire.broken ||= wire.target === '' || /[^\x21-\x7e]/.test(wire.target)
@@ -129,8 +201,39 @@ function target(wire, random) {
 
 /** @param {Wire} wire @param {Random} random */
 function query(wire, random) {
-  const name = random.pick(['session_id', 'after', 'model', 'agent', 'resume', 'limit', 'extensions', 'include', 'stream', 'pageToken', 'pageSize', 'starting_after', 'order', '__proto__', 'token'])
-  const value = random.pick(['', '0', '-1', 'x', '%00', '%ff', '1e99', '$session', '$foreignSession', 'true', '999999999999', 'x'.repeat(5000), '%5B%5D', 'a&a=b'])
+  const name = random.pick([
+    'session_id',
+    'after',
+    'model',
+    'agent',
+    'resume',
+    'limit',
+    'extensions',
+    'include',
+    'stream',
+    'pageToken',
+    'pageSize',
+    'starting_after',
+    'order',
+    '__proto__',
+    'token',
+  ])
+  const value = random.pick([
+    '',
+    '0',
+    '-1',
+    'x',
+    '%00',
+    '%ff',
+    '1e99',
+    '$session',
+    '$foreignSession',
+    'true',
+    '999999999999',
+    'x'.repeat(5000),
+    '%5B%5D',
+    'a&a=b',
+  ])
   wire.target += `${wire.target.includes('?') ? '&' : '?'}${`${name}=${value}&`.repeat(random.pick([1, 2, 200])).slice(0, 7000)}`
 }
 
@@ -146,7 +249,10 @@ function header(wire, random) {
 /** @param {Wire} wire @param {Random} random */
 function headers(wire, random) {
   random.pick([
-    () => wire.headers.push(...Array.from({ length: random.pick([50, 99, 150, 1500]) }, (_, n) => /** @type {[string, string]} */ ([`x-${n}`, 'y']))),
+    () =>
+      wire.headers.push(
+        ...Array.from({ length: random.pick([50, 99, 150, 1500]) }, (_, n) => /** @type {[string, string]} */ ([`x-${n}`, 'y'])),
+      ),
     () => wire.headers.push(['x-long', 'y'.repeat(random.pick([1000, 15_000, 20_000]))]),
     () => wire.headers.push(['x bad', 'y']),
     () => wire.headers.push(['x-fold', 'a\r\n b']),
@@ -206,7 +312,7 @@ function framing(wire, random) {
   const length = body.length
   wire.broken = true
   wire.framing = random.pick([
-    () => 'chunked',
+    () => /** @type {Wire['framing']} */ ('chunked'),
     () => head(`content-length: ${length + random.pick([1, 100, 5_000_000])}\r\n\r\n`),
     () => head(`content-length: ${Math.max(0, length - random.pick([1, 20]))}\r\n\r\n`),
     () => head(`content-length: ${random.pick(['-1', '+5', '0x10', '1e3', '', ' ', '99999999999999999999', '5, 5', '5, 6'])}\r\n\r\n`),
@@ -248,7 +354,10 @@ function pipeline(wire, random) {
     () => Buffer.concat(Array.from({ length: random.pick([3, 30, 70, 300]) }, () => HEALTH)),
     () => Buffer.from('\r\n\r\nnonsense\r\n\r\n'),
     () => Buffer.from(Array.from({ length: 300 }, () => random.whole(0, 255))),
-    () => Buffer.from('GET /uamp HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'),
+    () =>
+      Buffer.from(
+        'GET /uamp HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      ),
     () => Buffer.from('POST /events HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"type":'),
   ])()
   wire.broken = true
@@ -263,7 +372,8 @@ function pace(wire, random) {
 /** @param {Wire} wire @param {Random} random */
 function host(wire, random) {
   wire.headers = wire.headers.filter(([name]) => name !== 'host')
-  for (const value of random.pick([[], ['localhost', 'localhost'], [random.pick(HOSTS)], [random.pick(HOSTS)]])) wire.headers.push(['host', value])
+  for (const value of random.pick([[], ['localhost', 'localhost'], [random.pick(HOSTS)], [random.pick(HOSTS)]]))
+    wire.headers.push(['host', value])
   wire.broken = true
 }
 

@@ -30,7 +30,17 @@ function mutated(value, random) {
   }
   function retype() {
     const isPlain = typeof found !== 'object'
-    set(random.pick([isPlain ? String(found) : '', isPlain ? Number(found) : 0, Boolean(found), [found], { value: found }, null, JSON.stringify(found) ?? '']))
+    set(
+      random.pick([
+        isPlain ? String(found) : '',
+        isPlain ? Number(found) : 0,
+        Boolean(found),
+        [found],
+        { value: found },
+        null,
+        JSON.stringify(found) ?? '',
+      ]),
+    )
   }
   function drop() {
     if (Array.isArray(holder)) holder.splice(Number(key), 1)
@@ -63,7 +73,8 @@ function mutated(value, random) {
   function wrap() {
     /** @type {unknown} */
     let wrapped = found
-    for (let level = random.pick([1, 3, 70, 2000]); level > 0; level--) wrapped = random.chance(0.5) ? [wrapped] : { [String(key)]: wrapped }
+    for (let level = random.pick([1, 3, 70, 2000]); level > 0; level--)
+      wrapped = random.chance(0.5) ? [wrapped] : { [String(key)]: wrapped }
     set(wrapped)
   }
   /** @param {unknown} given */

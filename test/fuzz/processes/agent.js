@@ -7,14 +7,17 @@ export const asker = defineAgent('asker', answer, {
   capabilities: { modalities: ['text'], tools: { supports_tools: true } },
 })
 
-/** @param {import('../../../dist/index.js').Turn} turn */
+/** @param {import('../../../dist/index.js').Turn} turn @returns {AsyncGenerator<import('../../../dist/index.js').Draft, void>} */
 async function* answer(turn) {
   const last = turn.messages.findLast(({ role }) => role === 'user')
   const items = last?.content_items?.flatMap((/** @type {any} */ item) => (item.type === 'text' ? [item.text] : [])) ?? []
   const said = items.at(-1) ?? last?.content ?? ''
   switch (said) {
     case 'ask': {
-      const { approved } = await turn.ask('x.approval.request', { message: 'May I?', options: [{ id: 'a', label: 'Yes', kind: 'allow_once' }] })
+      const { approved } = await turn.ask('x.approval.request', {
+        message: 'May I?',
+        options: [{ id: 'a', label: 'Yes', kind: 'allow_once' }],
+      })
       return yield text(approved ? 'yes' : 'no')
     }
     case 'call': {

@@ -1,7 +1,7 @@
 // @ts-check
 /** Faults on purpose, to see that the fuzzer finds them. Each is what one rule is about. */
 
-/** @typedef {import('../../../dist/server/index.js').Transport} Transport */
+/** @typedef {import('../../../dist/index.js').Transport} Transport */
 
 /** What was kept for ever. @type {unknown[]} */
 const leaked = []

@@ -46,8 +46,11 @@ const server = await serve([demo(), asker], {
   },
 })
 
-process.on('message', async (asked) => {
-  if (asked !== 'memory') return
+process.on('message', (asked) => {
+  if (asked === 'memory') void tellMemory()
+})
+
+async function tellMemory() {
   // What was freed by one may let go of more: timers, weak references.
   for (let time = 0; time < 3; time++) {
     global.gc?.()
@@ -55,7 +58,7 @@ process.on('message', async (asked) => {
   }
   const { heapUsed, external } = process.memoryUsage()
   tell({ kind: 'memory', bytes: heapUsed + external, sessions: server.gateway.openSessions, responses: server.gateway.openResponses })
-})
+}
 
 // How late this process itself is, and whether it was busy then: a machine that is busy with others is not its fault.
 const TICK_MS = 10

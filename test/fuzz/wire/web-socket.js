@@ -74,7 +74,11 @@ export class RawSocket {
     const before = this.heard.length
     const mark = Buffer.from(`still there ${before}`)
     this.write(frame(mark, { opcode: PING }))
-    await this.until(() => this.isClosed || this.closeCode !== undefined || this.heard.some(({ opcode, payload }) => opcode === 10 && payload.equals(mark)), PATIENCE_MS)
+    await this.until(
+      () =>
+        this.isClosed || this.closeCode !== undefined || this.heard.some(({ opcode, payload }) => opcode === 10 && payload.equals(mark)),
+      PATIENCE_MS,
+    )
     return this.isClosed || this.closeCode !== undefined || this.heard.some(({ opcode, payload }) => opcode === 10 && payload.equals(mark))
   }
 

@@ -45,7 +45,9 @@ export function parseAnswers(bytes, { isHead, ended }) {
     }
     if (status < 200) continue
     // Only the first answer is to the request; those that follow are to what was sent after it.
-    const bodiless = status === 204 || status === 304 || (isHead && answers.length === 0)
+    // Who cannot read a request to its end does not look whether it was HEAD, and closes the connection.
+    const isLast = status === 400 && headers.get('connection') === 'close'
+    const bodiless = status === 204 || status === 304 || (isHead && answers.length === 0 && !isLast)
     const { body, whole, next } = bodiless ? { body: Buffer.alloc(0), whole: true, next: at } : parseBody(bytes, at, headers)
     answers.push({ status, headers, head, body, whole })
     at = next

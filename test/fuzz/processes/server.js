@@ -60,7 +60,12 @@ async function tellMemory() {
   const { heapUsed, external } = process.memoryUsage()
   // Code is compiled whenever it has run often enough, and that is no leak.
   const { code_and_metadata_size: compiled, bytecode_and_metadata_size: bytecode } = getHeapCodeStatistics()
-  tell({ kind: 'memory', bytes: heapUsed + external - compiled - bytecode, sessions: server.gateway.openSessions, responses: server.gateway.openResponses })
+  tell({
+    kind: 'memory',
+    bytes: heapUsed + external - compiled - bytecode,
+    sessions: server.gateway.openSessions,
+    responses: server.gateway.openResponses,
+  })
 }
 
 // How late this process itself is, and whether it was busy then: a machine that is busy with others is not its fault.

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 const RUN = fileURLToPath(new URL('run.js', import.meta.url))
 /** Of the fuzzing alone. Starting, settling and measuring take some twenty seconds more. */
-const SECONDS = Number(process.env['UAMP_FUZZ_SECONDS'] ?? 60)
+const SECONDS = Number(process.env['UAMP_FUZZ_SECONDS'] ?? 50)
 /** The same each time, so that a change is what breaks it. */
 const SEED = 20_261_116
 
@@ -28,7 +28,6 @@ describe('what breaks a rule is found', () => {
     ['crash', 'the server does not crash'],
     ['stall', '/health answers within 250 ms'],
     ['leak', 'memory is back to where it was'],
-    ['trace', 'an answer gives nothing away'],
   ])('%s', { timeout: 60_000 }, async (fault, rule) => {
     // Nothing but the fault, and what is the server's own.
     const { status, output } = await fuzz('--seconds', '3', '--seed', '1', '--only', 'server', '--plant', fault)

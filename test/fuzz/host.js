@@ -42,7 +42,7 @@ export class Host {
   #children = []
   /** @type {{ at: number, ms: number, cpuMs: number }[]} */
   #lags = []
-  /** @type {((memory: Memory) => void) | undefined} */
+  /** @type {((memory: Memory | undefined) => void) | undefined} */
   #onMemory
   /** @type {((asked: { times: number, mostMs: number }) => void) | undefined} */
   #onAsked
@@ -66,12 +66,12 @@ export class Host {
     return this.#children[2]
   }
 
-  /** @returns {Promise<Memory>} after the garbage is collected */
+  /** @returns {Promise<Memory | undefined>} after the garbage is collected; undefined: the server is gone */
   memory() {
-    return new Promise((resolve, reject) => {
-      if (this.isGone) return reject(new Error('the server is gone'))
+    return new Promise((resolve) => {
+      if (this.isGone) return resolve(undefined)
       this.#onMemory = resolve
-      this.#server?.send('memory')
+      this.#server?.send('memory', () => undefined)
     })
   }
 
@@ -111,8 +111,9 @@ export class Host {
     child.stderr?.setEncoding('utf8').on('data', (/** @type {string} */ chunk) => this.#complain(PROCESS_RULES.quiet, `${name}: ${chunk}`))
     return new Promise((resolve, reject) => {
       child.once('exit', (code, signal) => {
-        if (name === 'server') this.isGone = true
         this.#complain(PROCESS_RULES.lives, `${name} ended with ${code ?? signal}`)
+        if (name === 'server') this.isGone = true
+        this.#onMemory?.(undefined)
         reject(new Error(`${name} did not start`))
       })
       child.on('message', (told) => {
@@ -129,7 +130,8 @@ export class Host {
       case 'log':
         return this.#complain(PROCESS_RULES.quiet, told.message)
       case 'wrong':
-        return this.#complain(PROCESS_RULES.health, told.what)
+        // That of a server which is gone is no other fault.
+        return this.isGone ? undefined : this.#complain(PROCESS_RULES.health, told.what)
       case 'lag':
         return void this.#lags.push(told)
       case 'memory':

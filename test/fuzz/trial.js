@@ -206,17 +206,22 @@ export class Trial {
   async #confirmStalls() {
     await pause(STALL_TOLD_MS)
     this.#collect()
+    /** @type {Map<number, Case>} */
+    const guilty = new Map()
     for (const { what, busyMs, suspects } of this.#stalls) {
-      const found = []
-      for (const { number } of suspects) {
+      let found = suspects.map(({ number }) => guilty.get(number)).find((known) => known !== undefined)
+      for (const { number } of found ? [] : suspects) {
         if (this.#host.isGone) return
         const began = Date.now()
         const again = new Case(this.#ground, number)
         await again.play()
         await pause(LAG_TOLD_MS)
-        if (this.#host.busiestSince(began) > ALONE_MS) found.push(again)
+        if (this.#host.busiestSince(began) < ALONE_MS) continue
+        guilty.set(number, again)
+        found = again
+        break
       }
-      if (found.length > 0 || busyMs > CERTAIN_MS) this.#find(PROCESS_RULES.health, what, found.length > 0 ? found : suspects)
+      if (found || busyMs > CERTAIN_MS) this.#find(PROCESS_RULES.health, what, found ? [found] : suspects)
       else this.health.unconfirmed++
     }
   }
@@ -234,10 +239,12 @@ export class Trial {
       const until = Date.now() + SETTLE_MS
       while (!this.#host.isGone) {
         await pause(1_000)
-        const { bytes, sessions, responses } = await this.#host.memory()
+        const memory = await this.#host.memory()
+        if (memory === undefined) break
+        const { bytes, sessions, responses } = memory
         if (sessions === 0 && responses === 0) {
           await pause(1_500)
-          return Math.min(bytes, (await this.#host.memory()).bytes)
+          return (await this.#host.memory())?.bytes
         }
         if (Date.now() < until) continue
         this.#find(MEMORY, `${sessions} sessions and ${responses} responses have not ended after ${SETTLE_MS} ms`)

@@ -170,8 +170,8 @@ export class Case {
     must(first || wire.broken, RULES.answered, 'the connection was closed without a word')
     checkText(heard, ground.hidden)
     for (const answer of answers)
-      checkAnswer(answer, { form: entry.form, loose: wire.loose || answer !== first, isHead: wire.method === 'HEAD' })
-    if (first && (mode === 'none' || mode === 'wrong') && !entry.isPublic && !wire.loose) {
+      checkAnswer(answer, { form: entry.form, loose: wire.loose || isLate || answer !== first, isHead: wire.method === 'HEAD' })
+    if (first && (mode === 'none' || mode === 'wrong') && !entry.isPublic && !wire.loose && !isLate) {
       must(first.status === 401 || first.status === 429, RULES.token, `${first.status} ${first.body.toString('utf8', 0, 300)}`)
     }
     ids.learn(heard)

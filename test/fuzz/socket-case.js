@@ -32,7 +32,7 @@ export async function playSocket(played, { target, headers, frames }) {
     if (!isOpen) {
       must(socket.answer, RULES.answered, 'an upgrade was closed without a word')
       checkText(`${socket.answer.head}${socket.answer.body.toString('utf8')}`, ground.hidden)
-      checkAnswer(socket.answer, { form: entry.form, loose: false })
+      checkAnswer(socket.answer, { form: entry.form, loose: socket.answer.status === 408 })
       played.outcomes.push(String(socket.answer.status))
       return
     }

@@ -31,7 +31,7 @@ const FORMS = {
 }
 
 /** What a server may fail with, and why that is no fault. @type {readonly { status: number, shows: RegExp, why: string }[]} */
-export const EXPLAINED = [
+const EXPLAINED = [
   { status: 500, shows: /You asked me to fail with/, why: 'the demo fails when it is told to (/error)' },
   { status: 501, shows: /not_supported|not supported/i, why: 'what is not built' },
   { status: 502, shows: /provider_error/, why: 'an upstream that a client named does not answer' },
@@ -78,7 +78,7 @@ export function checkAnswer(answer, { form, loose, isHead = false }) {
 }
 
 /** @param {string} text */
-export function checkStream(text) {
+function checkStream(text) {
   for (const line of text.split('\n')) {
     must(line === '' || /^(data|event|id|retry)?:/.test(line), RULES.wellFormed, `in a stream of events: ${line.slice(0, 200)}`)
     if (!line.startsWith('data:') || line === 'data: [DONE]') continue

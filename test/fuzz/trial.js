@@ -21,7 +21,7 @@ const WARM_UP = 0.25
 /** What is left alone has ended by then. */
 const SETTLE_MS = 20_000
 /** How much more memory there may be at the end than after the warm-up. */
-export const MARGIN_BYTES = 6 * 1024 * 1024
+const MARGIN_BYTES = 6 * 1024 * 1024
 
 /** The server tells of a lag, and of a stall, within this. */
 const LAG_TOLD_MS = 40

@@ -200,9 +200,11 @@ class SessionGateway implements AgentGateway, SessionHost {
   async forget(id: string, principal: Principal): Promise<boolean> {
     const turn = await this.#turns.find(id, principal)
     if (!turn) return false
-    const session = this.#sessions.get(principal.tenant, turn.session)
-    await session?.forget(id)
+    await this.#sessions.get(principal.tenant, turn.session)?.forget(id)
     const removed = await this.#turns.remove(id, principal)
+    // Somebody may have begun to read it since.
+    await this.#loading.get(`${ownerKey(principal)} ${turn.session}`)?.catch(() => undefined)
+    const session = this.#sessions.get(principal.tenant, turn.session)
     if (session && removed === 'session') {
       session.log.end()
       this.ended(session)

@@ -9,6 +9,7 @@ import type { CoreLimits } from './limits.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { Session, SessionInit } from './ports/session.ts'
 import type { Store } from './ports/store.ts'
+import type { Log } from './ports/transport.ts'
 
 const principal = { tenant: 'default', id: 'someone', scopes: [] }
 const other = { ...principal, id: 'other' }
@@ -211,4 +212,22 @@ test('a session that never came to a response leaves nothing behind', async () =
   await session.release()
   expect(await gateway.attach(session.id, principal)).toBeUndefined()
   expect(await store.last(`default/log/${session.id}`)).toBe(0)
+})
+
+test('a session that is read while its only response is deleted goes with it', async () => {
+  const complaints: unknown[] = []
+  const agents = new AgentRegistry()
+  agents.add(echo)
+  const log: Log = (level, message, fields) => level === 'error' && complaints.push(message, fields)
+  const gateway = createGateway({ agents, store: memoryStore(), log, limits: { unloadMs: 0, sweepMs: 1e6 } })
+  const session = await gateway.open(init(echo, 'hello'))
+  const { id } = await respond(session)
+  await session.release()
+  expect(gateway.openSessions).toBe(0)
+  const [removed] = await Promise.all([gateway.forget(id, principal), gateway.attach(session.id, principal)])
+  expect(removed).toBe(true)
+  expect(gateway.openSessions).toBe(0)
+  await gateway.sweep()
+  expect(complaints).toEqual([])
+  await gateway.close()
 })

@@ -25,6 +25,7 @@ const refused: readonly Row[] = [
   { name: 'an unknown role', params: { message: user('hi', { role: 'user' }) }, field: 'message.role' },
   { name: 'the role of the agent', params: { message: user('hi', { role: 'ROLE_AGENT' }) }, field: 'message.role' },
   { name: 'no role', params: { message: withoutRole }, field: 'message.role' },
+  { name: 'a role that is no text', params: { message: user('hi', { role: { toString: 1, valueOf: 1 } }) }, field: 'message.role' },
   { name: 'no messageId', params: { message: withoutId }, field: 'message.messageId' },
   { name: 'an empty messageId', params: { message: user('hi', { messageId: '' }) }, field: 'message.messageId' },
   { name: 'text and raw', params: part({ text: 'a', raw: 'AA==' }), field: 'message.parts[0]' },

@@ -29,7 +29,7 @@ export class Host {
     this.complaints = []
   }
 
-  /** @param {string} data @param {import('./random.js').Random} random */
+  /** @param {string} data @param {import('../support/random.js').Random} random */
   static async at(data, random) {
     for (;;) {
       // Below the ports that clients get: while the server is dead, one of theirs must not take its place.

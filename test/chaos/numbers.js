@@ -1,5 +1,5 @@
 // @ts-check
-import { must } from './violation.js'
+import { must } from '../support/violation.js'
 
 /** What had which number, over all lives of the server: no number may stand for two events. */
 export class Numbers {

@@ -1,7 +1,7 @@
 // @ts-check
 import { parseArgs } from 'node:util'
 import { TALKERS } from './talkers/index.js'
-import { Violation } from './violation.js'
+import { Violation } from '../support/violation.js'
 import { World } from './world.js'
 
 const HELP = `npm run chaos -- [options]

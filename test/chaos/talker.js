@@ -1,6 +1,6 @@
 // @ts-check
 import { expected, MARKER } from './agent.js'
-import { Gone, must, Violation } from './violation.js'
+import { Gone, must, Violation } from '../support/violation.js'
 
 /** @typedef {import('./host.js').Life} Life */
 
@@ -20,7 +20,7 @@ const NOTES = 60
  * @typedef {object} TalkerOptions
  * @property {string} name
  * @property {number} number sets its markers apart from those of others
- * @property {import('./random.js').Random} random
+ * @property {import('../support/random.js').Random} random
  * @property {number} patienceMs how long anything may take on a server that lives
  * @property {(talker: Talker, stage: Stage) => void} onStage
  * @property {() => number} now

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Host } from './host.js'
-import { randomFrom } from './random.js'
+import { randomFrom } from '../support/random.js'
 import { STAGES } from './talker.js'
 import { TALKERS } from './talkers/index.js'
-import { Violation } from './violation.js'
+import { Violation } from '../support/violation.js'
 
 /** @typedef {import('./host.js').Life} Life */
 /** @typedef {import('./talker.js').Talker} Talker */
@@ -194,7 +194,7 @@ export class World {
   }
 }
 
-/** @param {import('./random.js').Random} random @returns {Death} */
+/** @param {import('../support/random.js').Random} random @returns {Death} */
 function chooseDeath(random) {
   const dice = random.next()
   if (dice < 0.4) {

@@ -57,6 +57,8 @@ const PATHS = [
   '/v1/responses',
   '/a2a',
   '/a2a/rest/message:send',
+  '/a2a/rest/v1/message:send',
+  '/tasks',
   '/ag-ui',
   '/acp',
   '/media/request-upload',

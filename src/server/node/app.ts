@@ -9,6 +9,7 @@ import type { AppOptions, ServerApp } from '../app.ts'
 import { UNKNOWN_CALLER } from '../caller.ts'
 import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { Lingering } from './lingering.ts'
+import { isAnswering } from './pipelined.ts'
 import { prometheus } from './prometheus.ts'
 import { Sockets } from './sockets.ts'
 import { StreamWriter } from './streamed.ts'
@@ -63,6 +64,11 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
       return server.fetch(request, env)
     },
     handleUpgrade: (request, socket, head) => {
+      // Two would write at once.
+      if (isAnswering(socket)) {
+        socket.destroy()
+        return
+      }
       sockets.upgrade(request, socket, head).catch((error: unknown) => {
         log('error', 'An upgrade failed', { error })
         socket.destroy()

@@ -275,6 +275,21 @@ test('a reader that is slow but reads is kept', async () => {
   expect([code, count]).toEqual([1000, 2000])
 })
 
+test('of pings that come at once only the last is answered', async () => {
+  const { connect } = await testServer({ routes: [echo] })
+  const client = connect('/echo')
+  const heard: string[] = []
+  client.on('pong', (data) => heard.push(String(data)))
+  await once(client, 'open')
+  bare(client).cork()
+  for (let n = 1; n <= 1_000; n++) client.ping(`${n}`)
+  bare(client).uncork()
+  await expect.poll(() => heard.at(-1)).toBe('1000')
+  // They may come in a few pieces.
+  expect(heard.length).toBeLessThan(100)
+  client.close()
+})
+
 test('a peer that sends pings and reads nothing is not read for ever', async () => {
   const { url, connect } = await testServer({ routes: [echo], limits: { messagesPerSecond: 10, messageBurst: 20 } })
   const client = connect('/echo')

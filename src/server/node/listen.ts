@@ -1,5 +1,5 @@
 import { createServer, IncomingMessage } from 'node:http'
-import type { ServerOptions, ServerResponse } from 'node:http'
+import type { ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
@@ -8,15 +8,13 @@ import { errorResponse } from '../errors.ts'
 import type { NodeApp } from './app.ts'
 import { pathOf } from '../path.ts'
 import { PlainResponse } from './nosniff.ts'
+import { isAnswering, isInAnswer, Pipelines } from './pipelined.ts'
 import { refuse } from './refuse.ts'
 
 /** Connections beyond the limit that are still answered, with 503; more are dropped. */
 const ANSWERED_BEYOND = 256
 /** Connects that may wait to be accepted: a whole crowd may come back at once after a restart. */
 const BACKLOG = 4_096
-
-/** Requests of one connection that wait for an earlier answer of it; with more it is cut. */
-const PIPELINED = 64
 
 const IDLE_CHECK_MS = 20
 const KEEP_ALIVE_MS = 60_000
@@ -52,15 +50,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     const error = new UampError('too_large', `A request may have ${limits.headerCount} headers`)
     return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
   }
-  const piled = new WeakMap<Socket, number>()
-  const isPiledUp = ({ socket }: IncomingMessage, response: ServerResponse): boolean => {
-    const waiting = (piled.get(socket) ?? 0) + 1
-    if (waiting > PIPELINED) socket.destroy()
-    if (socket.destroyed) return true
-    piled.set(socket, waiting)
-    response.once('close', () => piled.set(socket, (piled.get(socket) ?? 1) - 1))
-    return false
-  }
+  const pipelines = new Pipelines()
   const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.fetch(request, env), {
     errorHandler: (error) => {
       const known = error instanceof Error && error.name === 'RequestError'
@@ -80,8 +70,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   }
   const server = createServer(options, (request, response) => {
     silent.delete(request.socket)
-    // It gets its connection when the answers before it are done.
-    if (response.socket === null && isPiledUp(request, response)) return
+    if (!pipelines.admit(request, response)) return
     void listener(request, response)
   })
   server.maxConnections = limits.connections + ANSWERED_BEYOND
@@ -98,13 +87,11 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     silent.delete(request.socket)
     const refusal = refused(request)
-    if (refusal) void refuse(socket, refusal)
+    if (refusal && !isAnswering(socket)) void refuse(socket, refusal)
     else app.handleUpgrade(request, socket, head)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // In the middle of an answer another one would be taken for a part of it. Node's own handler looks at the same field.
-    const answering = (socket as { _httpMessage?: { readonly headersSent?: boolean } | null })._httpMessage?.headersSent === true
-    if (error.code === 'ECONNRESET' || !socket.writable || answering) socket.destroy()
+    if (error.code === 'ECONNRESET' || !socket.writable || isInAnswer(socket)) socket.destroy()
     else void refuse(socket, unparsed(error.code))
   })
 

@@ -62,6 +62,8 @@ export class NodeSocket implements Connection, Swept {
   #heard = true
   #heardAt = 0
   #pingedAt: number | undefined
+  /** What the peer's ping said, until it is answered. */
+  #ping: Buffer | undefined
   #abort: AbortController | undefined
   #lingerer: Lingerer | undefined
 
@@ -197,11 +199,21 @@ export class NodeSocket implements Connection, Swept {
     lingering.add(this.#lingerer)
   }
 
-  /** Answered here, not by the library: a peer that sends pings and reads nothing would fill the memory with pongs. */
+  /**
+   * Answered here, not by the library: a peer that sends pings and reads nothing would fill the memory with pongs. Of those that come
+   * in one piece the last is answered (RFC 6455 §5.5.3): thousands of them would keep everybody else waiting.
+   */
   #pong(data: Buffer): void {
     this.#heard = true
     if (--this.#tokens <= 0) this.#refill()
-    if (this.#ws.readyState === OPEN && this.#socket.writableLength <= this.#options.limits.outboundBytes) this.#ws.pong(data)
+    if (this.#ping === undefined) queueMicrotask(() => this.#answerPing())
+    this.#ping = data
+  }
+
+  #answerPing(): void {
+    const ping = this.#ping
+    this.#ping = undefined
+    if (this.#ws.readyState === OPEN && this.#socket.writableLength <= this.#options.limits.outboundBytes) this.#ws.pong(ping)
   }
 
   #receive(data: Buffer, isBinary: boolean): void {

@@ -21,7 +21,9 @@ export function parseParams<T extends z.ZodMiniType>(schema: T, value: unknown):
   try {
     return parseValue(schema, value)
   } catch (thrown) {
-    const { message, details } = UampError.from(thrown)
+    // Our own mistake, and not the client's.
+    if (!(thrown instanceof UampError)) throw thrown
+    const { message, details } = thrown
     const field = details?.['param']
     if (typeof field === 'string') throw a2aError('INVALID_PARAMS', message, { field })
     throw a2aError('INVALID_PARAMS', message.replace(/^The body( of this request)?/, 'The parameters'))

@@ -1,5 +1,5 @@
 // @ts-check
-import { Gone, must } from '../violation.js'
+import { Gone, must } from '../../support/violation.js'
 import { call, eventsOf, openSocket, request } from '../wire.js'
 
 /** A connection in either binding. @typedef {{ send(events: readonly any[]): void, close(): void }} Link */

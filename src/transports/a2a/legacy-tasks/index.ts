@@ -19,7 +19,8 @@ const tasksRefusal = refusalWith('application/json', ({ message, of, details }, 
   return { error: message, code: of, status_code: status, ...(taskId !== undefined && { task_id: taskId }), ...rest }
 })
 
-type Handle = (context: RpcContext, request: Request) => Promise<Response | Streamed>
+/** `text` is the body of the request. */
+type Handle = (context: RpcContext, request: Request, text: string) => Promise<Response | Streamed>
 
 export function legacyTaskRoutes(parts: Parts): readonly HttpRoute[] {
   const route = (method: HttpRoute['method'], path: string, handle: Handle): HttpRoute => ({
@@ -42,15 +43,16 @@ async function answer(
   parts: Parts,
   { request, call, handle }: { request: Request; call: KnownCall; handle: Handle },
 ): Promise<Response | Streamed> {
+  // Not below: what breaks off here is the client's doing.
+  const text = request.method === 'POST' ? await request.text() : ''
   try {
-    return await handle(contextOf(parts, call), request)
+    return await handle(contextOf(parts, call), request, text)
   } catch (thrown) {
     return tasksRefusal(reportError(parts.host, thrown, { transport: 'a2a', message: 'A task failed', url: request.url }))
   }
 }
 
-const create: Handle = async ({ tasks, call, host }, request) => {
-  const text = await request.text()
+const create: Handle = async ({ tasks, call, host }, request, text) => {
   if (!isJsonType(request.headers.get('content-type'))) throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'A task is sent as application/json')
   const stream = await tasks.stream(call, toRequest(parseParams(CreateTask, parseJson(text)), host.newId()))
   return streamAnswer(stream, taskLines(stream.taskId))

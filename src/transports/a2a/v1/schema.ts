@@ -40,7 +40,9 @@ const STATES = [
 ] as const satisfies readonly (TaskState | 'TASK_STATE_UNSPECIFIED')[]
 
 const named = (names: readonly string[]) =>
-  z.transform((value: unknown) => (typeof value === 'number' || /^\d$/.test(String(value)) ? (names[Number(value)] ?? value) : value))
+  z.transform((value: unknown) =>
+    typeof value === 'number' || (typeof value === 'string' && /^\d$/.test(value)) ? (names[Number(value)] ?? value) : value,
+  )
 
 /** What clients send is always from them to us. */
 const Role = z.pipe(named(ROLES), z.literal('ROLE_USER'))

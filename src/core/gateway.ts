@@ -273,12 +273,10 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   #begin(): Promise<void> {
-    this.#beginning ??= beginEpoch(this.#store)
-      .then((epoch) => {
-        this.#epoch = epoch
-      })
-      .finally(() => (this.#beginning = undefined))
-    return this.#beginning
+    const keep = (epoch: number): void => void (this.#epoch = epoch)
+    return (this.#beginning ??= beginEpoch(this.#store)
+      .then(keep)
+      .finally(() => (this.#beginning = undefined)))
   }
 
   /** The conversation up to a turn, if it is the principal's own. */

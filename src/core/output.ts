@@ -4,6 +4,8 @@ import type { Message } from '../protocol/message.ts'
 import { textOf } from '../protocol/message.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import { addUsage, type Usage } from '../protocol/usage.ts'
+import type { Spoken } from './unsaid.ts'
+import { weigh } from './weight.ts'
 
 /** Pieces of a text that are kept apart until there are so many. */
 const PIECES = 32
@@ -18,6 +20,8 @@ export class Output {
   #usage: Usage | undefined
   #size = 0
   #signed = false
+  #sound = false
+  #words = ''
   /** Calls that were put to the client: they are whole. */
   readonly #asked = new Set<string>()
 
@@ -63,15 +67,37 @@ export class Output {
       case 'usage.delta':
         this.#usage = addUsage(this.#usage, draft.delta)
         return
+      case 'audio.delta':
+        this.#sound = true
+        return
+      case 'transcript.delta':
+        this.#size += draft.transcript.length
+        this.#words += draft.transcript
+        return
+      case 'transcript.done':
+        this.#words = draft.transcript ?? this.#words
+        return
       default:
     }
+  }
+
+  /** What was streamed and is not kept. */
+  get spoken(): Spoken {
+    return { sound: this.#sound, words: this.#words }
+  }
+
+  /** What was heard in another way. */
+  keep(item: ContentItem): void {
+    this.#addItem(item)
   }
 
   /** What a tool gave back. An agent that passes on what its client answered does not say it twice. */
   addResult(result: ToolResult): void {
     this.#close()
     const index = this.#items.findLastIndex((item) => item.type === 'tool_result' && item.tool_result.call_id === result.call_id)
-    this.#items[index < 0 ? this.#items.length : index] = { type: 'tool_result', tool_result: result }
+    const item: ContentItem = { type: 'tool_result', tool_result: result }
+    this.#size += weigh(item) - weigh(this.#items[index])
+    this.#items[index < 0 ? this.#items.length : index] = item
   }
 
   /** The items so far. */
@@ -100,8 +126,8 @@ export class Output {
         return
       case 'audio':
         // A chunk of a stream has no handle; the agent yields the whole item, with its content id, when it is complete.
-        if (delta.content_id === undefined) return
-        this.#addItem(delta)
+        if (delta.content_id !== undefined) this.#addItem(delta)
+        else this.#sound = true
         return
       default:
         this.#addItem(delta)
@@ -120,7 +146,7 @@ export class Output {
   #addItem(item: ContentItem): void {
     this.#close()
     this.#items.push(item)
-    for (const part of Object.values(item)) if (typeof part === 'string') this.#size += part.length
+    this.#size += weigh(item)
   }
 
   /** Arguments are streamed in pieces under the id of their call. */

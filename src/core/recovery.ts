@@ -14,26 +14,33 @@ import type { Draft } from '../protocol/events.ts'
  */
 export async function closeInterrupted(records: Records, epoch: number): Promise<number> {
   const turns = await records.openTurns()
-  for (const turn of turns) await closeTurn(records, turn, epoch)
+  // One whose output cannot be put together must not keep the others from theirs, nor the server from its start.
+  for (const turn of turns) await closeTurn(records, turn, { epoch }).catch(() => closeTurn(records, turn, { epoch, isBare: true }))
   return turns.length
 }
 
-async function closeTurn(records: Records, turn: TurnRecord, epoch: number): Promise<void> {
+interface Closing {
+  readonly epoch: number
+  /** Without what had been said. */
+  readonly isBare?: boolean
+}
+
+async function closeTurn(records: Records, turn: TurnRecord, { epoch, isBare = false }: Closing): Promise<void> {
   const { tenant, session } = turn
   const stream = records.logStream(tenant, session)
   const output = new Output()
-  for (const item of turn.output) if (item.type === 'tool_result') output.addResult(item.tool_result)
+  if (!isBare) for (const item of turn.output) if (item.type === 'tool_result') output.addResult(item.tool_result)
   const [position, found] = await Promise.all([records.store.last(stream), records.session(tenant, session)])
   let isAnnounced = false
   for await (const group of records.store.read(stream, { after: turn.after })) {
     for (const { stamp, draft } of decodeGroup(session, group, turn.after)) {
       if (stamp.responseId !== turn.id) continue
       isAnnounced ||= draft.type === 'response.created'
-      output.add(draft)
+      if (!isBare) output.add(draft)
     }
   }
   const error = { code: 'interrupted', message: 'The server was stopped while it answered' }
-  const items = [...output.items(), ...(await unusedAnswers(records, turn, output.items()))]
+  const items = isBare ? [] : [...output.items(), ...(await unusedAnswers(records, turn, output.items()))]
   // A client that was acknowledged, and told nothing more, knows its response only by the request that `response.created` names.
   const created = responseCreated(found?.session.duplex ? turn.eventIds.at(-1) : undefined)
   const drafts: Draft[] = [...(isAnnounced ? [] : [created]), { type: 'response.error', error }]

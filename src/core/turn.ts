@@ -1,5 +1,5 @@
 import type { Capabilities } from '../protocol/capabilities.ts'
-import { withContentId, type ToolResult } from '../protocol/content.ts'
+import { withContentId, type ContentItem, type ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../protocol/events.ts'
 import { understoodEvents } from '../protocol/extensions.ts'
@@ -19,6 +19,7 @@ import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './po
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
+import { restOf, toDraft } from './unsaid.ts'
 import { weigh } from './weight.ts'
 
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
@@ -261,9 +262,8 @@ export class ActiveTurn implements Turn, Asker {
       case 'response.done': {
         const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
-        const gathered = this.output.items()
-        if (gathered.length === 0) this.#checkSize(weigh(given))
-        const output = gathered.length > 0 ? gathered : given.map((item) => withContentId(item, this.#host.newId))
+        this.#sayRest(given)
+        const output = this.output.items()
         if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
         if (status === 'cancelled') return { kind: 'cancelled', output }
         const { signature } = draft
@@ -281,6 +281,15 @@ export class ActiveTurn implements Turn, Asker {
         if (!draft.type.startsWith('system.')) this.emit(draft)
         return undefined
     }
+  }
+
+  /** Says what the agent gives only with its end, as if it had said it before: each protocol then tells it as it tells the rest. */
+  #sayRest(given: readonly ContentItem[]): void {
+    if (given.length === 0) return
+    const { unsaid, spoken } = restOf(given, this.output.items(), this.output.spoken)
+    this.#checkSize(this.output.size + weigh(unsaid))
+    for (const item of unsaid) this.emit(toDraft(withContentId(item, this.#host.newId)))
+    for (const item of spoken) this.output.keep(withContentId(item, this.#host.newId))
   }
 
   #announce(): void {

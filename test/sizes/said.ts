@@ -24,8 +24,8 @@ export type SizeName = keyof typeof SIZES
 export const MANY_DELTAS: SizeName = '300,000 deltas'
 const DELTAS = 300_000
 
-/** How the agent says it: in pieces, in one, a picture and a few words after it, or nothing before its end. */
-export const SHAPES = ['many deltas', 'one delta', 'media, then text', 'only at the end'] as const
+/** How the agent says it: in pieces, in one, a picture and a few words after it, nothing before its end, or only its beginning. */
+export const SHAPES = ['many deltas', 'one delta', 'media, then text', 'only at the end', 'the rest at the end'] as const
 export type Shape = (typeof SHAPES)[number]
 
 /** What arrives, or should. */
@@ -90,11 +90,14 @@ export const sayer: AgentPort = defineAgent('sayer', async function* (turn) {
 function* draftsOf(cell: Cell): Generator<Draft, void> {
   const { text: words, media, sound } = expected(cell)
   const { shape, size } = cell
-  if (shape === 'only at the end') {
-    yield {
-      type: 'response.done',
-      response: { id: '', status: 'completed', output: sound ? [wholeSound(sound)] : [{ type: 'text', text: words }] },
+  if (shape === 'only at the end' || shape === 'the rest at the end') {
+    if (shape === 'the rest at the end') {
+      yield { type: 'thinking', content: 'Hm' }
+      yield { type: 'progress', target: 'response' }
+      if (!sound) yield text(words.slice(0, words.length / 2))
     }
+    const output: ContentItem[] = sound ? [wholeSound(sound)] : [{ type: 'text', text: words }]
+    yield { type: 'response.done', response: { id: '', status: 'completed', output } }
   } else if (shape === 'media, then text') {
     yield { type: 'response.delta', delta: sound ? { ...wholeSound(sound), content_id: 'sound' } : picture(media ?? '') }
     yield text(words)

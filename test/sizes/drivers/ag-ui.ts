@@ -12,7 +12,7 @@ export const agUi: Driver = {
       const event: Wire = JSON.parse(data)
       if (event.type === 'RUN_ERROR') throw new Told(event.code, event.message)
       if (event.type === 'TEXT_MESSAGE_CONTENT') hearing.add(event.delta)
-      if (event.type === 'ACTIVITY_SNAPSHOT') hearing.media = event.content.item.image
+      if (event.type === 'ACTIVITY_SNAPSHOT') hearing.media ??= event.content.item?.image
       if (event.type === 'RUN_FINISHED') return hearing.said()
     }
     throw new Lost('no end')

@@ -6,7 +6,7 @@ export const omnia: Driver = {
   // Omnia has no code for an answer that is too large.
   limit: ({ size, shape }) =>
     size === '60 MiB' && shape === 'media, then text' ? { code: 'INVALID_MESSAGE', why: '`outputBytes`' } : undefined,
-  async ask({ cell, prompt, ...stage }) {
+  async ask({ prompt, ...stage }) {
     const line = await Line.open(`${await stage.url()}/omnia?agent=sayer`, stage)
     const messages = line.messages()
     const { session_id } = await line.next(messages, 'connected')
@@ -17,8 +17,6 @@ export const omnia: Driver = {
       if (type === 'chunk') hearing.add(content)
       if (type !== 'done') continue
       hearing.media = parts?.find((part: Wire) => part.type === 'image')?.media.data
-      // Who says everything at the end says it in `done`.
-      if (cell.shape === 'only at the end') hearing.add(content)
       return hearing.said(content)
     }
     throw new Lost('no end')

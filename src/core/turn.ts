@@ -19,7 +19,7 @@ import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './po
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
-import { restOf, toDraft } from './unsaid.ts'
+import { isReason, restOf, toDraft } from './unsaid.ts'
 import { weigh } from './weight.ts'
 
 /** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
@@ -262,7 +262,7 @@ export class ActiveTurn implements Turn, Asker {
       case 'response.done': {
         const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
-        this.#sayRest(given)
+        this.#sayRest(given, isReason(extensions))
         const output = this.output.items()
         if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
         if (status === 'cancelled') return { kind: 'cancelled', output }
@@ -284,11 +284,16 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   /** Says what the agent gives only with its end, as if it had said it before: each protocol then tells it as it tells the rest. */
-  #sayRest(given: readonly ContentItem[]): void {
+  #sayRest(given: readonly ContentItem[], isReason: boolean): void {
     if (given.length === 0) return
-    const { unsaid, spoken } = restOf(given, this.output.items(), this.output.spoken)
+    const said = this.output.items()
+    const { unsaid, spoken } = restOf(given, said, this.output.spoken)
     this.#checkSize(this.output.size + weigh(unsaid))
-    for (const item of unsaid) this.emit(toDraft(withContentId(item, this.#host.newId)))
+    for (const each of unsaid) {
+      const item = withContentId(each, this.#host.newId)
+      if (isReason && said.length === 0) this.output.keep(item)
+      else this.emit(toDraft(item))
+    }
     for (const item of spoken) this.output.keep(withContentId(item, this.#host.newId))
   }
 

@@ -1,5 +1,7 @@
 import type { ContentItem } from '../protocol/content.ts'
 import type { Draft } from '../protocol/events.ts'
+import { uampIn } from '../protocol/extensions.ts'
+import type { Slot } from '../protocol/json.ts'
 
 /** What was streamed and is not kept. */
 export interface Spoken {
@@ -35,6 +37,13 @@ export function restOf(given: readonly ContentItem[], said: readonly ContentItem
     return left > 0 ? [] : [item]
   })
   return { unsaid: rest.filter((item) => !isSpoken(item)), spoken: rest.filter(isSpoken) }
+}
+
+/** Ends whose words are no answer, but say why there is none yet. */
+const REASONS: ReadonlySet<unknown> = new Set(['input_required', 'auth_required', 'rejected'])
+
+export function isReason(extensions: Readonly<Slot> | undefined): boolean {
+  return REASONS.has(uampIn(extensions)['stop_reason'])
 }
 
 /** As an agent would have said it. */

@@ -100,7 +100,8 @@ export class StoredResponses {
     // Counted and not computed: where a process died, numbers leap.
     const wire = new Wire(SSE, Infinity)
     await this.#gather(found, false, wire)
-    if (number > wire.last) throw invalid('"starting_after" must be the number of an event of this response', 'starting_after', 'invalid_value')
+    if (number > wire.last)
+      throw invalid('"starting_after" must be the number of an event of this response', 'starting_after', 'invalid_value')
   }
 
   /** What it is now, or, `toEnd`, when it has ended. */

@@ -43,6 +43,10 @@ export class UampError extends Error {
       return new UampError('cancelled', 'The turn was cancelled', { cause: thrown })
     }
     if (thrown instanceof DOMException && thrown.name === 'TimeoutError') return new UampError('timeout', 'Timed out', { cause: thrown })
+    // A text of V8 has half a gigabyte at most: what is within our own limits can be larger, once it is escaped.
+    if (thrown instanceof RangeError && thrown.message === 'Invalid string length') {
+      return new UampError('too_large', 'This is larger than one message can be', { cause: thrown })
+    }
     return new UampError('internal', 'Internal error', { cause: thrown })
   }
 

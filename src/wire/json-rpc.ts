@@ -113,6 +113,7 @@ export interface AskOptions {
 /** Our own requests to the other side, and their answers. */
 export class Asking {
   readonly #pending = new Map<RpcId, Pending>()
+  readonly #aborts = new WeakMap<AbortSignal, Set<() => void>>()
   #last = 0
   #closed: Error | undefined
 
@@ -128,8 +129,7 @@ export class Asking {
         reject(signal?.reason as Error)
         cancel?.(id)
       }
-      signal?.addEventListener('abort', aborted, { once: true })
-      const settled = (): void => signal?.removeEventListener('abort', aborted)
+      const settled = signal ? this.#onAbort(signal, aborted) : (): void => undefined
       this.#pending.set(id, {
         resolve: (result) => (settled(), resolve(result)),
         reject: (error) => (settled(), reject(error as Error)),
@@ -149,6 +149,18 @@ export class Asking {
     if (error) pending.reject(error)
     else pending.resolve(result)
     return true
+  }
+
+  /** One listener for all that is asked under one signal: Node warns of eleven. Gives how to stop it. */
+  #onAbort(signal: AbortSignal, aborted: () => void): () => void {
+    const known = this.#aborts.get(signal)
+    const all = known ?? new Set()
+    if (!known) {
+      this.#aborts.set(signal, all)
+      signal.addEventListener('abort', () => [...all].forEach((each) => each()), { once: true })
+    }
+    all.add(aborted)
+    return () => all.delete(aborted)
   }
 
   close(reason: Error): void {

@@ -23,10 +23,14 @@ const USUAL = { image: 'image/png', audio: 'audio/wav', video: 'video/mp4' }
 /** The first characters of a picture in base64. */
 const MAGIC = { '/9j/': 'image/jpeg', iVBOR: 'image/png', R0lGOD: 'image/gif', UklGR: 'image/webp' }
 
-/** A media item's bytes and their type, for APIs that want both; nothing where only this server could find them. */
+/**
+ * A media item's bytes and their type, for APIs that want both; nothing where only this server could find them. What an agent says is
+ * not parsed: of what is no media, or has none, there is nothing either.
+ */
 export function mediaSource(item: MediaItem): MediaSource | undefined {
   const source = item.type === 'image' ? item.image : item.type === 'audio' ? item.audio : item.type === 'video' ? item.video : item.file
-  const written = typeof source === 'string' ? source : source.url
+  const written = typeof source === 'string' ? source : (source as Partial<typeof source> | undefined)?.url
+  if (typeof written !== 'string') return undefined
   const data = typeof source === 'string' || written.startsWith('data:') ? bareBase64(written) : undefined
   if (data === undefined) {
     const url = publicUrl(source)

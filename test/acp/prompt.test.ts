@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import { text } from '../../src/core/drafts.ts'
 import type { Draft } from '../../src/protocol/events.ts'
@@ -308,4 +308,14 @@ verifies('acp-1.prompt', 'a reason that only ACP has, of an ACP agent elsewhere'
   const extensions = { acp: { stopReason: 'max_turn_requests' }, uamp: { stop_reason: 'length' } }
   const client = await telling([{ type: 'response.done', response: { id: '', status: 'completed', output: [], extensions } }])
   expect(client.heard.at(-1)?.['result'].stopReason).toBe('max_turn_requests')
+})
+
+test('what an agent says in a way that nobody knows is left out, and the answer ends as it does', async () => {
+  const unknown = { type: 'response.delta', delta: { type: 'hologram', hologram: 'x' } } as unknown as Draft
+  const empty = { type: 'response.delta', delta: { type: 'image', content_id: 'i', image: { data: 'AA==' } } } as unknown as Draft
+  const client = await Client.connect(overStdio([scripted([text('before '), unknown, empty, text('after')])]))
+  await client.initialize()
+  const { result } = await client.say(await client.open(), 'go')
+  expect(result).toMatchObject({ stopReason: 'end_turn' })
+  expect(client.text).toBe('before after')
 })

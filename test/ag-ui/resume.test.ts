@@ -43,6 +43,54 @@ verifies('ag-ui.resume', 'the runs of a thread are told apart', async () => {
   expect((await replay(url, 'r/2')).said).toBe(second.said)
 })
 
+verifies('ag-ui.resume', 'of two runs of one id the newer is found, and its events are not told as the rest of the older', async () => {
+  const { url } = await startServer(demo())
+  const [first, second] = [[user('u1', 'one')], [user('u2', 'two')]]
+  const older = await run(url, first, { input: { threadId: 'a', runId: '1' } })
+  const newer = await run(url, second, { input: { threadId: 'b', runId: '1' } })
+  expect((await replay(url, '1')).text).toBe(newer.text)
+  expect((await replay(url, '1', { 'last-event-id': newer.ids[1] as string })).events).toEqual(newer.events.slice(2))
+  for (const id of older.ids) expect(await refused(url, id)).toMatchObject({ status: 400, code: 'invalid_request' })
+})
+
+verifies('ag-ui.resume', 'nobody goes on from an event that was not told', async () => {
+  let release: () => void = () => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const agent = defineAgent('patient', async function* () {
+    yield text('before ')
+    await released
+    yield text('after')
+  })
+  const { url, gateway } = await startServer(agent)
+  const response = await post(url, 'go', { input: { threadId: 't', runId: '1' } })
+  const id = await until(response, 'before ')
+  const later = (from: string, by: number): string => from.replace(/^\d+/, (seq) => String(Number(seq) + by))
+  for (const wrong of [later(id, 1), later(id, 999_999), later(id, -Number.parseInt(id, 10)), '999999', '2', '-1', 'x']) {
+    expect(await refused(url, wrong), wrong).toMatchObject({ status: 400, message: expect.stringContaining('of this run') as string })
+  }
+  const rest = replay(url, '1', { 'last-event-id': id })
+  release()
+  const { said, ids } = await rest
+  expect(said).toBe('after')
+  const end = ids.at(-1) as string
+  expect((await replay(url, '1', { 'last-event-id': end })).events).toEqual([])
+  // What came later in the thread is of another run.
+  await run(url, [user('u2', 'more')], { input: { threadId: 't', runId: '2' } })
+  expect(await refused(url, later(end, 1))).toMatchObject({ status: 400 })
+  await expect.poll(() => gateway.openSessions).toBe(0)
+})
+
+/** How run 1 is refused to who has that event, by the header and by the query. */
+async function refused(url: string, id: string) {
+  const answers = [
+    fetch(`${url}/ag-ui/runs/1`, { headers: { 'last-event-id': id } }),
+    fetch(`${url}/ag-ui/runs/1?after=${encodeURIComponent(id)}`),
+  ]
+  const [byHeader, byQuery] = await Promise.all(answers.map(async (answer) => refusal(await answer)))
+  expect(byHeader).toEqual(byQuery)
+  return byHeader
+}
+
 verifies(['ag-ui.resume', 'ag-ui.cancel'], 'a client that asked to detach finds its run going on', async () => {
   let release: () => void = () => undefined
   const released = new Promise<void>((resolve) => (release = resolve))

@@ -49,7 +49,7 @@ export function heard(text: string) {
   const ids: string[] = []
   for (const frame of frames) {
     if (frame.startsWith(':')) continue
-    const [, id, data] = /^id: ([\d.]+)\ndata: ([^\n]*)$/.exec(frame) ?? []
+    const [, id, data] = /^id: ([\d.]+-\w+)\ndata: ([^\n]*)$/.exec(frame) ?? []
     expect(data, frame).toBeDefined()
     events.push(JSON.parse(data as string) as Heard)
     ids.push(id as string)

@@ -1,4 +1,4 @@
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/define-agent.ts'
@@ -156,3 +156,33 @@ verifies(
     expect([status, (body as Json)['error'].code]).toEqual([401, 'invalid_api_key'])
   },
 )
+
+test('a response in the background goes on when its socket has gone', async () => {
+  let go = (): void => undefined
+  const gate = new Promise<void>((resolve) => (go = resolve))
+  const patient = defineAgent('patient', async function* ({ signal }) {
+    yield text('begun')
+    await gate
+    yield text(signal.aborted ? ' stopped' : ' done')
+  })
+  const { url, gateway } = await server(patient)
+  const api = client(url)
+  const wire = await connect(url)
+  wire.socket.send(JSON.stringify({ type: 'response.create', input: 'x', background: true }))
+  await wire.until(() => wire.heard.some(({ type }) => type === 'response.output_text.delta'))
+  const { id, background } = wire.heard[0]?.['response'] as Json
+  expect(background).toBe(true)
+  wire.socket.terminate()
+  await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).toMatch(/sockets\S* 0$/m)
+  go()
+  await expect.poll(async () => (await api.get(id as string)).body['status']).toBe('completed')
+  expect((await api.get(id as string)).body['output'][0].content[0].text).toBe('begun done')
+  await expect.poll(() => gateway.openSessions).toBe(0)
+})
+
+test('a response in the background must be stored', async () => {
+  const { url } = await server()
+  const wire = await connect(url)
+  const [refused] = await wire.ask({ input: 'x', background: true, store: false })
+  expect(refused).toMatchObject({ type: 'error', status: 400, error: { code: 'invalid_value', param: 'background' } })
+})

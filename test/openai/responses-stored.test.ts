@@ -222,8 +222,33 @@ verifies('openai-responses.get-stream', 'a stream that is cut again and again mi
   const whole = await api.replay(id)
   expect(whole.slice(0, -1)).toEqual(heard.slice(0, -1))
   expect(await api.replay(id, whole.length - 3)).toEqual(whole.slice(-2))
-  expect(await api.replay(id, whole.length + 10)).toEqual([])
+  expect(await api.replay(id, whole.length - 1)).toEqual([])
   expect((await api.call('GET', `/${id}?stream=true&starting_after=x`)).status).toBe(400)
+})
+
+test('a stream does not go on from an event that was not told', async () => {
+  const { agent, state } = patient()
+  const { api, gateway } = await start(agent)
+  const heard = await cutAfter((signal) => api.call('POST', '', { body: { input: 'x', background: true, stream: true }, signal }), 5)
+  const last = heard.at(-1)?.sequence_number ?? 0
+  const { id } = heard[0]?.['response'] as { id: string }
+  const refused = async (number: number): Promise<unknown[]> => {
+    const response = await api.call('GET', `/${id}?stream=true&starting_after=${number}`)
+    const { error } = (await response.json()) as Json
+    return [response.status, error.type, error.code, error.param]
+  }
+  const REFUSED = [400, 'invalid_request_error', 'invalid_value', 'starting_after']
+  expect(await refused(last + 1)).toEqual(REFUSED)
+  const goesOn = api.replay(id, last)
+  state.go()
+  const rest = await goesOn
+  expect(rest.at(-1)?.type).toBe('response.completed')
+  const end = rest.at(-1)?.sequence_number ?? 0
+  expect(end).toBe(last + rest.length)
+  expect(await refused(end + 1)).toEqual(REFUSED)
+  expect(await refused(999_999)).toEqual(REFUSED)
+  expect(await api.replay(id, end)).toEqual([])
+  await expect.poll(() => gateway.openSessions).toBe(0)
 })
 
 verifies('openai-responses.restart', 'what is stored survives a restart of the server', async () => {

@@ -98,8 +98,8 @@ export interface Streamed {
   readonly frames: AsyncIterable<Frame, Frame | void>
   /** Written when there was nothing to say for a while, so that proxies and clients know that it is alive. */
   readonly heartbeat?: string
-  /** How this protocol says that a stream ends early. Absent: the connection is cut, and a client that comes back goes on from there. */
-  readonly failure?: (error: UampError) => Frame
+  /** How this protocol says that a stream ends early. Else the connection is cut, and a client that comes back goes on from there. */
+  readonly failure?: (error: UampError) => Frame | undefined
 }
 
 /** `first-message`: credentials may also come with one of the first messages, which are few and small until then. */

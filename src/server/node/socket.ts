@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
@@ -87,7 +88,11 @@ export class NodeSocket implements Connection, Swept {
   }
 
   get signal(): AbortSignal {
-    this.#abort ??= new AbortController()
+    if (!this.#abort) {
+      this.#abort = new AbortController()
+      // Each answer on a socket listens; how many there are is for the transport to limit, and Node warns of eleven.
+      setMaxListeners(0, this.#abort.signal)
+    }
     if (this.#ended) this.#abort.abort()
     return this.#abort.signal
   }

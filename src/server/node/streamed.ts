@@ -65,9 +65,7 @@ export class StreamWriter implements Swept {
       else this.#endWith(this.#last)
     } catch (error) {
       log('error', 'A stream failed', { error })
-      // What was said is still sent, but an end would look like a complete answer.
-      this.#response.socket?.uncork()
-      this.#response.destroy()
+      this.#fail(UampError.from(error))
     } finally {
       this.#gone = true
       sweeper.delete(this)
@@ -100,9 +98,24 @@ export class StreamWriter implements Swept {
   #endWith(frame: Frame): void {
     const { socket } = this.#response
     socket?.cork()
-    this.#write(frame)
-    this.#response.end()
-    socket?.uncork()
+    try {
+      this.#write(frame)
+      this.#response.end()
+    } finally {
+      socket?.uncork()
+    }
+  }
+
+  /** What was said is still sent. Behind it stands the error, where the protocol has one: a mere end would look like a complete answer. */
+  #fail(error: UampError): void {
+    const text = this.#gone ? undefined : this.#failure?.(error)
+    if (text === undefined) {
+      this.#response.socket?.uncork()
+      this.#response.destroy()
+      return
+    }
+    this.#leave()
+    this.#endWith(text)
   }
 
   sweep(now: number): void {

@@ -67,6 +67,26 @@ test('what a generator throws before its first text is an HTTP error; later it c
   expect(logged).toMatchObject([{ level: 'error', message: 'A stream failed' }])
 })
 
+test('a stream that fails ends in the error of its protocol, behind what was said', async () => {
+  const frames = async function* (last: boolean) {
+    yield 'data: 1\n\n'
+    const tooLarge = {
+      eachText: (visit: (text: string) => void): void => {
+        visit('data: 2\n\n')
+        visit('x'.repeat(2 ** 29))
+      },
+    }
+    if (last) return tooLarge
+    yield tooLarge
+    return undefined
+  }
+  const failure = ({ code }: UampError): string => `data: ${code}\n\n`
+  const streamed = (last: boolean) => async () => ({ status: 200, headers: {}, frames: frames(last), failure })
+  const { url } = await testServer({ routes: [get('/next', streamed(false)), get('/last', streamed(true))] })
+  expect(await (await fetch(`${url}/next`)).text()).toBe('data: 1\n\ndata: too_large\n\n')
+  expect(await (await fetch(`${url}/last`)).text()).toBe('data: 1\n\ndata: too_large\n\n')
+})
+
 test('a client that leaves runs the finally of a generator that never waits', async () => {
   const ended = signal()
   const { url } = await testServer({ routes: [get('/endless', () => endless(ended.fire))] })

@@ -1,7 +1,8 @@
 /** What the bindings of all generations share: what a method gets and gives, and how a task's stream is written. */
 import type { Call, Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
+import type { UampError } from '../../protocol/errors.ts'
 import { jsonText } from '../../protocol/json.ts'
-import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
+import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import type { Generation, PushConfigs, StreamBatch, StreamEvent, StreamVisitor, TaskStream, Tasks } from './model.ts'
 import type { A2aOptions } from './options.ts'
 
@@ -70,9 +71,22 @@ export function restLines(shape: Shape): Lines {
   }
 }
 
+export interface StreamAnswerOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** An error as this binding writes it into a stream. */
+  readonly failed?: (error: UampError) => string
+}
+
 /** A task's stream as the answer to a request. */
-export function streamAnswer(stream: TaskStream, lines: Lines, headers: Readonly<Record<string, string>> = {}): Streamed {
-  return { status: 200, headers: { ...SSE_HEADERS, ...headers }, frames: streamFrames(stream, lines), heartbeat: SSE_HEARTBEAT }
+export function streamAnswer(stream: TaskStream, lines: Lines, { headers = {}, failed }: StreamAnswerOptions = {}): Streamed {
+  return {
+    status: 200,
+    headers: { ...SSE_HEADERS, ...headers },
+    frames: streamFrames(stream, lines),
+    heartbeat: SSE_HEARTBEAT,
+    // Whoever comes back after anything else goes on; what cannot be told never will be.
+    failure: (error) => (error.code === 'too_large' && failed ? sseLine(failed(error)) : undefined),
+  }
 }
 
 /** Not a generator: one that waits for its next batch would keep the last one alive. */

@@ -97,7 +97,10 @@ class Exchange {
       if ('stream' in result) void result.stream.batches[Symbol.asyncIterator]().return?.()
       return new Response(null, { status: 202 })
     }
-    if ('stream' in result) return streamAnswer(result.stream, rpcLines(this.#id, result.shape), extensionHeaders(context))
+    if ('stream' in result) {
+      const failed = (error: UampError): string => this.#text(this.#error(told(error)))
+      return streamAnswer(result.stream, rpcLines(this.#id, result.shape), { headers: extensionHeaders(context), failed })
+    }
     return jsonAnswer({ jsonrpc: '2.0', id: this.#id, result: result.result }, { headers: extensionHeaders(context), ...heldBy(context) })
   }
 
@@ -105,12 +108,15 @@ class Exchange {
   failure(error: UampError): Response {
     if (this.#silent && /^[A-Z]/.test(this.method ?? '')) return new Response(null, { status: 202 })
     const what = told(error)
-    const { code, message } = what
-    const member = `"error":${JSON.stringify({ code, message, data: this.data(what) })}`
+    const member = this.#error(what)
     // Who it is, is asked by HTTP (A2A 1.0 §7.4).
     if (what.of === 'unauthorized') return this.#respond(member, { 'www-authenticate': 'Bearer' }, 401)
     if (what.of === 'forbidden') return this.#respond(member, {}, 403)
     return this.streams ? new Response(sseLine(this.#text(member)), { headers: SSE_HEADERS }) : this.#respond(member, {})
+  }
+
+  #error(what: Told): string {
+    return `"error":${JSON.stringify({ code: what.code, message: what.message, data: this.data(what) })}`
   }
 
   #respond(member: string, headers: Readonly<Record<string, string>>, status = 200): Response {

@@ -27,6 +27,14 @@ export const rpcRefusal = refusalWith('application/json', (what) => ({
 }))
 
 /** REST of 1.0: `google.rpc.Status` (A2A 1.0 §11.6). */
-export const restRefusal = refusalWith('application/a2a+json', (what, status) => ({
-  error: { code: status, status: what.rpc, message: what.message, details: errorDetails(what) },
-}))
+export const restRefusal = refusalWith('application/a2a+json', restError)
+
+/** The same in a stream. */
+export function restErrorText(error: UampError): string {
+  const what = told(error)
+  return JSON.stringify(restError(what, what.status))
+}
+
+function restError(what: Told, status: number): object {
+  return { error: { code: status, status: what.rpc, message: what.message, details: errorDetails(what) } }
+}

@@ -4,6 +4,8 @@ import { sseLine } from '../../wire/sse.ts'
 const QUEUE = 32 * 1024
 /** What keeping a message takes beside its characters. */
 const OVERHEAD = 64
+/** Characters that are written at once, unless one message has more: all that waits could be more than one text can hold. */
+const PIECE = 1024 * 1024
 
 /**
  * What goes out on one stream: kept until somebody reads it, which is one at a time. Where nobody does, nobody is made to wait, and
@@ -20,8 +22,9 @@ export class Outbound {
   push(frames: readonly string[]): Promise<void> {
     if (this.#closed) return Promise.resolve()
     for (const frame of frames) {
-      this.#queue.push(sseLine(frame))
-      this.size += frame.length + OVERHEAD
+      const line = sseLine(frame)
+      this.#queue.push(line)
+      this.size += line.length + OVERHEAD
     }
     this.#wake?.()
     if (!this.leased || this.size <= QUEUE) return Promise.resolve()
@@ -53,15 +56,22 @@ export class Outbound {
       while (opening === '' && this.#queue.length === 0 && !this.#closed && !left) {
         await new Promise<void>((resolve) => (this.#wake = resolve))
       }
-      const value = opening + this.#queue.join('')
+      const value = opening + this.#take()
       if (left || value === '') return leave()
       opening = ''
-      this.#queue = []
-      this.size = 0
-      this.#release()
+      if (this.size <= QUEUE) this.#release()
       return { done: false, value }
     }
     return { [Symbol.asyncIterator]: () => ({ next, return: leave }) }
+  }
+
+  /** The next of what waits. */
+  #take(): string {
+    let length = 0
+    const many = this.#queue.findIndex((line) => (length += line.length) > PIECE)
+    const lines = this.#queue.splice(0, many < 0 ? this.#queue.length : Math.max(1, many))
+    for (const line of lines) this.size -= line.length + OVERHEAD
+    return lines.join('')
   }
 
   #release(): void {

@@ -16,6 +16,7 @@ import { Begun } from './begun.ts'
 import { titleOf, toInputs } from './content.ts'
 import { told, toldBody } from './errors.ts'
 import { Permissions } from './permission.ts'
+import type { Prompting } from './prompting.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
 import { ending } from './stop-reason.ts'
@@ -34,23 +35,6 @@ export interface AcpSessionOptions {
 export interface Folders {
   readonly cwd: string
   readonly additionalDirectories?: readonly string[] | null | undefined
-}
-
-interface Prompting {
-  /** The `session/prompt` that waits for its answer. Undefined: it was answered that a payment is needed, for which the response waits. */
-  id: RpcId | undefined
-  /** The response that answers it. */
-  readonly response: string | null
-  /** What it pays with, until somebody asked. */
-  payment: string | undefined
-  /** What it says, by which it is known again. */
-  readonly words: string
-  /** What the session is called after it, if it has no name. */
-  readonly title: string | undefined
-  /** The client's tools that the agent knows of. */
-  readonly offered: ReadonlySet<string>
-  /** The client shows what it says. */
-  shown: boolean
 }
 
 /** One session on one connection: prompts in, updates out, questions both ways. */
@@ -144,12 +128,23 @@ export class AcpSession implements Visitor {
         this.#permissions.recall((id) => !this.#isOpen(id))
         return this.flush()
       })
+    } catch (thrown) {
+      if (this.#reader === reader) this.#skip(thrown)
+      throw thrown
     } finally {
       reader.close()
       // Nothing more will come, unless another one goes on; and a prompt is always answered.
       if (this.#reader === reader) this.#answer((id) => resultText(id, { stopReason: 'cancelled' }))
       await this.flush()
     }
+  }
+
+  /** Something cannot be told: the prompt fails, and what comes after it is told again. */
+  #skip(thrown: unknown): void {
+    this.#answer((id) => errorText(id, told(thrown)))
+    this.#prompt = this.#reader = undefined
+    this.#renew()
+    this.follow()
   }
 
   /** The client itself has said it. */
@@ -283,12 +278,17 @@ export class AcpSession implements Visitor {
   }
 
   #end(event: EventOf<'response.done' | 'response.error' | 'response.cancelled'>): void {
-    this.#work.abort()
-    this.#work = new AbortController()
+    this.#renew()
     const { response_id } = event
     if (response_id === undefined || response_id !== this.#prompt?.response) return
     this.#answer((id) => (event.type === 'response.error' ? errorText(id, toldBody(event.error)) : resultText(id, ending(event))))
     this.#prompt = undefined
+  }
+
+  /** What was done for a response that is over ends. */
+  #renew(): void {
+    this.#work.abort()
+    this.#work = new AbortController()
   }
 
   /** Once, if somebody waits for it. */

@@ -87,7 +87,7 @@ function encode(
   { legacy = false, known }: { readonly legacy?: boolean; readonly known?: Place } = {},
 ): { events: AgUiEvent[]; text: string } {
   const encoder = new RunEncoder(plan, known && { known })
-  const wire = new SseWire(legacy ? toLegacy : asItIs)
+  const wire = new SseWire(legacy ? toLegacy : asItIs, plan.response)
   let written = ''
   for (const batch of given) {
     const frame = wire.frame((out) => encoder.read(batch, out)) as { eachText(visit: (piece: string) => void): void }
@@ -138,7 +138,7 @@ verifies('ag-ui.resume', 'from after any event, what is told is the rest', () =>
       const whole = encode(given, PLAN)
       const frames = whole.text.split(/(?<=\n\n)/)
       const at = any % frames.length
-      const [, seq, part = Infinity] = /^id: (\d+)(?:\.(\d+))?\n/.exec(frames[at] as string) ?? []
+      const [, seq, part = Infinity] = /^id: (\d+)(?:\.(\d+))?-\w+\n/.exec(frames[at] as string) ?? []
       const rest = encode(given, PLAN, { known: { seq: Number(seq), part: Number(part) } })
       expect(rest.text).toBe(frames.slice(at + 1).join(''))
     }),

@@ -1,5 +1,6 @@
 import { jsonText } from '../../protocol/json.ts'
 import type { Frame } from '../../core/ports/transport.ts'
+import { markOf } from './ids.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 
 /** An event of AG-UI. */
@@ -33,12 +34,15 @@ export class SseWire implements Wire, Out {
   readonly headers = SSE_HEADERS
   readonly heartbeat = SSE_HEARTBEAT
   readonly #shape: Shape
+  /** What stands behind the number of an event in its id. */
+  readonly #mark: string
   #visit: (text: string) => void = () => undefined
   #messageId: string | undefined
   #head = ''
 
-  constructor(shape: Shape) {
+  constructor(shape: Shape, response: string) {
     this.#shape = shape
+    this.#mark = `-${markOf(response)}`
   }
 
   /** Made while it is written, so that no text is kept. */
@@ -56,11 +60,11 @@ export class SseWire implements Wire, Out {
       this.#messageId = messageId
       this.#head = `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":${JSON.stringify(messageId)},"delta":`
     }
-    this.#visit('id: ' + id + '\n' + this.#head + jsonText(delta) + '}\n\n')
+    this.#visit('id: ' + id + this.#mark + '\n' + this.#head + jsonText(delta) + '}\n\n')
   }
 
   event(event: AgUiEvent, id?: number | string): void {
     const shown = this.#shape(event)
-    if (shown) this.#visit(sseLine(JSON.stringify(shown), id))
+    if (shown) this.#visit(sseLine(JSON.stringify(shown), id === undefined ? undefined : id + this.#mark))
   }
 }

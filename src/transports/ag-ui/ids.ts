@@ -8,6 +8,11 @@ export function responseOf(id: string): string | undefined {
   return /^(resp_[^.]+)\.[\w.]+$/.exec(id)?.[1]
 }
 
+/** Stands in the ids of a response's events, whose numbers alone are those of other threads too. */
+export function markOf(response: string): string {
+  return response.replaceAll(/\W/g, '').slice(-6)
+}
+
 /** The interrupt that asks for money has no id of its own. */
 export function paymentId(response: string): string {
   return idIn(response, 'payment')

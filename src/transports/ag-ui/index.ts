@@ -1,16 +1,16 @@
 import { CORE_LIMITS } from '../../core/limits.ts'
 import type { Call, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { invalid } from '../../wire/openai/parse.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import type { Place } from './encoder.ts'
 import { asItIs, SseWire, type Wire } from './events.ts'
 import { toLegacy } from './legacy.ts'
+import { placeIn } from './place.ts'
 import { loadProto, ProtoWire, wantsProto, type ProtoModule } from './proto.ts'
 import { toAsked } from './request.ts'
 import { Run } from './run.ts'
-import { planOf, Runs } from './runs.ts'
+import { planOf, Runs, type RunRecord } from './runs.ts'
 import { Starter } from './start.ts'
 import { historyOf, snapshotsOf } from './thread.ts'
 
@@ -65,7 +65,7 @@ class Endpoint {
       // Nobody was told of a thread that was refused for want of money.
       if (unpaid && run.started.fresh) await run.started.session.end('payment_required')
       if (unpaid) throw paymentRefusal(unpaid)
-      return this.#stream(run, await this.#wire(request, asked.legacy))
+      return this.#stream(run, await this.#wire(request, { legacy: asked.legacy, response: run.started.plan.response }))
     } catch (thrown) {
       run.close()
       throw thrown
@@ -77,8 +77,6 @@ class Endpoint {
     const { gateway } = this.#host
     const { params, principal, request, agent, root, signal } = call
     const known = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after') ?? '0'
-    const place = /^(\d{1,15})(?:\.(\d{1,6}))?$/.exec(known)
-    if (!place) throw invalid('"Last-Event-ID" must be the "id" of an event of this run', 'Last-Event-ID')
     const record = await this.#runs.find(principal, params['runId'] ?? '')
     const turn = record && (root || record.agent === agent) ? await gateway.turn(record.response, principal) : undefined
     const session = turn && (await gateway.attach(turn.session, principal))
@@ -88,8 +86,13 @@ class Endpoint {
     const snapshots = joined ? snapshotsOf(await historyOf(gateway, joined.from, principal), joined.messages) : []
     const started = { session, reader, plan: planOf(record, turn), snapshots, fresh: false }
     const run = new Run(this.#host, started, { cancels: false, signal })
-    const [, seq, part = Infinity] = place
-    return this.#stream(run, await this.#wire(request, record.legacy), { seq: Number(seq), part: Number(part) })
+    try {
+      const place = await placeIn(known, started.plan, { session, after: record.after })
+      return this.#stream(run, await this.#wire(request, record), place)
+    } catch (thrown) {
+      run.close()
+      throw thrown
+    }
   }
 
   /** `GET /ag-ui/capabilities`. */
@@ -110,9 +113,9 @@ class Endpoint {
     }
   }
 
-  async #wire(request: Request, legacy: boolean): Promise<Wire> {
+  async #wire(request: Request, { legacy, response }: Pick<RunRecord, 'legacy' | 'response'>): Promise<Wire> {
     const shape = legacy ? toLegacy : asItIs
     const module = wantsProto(request.headers.get('accept')) ? await this.#proto() : undefined
-    return module ? new ProtoWire(module, shape) : new SseWire(shape)
+    return module ? new ProtoWire(module, shape) : new SseWire(shape, response)
   }
 }

@@ -133,6 +133,7 @@ export class Connection {
       await eachBatch(reader, (batch) => this.#socket.send(batch))
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
+      this.#tell({ type: 'session.error', session_id: session.id, error: UampError.from(error).toBody() })
       this.#socket.close(1011, 'internal error')
     } finally {
       if (this.#sessions.get(session.id)?.reader === reader) this.#sessions.delete(session.id)

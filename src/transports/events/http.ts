@@ -58,7 +58,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
       reader.close()
       throw thrown
     })
-    return streamed(session, oneResponse(reader))
+    return streamed(host, session, oneResponse(reader))
   }
   if (session) await sendAll(session, rest, call)
   return Response.json(
@@ -84,7 +84,7 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   const extensions = asked === null ? announced(session.client).extensions : asked === 'all' ? asked : asked.split(',')
   const reader = session.read({ after, extensions, signal: call.signal })
   if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after, head: session.head } }))
-  return streamed(session, mapAsync(reader, toSse))
+  return streamed(host, session, mapAsync(reader, toSse))
 }
 
 /** The log up to the end of one response. */
@@ -95,12 +95,17 @@ async function* oneResponse(reader: Reader): AsyncGenerator<Texts, void> {
   }
 }
 
-function streamed(session: Session, frames: AsyncIterable<Texts>): Streamed {
+function streamed({ newId }: Pick<Host, 'newId'>, session: Session, frames: AsyncIterable<Texts>): Streamed {
   return {
     status: 200,
     headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.head) },
     frames,
     heartbeat: SSE_HEARTBEAT,
+    // Whoever comes back after anything else goes on; what cannot be told never will be. It has no number, as it is not of the log.
+    failure: (error) => {
+      if (error.code !== 'too_large') return undefined
+      return sseLine(JSON.stringify({ type: 'session.error', event_id: newId(), session_id: session.id, error: error.toBody() }))
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import { eachBatch } from '../../core/each-batch.ts'
 import type { Batch, InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import { reportError } from '../../core/report-error.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
@@ -262,6 +263,7 @@ export class Line {
       await eachBatch(this.#reader, (batch) => this.#write(batch))
     } catch (error) {
       this.#link.host.log('error', 'A reader failed', { session: this.session.id, error })
+      void this.tell('error', { error: errorInfo(UampError.from(error)) })
       this.#link.socket.close(1011, 'Internal error')
     } finally {
       this.ended = true

@@ -2,6 +2,7 @@ import type { StoredTurn, Visitor } from '../../core/ports/session.ts'
 import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { bytesIn } from '../../protocol/base64.ts'
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { isRecord, jsonIn, jsonText, type Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
@@ -72,9 +73,14 @@ export class Narrator implements Visitor {
     return frames
   }
 
+  /** What is too large for one message is told to be so. */
   tell(type: string, body: Slot = {}): void {
-    const fields = JSON.stringify(body)
-    this.#push(`${this.#head(type)}${fields === '{}' ? '' : `,${fields.slice(1, -1)}`}${this.#tail}`)
+    if (this.muted) return
+    try {
+      this.#frames.push(this.#message(type, body))
+    } catch (thrown) {
+      this.#frames.push(this.#message('error', { error: errorInfo(UampError.from(thrown)) }))
+    }
   }
 
   /** The hot path: only the text itself is quoted. */
@@ -221,6 +227,11 @@ export class Narrator implements Visitor {
 
   #push(...frames: readonly (string | Uint8Array)[]): void {
     if (!this.muted) this.#frames.push(...frames)
+  }
+
+  #message(type: string, body: Slot): string {
+    const fields = JSON.stringify(body)
+    return `${this.#head(type)}${fields === '{}' ? '' : `,${fields.slice(1, -1)}`}${this.#tail}`
   }
 
   #head(type: string): string {

@@ -65,6 +65,8 @@ export class RealtimeConnection {
     await this.#out.flush()
     const following = this.#turns.follow().catch((error: unknown) => {
       host.log('error', 'A reader failed', { session: session.id, error })
+      this.#refuse(error, undefined)
+      void this.#out.flush()
       socket.close(1011, 'Internal error')
     })
     // A session that has ended has no more to say.

@@ -43,7 +43,7 @@ export class ResponsesSocket {
       if (event.type !== 'response.create') throw invalid(`There is no event "${event.type}": send "response.create"`, 'type')
       // Nothing is made ready beforehand; an answer that nobody asked for would cost as much as one that was.
       if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
-      const { type: _, stream_id: __, generate: ___, stream: ____, background: _____, ...body } = event
+      const { type: _, stream_id: __, generate: ___, stream: ____, ...body } = event
       this.#host.gateway.checkSlots(body, frame.length)
       const asked = { ...toAsked(parseValue(CreateRequest, body)), stream: true }
       if (lane === undefined) return await this.#answer(asked, undefined)
@@ -68,18 +68,31 @@ export class ResponsesSocket {
   async #answer(asked: Asked, lane: string | undefined): Promise<void> {
     try {
       const run = new Run(this.#host, await start(this.#host, this.#caller, asked))
+      if (asked.background) return await this.#watch(run, lane)
       await run.begin().catch((thrown: unknown) => {
         run.close()
         throw thrown
       })
-      const frames = run.frames(new Wire(messages(lane)))
-      for (;;) {
-        const { value, done } = await frames.next()
-        if (value !== undefined) await this.#socket.send(value as Texts)
-        if (done) return
-      }
+      await this.#tell(run, lane)
     } catch (thrown) {
       await this.#refuse(thrown, lane)
+    }
+  }
+
+  /** What runs in the background goes on without who asked for it, and is then read here no more. */
+  async #watch(run: Run, lane: string | undefined): Promise<void> {
+    const { signal } = this.#caller
+    const leave = (): void => run.close()
+    signal.addEventListener('abort', leave)
+    await this.#tell(run, lane).finally(() => signal.removeEventListener('abort', leave))
+  }
+
+  async #tell(run: Run, lane: string | undefined): Promise<void> {
+    const frames = run.frames(new Wire(messages(lane)))
+    for (;;) {
+      const { value, done } = await frames.next()
+      if (value !== undefined) await this.#socket.send(value as Texts)
+      if (done) return
     }
   }
 

@@ -30,6 +30,13 @@ export class StoredResponses {
     if (query.get('stream') !== 'true') return this.#json((await this.#gather(found, false)).response(), call)
     const known = wholeNumber(query, 'starting_after', { usual: -1, min: 0, max: Number.MAX_SAFE_INTEGER })
     const reader = found.session.read({ after: found.turn.after, extensions: 'all', signal: call.signal })
+    if (known >= 0) {
+      // Under the reader, which keeps the session here meanwhile.
+      await this.#checkTold(found, known).catch((thrown: unknown) => {
+        this.#leave(found.session, reader)
+        throw thrown
+      })
+    }
     const headers = { ...SSE_HEADERS, ...this.#headers(call) }
     const wire = new Wire(SSE, known)
     const frames = this.#replay(found, reader, wire)
@@ -88,9 +95,18 @@ export class StoredResponses {
     return turn
   }
 
+  /** Nobody has an event that was not told: a stream from there would never come to its end. */
+  async #checkTold(found: Found, number: number): Promise<void> {
+    // Counted and not computed: where a process died, numbers leap.
+    const wire = new Wire(SSE, Infinity)
+    await this.#gather(found, false, wire)
+    if (number > wire.last)
+      throw invalid('"starting_after" must be the number of an event of this response', 'starting_after', 'invalid_value')
+  }
+
   /** What it is now, or, `toEnd`, when it has ended. */
-  async #gather({ turn, session }: Found, toEnd: boolean): Promise<Answer> {
-    const answer = this.#answer(turn)
+  async #gather({ turn, session }: Found, toEnd: boolean, wire?: Wire): Promise<Answer> {
+    const answer = this.#answer(turn, wire)
     const running = turn.status === 'open' && !toEnd
     const until = running ? session.head : Infinity
     const reader = session.read({ after: turn.after, extensions: 'all' })

@@ -46,6 +46,11 @@ export class Wire {
     this.#visit = visit
   }
 
+  /** The number of the newest event; less than any before the first. */
+  get last(): number {
+    return this.#next - 1
+  }
+
   /** Events were told whose numbers nobody knows any more: the next number is above all of them. */
   skip(count: number): void {
     this.#next += count

@@ -168,7 +168,12 @@ function endOf({ type, code, outcome }) {
 
 /** Of the events that one event of the log becomes, only the last has the bare number. @param {string} id @param {string | undefined} before */
 function isAfter(id, before = '0') {
-  const [number = 0, part = Infinity] = id.split('.').map(Number)
-  const [beforeNumber = 0, beforePart = Infinity] = before.split('.').map(Number)
+  const [number = 0, part = Infinity] = placeIn(id)
+  const [beforeNumber = 0, beforePart = Infinity] = placeIn(before)
   return number > beforeNumber || (number === beforeNumber && part > beforePart)
+}
+
+/** Without the mark of its run, which stands last. @param {string} id */
+function placeIn(id) {
+  return id.replace(/-.*$/, '').split('.').map(Number)
 }

@@ -58,7 +58,7 @@ async function handle(parts: Parts, call: KnownCall, find: Find): Promise<Respon
     const operation = find(request)
     const answer = await operation(context, () => bodyOf(request, text))
     const headers = headersOf(context)
-    if ('stream' in answer) return streamAnswer(answer.stream, restLines(protoEvent), headers)
+    if ('stream' in answer) return streamAnswer(answer.stream, restLines(protoEvent), { headers })
     if (answer.result === null) return new Response(null, { status: 204, headers })
     return jsonAnswer(answer.result, { headers, ...heldBy(context) })
   } catch (thrown) {

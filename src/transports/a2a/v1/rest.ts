@@ -7,7 +7,7 @@ import { restLines, streamAnswer, type Parts } from '../binding.ts'
 import { contextOf, extensionHeaders, heldBy } from '../context.ts'
 import { a2aError } from '../errors.ts'
 import { isJsonType, parseJson } from '../parse.ts'
-import { restRefusal } from '../refusal.ts'
+import { restErrorText, restRefusal } from '../refusal.ts'
 import { versionNotSupported, versionOf } from '../version.ts'
 import { methods, type Operation } from './methods.ts'
 
@@ -54,7 +54,7 @@ export class RestV1 {
     const context = contextOf(this.#parts, call, params.tenant)
     const answer = await methods[found.operation](context, params)
     const headers = extensionHeaders(context)
-    if ('stream' in answer) return streamAnswer(answer.stream, restLines(answer.shape), headers)
+    if ('stream' in answer) return streamAnswer(answer.stream, restLines(answer.shape), { headers, failed: restErrorText })
     return jsonAnswer(answer.result, { headers: { 'content-type': 'application/a2a+json', ...headers }, ...heldBy(context) })
   }
 }

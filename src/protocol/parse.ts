@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import { UampError } from './errors.ts'
 import { ClientEvent } from './events.ts'
-import { explain, kindOf } from './explain.ts'
+import { FIRST_EXPLAINED, FIRST_MISTAKE, kindOf } from './explain.ts'
 import { isDeeperThan, isRecord, parseJson } from './json.ts'
 import { complete, misplaced, withoutNulls } from './lenient.ts'
 import { limits } from './limits.ts'
@@ -18,9 +18,6 @@ interface Issue {
   readonly path: string
   readonly message: string
 }
-
-/** A hostile event can have a million mistakes, and zod would collect them all. */
-const FIRST_MISTAKE = { async: false, abortEarly: true }
 
 const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.type.def.values[0] as string, schema]))
 
@@ -72,7 +69,7 @@ function validate(schema: z.ZodMiniType<ClientEvent>, event: Readonly<Record<str
   const { value, issues } = schema._zod.run({ value: event, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<ClientEvent>
   if (issues.length === 0) return { success: true as const, data: value }
   const tidied = issues[0]?.input === null ? withoutNulls(event) : event
-  return z.safeParse(schema, tidied, { ...FIRST_MISTAKE, error: explain })
+  return z.safeParse(schema, tidied, FIRST_EXPLAINED)
 }
 
 /** `session.tools[0].function.name`, as the client wrote it. */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
-import { explain } from '../../protocol/explain.ts'
+import { FIRST_EXPLAINED, FIRST_MISTAKE } from '../../protocol/explain.ts'
 import { parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 
@@ -18,11 +18,9 @@ export function parseBody<T extends z.ZodMiniType>(schema: T, text: string): z.o
 
 /** The same for a value that is JSON already. */
 export function parseValue<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
-  const { value: parsed, issues } = schema._zod.run({ value, issues: [] }, { async: false, abortEarly: true }) as z.core.ParsePayload<
-    z.output<T>
-  >
+  const { value: parsed, issues } = schema._zod.run({ value, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<z.output<T>>
   if (issues.length === 0) return parsed
-  const { error } = z.safeParse(schema, value, { error: explain })
+  const { error } = z.safeParse(schema, value, FIRST_EXPLAINED)
   const issue = deepest(error?.issues ?? [])
   if (!issue) throw invalid('The body of this request is not valid')
   const param = spell(issue.path)

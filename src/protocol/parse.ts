@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { UampError } from './errors.ts'
 import { ClientEvent } from './events.ts'
 import { FIRST_EXPLAINED, FIRST_MISTAKE, kindOf } from './explain.ts'
-import { isDeeperThan, isRecord, parseJson } from './json.ts'
+import { isDeeperThan, isRecord, JsonBoundError, parseJson } from './json.ts'
 import { complete, misplaced, withoutNulls } from './lenient.ts'
 import { limits } from './limits.ts'
 
@@ -21,13 +21,13 @@ interface Issue {
 
 const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.type.def.values[0] as string, schema]))
 
-/** One client event from the text of a message. Throws `invalid_request`. */
+/** One client event from the text of a message. Throws `invalid_request`, or `too_large` for more than is parsed. */
 export function parseClientText(text: string, newId: () => string): ParsedEvent {
   let value: unknown
   try {
     value = parseJson(text, limits.depth)
   } catch (cause) {
-    if (cause instanceof RangeError) throw tooDeep()
+    if (cause instanceof JsonBoundError) throw excessive(cause)
     throw refusal({}, 'Not JSON: send one event as a JSON object, such as {"type":"ping"}', {
       issues: [{ path: '', message: 'is not JSON' }],
       cause,
@@ -38,7 +38,7 @@ export function parseClientText(text: string, newId: () => string): ParsedEvent 
 
 /** One client event from a value that is JSON already. Throws `invalid_request`. The value is not changed; slots are kept by reference. */
 export function parseClientEvent(value: unknown, newId: () => string): ParsedEvent {
-  if (isDeeperThan(value, limits.depth)) throw tooDeep()
+  if (isDeeperThan(value, limits.depth)) throw excessive(new JsonBoundError('depth', limits.depth))
   return parseFlat(value, newId)
 }
 
@@ -98,7 +98,8 @@ function refusal(
   return new UampError('invalid_request', message, { details: { ...details, issues }, cause })
 }
 
-function tooDeep(): UampError {
-  const message = `must nest at most ${limits.depth} levels`
-  return refusal({}, `An event ${message} of objects and arrays`, { issues: [{ path: '', message }] })
+/** Nobody knows what it was: it is not parsed. */
+function excessive({ bound, message }: JsonBoundError): UampError {
+  const code = bound === 'members' ? 'too_large' : 'invalid_request'
+  return new UampError(code, `An event ${message}`, { details: { issues: [{ path: '', message }] } })
 }

@@ -188,7 +188,7 @@ async function shutDown(parts: Parts, { graceMs = 5_000 }: CloseOptions, listeni
 
 function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
   const listener = getRequestListener(node.fetch)
-  const pipelines = new Pipelines()
+  const pipelines = new Pipelines(node.strangers)
   const handleRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!pipelines.admit(request, response)) return
     withoutSniffing(response)

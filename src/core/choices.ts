@@ -1,5 +1,6 @@
 import * as z from 'zod/mini'
 import type { Capabilities } from '../protocol/capabilities.ts'
+import { FIRST_EXPLAINED } from '../protocol/explain.ts'
 import { uampIn } from '../protocol/extensions.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 
@@ -28,6 +29,6 @@ export function chosenIn({ extensions }: SessionConfig): { readonly model: strin
 }
 
 function listOf<T extends z.ZodMiniType>(schema: T, value: unknown): readonly z.output<T>[] {
-  const parsed = z.safeParse(z.array(schema), value)
+  const parsed = z.safeParse(z.array(schema), value, FIRST_EXPLAINED)
   return parsed.success ? parsed.data : []
 }

@@ -1,5 +1,7 @@
+import { joinBase64 } from '../protocol/base64.ts'
 import { withContentId, type ContentItem } from '../protocol/content.ts'
-import type { ClientEvent, EventOf } from '../protocol/events.ts'
+import { UampError } from '../protocol/errors.ts'
+import type { ClientEvent } from '../protocol/events.ts'
 import { textOf, type Message } from '../protocol/message.ts'
 import type { InputEvent } from './ports/session.ts'
 
@@ -41,15 +43,25 @@ export interface Gathered {
   readonly stateless: boolean
 }
 
-/** UAMP events §8.5.1: everything since the last response is one message, a new one only where the role changes. */
+/**
+ * UAMP events §8.5.1: everything since the last response is one message, a new one only where the role changes. Throws
+ * `invalid_request` where chunks of audio cannot be one recording.
+ */
 export function gatherInput(events: readonly InputEvent[], newId: () => string): Gathered {
   let messages: Message[] = []
   let stateless = false
   let items: ContentItem[] = []
   let role: Message['role'] = 'user'
-  /** The last item is an audio stream that `is_final` has not ended yet. */
-  let streaming = false
+  /** UAMP events §5.7: chunks up to `is_final` are one recording. Those of the last item, as long as it may go on. */
+  let chunks: string[] | undefined
+  /** Once, at the end: put together one by one, each chunk would be as much work as all before it. */
+  const endRecording = (): void => {
+    const last = items.at(-1)
+    if (chunks && chunks.length > 1 && last?.type === 'audio') items[items.length - 1] = { ...last, audio: joinAudio(chunks) }
+    chunks = undefined
+  }
   const flush = (): void => {
+    endRecording()
     if (items.length > 0) messages.push({ role, content: textOf(items), content_items: [...items] })
     items = []
   }
@@ -65,10 +77,15 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
       const last = messages.at(-1)
       if (event.text === '' || (last?.role === role && textOfMessage(last) === event.text)) continue
     }
-    const before = items.at(-1)
-    if (event.type === 'input.audio' && streaming && before?.type === 'audio') items[items.length - 1] = joinAudio(before, event)
-    else items.push(toItem(event, newId))
-    streaming = event.type === 'input.audio' && event.is_final !== true && typeof event.audio === 'string'
+    const chunk = event.type === 'input.audio' && typeof event.audio === 'string' ? event.audio : undefined
+    if (chunks && event.type === 'input.audio') {
+      if (chunk !== undefined) chunks.push(chunk)
+    } else {
+      endRecording()
+      items.push(toItem(event, newId))
+      if (chunk !== undefined) chunks = [chunk]
+    }
+    if (chunk === undefined || (event.type === 'input.audio' && event.is_final === true)) endRecording()
   }
   flush()
   return { messages, stateless }
@@ -81,11 +98,12 @@ export function withContentIds(messages: readonly Message[], newId: () => string
   )
 }
 
-/** UAMP events §5.7: chunks up to `is_final` are one recording. */
-function joinAudio(item: Extract<ContentItem, { type: 'audio' }>, { audio }: EventOf<'input.audio'>): ContentItem {
-  if (typeof item.audio !== 'string' || typeof audio !== 'string') return item
-  // Base64 texts can be put together as they are unless the first one is padded.
-  return { ...item, audio: item.audio.endsWith('=') ? btoa(atob(item.audio) + atob(audio)) : item.audio + audio }
+function joinAudio(chunks: readonly string[]): string {
+  try {
+    return joinBase64(chunks)
+  } catch (cause) {
+    throw new UampError('invalid_request', 'The chunks of "audio" must be base64, to be put together', { cause })
+  }
 }
 
 /** Where both are there, the items are the whole and `content` is their text. */

@@ -61,10 +61,19 @@ export class PendingInputs {
     this.#held.set('pending', this.#held.get('pending') - weigh(event))
   }
 
-  /** As the messages of a response. */
+  /** As the messages of a response. Audio that can be no recording is dropped and refused: else nothing could be said any more. */
   gather(newId: () => string): Gathered {
-    const { messages, stateless } = gatherInput(this.#events, newId)
+    const { messages, stateless } = this.#gathered(newId)
     return { messages: stateless ? messages : [...withContentIds(this.#messages, newId), ...messages], stateless }
+  }
+
+  #gathered(newId: () => string): Gathered {
+    try {
+      return gatherInput(this.#events, newId)
+    } catch (error) {
+      for (const event of this.#events.filter(({ type }) => type === 'input.audio')) this.remove(event)
+      throw error
+    }
   }
 
   /** They belong to a response now. Returns what puts them back, before what came since. */

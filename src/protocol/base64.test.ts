@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { base64, bytesIn, fromBase64 } from './base64.ts'
+import { base64, bytesIn, fromBase64, joinBase64 } from './base64.ts'
 import { joinedBytes } from './bytes.ts'
 
 // RFC 4648 §10.
@@ -34,6 +34,17 @@ test('many bytes overflow nothing', () => {
   const text = base64(bytes)
   expect(text === Buffer.from(bytes).toString('base64')).toBe(true)
   expect(Buffer.compare(fromBase64(text), bytes)).toBe(0)
+})
+
+test('texts are joined as their bytes are, padded or not', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 8 }), (pieces) => {
+      expect(joinBase64(pieces.map(base64))).toBe(base64(joinedBytes(pieces)))
+    }),
+  )
+  // Cut anywhere.
+  expect(joinBase64(['Zm9', 'vYm', 'E=', 'Zg=='])).toBe(base64(new TextEncoder().encode('foobaf')))
+  expect(() => joinBase64(['Zg==', '%'])).toThrow()
 })
 
 test('what is no base64 is none', () => {

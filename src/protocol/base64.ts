@@ -1,3 +1,5 @@
+import { joinedBytes } from './bytes.ts'
+
 const LETTERS = new TextEncoder().encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
 const PADDING = '='.charCodeAt(0)
 
@@ -31,6 +33,23 @@ export function bytesIn(text: string): Uint8Array | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Texts of base64 as one, decoded at most once. They can be put together as they are, unless one before the last is padded.
+ * Throws when they are not base64 and would have to be decoded.
+ */
+export function joinBase64(pieces: readonly string[]): string {
+  const runs: string[] = []
+  let run: string[] = []
+  for (const piece of pieces) {
+    run.push(piece)
+    if (!piece.endsWith('=')) continue
+    runs.push(run.join(''))
+    run = []
+  }
+  if (run.length > 0) runs.push(run.join(''))
+  return runs.length > 1 ? base64(joinedBytes(runs.map(fromBase64))) : (runs[0] ?? '')
 }
 
 /** Whether it may be base64, also that for URLs, alone or in a `data:` URL. */

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini'
 import * as c from './client-events.ts'
+import { FIRST_EXPLAINED } from './explain.ts'
 import * as x from './extension-events.ts'
 import type { Slot } from './json.ts'
 import * as s from './server-events.ts'
@@ -96,7 +97,7 @@ export type Draft<E = ServerEvent> = E extends { type: infer T }
 /** What somebody else says is a draft of ours, if it has the form of one. What he adds to it stays. */
 export function draftIn(given: Slot): Draft | undefined {
   const stamped = { ...given, event_id: '', session_id: '', response_id: '' }
-  return z.safeParse(ServerEvent, stamped).success ? (given as unknown as Draft) : undefined
+  return z.safeParse(ServerEvent, stamped, FIRST_EXPLAINED).success ? (given as unknown as Draft) : undefined
 }
 
 /** A client's event that has no id yet. */

@@ -1,5 +1,8 @@
 import type * as z from 'zod/mini'
 
+/** For a parse of what came from outside: it may have a million mistakes, and zod would collect them all. One is told. */
+export const FIRST_MISTAKE = { async: false, abortEarly: true } as const
+
 /** What is wrong with one field, as the end of a sentence that begins with its name. */
 export function explain(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
@@ -49,3 +52,6 @@ export function kindOf(value: unknown): string {
   if (typeof value === 'boolean') return String(value)
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
+
+/** The same, in words. */
+export const FIRST_EXPLAINED = { ...FIRST_MISTAKE, error: explain } as const

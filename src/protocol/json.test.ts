@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isDeeperThan, isTextDeeperThan, jsonIn, list, outlineOf, parseJson, utf8Length } from './json.ts'
+import { excessIn, isDeeperThan, jsonIn, list, outlineOf, parseJson, utf8Length } from './json.ts'
+import { limits } from './limits.ts'
 import * as z from 'zod/mini'
 
 /** Depth as its definition says, for values that are known to be shallow. */
@@ -8,6 +9,8 @@ function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   return 1 + Math.max(0, ...Object.values(value).map(depthOf))
 }
+
+const isTextDeeperThan = (text: string, levels: number): boolean => excessIn(text, levels)?.bound === 'depth'
 
 const emptied = (value: unknown): unknown => (Array.isArray(value) ? [] : typeof value === 'object' && value !== null ? {} : value)
 
@@ -45,6 +48,19 @@ describe('depth', () => {
     expect(parseJson('[[1]]', 2)).toEqual([[1]])
     expect(() => parseJson('[[1]]', 1)).toThrow('at most 1 levels')
     expect(jsonIn(`${'['.repeat(600)}${']'.repeat(600)}`)).toBeUndefined()
+  })
+
+  test('what has too many members is not parsed, and strings are one', () => {
+    const { jsonMembers } = limits
+    expect(() => parseJson(`[${'1,'.repeat(jsonMembers)}`)).toThrow(`at most ${jsonMembers} members`)
+    expect(() => parseJson('[' + '{},'.repeat(jsonMembers / 2) + '1')).toThrow(RangeError)
+    expect(() => parseJson('{' + '"a":1,'.repeat(jsonMembers))).toThrow(RangeError)
+    expect(parseJson(`[${'1,'.repeat(jsonMembers - 1)}1]`)).toHaveLength(jsonMembers)
+    expect(parseJson(JSON.stringify(',{['.repeat(jsonMembers)))).toBe(',{['.repeat(jsonMembers))
+  })
+
+  test('an outline ends where there is more than a message has', () => {
+    expect(outlineOf('{' + '"a":[],'.repeat(100_000)).length).toBeLessThan(1000)
   })
 
   test('it counts levels, not brackets', () => {

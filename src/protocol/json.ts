@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import { limits } from './limits.ts'
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -37,35 +38,59 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
   return false
 }
 
-/** `isDeeperThan` for JSON text: one pass that counts brackets and leaps over strings. Text that is not JSON may give either answer. */
-export function isTextDeeperThan(text: string, levels: number): boolean {
+/** JSON text that is not parsed, because that alone would hold up everybody. The message ends a sentence that names what was sent. */
+export class JsonBoundError extends RangeError {
+  override readonly name = 'JsonBoundError'
+  readonly bound: 'depth' | 'members'
+  /** `64 levels` */
+  readonly most: string
+
+  constructor(bound: 'depth' | 'members', most: number) {
+    super(bound === 'depth' ? `must nest at most ${most} levels of objects and arrays` : `must have at most ${most} members`)
+    this.bound = bound
+    this.most = `${most} ${bound === 'depth' ? 'levels' : 'members'}`
+  }
+}
+
+/**
+ * What JSON text has too much of: levels, or members in all, which is what it costs to parse it. A member is counted for each comma
+ * and each bracket that opens; a string is one, however long. One pass that leaps over strings. Text that is not JSON may give any answer.
+ */
+export function excessIn(text: string, levels: number): JsonBoundError | undefined {
+  if (text.length <= levels) return undefined
   let depth = 0
+  let members = 0
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x22: // "
         at = endOfString(text, at)
-        if (at === -1) return false
+        if (at === -1) return undefined
+        break
+      case 0x2c: // ,
+        members++
         break
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > levels) return true
+        if (++depth > levels) return new JsonBoundError('depth', levels)
+        if (++members > limits.jsonMembers) return new JsonBoundError('members', limits.jsonMembers)
         break
       case 0x5d: // ]
       case 0x7d: // }
         depth--
     }
   }
-  return false
+  return members > limits.jsonMembers ? new JsonBoundError('members', limits.jsonMembers) : undefined
 }
 
 /**
- * JSON text of an object with all that is inside its members left out: `{"id":1,"params":{}}`. It tells what a message is that nests
- * too deep to be parsed. One pass; text that is not JSON gives some text.
+ * JSON text of an object with all that is inside its members left out: `{"id":1,"params":{}}`. It tells what a message is that is too
+ * much to be parsed. One pass; what is not JSON, or has more objects and arrays than a message has members, gives some text.
  */
 export function outlineOf(text: string): string {
   let outline = ''
   let depth = 0
   let from = 0
+  let left = OUTLINED
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x22: // "
@@ -74,7 +99,9 @@ export function outlineOf(text: string): string {
         break
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth === 2) outline += text.slice(from, at + 1)
+        if (++depth !== 2) break
+        if (left-- === 0) return outline
+        outline += text.slice(from, at + 1)
         break
       case 0x5d: // ]
       case 0x7d: // }
@@ -83,6 +110,9 @@ export function outlineOf(text: string): string {
   }
   return depth === 0 ? outline + text.slice(from) : outline
 }
+
+/** Objects and arrays in an outline. */
+const OUTLINED = 64
 
 /** The closing quote of the string that opens at `open`: the first one with an even number of backslashes before it. */
 function endOfString(text: string, open: number): number {
@@ -100,16 +130,17 @@ function endOfString(text: string, open: number): number {
 const LEVELS = 512
 
 /**
- * `JSON.parse` for text of a stranger. Nesting is checked before anything is parsed: 4 MB of brackets hold up everybody for a
- * second, and what comes after parsing recurses. Throws a `RangeError` for text that nests too deep, and a `SyntaxError` for what
- * is not JSON.
+ * `JSON.parse` for text of a stranger. Nesting and members are counted before anything is parsed: 4 MB of brackets hold up everybody
+ * for seconds, and what comes after parsing recurses. Throws a `JsonBoundError` for text that has too much of them, and a
+ * `SyntaxError` for what is not JSON.
  */
 export function parseJson(text: string, levels: number = LEVELS): unknown {
-  if (text.length > levels && isTextDeeperThan(text, levels)) throw new RangeError(`JSON must nest at most ${levels} levels`)
+  const excess = excessIn(text, levels)
+  if (excess) throw excess
   return JSON.parse(text)
 }
 
-/** Undefined: it is not JSON, or nests too deep. */
+/** Undefined: it is not JSON, or too much of it. */
 export function jsonIn(text: string): unknown {
   try {
     return parseJson(text)

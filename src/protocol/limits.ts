@@ -2,6 +2,8 @@
 export const limits = {
   /** Levels of objects and arrays in an event. Beyond them JSON becomes a way to exhaust the stack. */
   depth: 64,
+  /** Values in one message or body, whatever the protocol: `too_large`, before it is parsed. Bytes alone do not bound what parsing costs. */
+  jsonMembers: 150_000,
   /** Characters of an id or a name that is kept and compared: `event_id`, `session_id`, `agent`, `chat`, `call_id` … */
   idLength: 256,
   /** UTF-8 bytes of `instructions`. */

@@ -164,9 +164,9 @@ describe('what is refused', () => {
   })
 
   test('stops at the first of a million mistakes', () => {
-    const items = `[${Array.from({ length: 1024 }, () => '{"type":"text"}').join()}]`
-    const messages = Array.from({ length: 512 }, () => `{"role":"user","content_items":${items}}`).join()
-    const { message, details } = refusal(() => parseClientText(`{"type":"input.text","text":"","messages":[${messages}]}`, newId))
+    const content_items = Array.from({ length: 1024 }, () => ({ type: 'text' }))
+    const messages = Array.from({ length: 512 }, () => ({ role: 'user', content_items }))
+    const { message, details } = refusal(() => parseClientEvent({ type: 'input.text', text: '', messages }, newId))
     expect(message).toBe('input.text: "messages[0].content_items[0].text" must be a string, but is missing')
     expect(details?.['issues']).toHaveLength(1)
   })
@@ -209,8 +209,15 @@ describe('limits', () => {
   })
 
   test('a long list of nonsense is refused by its length alone', () => {
-    const text = `{"type":"input.text","text":"","messages":[${'0,'.repeat(2_000_000)}0]}`
+    const text = `{"type":"input.text","text":"","messages":[${'0,'.repeat(100_000)}0]}`
     expect(refusal(() => parseClientText(text, newId)).message).toBe('input.text: "messages" must have at most 512 entries')
+  })
+
+  test('too many members are refused before they are parsed', () => {
+    const text = `{"type":"input.text","text":"","messages":[${'0,'.repeat(2_000_000)}`
+    expect(() => parseClientText(text, newId)).toThrow(
+      expect.objectContaining({ code: 'too_large', message: 'An event must have at most 150000 members' }),
+    )
   })
 
   test('text as such has no limit here', () => {

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini'
 import { UampError } from './errors.ts'
 import { ClientEvent } from './events.ts'
-import { explain, kindOf } from './explain.ts'
-import { isDeeperThan, isRecord, parseJson } from './json.ts'
+import { FIRST_EXPLAINED, FIRST_MISTAKE, kindOf } from './explain.ts'
+import { isDeeperThan, isRecord, JsonBoundError, parseJson } from './json.ts'
 import { complete, misplaced, withoutNulls } from './lenient.ts'
 import { limits } from './limits.ts'
 
@@ -19,18 +19,15 @@ interface Issue {
   readonly message: string
 }
 
-/** A hostile event can have a million mistakes, and zod would collect them all. */
-const FIRST_MISTAKE = { async: false, abortEarly: true }
-
 const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.type.def.values[0] as string, schema]))
 
-/** One client event from the text of a message. Throws `invalid_request`. */
+/** One client event from the text of a message. Throws `invalid_request`, or `too_large` for more than is parsed. */
 export function parseClientText(text: string, newId: () => string): ParsedEvent {
   let value: unknown
   try {
     value = parseJson(text, limits.depth)
   } catch (cause) {
-    if (cause instanceof RangeError) throw tooDeep()
+    if (cause instanceof JsonBoundError) throw excessive(cause)
     throw refusal({}, 'Not JSON: send one event as a JSON object, such as {"type":"ping"}', {
       issues: [{ path: '', message: 'is not JSON' }],
       cause,
@@ -41,7 +38,7 @@ export function parseClientText(text: string, newId: () => string): ParsedEvent 
 
 /** One client event from a value that is JSON already. Throws `invalid_request`. The value is not changed; slots are kept by reference. */
 export function parseClientEvent(value: unknown, newId: () => string): ParsedEvent {
-  if (isDeeperThan(value, limits.depth)) throw tooDeep()
+  if (isDeeperThan(value, limits.depth)) throw excessive(new JsonBoundError('depth', limits.depth))
   return parseFlat(value, newId)
 }
 
@@ -72,7 +69,7 @@ function validate(schema: z.ZodMiniType<ClientEvent>, event: Readonly<Record<str
   const { value, issues } = schema._zod.run({ value: event, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<ClientEvent>
   if (issues.length === 0) return { success: true as const, data: value }
   const tidied = issues[0]?.input === null ? withoutNulls(event) : event
-  return z.safeParse(schema, tidied, { ...FIRST_MISTAKE, error: explain })
+  return z.safeParse(schema, tidied, FIRST_EXPLAINED)
 }
 
 /** `session.tools[0].function.name`, as the client wrote it. */
@@ -101,7 +98,8 @@ function refusal(
   return new UampError('invalid_request', message, { details: { ...details, issues }, cause })
 }
 
-function tooDeep(): UampError {
-  const message = `must nest at most ${limits.depth} levels`
-  return refusal({}, `An event ${message} of objects and arrays`, { issues: [{ path: '', message }] })
+/** Nobody knows what it was: it is not parsed. */
+function excessive({ bound, message }: JsonBoundError): UampError {
+  const code = bound === 'members' ? 'too_large' : 'invalid_request'
+  return new UampError(code, `An event ${message}`, { details: { issues: [{ path: '', message }] } })
 }

@@ -9,6 +9,8 @@ import type { RateLimiter } from './rate.ts'
 export interface AdmissionOptions {
   readonly access: Access
   readonly rate: RateLimiter
+  /** Counts requests to public routes, by address. */
+  readonly publicRate: RateLimiter
   /** Counts wrong tokens, by address. */
   readonly wrongTokens: RateLimiter
   /** Told of an address that has shown too many. */
@@ -55,6 +57,18 @@ export class Admission {
       throw new UampError('forbidden', `This token may not call ${agent}`)
     }
     return principal
+  }
+
+  /**
+   * Why a public route does not answer this request, if it does not: too many come from its address. Whoever shows a valid token is
+   * answered, because a stranger who shares their address must not shut them out.
+   */
+  async refusePublic(credentials: Credentials, caller: Caller): Promise<UampError | undefined> {
+    const wait = this.#options.publicRate.take(addressKey(caller.address))
+    if (wait === 0) return undefined
+    const hasToken = bearerToken(credentials) !== undefined
+    if (hasToken && (await this.#authenticate(credentials, caller)) !== undefined) return undefined
+    return new UampError('rate_limited', 'Too many requests come from this address', { details: { retry_after: wait } })
   }
 
   /** `Access` for a transport whose caller shows a token later, in a message or a body. Wrong ones count as those in headers do. */

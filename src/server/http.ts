@@ -19,6 +19,9 @@ export interface HttpOptions {
   readonly deliver: (streamed: Streamed, request: Request, env: unknown) => Response
 }
 
+/** An answer costs no more than a refusal, and whoever watches the server must not take it for dead because of a stranger. */
+const PROBES: ReadonlySet<string> = new Set(['/health', '/ready'])
+
 /**
  * From a request to its answer. Never rejects: what a handler throws is logged and becomes a JSON error. One function, because
  * it stands in the path of every request and each `async` layer is felt there.
@@ -41,6 +44,10 @@ export function httpDispatcher({ routes, admission, metrics, log, secrets, calle
     let response: Response
     try {
       const caller = callerOf(request, env)
+      if (route.access === 'public' && !PROBES.has(route.path)) {
+        const refused = await admission.refusePublic({ headers: request.headers }, caller)
+        if (refused) return refusedAt(mounted, method, refused)
+      }
       const known = { agent, root, request, params, admission, caller }
       const result =
         route.access === 'public'
@@ -51,6 +58,14 @@ export function httpDispatcher({ routes, admission, metrics, log, secrets, calle
     } catch (thrown) {
       response = failed(brokenOff(thrown, request) ?? thrown, mounted)
     }
+    metrics.countRequest(mounted, method, response.status)
+    return response
+  }
+
+  /** The connection ends with it: what else was piled up on it is not looked at. */
+  function refusedAt(mounted: Mounted<HttpRoute>, method: string, error: UampError): Response {
+    const response = mounted.refuse(error, { headers: { connection: 'close' } })
+    metrics.countError(mounted.transport, error.code)
     metrics.countRequest(mounted, method, response.status)
     return response
   }

@@ -46,6 +46,13 @@ export interface Limits {
   readonly strangers: number
   /** Those of one address, or of one IPv6 network of 64 bits: the oldest of them is closed with 1013. */
   readonly strangersPerAddress: number
+  /**
+   * Requests of one address, or of one IPv6 network of 64 bits, to routes that need no token: 429 with `Retry-After`, and the connection
+   * ends. Probes, and whoever shows a valid token, are answered all the same.
+   */
+  readonly strangerRequestsPerSecond: number
+  /** How many of them may come at once. */
+  readonly strangerRequestBurst: number
   /** Wrong tokens of one address, or of one IPv6 network of 64 bits: 429 with `Retry-After` instead of 401. A valid one always works. */
   readonly wrongTokensPerSecond: number
   /** How many of them may come at once. */
@@ -76,6 +83,8 @@ export const DEFAULT_LIMITS: Limits = {
   strangerMessages: 3,
   strangers: 1_000,
   strangersPerAddress: 100,
+  strangerRequestsPerSecond: 200,
+  strangerRequestBurst: 400,
   wrongTokensPerSecond: 1,
   wrongTokenBurst: 20,
 }

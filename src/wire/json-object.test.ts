@@ -13,7 +13,7 @@ test.each([
   ['null', 'An event must be a JSON object'],
   ['[1]', 'An event must be a JSON object'],
   ['"{}"', 'An event must be a JSON object'],
-  [`{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'An event must nest at most 64 levels'],
+  [`{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'An event must nest at most 64 levels of objects and arrays'],
 ])('%s is refused', (text, message) => {
   expect(() => parse(text)).toThrow(new TypeError(message))
 })

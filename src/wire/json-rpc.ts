@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 between two who may both ask, without batches. Knows texts, and no carrier. */
-import { isRecord, isTextDeeperThan, jsonIn, outlineOf } from '../protocol/json.ts'
+import { isRecord, JsonBoundError, jsonIn, outlineOf, parseJson } from '../protocol/json.ts'
 import { limits } from '../protocol/limits.ts'
 
 export type RpcId = string | number | null
@@ -35,18 +35,25 @@ export type RpcMessage =
   | { readonly kind: 'nothing' }
 
 export function readMessage(text: string): RpcMessage {
-  if (!isTextDeeperThan(text, limits.depth)) return messageIn(text)
-  // It is not parsed, but whoever asked waits for an answer that has its id.
-  const message = messageIn(outlineOf(text))
-  const error = new RpcError(RPC.invalidRequest, `A message must nest at most ${limits.depth} levels`)
+  let value: unknown
+  try {
+    value = parseJson(text, limits.depth)
+  } catch (thrown) {
+    return thrown instanceof JsonBoundError ? unparsed(text, thrown) : invalid('This is not JSON', RPC.parseError)
+  }
+  return messageIn(value)
+}
+
+/** It is not parsed, but whoever asked waits for an answer that has its id. */
+function unparsed(text: string, { message: reason }: JsonBoundError): RpcMessage {
+  const message = messageIn(jsonIn(outlineOf(text)))
+  const error = new RpcError(RPC.invalidRequest, `A message ${reason}`)
   if (message.kind === 'response') return { ...message, result: undefined, error }
   if (message.kind === 'nothing') return message
   return { kind: 'invalid', id: message.kind === 'notification' ? null : message.id, error }
 }
 
-function messageIn(text: string): RpcMessage {
-  const value = jsonIn(text)
-  if (value === undefined) return invalid('This is not JSON', RPC.parseError)
+function messageIn(value: unknown): RpcMessage {
   if (Array.isArray(value)) return invalid('There are no batches: send one message at a time')
   if (!isRecord(value)) return invalid('A message is an object')
   const { jsonrpc, id, method, params } = value

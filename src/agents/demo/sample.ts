@@ -2,38 +2,73 @@ import { isRecord } from '../../protocol/json.ts'
 
 /** Recursive schemas end here. */
 const DEPTH = 8
+/** What one sample may have of values and of characters. A schema of 300 bytes can ask for 100 times 100 times 100 of them. */
+const VALUES = 1_000
+const CHARACTERS = 100_000
 
-/** A value that fits a JSON Schema: the first choice, the smallest number, every property. */
-export function sample(schema: unknown, root: unknown = schema, depth = 0): unknown {
-  if (!isRecord(schema) || depth > DEPTH) return null
-  if ('const' in schema) return schema['const']
-  if (Array.isArray(schema['enum'])) return schema['enum'][0] as unknown
-  if (typeof schema['$ref'] === 'string') return sample(lookUp(root, schema['$ref']), root, depth + 1)
-  const choices = schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf']
-  if (Array.isArray(choices)) return sample(choices[0], root, depth + 1)
-  const type = Array.isArray(schema['type'])
-    ? (schema['type'][0] as unknown)
-    : (schema['type'] ?? ('properties' in schema ? 'object' : undefined))
-  switch (type) {
-    case 'object':
-      return Object.fromEntries(
-        Object.entries(isRecord(schema['properties']) ? schema['properties'] : {}).map(([key, value]) => [
-          key,
-          sample(value, root, depth + 1),
-        ]),
-      )
-    case 'array':
-      return Array.from({ length: Math.min(Number(schema['minItems'] ?? 1), 100) }, () => sample(schema['items'], root, depth + 1))
-    case 'integer':
-    case 'number':
-      return sampleNumber(schema, type === 'integer' ? 1 : 0.5)
-    case 'boolean':
-      return true
-    case 'string':
-      return sampleString(schema)
-    default:
-      return null
+interface Left {
+  values: number
+  characters: number
+}
+
+/** A value that fits a JSON Schema: the first choice, the smallest number, every property. Where it would be too large it ends early. */
+export function sample(root: unknown): unknown {
+  const left: Left = { values: VALUES, characters: CHARACTERS }
+  return of(root, 0)
+
+  function of(schema: unknown, depth: number): unknown {
+    if (!isRecord(schema) || depth > DEPTH || --left.values < 0) return null
+    if ('const' in schema) return given(schema['const'], left)
+    if (Array.isArray(schema['enum'])) return given(schema['enum'][0], left)
+    if (typeof schema['$ref'] === 'string') return of(lookUp(root, schema['$ref']), depth + 1)
+    const choices = schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf']
+    if (Array.isArray(choices)) return of(choices[0], depth + 1)
+    const type = Array.isArray(schema['type'])
+      ? (schema['type'][0] as unknown)
+      : (schema['type'] ?? ('properties' in schema ? 'object' : undefined))
+    switch (type) {
+      case 'object':
+        return sampleObject(schema, depth + 1)
+      case 'array':
+        return sampleArray(schema, depth + 1)
+      case 'integer':
+      case 'number':
+        return sampleNumber(schema, type === 'integer' ? 1 : 0.5)
+      case 'boolean':
+        return true
+      case 'string':
+        return given(sampleString(schema), left)
+      default:
+        return null
+    }
   }
+
+  function sampleObject({ properties }: Record<string, unknown>, depth: number): unknown {
+    const members: [string, unknown][] = []
+    for (const [key, schema] of Object.entries(isRecord(properties) ? properties : {})) {
+      if (left.values <= 0) break
+      left.characters -= key.length
+      members.push([key, of(schema, depth)])
+    }
+    return Object.fromEntries(members)
+  }
+
+  function sampleArray({ minItems = 1, items }: Record<string, unknown>, depth: number): unknown {
+    const entries: unknown[] = []
+    const length = Math.min(Number(minItems), 100)
+    while (entries.length < length && left.values > 0) {
+      // What is no schema costs nothing there, and counts here.
+      if (!isRecord(items)) left.values--
+      entries.push(of(items, depth))
+    }
+    return entries
+  }
+}
+
+/** A value that stands in the schema. It may be large, and stand there for many. */
+function given(value: unknown, left: Left): unknown {
+  if (left.characters > 0) left.characters -= JSON.stringify(value)?.length ?? 0
+  return left.characters <= 0 ? null : value
 }
 
 function sampleNumber(schema: Record<string, unknown>, usual: number): number {

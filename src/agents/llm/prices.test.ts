@@ -23,6 +23,12 @@ test.each([
   ['openai', 'gpt-50'],
 ])('nobody knows what %s %s costs', (provider, model) => expect(priceOf(provider, model)).toBeUndefined())
 
+test('a name that ends in a long number and is no version is looked at once', () => {
+  // Cut in every way, 100 digits would never come to an end.
+  expect(priceOf('openai', `gpt-5-${'1'.repeat(100)}x`)).toBeUndefined()
+  expect(priceOf('openai', `gpt-5-${'1'.repeat(100)}`)).toBe(PRICES['openai/gpt-5'])
+})
+
 verifies('model.cost-cached', 'cached tokens cost what input does, where they have no price of their own', () => {
   const usage = { input_tokens: 100, input_uncached: 40, cache_read: 50, cache_write: 10, output: 5, reasoning: 3 }
   expect(costOf(usage, { input: 10, output: 100 }).input_cost).toBeCloseTo(100 * 10e-6, 12)

@@ -40,8 +40,11 @@ export const PRICES: PriceTable = {
   'deepseek/deepseek-reasoner': { input: 0.28, output: 0.42, cacheRead: 0.028 },
 }
 
-/** What follows a name that is priced: a date, `latest`, `preview` and its date. Not another model, such as `-mini`. */
-const VERSION = /^[-@:](latest|preview|exp|\d{2,})([-@:.]?(latest|preview|exp|\d+))*$/
+/**
+ * What follows a name that is priced: a date, `latest`, `preview` and its date. Not another model, such as `-mini`. A number is taken
+ * whole (`(?!\d)`): if it could be cut anywhere, a long one would be cut in every way there is.
+ */
+const VERSION = /^[-@:](?:latest|preview|exp|\d{2,}(?!\d))(?:[-@:.]?(?:latest|preview|exp|\d+(?!\d)))*$/
 
 export function priceOf(provider: string, model: string, table: PriceTable = PRICES): Price | undefined {
   const name = `${provider}/${model}`

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
+import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { Accepts } from '../../wire/acp/blocks.ts'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
@@ -130,13 +131,13 @@ export class Live {
     this.#loads = agentCapabilities?.loadSession ?? false
   }
   #parse<T extends z.ZodMiniType>(schema: T, method: string, answer: unknown): z.output<T> {
-    const { success, data } = z.safeParse(schema, answer ?? {})
+    const { success, data } = z.safeParse(schema, answer ?? {}, FIRST_EXPLAINED)
     if (success) return data
     throw new UampError('provider_error', `"${this.#name}" answered "${method}" with something that is no ACP`)
   }
 
   #session(id: string, { modes, configOptions }: z.infer<typeof Opened>): Session {
-    const selects = (configOptions ?? []).flatMap((option) => z.safeParse(Select, option).data ?? [])
+    const selects = (configOptions ?? []).flatMap((option) => z.safeParse(Select, option, FIRST_EXPLAINED).data ?? [])
     const select = selects.find(({ category }) => category === 'model')
     const models = select?.options.map(({ value: model, name }) => ({ id: model, ...(name !== undefined && { name }) }))
     this.choices = { ...this.choices, ...(modes && { modes: modes.availableModes }), ...(models && { models }) }
@@ -151,7 +152,7 @@ export class Live {
     const { sessionId, update } = fieldsOf(params)
     if (method !== 'session/update' || typeof sessionId !== 'string' || !isRecord(update)) return
     if (update['sessionUpdate'] === COMMANDS) {
-      const { data: commands } = z.safeParse(Commands, update['availableCommands'])
+      const { data: commands } = z.safeParse(Commands, update['availableCommands'], FIRST_EXPLAINED)
       if (commands) this.choices = { ...this.choices, commands }
     }
     this.#inboxes.get(sessionId)?.add({ update }, bytes)

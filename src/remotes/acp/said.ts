@@ -1,6 +1,7 @@
 import * as z from 'zod/mini'
 import type { ContentItem, ToolResult } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
+import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { Plan } from '../../protocol/extension-events.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
 import { ContentBlock } from '../../wire/acp/blocks.ts'
@@ -34,7 +35,7 @@ export class Said {
   *take(update: Slot, spent: { cost: number }): Generator<Draft, void> {
     switch (update['sessionUpdate']) {
       case 'agent_message_chunk': {
-        const { data: block } = z.safeParse(ContentBlock, update['content'])
+        const { data: block } = z.safeParse(ContentBlock, update['content'], FIRST_EXPLAINED)
         const delta = block && itemOf(block)
         if (!delta || (delta.type === 'text' && delta.text === '')) return
         if (delta.type === 'text') this.text += delta.text
@@ -47,17 +48,17 @@ export class Said {
       }
       case 'tool_call':
       case 'tool_call_update': {
-        const { data: call } = z.safeParse(ToolCall, update)
+        const { data: call } = z.safeParse(ToolCall, update, FIRST_EXPLAINED)
         if (call) yield* this.#call(call)
         return
       }
       case 'plan': {
-        const { data: entries } = z.safeParse(Plan.shape.entries, update['entries'])
+        const { data: entries } = z.safeParse(Plan.shape.entries, update['entries'], FIRST_EXPLAINED)
         if (entries) yield { type: 'x.plan', entries }
         return
       }
       case 'usage_update': {
-        const { data: cost } = z.safeParse(Cost, update['cost'])
+        const { data: cost } = z.safeParse(Cost, update['cost'], FIRST_EXPLAINED)
         if (!cost) return
         // All of the session's. One that was loaded again may have begun to count anew.
         const before = cost.amount < spent.cost ? 0 : spent.cost

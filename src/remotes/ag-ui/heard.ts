@@ -5,7 +5,7 @@ import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
-import { fieldsOf, isRecord, isTextDeeperThan, recordsIn, type Slot } from '../../protocol/json.ts'
+import { excessIn, fieldsOf, isRecord, recordsIn, type Slot } from '../../protocol/json.ts'
 import type { WireMessage } from '../../wire/ag-ui/messages.ts'
 import { limits } from '../../protocol/limits.ts'
 import { cutOff, eventData } from '../../wire/openai/upstream.ts'
@@ -70,9 +70,8 @@ export class Heard implements AnswerReader {
 
   read(data: string, out: Draft[]): void {
     const { name } = this.#options
-    if (data.length > limits.depth * 2 && isTextDeeperThan(data, limits.depth)) {
-      throw new UampError('provider_error', `${name} sent an event of more than ${limits.depth} levels`)
-    }
+    const excess = excessIn(data, limits.depth)
+    if (excess) throw new UampError('provider_error', `${name} sent an event of more than ${excess.most}`)
     const event = eventData(name, data)
     const { type } = event
     if (typeof type !== 'string') throw new UampError('provider_error', `${name} sent no event`)

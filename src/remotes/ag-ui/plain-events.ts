@@ -1,5 +1,6 @@
 import * as z from 'zod/mini'
 import { draftIn, type Draft } from '../../protocol/events.ts'
+import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { PatchOperation } from '../../protocol/extension-events.ts'
 import { fieldsOf, isRecord, recordsIn, type Slot } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
@@ -80,7 +81,7 @@ export function text(value: unknown): string {
 }
 
 function patchIn(value: unknown): z.infer<typeof Patch> {
-  return z.safeParse(Patch, value).data ?? []
+  return z.safeParse(Patch, value, FIRST_EXPLAINED).data ?? []
 }
 
 function activityIds({ messageId, activityType }: Slot) {

@@ -2,6 +2,7 @@ import * as z from 'zod/mini'
 import type { ClientAnswers } from '../../core/client-answers.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import type { ToolCall } from '../../protocol/content.ts'
+import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { ApprovalRequest } from '../../protocol/extension-events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
 import { fieldsOf, type Slot } from '../../protocol/json.ts'
@@ -43,13 +44,13 @@ export async function resumed(interrupt: Interrupt, { turn, client, calls }: Res
   const { id, metadata, reason, toolCallId, responseSchema } = interrupt
   const interruptId = id ?? ''
   const uamp = uampIn(fieldsOf(metadata))
-  const { data: requirements } = z.safeParse(PaymentRequirements, uamp['requirements'])
+  const { data: requirements } = z.safeParse(PaymentRequirements, uamp['requirements'], FIRST_EXPLAINED)
   if (requirements) {
     const { payment } = await turn.ask('payment.required', { requirements })
     return { interruptId, status: 'resolved', payload: { payment_token: payment.token, payment } }
   }
   const tool_call = calls.get(toolCallId ?? '')
-  const { data: options } = z.safeParse(ApprovalRequest.shape.options, uamp['options'])
+  const { data: options } = z.safeParse(ApprovalRequest.shape.options, uamp['options'], FIRST_EXPLAINED)
   const about = { ...(tool_call && { tool_call: { ...tool_call } }), ...(options && { options }) }
   const message = interrupt.message ?? reason ?? 'May I go on?'
   const decided = await client.decision({ message, ...about, extensions: { 'ag-ui': own(interrupt) } }).catch(() => undefined)

@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
-import { explain } from '../../protocol/explain.ts'
+import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { isRecord, parseJson } from '../../protocol/json.ts'
 
 export type Question = EventOf<'tool.call'> | EventOf<'x.approval.request'> | EventOf<'payment.required'>
@@ -15,7 +15,7 @@ export function readEvent(text: string): ServerEvent | undefined {
   if (!isRecord(value) || typeof value['type'] !== 'string') throw wrong('something that is no event')
   if (isTextDelta(value)) return value
   if (!KNOWN.has(value['type'])) return undefined
-  const { error } = z.safeParse(ServerEvent, value, { error: explain })
+  const { error } = z.safeParse(ServerEvent, value, FIRST_EXPLAINED)
   const issue = error?.issues[0]
   if (issue) throw wrong(`${value['type']}: "${issue.path.join('.')}" ${issue.message}`)
   // As it came: what a newer server adds goes on to the client.

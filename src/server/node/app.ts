@@ -11,6 +11,7 @@ import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { Lingering } from './lingering.ts'
 import { isAnswering } from './pipelined.ts'
 import { prometheus } from './prometheus.ts'
+import { Readers } from './readers.ts'
 import { Sockets } from './sockets.ts'
 import { StreamWriter } from './streamed.ts'
 import { Strangers } from './strangers.ts'
@@ -19,6 +20,8 @@ import { Sweeper } from './sweeper.ts'
 export interface NodeApp extends ServerApp {
   /** Connections that have not shown who they are. Whoever listens adds them. */
   readonly strangers: Strangers
+  /** Connections that may leave their answers unread. Whoever listens adds them. */
+  readonly readers: Readers
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Closes all sockets with 1001 and ends all streams; what is still there after the time is cut. */
@@ -41,7 +44,11 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     if (response === undefined) return undefined
     const writer = new StreamWriter(response, streamed, { limits, sweeper, lingering, log })
     streams.add(writer)
-    void writer.run().then(() => streams.delete(writer))
+    const giveBack = readers.leave(response)
+    void writer.run().then(() => {
+      streams.delete(writer)
+      if (!writer.lingers) giveBack()
+    })
     return RESPONSE_ALREADY_SENT
   }
   const caller = ({ headers }: Request, env: unknown) => {
@@ -52,12 +59,14 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const { limits } = server
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
+  const readers = new Readers(sweeper, limits.stallMs)
   const lingering = new Lingering()
   const sockets = new Sockets({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs: options.closeTimeoutMs })
 
   return {
     ...server,
     strangers,
+    readers,
     fetch(request, env) {
       const socket = incomingOf(env)?.socket
       if (trusts && !(socket && trusts(peerOf(socket)))) withoutForwarded(request.headers)

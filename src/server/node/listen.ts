@@ -34,7 +34,7 @@ export interface Listening {
 }
 
 export async function listen(app: NodeApp, { port, host }: ListenOptions): Promise<Listening> {
-  const { limits, strangers } = app
+  const { limits, strangers, readers } = app
   const beyond = new WeakSet<Duplex>()
   let connections = 0
   /** Connections that never said anything: Node does not count them as idle, and would wait for them. */
@@ -50,7 +50,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     const error = new UampError('too_large', `A request may have ${limits.headerCount} headers`)
     return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
   }
-  const pipelines = new Pipelines()
+  const pipelines = new Pipelines(strangers)
   const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.fetch(request, env), {
     errorHandler: (error) => {
       const known = error instanceof Error && error.name === 'RequestError'
@@ -78,14 +78,18 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     if (++connections > limits.connections && !strangers.evict()) beyond.add(socket)
     else strangers.add(socket)
     silent.add(socket)
+    readers.add(socket)
     socket.on('close', disconnected)
     socket.on('close', () => {
       silent.delete(socket)
       strangers.delete(socket)
+      readers.delete(socket)
     })
   })
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     silent.delete(request.socket)
+    // A WebSocket is looked after by itself.
+    readers.delete(socket)
     const refusal = refused(request)
     if (refusal && !isAnswering(socket)) void refuse(socket, refusal)
     else app.handleUpgrade(request, socket, head)

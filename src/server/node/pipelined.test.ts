@@ -119,3 +119,32 @@ test('a request that breaks off while it waits behind another is not our failure
   await expect.poll(() => state.ended).toBe(1)
   expect(logged.filter(({ level }) => level === 'error')).toEqual([])
 })
+
+const SLOW = 'GET /slow HTTP/1.1\r\nhost: localhost\r\n'
+
+/** Answers nobody, and counts who asked. */
+function slow(access: 'public' | 'request') {
+  const state = { begun: 0 }
+  const handle: HttpRoute['handle'] = () => {
+    state.begun++
+    return new Promise<Response>(() => undefined)
+  }
+  const route = { method: 'GET', path: '/slow', access, handle } as HttpRoute
+  return { route, state }
+}
+
+test('a stranger may pile up fewer requests than somebody who is known', async () => {
+  const { route, state } = slow('public')
+  const me: HttpRoute = { method: 'GET', path: '/me', access: 'request', handle: async () => Response.json('alice') }
+  const secret = 'a-secret-of-alice-0123'
+  const { port } = await testServer({ routes: [route, me], tokens: { alice: secret }, anonymous: false })
+  const stranger = await client(port, `${SLOW}\r\n`.repeat(50))
+  await once(stranger.resume(), 'close')
+  expect(state.begun).toBeLessThan(20)
+  const known = await client(port, `GET /me HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${secret}\r\n\r\n`)
+  await once(known, 'data')
+  state.begun = 0
+  known.write(`${SLOW}\r\n`.repeat(50))
+  await expect.poll(() => state.begun).toBe(50)
+  known.destroy()
+})

@@ -143,7 +143,7 @@ export class NodeSocket implements Connection, Swept {
       restricted.bytesLeft -= chunk.length
       // While the transport looks at a message nobody knows whether the rest is a stranger's: it waits.
       if (!this.#reader) this.#ws.pause()
-      else if (restricted.bytesLeft < 0) this.#refuseLarge(bounds)
+      else if (this.#isTooMuch(restricted)) this.#refuseLarge(bounds)
     }
     this.#restricted = restricted
     this.#socket.on('data', count)
@@ -154,6 +154,11 @@ export class NodeSocket implements Connection, Swept {
     }
   }
 
+  /** Also of a message that has only begun: what comes of it would be kept until there is no time left. */
+  #isTooMuch({ bytesLeft, messageBytes }: Restricted): boolean {
+    return bytesLeft < 0 || announced(this.#ws) > messageBytes
+  }
+
   #refuseLarge({ messageBytes }: Bounds): void {
     this.cut(UNAUTHORIZED, `A message before the token may have ${messageBytes} bytes`)
   }
@@ -161,7 +166,7 @@ export class NodeSocket implements Connection, Swept {
   /** Whether a stranger may go on: with the next message, if there is one already. */
   #allows(restricted: Restricted, next: Message | undefined): boolean {
     if (restricted.messagesLeft === 0) this.cut(UNAUTHORIZED, NO_TOKEN(restricted.messages))
-    else if (next === undefined ? restricted.bytesLeft < 0 : Buffer.byteLength(next) > restricted.messageBytes)
+    else if (next === undefined ? this.#isTooMuch(restricted) : Buffer.byteLength(next) > restricted.messageBytes)
       this.#refuseLarge(restricted)
     else if (next !== undefined) restricted.messagesLeft--
     return !this.#ended
@@ -298,4 +303,9 @@ export class NodeSocket implements Connection, Swept {
     this.#reader?.({ done: true, value: undefined })
     this.#abort?.abort()
   }
+}
+
+/** Bytes of the message that is under way, in all its parts, as far as their headers have come. The library tells nobody else. */
+function announced(ws: WebSocket): number {
+  return (ws as { _receiver?: { _totalPayloadLength?: number } })._receiver?._totalPayloadLength ?? 0
 }

@@ -113,6 +113,35 @@ test.each([
   expect((await fetch(`${url}/health`)).status).toBe(200)
 })
 
+test.each([
+  ['a frame', 0x81, 17 * KIB],
+  ['a part of a message', 0x01, 60_000],
+])('%s that is too large is refused when it begins, though it would fit into what three messages may have', async (_, first, length) => {
+  const { port } = await startServer(demo(), { tokens })
+  const socket = await bare(port)
+  const end = closeOf(socket)
+  // All but a byte: it never ends.
+  socket.write(Buffer.concat([frame(first, length), Buffer.alloc(length - 1, 0x20)]))
+  expect(await end).toEqual([4401, 'A message before the token may have 16384 bytes'])
+})
+
+test('parts of a message count together', async () => {
+  const { port } = await startServer(demo(), { tokens })
+  const socket = await bare(port)
+  const end = closeOf(socket)
+  const part = Buffer.alloc(6 * KIB, 0x20)
+  for (const first of [0x01, 0x00, 0x00]) socket.write(Buffer.concat([frame(first, part.length), part]))
+  expect(await end).toEqual([4401, 'A message before the token may have 16384 bytes'])
+})
+
+test('three messages of the size that one may have are all read', async () => {
+  const { url } = await startServer(demo(), { tokens })
+  const { client, heard } = await opened(url)
+  const large = JSON.stringify({ type: 'ping', event_id: 'e', pad: 'x'.repeat(16_300) })
+  for (const text of [large, large, hello(secret, { pad: 'x'.repeat(16_000) })]) client.send(text)
+  await expect.poll(() => heard.map(({ type }) => type)).toContain('session.created')
+})
+
 test('a compressed frame is none: nobody is offered compression', async () => {
   const { port, url } = await startServer(demo(), { tokens })
   const { client } = await opened(url)

@@ -17,6 +17,10 @@ export class Strangers {
     if (this.#leaving.has(socket)) this.#leaving.set(socket, leave)
   }
 
+  has(socket: Duplex): boolean {
+    return this.#leaving.has(socket)
+  }
+
   delete(socket: Duplex): void {
     this.#leaving.delete(socket)
   }

@@ -33,6 +33,7 @@ export class StreamWriter implements Swept {
   #quiet = true
   #quietSince = 0
   #gone = false
+  #lingers = false
   #writes = 0
   #wake: (() => void) | undefined
   /** What goes out in one piece with the end. */
@@ -52,6 +53,11 @@ export class StreamWriter implements Swept {
     socket?.cork()
     response.flushHeaders()
     process.nextTick(() => socket?.uncork())
+  }
+
+  /** It was cut, and its last word waits to be read. */
+  get lingers(): boolean {
+    return this.#lingers
   }
 
   /** Never rejects. */
@@ -133,6 +139,7 @@ export class StreamWriter implements Swept {
     }
     this.#leave()
     this.#endWith(text)
+    this.#lingers = true
     const { lingering } = this.#options
     const lingerer = { bytes: this.#response.socket?.writableLength ?? 0, cut: () => this.#response.destroy() }
     lingering.add(lingerer)

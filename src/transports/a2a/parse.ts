@@ -1,6 +1,6 @@
 import type * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
-import { parseJson as parseText } from '../../protocol/json.ts'
+import { JsonBoundError, parseJson as parseText } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseValue } from '../../wire/openai/parse.ts'
 import { a2aError } from './errors.ts'
@@ -10,8 +10,10 @@ export function parseJson(text: string): unknown {
   try {
     return parseText(text, limits.depth)
   } catch (cause) {
-    if (cause instanceof RangeError)
-      throw a2aError('INVALID_REQUEST', `The body must nest at most ${limits.depth} levels of objects and arrays`)
+    if (cause instanceof JsonBoundError) {
+      if (cause.bound === 'members') throw new UampError('too_large', `The body ${cause.message}`)
+      throw a2aError('INVALID_REQUEST', `The body ${cause.message}`)
+    }
     throw a2aError('PARSE_ERROR', 'The body of this request is not JSON')
   }
 }

@@ -3,7 +3,7 @@ import type { Batch, Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
-import { parseJson } from '../../protocol/json.ts'
+import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
@@ -149,8 +149,10 @@ function readJson(text: string): unknown {
     // One level more than an event: they may come in an array.
     return parseJson(text, limits.depth + 1)
   } catch (cause) {
-    if (cause instanceof RangeError)
+    if (cause instanceof JsonBoundError) {
+      if (cause.bound === 'members') throw new UampError('too_large', `A request ${cause.message}`, { cause })
       throw new UampError('invalid_request', `An event must nest at most ${limits.depth} levels of objects and arrays`, { cause })
+    }
     throw new UampError('invalid_request', 'Not JSON: send an event, or an array of events, as JSON', { cause })
   }
 }

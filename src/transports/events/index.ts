@@ -1,5 +1,6 @@
 import type { Host, Transport } from '../../core/ports/transport.ts'
 import { eventSchemas } from '../../protocol/schemas.ts'
+import { jsonDocument } from '../../wire/json-document.ts'
 import { Connection } from './connection.ts'
 import { postEvents, streamEvents } from './http.ts'
 
@@ -7,13 +8,16 @@ import { postEvents, streamEvents } from './http.ts'
 export function events(): Transport {
   return {
     name: 'events',
-    routes: (host) => [
-      socket(host, '/uamp'),
-      socket(host, '/ws'),
-      { method: 'POST', path: '/events', access: 'request', handle: (request, call) => postEvents(host, request, call) },
-      { method: 'GET', path: '/events/stream', access: 'request', handle: (request, call) => streamEvents(host, request, call) },
-      { method: 'GET', path: '/schemas/events.json', access: 'public', handle: async () => Response.json(eventSchemas()) },
-    ],
+    routes: (host) => {
+      const schemas = jsonDocument(eventSchemas)
+      return [
+        socket(host, '/uamp'),
+        socket(host, '/ws'),
+        { method: 'POST', path: '/events', access: 'request', handle: (request, call) => postEvents(host, request, call) },
+        { method: 'GET', path: '/events/stream', access: 'request', handle: (request, call) => streamEvents(host, request, call) },
+        { method: 'GET', path: '/schemas/events.json', access: 'public', handle: async (request) => schemas(request) },
+      ]
+    },
   }
 }
 

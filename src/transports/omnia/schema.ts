@@ -1,6 +1,6 @@
 /** What a client sends: Omnia WebSocket protocol, client messages; and what today's clients send beside it. */
 import * as z from 'zod/mini'
-import { explain } from '../../protocol/explain.ts'
+import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { Tools } from '../../protocol/tools.ts'
@@ -98,7 +98,7 @@ export function parse<T>(schema: z.ZodMiniType<T>, given: string): T {
 }
 
 export function check<T>(schema: z.ZodMiniType<T>, value: unknown, ...at: readonly string[]): T {
-  const result = z.safeParse(schema, value, { error: explain })
+  const result = z.safeParse(schema, value, FIRST_EXPLAINED)
   if (result.success) return result.data
   const [issue] = result.error.issues
   throw invalid(`"${[...at, ...(issue?.path ?? [])].join('.')}" ${issue?.message}`)

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
-import { explain } from '../../protocol/explain.ts'
-import { parseJson } from '../../protocol/json.ts'
+import { FIRST_EXPLAINED, FIRST_MISTAKE } from '../../protocol/explain.ts'
+import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 
 /** A body from its text. Throws `invalid_request`, and says in `details.param` where it is wrong. */
@@ -10,7 +10,7 @@ export function parseBody<T extends z.ZodMiniType>(schema: T, text: string): z.o
   try {
     value = parseJson(text, limits.depth)
   } catch (cause) {
-    if (cause instanceof RangeError) throw invalid(`The body must nest at most ${limits.depth} levels of objects and arrays`)
+    if (cause instanceof JsonBoundError) throw excessive('The body', cause)
     throw new UampError('invalid_request', 'The body of this request is not JSON', { cause, details: { code: 'invalid_json' } })
   }
   return parseValue(schema, value)
@@ -18,11 +18,9 @@ export function parseBody<T extends z.ZodMiniType>(schema: T, text: string): z.o
 
 /** The same for a value that is JSON already. */
 export function parseValue<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
-  const { value: parsed, issues } = schema._zod.run({ value, issues: [] }, { async: false, abortEarly: true }) as z.core.ParsePayload<
-    z.output<T>
-  >
+  const { value: parsed, issues } = schema._zod.run({ value, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<z.output<T>>
   if (issues.length === 0) return parsed
-  const { error } = z.safeParse(schema, value, { error: explain })
+  const { error } = z.safeParse(schema, value, FIRST_EXPLAINED)
   const issue = deepest(error?.issues ?? [])
   if (!issue) throw invalid('The body of this request is not valid')
   const param = spell(issue.path)
@@ -60,4 +58,9 @@ export function invalid(message: string, param?: string, code?: string): UampErr
   return new UampError('invalid_request', message, {
     details: { ...(param !== undefined && { param }), ...(code !== undefined && { code }) },
   })
+}
+
+/** A refusal of what is too much to be parsed. `name`: what it is called. */
+function excessive(name: string, { bound, message }: JsonBoundError): UampError {
+  return bound === 'members' ? new UampError('too_large', `${name} ${message}`) : invalid(`${name} ${message}`)
 }

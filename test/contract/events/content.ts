@@ -78,6 +78,14 @@ export function contentContract(binding: string, connect: Connect): void {
       expect(items.map(({ audio }) => atob(audio))).toEqual(['abcd', 'ef'])
     })
 
+    test('chunks that are no base64 are refused, and what comes next is heard', async () => {
+      const wire = await open(mirror)
+      await wire.send({ type: 'input.audio', audio: 'AA==', format: 'pcm16' })
+      await wire.send({ type: 'input.audio', audio: '%%%%', format: 'pcm16' })
+      expect(await wire.send({ type: 'response.create' })).toMatchObject({ code: 'invalid_request' })
+      expect(mirrored(await say(wire, 'hello')).messages).toMatchObject([{ role: 'user', content: 'hello' }])
+    })
+
     verifies(
       ['uamp:content:conversation', 'uamp:content:id-in-history', 'uamp:content:items-win'],
       'the conversation is kept, with content ids',

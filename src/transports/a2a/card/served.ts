@@ -1,3 +1,5 @@
+import { namesTag } from '../../../wire/json-document.ts'
+
 /** A card as it is sent: its text, and what caches need to know of it. */
 export interface Served {
   readonly text: string
@@ -41,7 +43,7 @@ export class ServedCards {
 /** RFC 9110 §13.1: `If-None-Match` decides; where it is missing, `If-Modified-Since`. */
 export function isUnchanged(headers: Headers, { etag, lastModified }: Served): boolean {
   const tags = headers.get('if-none-match')
-  if (tags !== null) return tags.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+  if (tags !== null) return namesTag(tags, etag)
   const since = headers.get('if-modified-since')
   return since !== null && Date.parse(since) >= Date.parse(lastModified)
 }

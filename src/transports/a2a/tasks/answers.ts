@@ -1,3 +1,4 @@
+import { FIRST_EXPLAINED } from '../../../protocol/explain.ts'
 import type { Questions } from '../../../core/ports/agent.ts'
 import type { Waiting } from '../../../core/ports/session.ts'
 import { isRecord } from '../../../protocol/json.ts'
@@ -80,7 +81,7 @@ function inData(data: unknown, { message, newId, field }: { message: Message; ne
       ]
     }
     case 'payment.submit': {
-      const payment = Payment.safeParse(data['payment'])
+      const payment = Payment.safeParse(data['payment'], FIRST_EXPLAINED)
       if (!payment.success) throw wrong('must have a "payment" with a "scheme"')
       return [{ type: 'payment.submit', event_id: newId(), payment: payment.data }]
     }

@@ -4,7 +4,7 @@ import type { Keys } from './ports/keys.ts'
 import type { Operation, SetOperation, Store } from './ports/store.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
 import { holdsPayment, Sealing } from './sealing.ts'
-import { withData, withDataIn } from './tool-data.ts'
+import { withData } from './tool-data.ts'
 import { storeKey } from './store-key.ts'
 
 interface How {
@@ -67,13 +67,8 @@ export class SealedRecords {
   /** An input without what it pays with, of which the digest is left. Inputs are appended, and what is appended stays. */
   input(event: ClientEvent): ClientEvent {
     const settled = hasSlots(event) ? { ...event, ...this.#sealing.settle(slotsOf(event), NOWHERE) } : event
-    if (settled.type === 'input.text' && settled.messages) {
-      return { ...settled, messages: [...withData(settled.messages, this.#digested)] }
-    }
-    if (settled.type === 'tool.result' && settled.content_items) {
-      return { ...settled, content_items: [...withDataIn(settled.content_items, this.#digested)] }
-    }
-    return settled
+    if (settled.type !== 'input.text' || !settled.messages) return settled
+    return { ...settled, messages: [...withData(settled.messages, this.#digested)] }
   }
 
   /** Secrets of inputs that no turn has used yet, apart from the inputs: they are deleted when one has. */

@@ -6,7 +6,7 @@ import type { Payment } from '../protocol/payment.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
-import { isInput } from './input.ts'
+import { isInput, withoutPayment } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { Log } from './log.ts'
 import { outputMessages } from './output.ts'
@@ -210,7 +210,7 @@ export class AgentSession implements Session, TurnHost {
       case 'tool.result':
       case 'x.approval.response':
       case 'payment.submit':
-        return this.#answer(event)
+        return this.#answer(withoutPayment(event))
       case 'session.update':
         checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         this.log.checkStore()

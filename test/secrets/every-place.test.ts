@@ -54,7 +54,7 @@ async function overEvents(connect: Connect, url: string, mark: Mark): Promise<vo
   await send({ type: 'input.text', text: 'a tool', messages: conversation(mark, 'messages'), context, ...slots('text') })
   await send({ type: 'response.create', response: { extensions: slot(mark, 'response') }, ...slots('response') })
   await wire.next('tool.call')
-  await send({ type: 'tool.result', call_id: 'call_1', result: '1', ...slots('result') })
+  await send({ type: 'tool.result', call_id: 'call_1', result: '1', content_items: [result(mark, 'resultinside')], ...slots('result') })
   await wire.next('response.done')
   await send({ type: 'input.text', text: 'fail', messages: conversation(mark, 'failing'), ...slots('failing') })
   await send({ type: 'response.create' })

@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import { text } from '../../src/core/drafts.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { startServer } from '../support/server.ts'
-import { post } from './raw.ts'
+import { post, talk } from './raw.ts'
 
 const [ALICE, BOB] = ['alice-token-0123456789', 'bobby-token-0123456789']
 const of = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -105,4 +106,31 @@ test('a secret that nearly repeats itself costs no more than another', async () 
   await call(`${'a'.repeat(1000)}b${'c'.repeat(1010)}`)
   const answer = await say(`fail with ${'a'.repeat(1_000_000)}`, ALICE)
   expect(answer.split('a').length).toBeGreaterThan(1_000_000)
+})
+
+test('the MCP server of a client is kept from telling what it was shown, in the log too, and may not be shown too much', async () => {
+  const far = createServer((request, response) => {
+    request.resume()
+    response.writeHead(400, { 'content-type': 'text/plain' }).end(`There is no session: ${JSON.stringify(request.headers)}`)
+  }).listen(0, '127.0.0.1')
+  await once(far, 'listening')
+  onTestFinished(() => void far.close())
+  const { url, logged } = await startServer(bot, { outbound: { allow: ['127.0.0.1'] } })
+  const named = (name: string, value: string) => ({
+    type: 'http',
+    name,
+    url: `http://127.0.0.1:${(far.address() as AddressInfo).port}/mcp`,
+    headers: [{ name: 'x-team', value }],
+  })
+  const mcpServers = [named('telling', 'key-of-a-client-0123'), named('words', 'There is no'), named('large', 'a'.repeat(17_000))]
+  const params = { cwd: '/', mcpServers }
+  const begin = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1 } }
+  expect(await talk(`${url}/acp`, [begin, { jsonrpc: '2.0', id: 2, method: 'session/new', params }], /"id":2\b/)).toContain('sessionId')
+  const lines = logged.map(({ message, fields }) => `${message} ${inspect(fields)}`).join('\n')
+  expect(lines).toContain('An MCP server of a client is left out')
+  expect(lines).toContain('may have 16384 characters')
+  expect(lines).toContain('[redacted]')
+  expect(lines).not.toContain('key-of-a-client-0123')
+  const lost = await post(`${url}/events`, { type: 'input.text', text: 'x', session_id: 'sess_nope' })
+  expect(lost).toContain('There is no session')
 })

@@ -8,7 +8,6 @@ import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/redaction.ts'
-import { learningHttp } from '../core/secret-http.ts'
 import { Secrets, secretsOf } from '../core/secrets.ts'
 import { UampError } from '../protocol/errors.ts'
 import { Metrics } from '../server/metrics.ts'
@@ -57,8 +56,8 @@ export async function acpOverStdio({
   const agents = new AgentRegistry()
   agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const each of given) agents.add(each)
-  const guarded = learningHttp(guardedHttp(), secrets)
-  const http = { ...learningHttp(nodeHttp(), secrets), guarded }
+  const guarded = guardedHttp()
+  const http = { ...nodeHttp(), guarded }
   const gateway = createGateway({ agents, store, log, http, secrets, keys })
   const access = staticTokens({ tokens: {}, anonymous: true })
   const principal = await access.authenticate({})

@@ -13,6 +13,8 @@ const ANSWER_MS = 10 * 60_000
 /** All its answers together: at once, and for as long as it is used. */
 const BURST_BYTES = 16 * 1024 * 1024
 const BYTES_PER_SECOND = 256 * 1024
+/** Characters of its address and its headers: they are looked for in its errors. */
+const SHOWN = 16 * 1024
 
 /** MCP servers that clients of ACP bring. */
 export const connectTools: ConnectTools = async (given, { log, local, outbound, signal }) => {
@@ -24,6 +26,8 @@ export const connectTools: ConnectTools = async (given, { log, local, outbound, 
 function serverOf(given: Parameters<ConnectTools>[0], guarded: ReturnType<typeof through> | undefined): McpServer {
   const table = (pairs: readonly { name: string; value: string }[]) => Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
   if ('command' in given) return { command: given.command, args: given.args, env: table(given.env) }
+  const shown = given.headers.reduce((sum, { name, value }) => sum + name.length + value.length, given.url.length)
+  if (guarded && shown > SHOWN) throw new UampError('too_large', `The address and headers of an MCP server may have ${SHOWN} characters`)
   return { url: given.url, headers: table(given.headers), ...(guarded && { through: guarded }) }
 }
 

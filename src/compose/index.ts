@@ -18,7 +18,6 @@ import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Log, Transport } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/redaction.ts'
-import { learningHttp } from '../core/secret-http.ts'
 import { Secrets, secretsOf } from '../core/secrets.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Limits } from '../server/limits.ts'
@@ -221,9 +220,9 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const keys = openKeys(data)
   const store = openStore(data, log)
   const metrics = new Metrics()
-  const own = learningHttp(nodeHttp(), secrets)
-  const outbound = learningHttp(guardedHttp(options.outbound), secrets)
-  const guarded = learningHttp(guardedHttp({ ...options.outbound, perHost: AGENT_CONNECTIONS }), secrets)
+  const own = nodeHttp()
+  const outbound = guardedHttp(options.outbound)
+  const guarded = guardedHttp({ ...options.outbound, perHost: AGENT_CONNECTIONS })
   const http = {
     request: own.request,
     guarded,

@@ -4,6 +4,8 @@ import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent } from '../protocol/events.ts'
 import { textOf, type Message } from '../protocol/message.ts'
 import type { InputEvent } from './ports/session.ts'
+import { unpaid } from './sealing.ts'
+import { withDataIn } from './tool-data.ts'
 
 export function isInput(event: ClientEvent): event is InputEvent {
   switch (event.type) {
@@ -16,6 +18,13 @@ export function isInput(event: ClientEvent): event is InputEvent {
     default:
       return false
   }
+}
+
+/** An answer as a response may tell it again: what a client's tool gave is shown and stored, and no place to pay in. */
+export function withoutPayment<E extends ClientEvent>(event: E): E {
+  if (event.type !== 'tool.result' || !event.content_items) return event
+  const items = withDataIn(event.content_items, unpaid)
+  return items === event.content_items ? event : { ...event, content_items: [...items] }
 }
 
 /** UAMP events §8.5.1: the content item that an input becomes. */

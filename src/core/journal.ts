@@ -182,7 +182,7 @@ export class Journal {
 
   #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): SetOperation {
     const record = { id, transport, agent, owner, config, duplex, onDetach, createdAt, client }
-    this.#unpaid = holdsPayment(config.extensions) ? record : undefined
+    this.#unpaid = holdsPayment([config.extensions, client?.extensions]) ? record : undefined
     return this.#records.setSession(record)
   }
 

@@ -12,18 +12,22 @@ const DEPTH = 64
 interface WalkOptions {
   /** Leaves out fields that are secret by their name, and looks into errors. */
   readonly byName?: boolean
+  /** Looks into the names of fields, too. */
+  readonly names?: boolean
 }
 
 /** One way through a value: copies what changes, and keeps the rest as it is. */
 export class Walk {
   readonly #text: (text: string) => string
   readonly #byName: boolean
+  readonly #names: boolean
   /** What became of each object: some are met twice, some hold themselves. */
   readonly #met = new Map<object, unknown>()
 
-  constructor(text: (text: string) => string, { byName = false }: WalkOptions = {}) {
+  constructor(text: (text: string) => string, { byName = false, names = false }: WalkOptions = {}) {
     this.#text = text
     this.#byName = byName
+    this.#names = names
   }
 
   through(value: unknown, depth = 0): unknown {
@@ -47,7 +51,7 @@ export class Walk {
     const copy = Object.entries(value).map(([name, field]: [string, unknown]) => {
       const hidden = this.#byName && field !== undefined && field !== null && isSecretField(name)
       const clean = hidden ? REDACTED : this.through(field, depth)
-      const cleanName = this.#text(name)
+      const cleanName = this.#names ? this.#text(name) : name
       same &&= clean === field && cleanName === name
       return [cleanName, clean] as const
     })
@@ -70,7 +74,7 @@ export class Walk {
   }
 }
 
-/** An error without secrets, with all that it was caused by. */
+/** An error without secrets of a call, with all that it was caused by. */
 export function redactedError(thrown: unknown, secrets: Pick<Redaction, 'text'>): unknown {
   return new Walk(secrets.text, { byName: true }).through(thrown)
 }
@@ -78,7 +82,7 @@ export function redactedError(thrown: unknown, secrets: Pick<Redaction, 'text'>)
 /** A log that writes no secret: neither one that is known, nor what a field's name says is one. */
 export function redactedLog(log: Log, secrets: Pick<Redaction, 'text'>): Log {
   return (level, message, fields) => {
-    const clean = fields && (new Walk(secrets.text, { byName: true }).through(fields) as Readonly<Record<string, unknown>>)
+    const clean = fields && (new Walk(secrets.text, { byName: true, names: true }).through(fields) as Readonly<Record<string, unknown>>)
     log(level, secrets.text(message), clean)
   }
 }

@@ -1,9 +1,10 @@
 import type { ClientEvent } from '../protocol/events.ts'
-import { fieldsOf, type Json } from '../protocol/json.ts'
+import { fieldsOf, type Json, type Slot } from '../protocol/json.ts'
 import type { Keys } from './ports/keys.ts'
 import type { Operation, SetOperation, Store } from './ports/store.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
 import { holdsPayment, Sealing } from './sealing.ts'
+import { withData } from './tool-data.ts'
 import { storeKey } from './store-key.ts'
 
 interface How {
@@ -26,22 +27,24 @@ export class SealedRecords {
   }
 
   session(record: SessionRecord, how: How): SessionRecord {
-    const { extensions } = record.config
-    const kept = extensions && this.#kept(extensions, how)
-    return kept === extensions ? record : { ...record, config: { ...record.config, extensions: kept } }
+    const config = this.#extended(record.config, how)
+    const client = record.client && this.#extended(record.client, how)
+    return config === record.config && client === record.client ? record : { ...record, config, client }
   }
 
   openSession(value: Json, key: string): SessionRecord {
     return this.#sealing.open(value, key) as unknown as SessionRecord
   }
 
-  /** What it says is no place for secrets, and is not looked at: only what it was given beside. */
+  /** What it says is no place for secrets, and is not looked at: only what it was given beside, and what tools of clients gave. */
   turn(record: TurnRecord, how: How): TurnRecord {
     const { config, answers, given } = record
-    if (!config?.extensions && !answers && !given) return record
+    const input = withData(record.input, this.#digested)
+    if (input === record.input && !config?.extensions && !answers && !given) return record
     const kept = this.#kept({ extensions: config?.extensions, answers, given }, how)
     return {
       ...record,
+      input,
       ...(config && { config: { ...config, ...(config.extensions && { extensions: kept.extensions }) } }),
       ...(answers && { answers: kept.answers }),
       ...(given && { given: kept.given }),
@@ -63,7 +66,9 @@ export class SealedRecords {
 
   /** An input without what it pays with, of which the digest is left. Inputs are appended, and what is appended stays. */
   input(event: ClientEvent): ClientEvent {
-    return hasSlots(event) ? this.#sealing.settle(event, NOWHERE) : event
+    const settled = hasSlots(event) ? { ...event, ...this.#sealing.settle(slotsOf(event), NOWHERE) } : event
+    if (settled.type !== 'input.text' || !settled.messages) return settled
+    return { ...settled, messages: [...withData(settled.messages, this.#digested)] }
   }
 
   /** Secrets of inputs that no turn has used yet, apart from the inputs: they are deleted when one has. */
@@ -84,6 +89,15 @@ export class SealedRecords {
     return events.map((event) => ({ ...event, ...fieldsOf(this.#sealing.open(kept[event.event_id], key)) }) as ClientEvent)
   }
 
+  /** Of what a tool gave to a client, and so pays nobody here, nothing else is needed. */
+  readonly #digested = (data: unknown): unknown => this.#sealing.digest(data)
+
+  #extended<T extends { readonly extensions?: Slot | undefined }>(holder: T, how: How): T {
+    const { extensions } = holder
+    const kept = extensions && this.#kept(extensions, how)
+    return kept === extensions ? holder : { ...holder, extensions: kept }
+  }
+
   #kept<T>(value: T, { key, used }: How): T {
     return used ? this.#sealing.settle(value, key) : this.#sealing.seal(value, key)
   }
@@ -91,7 +105,7 @@ export class SealedRecords {
 
 /** Whether an input pays with something. */
 export function pays(event: ClientEvent): boolean {
-  return hasSlots(event) && holdsPayment(event)
+  return hasSlots(event) && holdsPayment(slotsOf(event))
 }
 
 /** Sealed for no record: credentials in a slot of an input, which nobody reads again. */

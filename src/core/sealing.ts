@@ -65,6 +65,11 @@ export function hidden<T>(value: T): T {
   return changed(value, () => REDACTED)
 }
 
+/** The same without what somebody pays with. */
+export function unpaid<T>(value: T): T {
+  return changed(value, (secret, kind) => (kind === 'payment' ? REDACTED : secret))
+}
+
 /** Whether there is anything to pay with in it. */
 export function holdsPayment(value: unknown): boolean {
   let found = false

@@ -1,14 +1,17 @@
 import type { HttpClient, HttpRequest } from './ports/http.ts'
-import type { Secrets } from './secrets.ts'
 
 /**
  * The client, but it remembers what it shows to the other side, which may repeat it. So a key that stands in somebody's code is
  * known before anybody can tell it, like one of a config.
  */
-export function learningHttp<H extends HttpClient>(http: H, secrets: Pick<Secrets, 'learn'>): H {
-  const request = (sent: HttpRequest): ReturnType<HttpClient['request']> => {
+export function learningHttp(http: HttpClient, secrets: { learn(request: HttpRequest): void }): HttpClient {
+  const learning = (client: HttpClient) => (sent: HttpRequest) => {
     secrets.learn(sent)
-    return http.request(sent)
+    return client.request(sent)
   }
-  return { ...http, request }
+  const { guarded } = http
+  return {
+    request: learning(http),
+    ...(guarded && { guarded: { request: learning(guarded), refuses: (url) => guarded.refuses(url) } }),
+  }
 }

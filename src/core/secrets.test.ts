@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import { UampError } from '../protocol/errors.ts'
+import type { HttpClient } from './ports/http.ts'
 import { redactedLog } from './redaction.ts'
 import { Secrets, secretsOf } from './secrets.ts'
+import { SessionSecrets } from './session-secrets.ts'
 
 const KEY = 'sk-live/9f8e"7d6c+5b4a\\3210'
+
+const http: HttpClient = { request: () => Promise.reject(new Error('Nobody is called')) }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
@@ -37,13 +41,13 @@ test('leaves alone what is none: another text, a beginning that all keys have, a
   expect(new Secrets().text(KEY)).toBe(KEY)
 })
 
-test('learns what requests show, and forgets the oldest of very many', () => {
-  const secrets = new Secrets(['configured-key'])
-  const show = (token: string): void => secrets.learn({ url: 'https://host/', headers: { authorization: `Bearer ${token}` } })
-  show('first-token')
-  show('configured-key')
-  for (let n = 0; n < 4096; n++) show(`token-number-${n}`)
-  expect(secrets.text('first-token token-number-0 token-number-4095 configured-key')).toBe('first-token [redacted] [redacted] [redacted]')
+test('what it costs is the length of the text, whatever is looked for', () => {
+  const nearly = (end: string): string => `${'a'.repeat(2000)}b${end.repeat(2090)}`
+  const secrets = new Secrets([...Array.from('cdefghijklmnop', nearly), 'a'.repeat(5000)])
+  const long = 'a'.repeat(4_000_000)
+  expect(secrets.text(`${long}!`)).toBe('[redacted]!')
+  expect(new Secrets([nearly('c')]).text(`${long}!`)).toBe(`${long}!`)
+  expect(new Secrets([nearly('c')]).text(`${long}${nearly('c')}!`)).toBe(`${long}[redacted]!`)
 })
 
 test.each([
@@ -53,9 +57,27 @@ test.each([
   [{}, `https://me:${encodeURIComponent(KEY)}@host/`],
   [{}, `https://host/?api_key=${encodeURIComponent(KEY)}&page=1`],
 ])('learns it from %o and %s', (headers, url) => {
-  const secrets = new Secrets()
+  const secrets = new SessionSecrets({ secrets: new Secrets(), http })
   secrets.learn({ url, headers: headers as Record<string, string> })
   expect(secrets.text(`It was ${KEY}`)).toBe('It was [redacted]')
+})
+
+test('a session forgets the oldest of very many, and learns no words, nor what the process knows', () => {
+  const secrets = new SessionSecrets({ secrets: new Secrets(['configured-key']), http })
+  const show = (token: string): void => secrets.learn({ url: 'https://host/', headers: { authorization: `Bearer ${token}` } })
+  for (const token of ['first-token', 'session', 'configured-key']) show(token)
+  for (let n = 10; n < 42; n++) show(`token-number-${n}`)
+  expect(secrets.text('first-token token-number-10 token-number-41 configured-key')).toBe('first-token [redacted] [redacted] [redacted]')
+  for (const letter of 'abcdefgh') show(letter.repeat(4 * 1024))
+  expect(secrets.text(`session token-number-41 ${'a'.repeat(4096)}`)).toBe(`session token-number-41 ${'a'.repeat(4096)}`)
+  expect(secrets.text('h'.repeat(4096))).toBe('[redacted]')
+})
+
+test('a session looks into no names of fields; the process does', () => {
+  const secrets = new SessionSecrets({ secrets: new Secrets(['configured-key']), http })
+  secrets.learn({ url: 'https://host/', headers: { cookie: 'not_found-and-details' } })
+  const value = { 'not_found-and-details': 'not_found-and-details', 'configured-key': 1 }
+  expect(secrets.value(value)).toEqual({ 'not_found-and-details': '[redacted]', '[redacted]': 1 })
 })
 
 test('what somebody is called with: values, headers of any name, addresses, programs', () => {

@@ -6,7 +6,7 @@ import type { Payment } from '../protocol/payment.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
-import { isInput } from './input.ts'
+import { isInput, withoutPayment } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { Log } from './log.ts'
 import { outputMessages } from './output.ts'
@@ -24,6 +24,7 @@ import { Seen } from './seen.ts'
 import { sessionCreated } from './session-created.ts'
 import { notAwaited, notInProgress, responseInProgress, sessionEnded } from './session-refusals.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
+import { SessionSecrets } from './session-secrets.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
 import { measure, terminalEvent, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
@@ -43,7 +44,8 @@ export class AgentSession implements Session, TurnHost {
   readonly turnstile: Turnstile
   readonly newId: () => string
   readonly held: Holding
-  readonly redact: (text: string) => string
+  readonly redact = (text: string): string => this.#secrets.text(text)
+  readonly #secrets: SessionSecrets
   config: SessionConfig
   client: Capabilities | undefined
   /** When the last response ended or the last reader left. */
@@ -78,7 +80,7 @@ export class AgentSession implements Session, TurnHost {
     this.turnstile = host.turnstile
     this.newId = host.newId
     this.held = parts.held
-    this.redact = host.secrets.text
+    this.#secrets = new SessionSecrets(host)
     this.#host = host
     this.#journal = parts.journal
     this.onDetach = state.onDetach
@@ -208,7 +210,7 @@ export class AgentSession implements Session, TurnHost {
       case 'tool.result':
       case 'x.approval.response':
       case 'payment.submit':
-        return this.#answer(event)
+        return this.#answer(withoutPayment(event))
       case 'session.update':
         checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         this.log.checkStore()
@@ -292,7 +294,7 @@ export class AgentSession implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart): Promise<void> {
     const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
-    const { limits, http } = this.#host
+    const [{ limits }, { http }] = [this.#host, this.#secrets]
     const turn = new ActiveTurn(this, turnStart(this, { record, run, limits, http, held: this.held, payment: this.#payment }))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
@@ -351,10 +353,9 @@ export class AgentSession implements Session, TurnHost {
 
   /** Called by the turn when its response is over. */
   async ended(turn: ActiveTurn, given: End): Promise<void> {
-    const end: End = given.kind === 'failed' ? { ...given, error: this.#host.secrets.value(given.error) } : given
-    if (end.kind === 'failed' && end.cause !== undefined) {
-      this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: end.cause })
-    }
+    const end: End = given.kind === 'failed' ? { ...given, error: this.#secrets.value(given.error) } : given
+    if (end.kind === 'failed' && end.cause !== undefined)
+      this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: this.#secrets.error(end.cause) })
     const before = this.#record as TurnRecord
     measure(this.#host.meter, { transport: this.transport, events: this.log.head + 1 - before.after, turn, end })
     const usage = turn.output.usage

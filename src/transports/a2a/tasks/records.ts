@@ -113,7 +113,11 @@ export class TaskRecords {
     return {
       ...message,
       ...(metadata && { metadata: this.#sealing.digest(metadata) }),
-      parts: parts.map((part) => (isPayment(part.data) ? { ...part, data: this.#sealing.digest(part.data) } : part)),
+      parts: parts.map((part) => ({
+        ...part,
+        ...(isPayment(part.data) && { data: this.#sealing.digest(part.data) }),
+        ...(part.metadata && { metadata: this.#sealing.digest(part.metadata) }),
+      })),
     }
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Draft } from '../protocol/events.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentRegistry } from './agent-registry.ts'
-import { Budget } from './budget.ts'
+import { Budget, type Holding } from './budget.ts'
 import { defineAgent } from './define-agent.ts'
 import { text } from './drafts.ts'
 import { createGateway } from './gateway.ts'
@@ -37,7 +37,36 @@ describe('a budget', () => {
     expect(() => bob.grow('output', 65 * KIB)).toThrow(expect.objectContaining({ code: 'overloaded' }))
     expect(bob.bytes).toBe(64 * KIB)
   })
+
+  test('lets nobody hold much in little pieces', () => {
+    const all = budget()
+    const pieces = Array.from({ length: 20 }, () => all.open(principal('alice'), 'session'))
+    const taken = pieces.filter((piece) => grows(piece, 60 * KIB))
+    expect(taken).toHaveLength(3)
+    expect(all.bytes).toBe(180 * KIB)
+  })
+
+  test('lets many who hold little hold no more than a quarter of it all beyond it', () => {
+    const all = new Budget({ heldBytes: 1024 * KIB, heldBytesPerPrincipal: 1024 * KIB })
+    all.open(principal('alice'), 'session').set('messages', 2048 * KIB)
+    const others = Array.from({ length: 20 }, (_, n) => all.open(principal(`other-${n}`), 'session'))
+    expect(others.filter((other) => grows(other, 60 * KIB))).toHaveLength(4)
+    others[0]?.close()
+    expect(others.filter((other) => other.bytes === 0 && grows(other, 60 * KIB))).toHaveLength(1)
+    // Whoever grows beyond a little leaves room among those who do not.
+    others[1]?.set('messages', 100 * KIB)
+    expect(others.filter((other) => other.bytes === 0 && grows(other, 60 * KIB))).toHaveLength(1)
+  })
 })
+
+function grows(holding: Holding, bytes: number): boolean {
+  try {
+    holding.grow('config', bytes)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const small: Partial<CoreLimits> = { heldBytes: 600 * KIB, heldBytesPerPrincipal: 400 * KIB }
 

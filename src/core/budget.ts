@@ -16,7 +16,7 @@ const RETRY_S = 30
 
 type Bounds = Pick<CoreLimits, 'heldBytes' | 'heldBytesPerPrincipal'>
 
-type Kind = 'session' | 'answer'
+type Kind = 'session' | 'beside'
 
 /** What one principal holds. */
 interface Share {
@@ -85,7 +85,7 @@ const little = ({ bytes }: Share): number => (bytes <= LITTLE ? bytes : 0)
 
 type Part = 'config' | 'messages' | 'pending' | 'output'
 
-/** What one session, or one answer on its way out, holds. */
+/** What one session holds, or what is kept beside them, as an answer on its way out. */
 export class Holding {
   readonly #budget: Budget
   readonly #share: Share

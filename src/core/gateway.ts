@@ -20,7 +20,7 @@ import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { Redaction } from './ports/redaction.ts'
-import type { Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
+import type { Hold, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
@@ -136,8 +136,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (length > this.limits.slotBytes) checkSlots(value, this.limits.slotBytes)
   }
 
-  hold(principal: Principal, bytes: number): () => void {
-    return this.#sessions.holdAnswer(principal, bytes)
+  hold(principal: Principal, bytes: number): Hold {
+    return this.#sessions.holdBeside(principal, bytes)
   }
 
   async open(init: SessionInit): Promise<Session> {

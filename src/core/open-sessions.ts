@@ -2,7 +2,7 @@ import { UampError } from '../protocol/errors.ts'
 import { Budget, type Holding } from './budget.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
-import type { Session } from './ports/session.ts'
+import type { Hold, Session } from './ports/session.ts'
 import type { AgentSession } from './session.ts'
 import type { SessionState } from './session-parts.ts'
 import { weigh, weighMessages } from './weight.ts'
@@ -65,16 +65,21 @@ export class OpenSessions {
     }
   }
 
-  /** Counts an answer that is on its way to a client. Returns what is called when it is written. Throws `overloaded`. */
-  holdAnswer(principal: Principal, bytes: number): () => void {
-    const held = this.#budget.open(principal, 'answer')
+  /** Counts what is kept beside sessions, as an answer on its way to a client. Throws `overloaded`. */
+  holdBeside(principal: Principal, bytes: number): Hold {
+    const held = this.#budget.open(principal, 'beside')
+    const hold: Hold = {
+      set: (now) => held.set('output', now),
+      grow: (now) => held.grow('output', now),
+      close: () => held.close(),
+    }
     try {
-      held.grow('output', bytes)
+      hold.grow(bytes)
     } catch (error) {
       held.close()
       throw error
     }
-    return () => held.close()
+    return hold
   }
 
   add(session: AgentSession): void {

@@ -70,8 +70,8 @@ export class Budget {
     const { heldBytes, heldBytesPerPrincipal } = this.#bounds
     const mine = share.bytes > heldBytesPerPrincipal
     if (!mine && (this.bytes <= heldBytes || this.#spares(share))) return
-    const who = mine ? 'Your sessions hold' : 'The server holds'
-    throw new UampError('overloaded', `${who} too much in memory: read what is waiting or end sessions, then try again`, {
+    const who = mine ? 'You hold' : 'The server holds'
+    throw new UampError('overloaded', `${who} too much in memory: read what is waiting, end sessions or send less, then try again`, {
       details: { limit: mine ? heldBytesPerPrincipal : heldBytes, retry_after: RETRY_S },
     })
   }

@@ -70,10 +70,10 @@ function grows(holding: Holding, bytes: number): boolean {
 
 const small: Partial<CoreLimits> = { heldBytes: 600 * KIB, heldBytesPerPrincipal: 400 * KIB }
 
-function gatewayOf(run: () => AsyncGenerator<Draft, void>, limits: Partial<CoreLimits> = small) {
+function gatewayOf(run: () => AsyncGenerator<Draft, void>, limits: Partial<CoreLimits> = small, store = memoryStore()) {
   const agents = new AgentRegistry()
   agents.add(defineAgent('a', run))
-  return createGateway({ agents, store: memoryStore(), limits })
+  return createGateway({ agents, store, limits })
 }
 
 const init = (id: string, more: Partial<SessionInit> = {}): SessionInit => ({
@@ -185,4 +185,69 @@ test('a large stored conversation leaves memory as soon as nobody needs it there
     await gateway.attach(session.id, principal('alice')).then((again) => again?.end())
   }
   await gateway.close()
+})
+
+describe('a stored conversation that is larger than its principal may hold', () => {
+  const LINKS = 20
+
+  /** A response after another, each with a large input; and how many responses are read from then on. */
+  async function chained() {
+    const memory = memoryStore()
+    const roomy = gatewayOf(quiet, {}, memory)
+    let parent: string | undefined
+    let session = ''
+    for (let n = 0; n < LINKS; n++) {
+      const input = [{ role: 'user' as const, content: 'x'.repeat(100 * KIB) }]
+      const opened = await roomy.open(init('alice', { input, ...(parent !== undefined && { parent }) }))
+      const reader = opened.read()
+      await opened.send({ type: 'response.create', event_id: `r${n}` })
+      for await (const batch of reader) {
+        for (const { event } of batch) if (event.type === 'response.done') parent = event.response.id
+        if (batch.has(new Set(['response.done']))) break
+      }
+      session = opened.id
+    }
+    await roomy.close()
+    let reads = 0
+    const get = (key: string) => {
+      if (/ turn |\bturn\b/.test(key)) reads++
+      return memory.get(key)
+    }
+    const tight = gatewayOf(quiet, small, { ...memory, get })
+    return { tight, parent: parent as string, session, reads: () => reads }
+  }
+
+  test('is read no further than that, whoever goes on from it', async () => {
+    const { tight, parent, session, reads } = await chained()
+    await expect(tight.open(init('alice', { parent }))).rejects.toMatchObject({ code: 'overloaded' })
+    expect(reads()).toBeLessThan(LINKS / 2)
+    await expect(tight.attach(session, principal('alice'))).rejects.toMatchObject({ code: 'overloaded' })
+    expect(reads()).toBeLessThan(LINKS)
+    expect(tight.heldBytes).toBe(0)
+    await tight.close()
+  })
+
+  test('counts while it is read, so that several at once are no more', async () => {
+    const { tight, parent } = await chained()
+    const ends = await Promise.allSettled(Array.from({ length: 4 }, () => tight.open(init('alice', { parent }))))
+    expect(ends.every(({ status }) => status === 'rejected')).toBe(true)
+    expect(tight.heldBytes).toBe(0)
+    await tight.close()
+  })
+
+  test('lets others have their turn while it is read', async () => {
+    const { tight, parent } = await chained()
+    let turns = 0
+    let over = false
+    const count = (): void => {
+      if (over) return
+      turns++
+      setImmediate(count)
+    }
+    setImmediate(count)
+    await tight.open(init('alice', { parent })).catch(() => undefined)
+    over = true
+    expect(turns).toBeGreaterThan(2)
+    await tight.close()
+  })
 })

@@ -281,7 +281,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   /** The conversation up to a turn, if it is the principal's own. */
   async #ownTurns(principal: Principal, turn: string) {
-    const turns = await this.#records.turns(principal.tenant, turn)
+    const turns = await this.#sessions.reading(principal, (count) => this.#records.turns(principal.tenant, turn, count))
     const last = turns.at(-1)
     if (last?.owner !== principal.id || last.deleted) throw new UampError('not_found', `There is no turn "${turn}"`)
     return turns
@@ -309,7 +309,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     const found = await this.#stored(id, principal)
     if (found?.session.owner.id !== principal.id) return undefined
     const [turns, inputs, position] = await Promise.all([
-      this.#records.turns(tenant, found.head.turn),
+      this.#sessions.reading(principal, (count) => this.#records.turns(tenant, found.head.turn, count)),
       this.#records.inputs(tenant, id, found.head.consumed),
       this.#store.last(this.#records.logStream(tenant, id)),
     ])

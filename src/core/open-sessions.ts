@@ -82,6 +82,17 @@ export class OpenSessions {
     return hold
   }
 
+  /** Counts what is read for a session that is not there yet, as it is read. */
+  async reading<T>(principal: Principal, read: (count: (bytes: number) => void) => Promise<T>): Promise<T> {
+    const hold = this.holdBeside(principal, 0)
+    let bytes = 0
+    try {
+      return await read((more) => hold.grow((bytes += more)))
+    } finally {
+      hold.close()
+    }
+  }
+
   add(session: AgentSession): void {
     this.#sessions.set(sessionKey(session.owner.tenant, session.id), session)
   }

@@ -251,3 +251,37 @@ describe('a stored conversation that is larger than its principal may hold', () 
     await tight.close()
   })
 })
+
+test.each([
+  ['while it waits', true],
+  ['with the next request', false],
+])('what a client answers an agent %s counts', async (_, duplex) => {
+  const agents = new AgentRegistry()
+  const asking = defineAgent('a', async function* (turn) {
+    for (let n = 0; n < 6; n++) await turn.ask('tool.call', { call_id: `c${n}`, name: 'f', arguments: '{}' })
+    yield text('ok')
+  })
+  agents.add(asking)
+  const gateway = createGateway({ agents, store: memoryStore(), limits: small })
+  const session = await gateway.open(init('alice', { duplex }))
+  const ends: string[] = []
+  const reader = session.read()
+  await session.send({ type: 'response.create', event_id: 'r' })
+  let asked: string | undefined
+  for await (const batch of reader) {
+    for (const { event } of batch) if (event.type === 'tool.call') asked = event.call_id
+    if (asked === undefined || (!duplex && !batch.has(new Set(['response.done'])))) continue
+    const call_id = asked
+    asked = undefined
+    const answer = session.send({ type: 'tool.result', event_id: `t${call_id}`, call_id, result: 'x'.repeat(150 * KIB) })
+    ends.push(await answer.then(() => 'taken', (error: { code: string }) => error.code))
+    if (ends.at(-1) !== 'taken' || ends.length === 6) break
+    if (!duplex) await session.send({ type: 'response.create', event_id: `r${call_id}` })
+  }
+  expect(ends.at(-1)).toBe('overloaded')
+  expect(ends.length).toBeLessThan(4)
+  expect(gateway.heldBytes).toBeLessThan(410 * KIB)
+  await session.end()
+  expect(gateway.heldBytes).toBe(0)
+  await gateway.close()
+})

@@ -83,14 +83,14 @@ export class Budget {
 
 const little = ({ bytes }: Share): number => (bytes <= LITTLE ? bytes : 0)
 
-type Part = 'config' | 'messages' | 'pending' | 'output'
+type Part = 'config' | 'messages' | 'pending' | 'answers' | 'output'
 
 /** What one session holds, or what is kept beside them, as an answer on its way out. */
 export class Holding {
   readonly #budget: Budget
   readonly #share: Share
   readonly #kind: Kind
-  readonly #parts = { config: 0, messages: 0, pending: 0, output: 0 }
+  readonly #parts = { config: 0, messages: 0, pending: 0, answers: 0, output: 0 }
   #closed = false
   bytes = 0
 
@@ -129,6 +129,22 @@ export class Holding {
       this.set(part, before)
       throw error
     }
+  }
+
+  /** Grows by so much if it is taken. Throws `overloaded` before that when there is no room. */
+  takes(part: Part, more: number, take: () => boolean): boolean {
+    const before = this.#parts[part]
+    this.grow(part, before + more)
+    const isTaken = take()
+    if (!isTaken) this.set(part, before)
+    return isTaken
+  }
+
+  /** What was said is part of the conversation. The answers that it took are needed no longer, unless it waits for more of them. */
+  keepOutput(size: number, waits: boolean): void {
+    this.set('messages', this.#parts.messages + Math.max(size, this.#parts.output))
+    this.set('output', 0)
+    if (!waits) this.set('answers', 0)
   }
 
   check(): void {

@@ -52,12 +52,13 @@ export class OpenSessions {
   }
 
   /** What a session will hold. It is given back when the session is removed. Throws `overloaded`. */
-  hold({ owner, config, client, messages, input, pending }: SessionState): Holding {
+  hold({ owner, config, client, messages, input, pending, waiting }: SessionState): Holding {
     const held = this.#budget.open(owner, 'session')
     try {
       held.grow('config', weigh(config) + weigh(client))
       held.grow('messages', weighMessages(messages))
       held.grow('pending', weighMessages(input ?? []) + weigh(pending))
+      held.grow('answers', weigh(waiting?.record.answers))
       return held
     } catch (error) {
       held.close()

@@ -31,7 +31,13 @@ function post({ port }: Server, { path, who, framing, bytes }: { path: string; w
   client.on('data', (chunk) => (sending.answer += String(chunk)))
   client.on('error', () => undefined)
   const [length, body] = FRAMINGS[framing](bytes)
-  const head = [`POST ${path} HTTP/1.1`, 'host: localhost', `authorization: Bearer ${TOKENS[who]}`, 'content-type: application/json', length]
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'host: localhost',
+    `authorization: Bearer ${TOKENS[who]}`,
+    'content-type: application/json',
+    length,
+  ]
   client.write(`${head.join('\r\n')}\r\n\r\n${body}`)
   return sending
 }

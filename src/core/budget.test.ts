@@ -274,7 +274,12 @@ test.each([
     const call_id = asked
     asked = undefined
     const answer = session.send({ type: 'tool.result', event_id: `t${call_id}`, call_id, result: 'x'.repeat(150 * KIB) })
-    ends.push(await answer.then(() => 'taken', (error: { code: string }) => error.code))
+    ends.push(
+      await answer.then(
+        () => 'taken',
+        (error: { code: string }) => error.code,
+      ),
+    )
     if (ends.at(-1) !== 'taken' || ends.length === 6) break
     if (!duplex) await session.send({ type: 'response.create', event_id: `r${call_id}` })
   }

@@ -2,8 +2,12 @@ import { UampError } from '../protocol/errors.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
 
-/** A holding may always grow to this: whoever holds little is not refused because others hold much. */
-const FREE = 64 * 1024
+/**
+ * Who holds no more than this in all is not refused because others hold much, as long as all who hold so little hold no more than
+ * this part of the bound together.
+ */
+const LITTLE = 64 * 1024
+const LITTLE_PART = 0.25
 
 const LARGE = 1024 * 1024
 
@@ -12,7 +16,7 @@ const RETRY_S = 30
 
 type Bounds = Pick<CoreLimits, 'heldBytes' | 'heldBytesPerPrincipal'>
 
-type Kind = 'session' | 'answer'
+type Kind = 'session' | 'beside'
 
 /** What one principal holds. */
 interface Share {
@@ -27,6 +31,8 @@ export class Budget {
   readonly #bounds: Bounds
   readonly #shares = new Map<string, Share>()
   bytes = 0
+  /** What those hold who hold little. */
+  #little = 0
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -52,26 +58,39 @@ export class Budget {
     if (--share.holdings === 0) this.#shares.delete(share.key)
   }
 
+  add(share: Share, bytes: number): void {
+    this.#little -= little(share)
+    share.bytes += bytes
+    this.bytes += bytes
+    this.#little += little(share)
+  }
+
   /** Throws `overloaded` when there is no room for anything new. */
   check(share: Share): void {
     const { heldBytes, heldBytesPerPrincipal } = this.#bounds
     const mine = share.bytes > heldBytesPerPrincipal
-    if (!mine && this.bytes <= heldBytes) return
-    const who = mine ? 'Your sessions hold' : 'The server holds'
-    throw new UampError('overloaded', `${who} too much in memory: read what is waiting or end sessions, then try again`, {
+    if (!mine && (this.bytes <= heldBytes || this.#spares(share))) return
+    const who = mine ? 'You hold' : 'The server holds'
+    throw new UampError('overloaded', `${who} too much in memory: read what is waiting, end sessions or send less, then try again`, {
       details: { limit: mine ? heldBytesPerPrincipal : heldBytes, retry_after: RETRY_S },
     })
   }
+
+  #spares(share: Share): boolean {
+    return share.bytes <= LITTLE && this.#little <= this.#bounds.heldBytes * LITTLE_PART
+  }
 }
 
-type Part = 'config' | 'messages' | 'pending' | 'output'
+const little = ({ bytes }: Share): number => (bytes <= LITTLE ? bytes : 0)
 
-/** What one session, or one answer on its way out, holds. */
+type Part = 'config' | 'messages' | 'pending' | 'answers' | 'output'
+
+/** What one session holds, or what is kept beside them, as an answer on its way out. */
 export class Holding {
   readonly #budget: Budget
   readonly #share: Share
   readonly #kind: Kind
-  readonly #parts = { config: 0, messages: 0, pending: 0, output: 0 }
+  readonly #parts = { config: 0, messages: 0, pending: 0, answers: 0, output: 0 }
   #closed = false
   bytes = 0
 
@@ -96,15 +115,14 @@ export class Holding {
     const more = bytes - this.#parts[part]
     this.#parts[part] = bytes
     this.bytes += more
-    this.#share.bytes += more
-    this.#budget.bytes += more
+    this.#budget.add(this.#share, more)
   }
 
   /** As `set`, but throws `overloaded`, and changes nothing, when there is no room for more. */
   grow(part: Part, bytes: number): void {
     const before = this.#parts[part]
     this.set(part, bytes)
-    if (bytes <= before || this.bytes <= FREE) return
+    if (bytes <= before) return
     try {
       this.check()
     } catch (error) {
@@ -113,14 +131,29 @@ export class Holding {
     }
   }
 
+  /** Grows by so much if it is taken. Throws `overloaded` before that when there is no room. */
+  takes(part: Part, more: number, take: () => boolean): boolean {
+    const before = this.#parts[part]
+    this.grow(part, before + more)
+    const isTaken = take()
+    if (!isTaken) this.set(part, before)
+    return isTaken
+  }
+
+  /** What was said is part of the conversation. The answers that it took are needed no longer, unless it waits for more of them. */
+  keepOutput(size: number, waits: boolean): void {
+    this.set('messages', this.#parts.messages + Math.max(size, this.#parts.output))
+    this.set('output', 0)
+    if (!waits) this.set('answers', 0)
+  }
+
   check(): void {
     this.#budget.check(this.#share)
   }
 
   close(): void {
     if (this.#closed) return
-    this.#share.bytes -= this.bytes
-    this.#budget.bytes -= this.bytes
+    this.#budget.add(this.#share, -this.bytes)
     this.#closed = true
     this.#budget.leave(this.#share, this.#kind)
   }

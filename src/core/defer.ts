@@ -5,6 +5,9 @@ const globals = globalThis as { setImmediate?: (run: () => void) => unknown }
 
 export const defer: Defer = globals.setImmediate ? (run) => void globals.setImmediate?.(run) : (run) => void setTimeout(run, 0)
 
+/** Whatever is due runs before it resolves. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => defer(resolve))
+
 /** Collects what happened in one turn of the event loop, so that each log's readers are woken once and write in one piece. */
 export class Ticker {
   #due: (() => void)[] = []

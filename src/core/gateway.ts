@@ -20,7 +20,7 @@ import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { Redaction } from './ports/redaction.ts'
-import type { Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
+import type { Hold, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
@@ -136,8 +136,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (length > this.limits.slotBytes) checkSlots(value, this.limits.slotBytes)
   }
 
-  hold(principal: Principal, bytes: number): () => void {
-    return this.#sessions.holdAnswer(principal, bytes)
+  hold(principal: Principal, bytes: number): Hold {
+    return this.#sessions.holdBeside(principal, bytes)
   }
 
   async open(init: SessionInit): Promise<Session> {
@@ -281,7 +281,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   /** The conversation up to a turn, if it is the principal's own. */
   async #ownTurns(principal: Principal, turn: string) {
-    const turns = await this.#records.turns(principal.tenant, turn)
+    const turns = await this.#sessions.reading(principal, (count) => this.#records.turns(principal.tenant, turn, count))
     const last = turns.at(-1)
     if (last?.owner !== principal.id || last.deleted) throw new UampError('not_found', `There is no turn "${turn}"`)
     return turns
@@ -309,7 +309,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     const found = await this.#stored(id, principal)
     if (found?.session.owner.id !== principal.id) return undefined
     const [turns, inputs, position] = await Promise.all([
-      this.#records.turns(tenant, found.head.turn),
+      this.#sessions.reading(principal, (count) => this.#records.turns(tenant, found.head.turn, count)),
       this.#records.inputs(tenant, id, found.head.consumed),
       this.#store.last(this.#records.logStream(tenant, id)),
     ])

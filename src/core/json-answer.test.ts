@@ -26,7 +26,7 @@ test('a small answer is one response; a large one is streamed, and counts until 
   const gateway = {
     hold: (_: unknown, bytes: number) => {
       held += bytes
-      return () => void (held = 0)
+      return { set: () => undefined, grow: () => undefined, close: () => void (held = 0) }
     },
   }
   const options = { headers: { 'x-id': '7' }, gateway, principal: { tenant: 't', id: 'alice', scopes: [] } }

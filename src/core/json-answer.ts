@@ -1,5 +1,5 @@
 import type { Principal } from './ports/access.ts'
-import type { Gateway } from './ports/session.ts'
+import type { Gateway, Hold } from './ports/session.ts'
 import type { Streamed } from './ports/transport.ts'
 import { weigh } from './weight.ts'
 
@@ -27,22 +27,22 @@ export function jsonAnswer(value: object | null, { headers, gateway, principal }
 /** Not a generator: one that is left before its first step runs no `finally`. */
 class Pieces implements AsyncIterable<string, void> {
   readonly #pieces: Generator<string, void>
-  readonly #release: () => void
+  readonly #hold: Hold
 
-  constructor(value: unknown, release: () => void) {
+  constructor(value: unknown, hold: Hold) {
     this.#pieces = jsonPieces(value)
-    this.#release = release
+    this.#hold = hold
   }
 
   [Symbol.asyncIterator](): AsyncIterator<string, void> {
     return {
       next: () => {
         const step = this.#pieces.next()
-        if (step.done) this.#release()
+        if (step.done) this.#hold.close()
         return Promise.resolve(step)
       },
       return: () => {
-        this.#release()
+        this.#hold.close()
         return Promise.resolve(this.#pieces.return())
       },
     }

@@ -13,9 +13,9 @@ export interface CoreLimits {
   readonly pendingBytes: number
   /** What an extension slot (`extensions`, `metadata`, `context` …) may hold, as JSON. */
   readonly slotBytes: number
-  /** What all sessions hold in memory: configuration, conversation, pending input, live output. Beyond it nothing new begins. */
+  /** What everybody holds in memory: what sessions are made of, and what comes in or goes out. Beyond it nothing new begins. */
   readonly heldBytes: number
-  /** The same for the sessions of one principal. */
+  /** The same of one principal. */
   readonly heldBytesPerPrincipal: number
   /** How long a session is kept after its last turn. */
   readonly sessionTtlMs: number

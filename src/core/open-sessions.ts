@@ -2,7 +2,7 @@ import { UampError } from '../protocol/errors.ts'
 import { Budget, type Holding } from './budget.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Principal } from './ports/access.ts'
-import type { Session } from './ports/session.ts'
+import type { Hold, Session } from './ports/session.ts'
 import type { AgentSession } from './session.ts'
 import type { SessionState } from './session-parts.ts'
 import { weigh, weighMessages } from './weight.ts'
@@ -52,12 +52,13 @@ export class OpenSessions {
   }
 
   /** What a session will hold. It is given back when the session is removed. Throws `overloaded`. */
-  hold({ owner, config, client, messages, input, pending }: SessionState): Holding {
+  hold({ owner, config, client, messages, input, pending, waiting }: SessionState): Holding {
     const held = this.#budget.open(owner, 'session')
     try {
       held.grow('config', weigh(config) + weigh(client))
       held.grow('messages', weighMessages(messages))
       held.grow('pending', weighMessages(input ?? []) + weigh(pending))
+      held.grow('answers', weigh(waiting?.record.answers))
       return held
     } catch (error) {
       held.close()
@@ -65,16 +66,32 @@ export class OpenSessions {
     }
   }
 
-  /** Counts an answer that is on its way to a client. Returns what is called when it is written. Throws `overloaded`. */
-  holdAnswer(principal: Principal, bytes: number): () => void {
-    const held = this.#budget.open(principal, 'answer')
+  /** Counts what is kept beside sessions, as an answer on its way to a client. Throws `overloaded`. */
+  holdBeside(principal: Principal, bytes: number): Hold {
+    const held = this.#budget.open(principal, 'beside')
+    const hold: Hold = {
+      set: (now) => held.set('output', now),
+      grow: (now) => held.grow('output', now),
+      close: () => held.close(),
+    }
     try {
-      held.grow('output', bytes)
+      hold.grow(bytes)
     } catch (error) {
       held.close()
       throw error
     }
-    return () => held.close()
+    return hold
+  }
+
+  /** Counts what is read for a session that is not there yet, as it is read. */
+  async reading<T>(principal: Principal, read: (count: (bytes: number) => void) => Promise<T>): Promise<T> {
+    const hold = this.holdBeside(principal, 0)
+    let bytes = 0
+    try {
+      return await read((more) => hold.grow((bytes += more)))
+    } finally {
+      hold.close()
+    }
   }
 
   add(session: AgentSession): void {

@@ -5,6 +5,7 @@ import type { Json } from '../protocol/json.ts'
 import type { Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import type { Usage } from '../protocol/usage.ts'
+import { nextTurn } from './defer.ts'
 import type { Numbering } from './epoch.ts'
 import type { Principal } from './ports/access.ts'
 import type { Keys } from './ports/keys.ts'
@@ -13,6 +14,7 @@ import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/
 import type { Answer, Question } from './questions.ts'
 import { pays, SealedRecords } from './sealed-records.ts'
 import { storeKey } from './store-key.ts'
+import { weigh } from './weight.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
 export interface SessionRecord {
@@ -98,6 +100,7 @@ const PAGE = 100
 const PAGE_BYTES = 1024 * 1024
 /** As many turns of a conversation are loaded. */
 const TURNS = 512
+const LARGE_TURN = 64 * 1024
 
 /** Sorts as text in the order of time. To the minute: an index that does not change costs no write. */
 const sortable = (time: number): string => String(Math.floor(time / 60_000)).padStart(12, '0')
@@ -180,16 +183,20 @@ export class Records {
     return stored && this.sealed.openTurn(stored.value, key)
   }
 
-  /** The turns from the first that counts to `last`. */
-  async turns(tenant: string, last: string | null): Promise<TurnRecord[]> {
+  /** The turns from the first that counts to `last`. `count` is told what they take as they are read, and may throw. */
+  async turns(tenant: string, last: string | null, count: (bytes: number) => void): Promise<TurnRecord[]> {
     const turns: TurnRecord[] = []
     for (let id = last; id !== null && turns.length < TURNS;) {
       const turn = await this.turn(tenant, id)
       if (!turn) break
-      turns.unshift(turn)
+      const bytes = weigh(turn)
+      count(bytes)
+      // A large one took its time to be read: whoever else has something to do comes next.
+      if (bytes > LARGE_TURN) await nextTurn()
+      turns.push(turn)
       id = turn.stateless ? null : turn.parent
     }
-    return turns
+    return turns.reverse()
   }
 
   /** Client events of a session after a position, and the position of the last one. */

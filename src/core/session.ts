@@ -260,7 +260,8 @@ export class AgentSession implements Session, TurnHost {
   }
 
   #answer(event: Answer): Promise<void> {
-    if ((this.#turn ?? this.#parked)?.answer(event)) return this.#journal?.input(event) ?? Promise.resolve()
+    const isTaken = this.held.takes('answers', weigh(event), () => (this.#turn ?? this.#parked)?.answer(event) ?? false)
+    if (isTaken) return this.#journal?.input(event) ?? Promise.resolve()
     throw notAwaited(event)
   }
 
@@ -365,8 +366,7 @@ export class AgentSession implements Session, TurnHost {
     } catch (error) {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }
-    this.held.set('messages', this.held.get('messages') + Math.max(turn.output.size, this.held.get('output')))
-    this.held.set('output', 0)
+    this.held.keepOutput(turn.output.size, record.status === 'waiting')
     if (before.config) this.held.set('config', weigh(this.config) + weigh(this.client))
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
     this.#turn = this.#record = undefined

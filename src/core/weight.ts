@@ -26,12 +26,23 @@ export function weigh(value: unknown, limit = Infinity): number {
   return sum
 }
 
-/** Messages whose `content` repeats the text of their items, as it does in a conversation: the texts are there once. */
+/** Everything that messages hold. What an agent said counts once: `content` and `tool_calls` are those of its items, not copies. */
 export function weighMessages(messages: readonly Message[]): number {
   let sum = 0
-  for (const { content, content_items, tool_calls } of messages) {
-    sum += OBJECT + weigh(content_items ?? content) + weigh(content_items ? undefined : tool_calls)
+  for (const message of messages) sum += weigh(message) - shared(message)
+  return sum
+}
+
+/** What a message has of its items. Several texts make a text of their own, which counts. */
+function shared({ content, content_items, tool_calls }: Message): number {
+  if (!content_items) return 0
+  let sum = 0
+  let calls = 0
+  for (const item of content_items) {
+    if (item.type === 'text' && item.text === content) sum = content.length
+    else if (item.type === 'tool_call' && tool_calls?.[calls] === item.tool_call) calls++
   }
+  for (let n = 0; n < calls; n++) sum += weigh(tool_calls?.[n])
   return sum
 }
 

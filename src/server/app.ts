@@ -11,6 +11,7 @@ import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Log, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets.ts'
 import { Admission } from './admission.ts'
+import { Bodies, SlowBody } from './bodies.ts'
 import { UNKNOWN_CALLER, type Caller } from './caller.ts'
 import { errorResponse } from './errors.ts'
 import { guard } from './guard.ts'
@@ -123,9 +124,10 @@ export function createApp(options: AppOptions): ServerApp {
   const wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, monotonic })
   const onGuessing = guessingLog(log, monotonic)
   const admission = new Admission({ access, rate, publicRate, wrongTokens, onGuessing, starting: () => waiting })
-  const upgrades = new Upgrades({ routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
+  const bodies = new Bodies({ gateway, limits, monotonic })
+  const upgrades = new Upgrades({ gateway, routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
-  const dispatch = httpDispatcher({ routes, admission, metrics, log, secrets, callerOf, deliver })
+  const dispatch = httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver })
 
   function deliver(result: Streamed, { method, headers }: Request, env: unknown): Response {
     const origin = headers.get('origin')
@@ -138,6 +140,7 @@ export function createApp(options: AppOptions): ServerApp {
     limits,
     checkHost,
     allowsPage,
+    bodies,
     bodyBytesAt: (method, path) => routes.bodyBytesAt(method, path),
     refusalAt: (path) => routes.refusalAt(path),
   })
@@ -157,7 +160,7 @@ export function createApp(options: AppOptions): ServerApp {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
     const error = brokenOff(thrown, c.req.raw) ?? secrets.told(thrown)
     if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error })
-    return errorResponse(error)
+    return errorResponse(error, thrown instanceof SlowBody ? { status: thrown.status } : {})
   })
 
   return {

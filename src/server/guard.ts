@@ -1,4 +1,5 @@
 import { UampError } from '../protocol/errors.ts'
+import { COUNTED_BYTES, tooLarge, type Bodies } from './bodies.ts'
 import type { HostPolicy } from './host-names.ts'
 import type { Limits } from './limits.ts'
 import { corsHeaders, preflightHeaders } from './origin.ts'
@@ -12,6 +13,7 @@ export interface GuardOptions {
   readonly allowsPage: (headers: Headers) => boolean
   /** Bytes of a body there, where a route names a number of its own. */
   readonly bodyBytesAt: (method: string, path: string) => number | undefined
+  readonly bodies: Bodies
   /** How the protocol at this path says no. */
   readonly refusalAt: (path: string) => Refusal
 }
@@ -21,7 +23,7 @@ type Next = (request: Request) => Response | Promise<Response>
 /** What every request passes before it is routed, also to routes that a user added: host, page and size. */
 export type Guard = (request: Request, next: Next) => Response | Promise<Response>
 
-export function guard({ limits, checkHost, allowsPage, bodyBytesAt, refusalAt }: GuardOptions): Guard {
+export function guard({ limits, checkHost, allowsPage, bodyBytesAt, bodies, refusalAt }: GuardOptions): Guard {
   const refuse = ({ url }: Request, error: UampError, status?: number): Response =>
     refusalAt(pathOf(url))(error, status === undefined ? {} : { status })
 
@@ -43,10 +45,10 @@ export function guard({ limits, checkHost, allowsPage, bodyBytesAt, refusalAt }:
     if (url.length > limits.urlBytes) return refuse(request, new UampError('too_large', 'The URL is too long'), 414)
     if (method === 'GET' || method === 'HEAD') return next(request)
     const length = headers.get('content-length')
-    if (length !== null && Number(length) <= limits.bodyBytes) return next(request)
+    if (length !== null && Number(length) <= Math.min(COUNTED_BYTES, limits.bodyBytes)) return next(request)
     const most = bodyBytesAt(method, pathOf(url)) ?? limits.bodyBytes
     if (Number(length) > most) return refuse(request, tooLarge(most))
-    return next(length === null ? counted(request, most) : request)
+    return next(bodies.counted(request, most))
   }
 }
 
@@ -66,26 +68,6 @@ async function shared(answer: Response | Promise<Response>, origin: string): Pro
   }
 }
 
-/** A body that did not say how long it is fails once it is too long. */
-function counted(request: Request, most: number): Request {
-  if (request.body === null) return request
-  let bytes = 0
-  const counter = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      bytes += chunk.byteLength
-      if (bytes > most) controller.error(tooLarge(most))
-      else controller.enqueue(chunk)
-    },
-  })
-  // `duplex` is required with a stream, and missing in the DOM's types.
-  const init: RequestInit & { duplex: 'half' } = { body: request.body.pipeThrough(counter), duplex: 'half' }
-  return new Request(request, init)
-}
-
 export function foreignPage(): UampError {
   return new UampError('forbidden', 'Pages of this origin may not call this server: whoever runs it can add the origin to origins')
-}
-
-function tooLarge(most: number): UampError {
-  return new UampError('too_large', `A body may have ${most} bytes`, { details: { limit: most } })
 }

@@ -3,6 +3,7 @@ import type { Redaction } from '../core/ports/redaction.ts'
 import type { Call, HttpRoute, Log, Quota, Streamed } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
+import { SlowBody, type Bodies } from './bodies.ts'
 import type { Caller } from './caller.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf } from './path.ts'
@@ -12,6 +13,7 @@ import { sseStream } from './stream.ts'
 export interface HttpOptions {
   readonly routes: Routes
   readonly admission: Admission
+  readonly bodies: Bodies
   readonly metrics: Metrics
   readonly log: Log
   readonly secrets: Redaction
@@ -26,7 +28,7 @@ const PROBES: ReadonlySet<string> = new Set(['/health', '/ready'])
  * From a request to its answer. Never rejects: what a handler throws is logged and becomes a JSON error. One function, because
  * it stands in the path of every request and each `async` layer is felt there.
  */
-export function httpDispatcher({ routes, admission, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
+export function httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
   return async (request: Request, env: unknown): Promise<Response> => {
     const { method, url } = request
     const path = pathOf(url)
@@ -52,7 +54,10 @@ export function httpDispatcher({ routes, admission, metrics, log, secrets, calle
       const result =
         route.access === 'public'
           ? route.handle(request, new HttpCall(known, undefined))
-          : route.handle(request, new HttpCall(known, await admission.admit({ headers: request.headers }, { caller, agent })))
+          : route.handle(
+              request,
+              new HttpCall(known, bodies.belongTo(await admission.admit({ headers: request.headers }, { caller, agent }), request)),
+            )
       const answer = Symbol.asyncIterator in result ? await sseStream(result, method === 'HEAD') : await result
       response = 'frames' in answer ? deliver(answer, request, env) : answer
     } catch (thrown) {
@@ -74,7 +79,7 @@ export function httpDispatcher({ routes, admission, metrics, log, secrets, calle
     const error = secrets.told(thrown)
     metrics.countError(transport, error.code)
     if (error.code === 'internal') log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error })
-    return refuse(error)
+    return refuse(error, thrown instanceof SlowBody ? { status: thrown.status } : {})
   }
 }
 

@@ -28,7 +28,10 @@ export interface Limits {
   readonly messageBurst: number
   /** Bytes waiting for a slow reader before whoever writes to it is made to wait. */
   readonly outboundBytes: number
-  /** How long a reader may take nothing at all: close 1013, or the end of the HTTP response. */
+  /**
+   * How long a reader may take nothing at all: close 1013, or the end of the HTTP response. And a sender of a large body or message
+   * may bring next to nothing of it: 408, or close 1013.
+   */
   readonly stallMs: number
   /** Silence after which a stream of events gets a comment, so that it is not taken for dead. */
   readonly heartbeatMs: number

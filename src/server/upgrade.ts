@@ -1,9 +1,11 @@
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
+import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Call, KnownCall, Log, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
 import { addressKey } from './address.ts'
+import { NOBODY } from './bodies.ts'
 import type { Caller } from './caller.ts'
 import { foreignPage } from './guard.ts'
 import type { HostPolicy } from './host-names.ts'
@@ -15,6 +17,7 @@ import { Shares } from './shares.ts'
 import { Waiting } from './waiting.ts'
 
 export interface UpgradeOptions {
+  readonly gateway: Pick<Gateway, 'hold'>
   readonly routes: Routes
   readonly admission: Admission
   readonly metrics: Metrics
@@ -43,6 +46,8 @@ export interface Connection extends Socket {
   readonly signal: AbortSignal
   /** Bounds what is read, finished or not, until the returned function is called. Beyond them it is cut with 4401. */
   restrict(bounds: Bounds): () => void
+  /** From now on what it has not brought to an end, or nobody has taken, is counted. Where there is no room it is cut with 1013. */
+  count(open: () => Hold): void
   /** Closes it, and does not wait long for the peer to do the same. What the peer still sends is thrown away. */
   cut(code: number, reason: string): void
 }
@@ -120,6 +125,7 @@ export class Upgrades {
     const { connection } = call
     const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitToken(call) : undefined
     const share = call.principal && this.#shares.hold(call.principal)
+    if (!leave) this.#count(connection, call.principal)
     metrics.openSockets++
     try {
       if (route.access !== 'request') await route.handle(connection, call)
@@ -138,6 +144,10 @@ export class Upgrades {
     }
   }
 
+  #count(connection: Connection, principal = NOBODY): void {
+    connection.count(() => this.#options.gateway.hold(principal, 0))
+  }
+
   /** Bounds a socket without a principal until `call.access` accepts a token. */
   #awaitToken(call: SocketCall): () => void {
     const { limits } = this.#options
@@ -153,6 +163,7 @@ export class Upgrades {
       share = this.#shares.hold(principal)
       this.#waiting.delete(connection)
       release()
+      this.#count(connection, principal)
       call.vouch()
     }
     return () => {

@@ -1,4 +1,5 @@
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
+import { UampError } from '../../src/protocol/errors.ts'
 import { endless } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -125,6 +126,15 @@ verifies('acp-uamp.tools', 'a tool that must be allowed is not run beside a conv
   const answer = (await (await post(url, { id: 1, method: 'tools/call', params: { name: 'delete_all' } })).json()) as Heard
   expect(answer['result'].isError).toBe(true)
   expect(runs()).toBe(0)
+})
+
+test('a tool that is called directly tells no secret of the server when it fails', async () => {
+  const secret = 'a-secret-of-the-server-itself'
+  const { tool } = careful()
+  const failing = { ...tool, needsApproval: false, direct: true, run: () => Promise.reject(new UampError('provider_error', `No: ${secret}`)) }
+  const { url } = await startServer(caller([failing]), { tokens: { someone: secret }, allowAnonymous: true })
+  const answer = (await (await post(url, { id: 1, method: 'tools/call', params: { name: 'delete_all' } })).json()) as Heard
+  expect(answer['result']).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('No: [redacted]') }] })
 })
 
 verifies('acp-uamp.payment', 'a prompt that must be paid for, and the same one with a token', async () => {

@@ -181,3 +181,29 @@ test('what is sent at once is dealt with in order', async () => {
   expect(second['response'].status).toBe('completed')
   expect(typesOf(wire.heard).filter((type) => type === 'response.created')).toHaveLength(2)
 })
+
+const large = 'A'.repeat(400_000)
+const item = (more: object) => ({ type: 'conversation.item.create', item: more })
+
+test.each([
+  ['items', says(large)],
+  ['calls', item({ type: 'function_call', name: 'f', call_id: 'c', arguments: large })],
+  ['many parts', message(Array.from({ length: 1000 }, () => ({ type: 'input_text', text: 'x'.repeat(300) })))],
+  ['recordings', message([{ type: 'input_audio', audio: large }])],
+  ['audio that is not committed', { type: 'input_audio_buffer.append', audio: large }],
+])('of what its sockets keep, %s count against what a principal may hold', async (_, event) => {
+  const { url } = await startServer(demo(), { limits: { heldBytesPerPrincipal: 1_000_000 } })
+  const send = async () => {
+    const wire = await connect(url)
+    wire.send({ ...event, event_id: 'large' })
+    wire.send({ type: 'nothing', event_id: 'after' })
+    const { error } = await wire.next('error')
+    return { wire, refused: error.event_id === 'large' ? (error.message as string) : undefined }
+  }
+  const sent = [await send(), await send(), await send(), await send()]
+  expect(sent[0]?.refused).toBe(undefined)
+  expect(sent.at(-1)?.refused).toMatch('too much in memory')
+  // What they keep goes with them.
+  for (const { wire } of sent) wire.socket.terminate()
+  await expect.poll(async () => (await send()).refused).toBe(undefined)
+})

@@ -22,6 +22,12 @@ const echo = (): AgentPort =>
     yield text(`${config.instructions ?? '-'} ${messages.map(({ content }) => content).join('|')}`)
   })
 
+/** Says little, whatever it is told. */
+const short = (): AgentPort =>
+  defineAgent('short', async function* () {
+    yield text('ok')
+  })
+
 /** Says one word, then waits until it is told to go on. */
 function patient() {
   const state = { ended: 0, go: (): void => undefined }
@@ -293,4 +299,51 @@ verifies('openai-responses.item-reference', 'items are named by their id, with o
     const { status, body } = await api.ask({ input: [{ type: 'item_reference', id }] })
     expect([status, body['error'].code, body['error'].param]).toEqual([400, 'item_not_found', 'input[0].id'])
   }
+})
+
+test('of a long conversation a page reads what it shows, and no more than its reader may hold', async () => {
+  const { api } = await start(short(), { limits: { heldBytesPerPrincipal: 4_000_000 } })
+  const large = 'x'.repeat(1_000_000)
+  let id: unknown
+  for (let n = 0; n < 3; n++) {
+    const { body } = await api.ask({
+      input: [{ role: 'user', content: `${n} ${large}` }],
+      ...(id !== undefined && { previous_response_id: id }),
+    })
+    id = body['id']
+  }
+  const page = async (query: string) => {
+    const { status, body } = await api.items(String(id), `?${query}`)
+    const { data, has_more } = body
+    const shown = (data as Json[] | undefined)?.map((item) => ((item['content'] as Json[])[0]?.['text'] as string).slice(0, 3).trim())
+    return { status, shown, has_more: has_more as boolean, last: (data as Json[] | undefined)?.at(-1)?.['id'] as string }
+  }
+  const all = async (order: string) => {
+    const shown: (string | undefined)[] = []
+    for (let after = ''; ;) {
+      const next = await page(`limit=1&order=${order}${after}`)
+      expect(next.status).toBe(200)
+      shown.push(...(next.shown ?? []))
+      if (!next.has_more) return shown
+      after = `&after=${next.last}`
+    }
+  }
+  expect(await all('desc')).toEqual(['2 x', 'ok', '1 x', 'ok', '0 x'])
+  expect(await all('asc')).toEqual(['0 x', 'ok', '1 x', 'ok', '2 x'])
+  expect(await page('after=nothing')).toMatchObject({ status: 400 })
+})
+
+test('items that are named are read one response at a time, and no more of them than their reader may hold', async () => {
+  const { api } = await start(short(), { limits: { heldBytesPerPrincipal: 4_000_000 } })
+  const large = 'x'.repeat(1_000_000)
+  const ids: string[] = []
+  for (let n = 0; n < 6; n++) {
+    const { body } = await api.ask({ input: large })
+    const { body: items } = await api.items(String(body['id']))
+    ids.push(items['data'][0].id as string)
+  }
+  const ask = (names: readonly string[]) =>
+    api.ask({ input: [...names.map((id) => ({ type: 'item_reference', id })), { role: 'user', content: 'x' }] })
+  expect((await ask(ids.slice(0, 2))).status).toBe(200)
+  expect(await ask(ids)).toMatchObject({ status: 503 })
 })

@@ -163,6 +163,15 @@ export interface StoredTurn {
   readonly after: number
 }
 
+/** What a transport keeps in memory for a principal. It must be closed. */
+export interface Hold {
+  /** It is so much now. */
+  set(bytes: number): void
+  /** As `set`, but throws `overloaded`, and changes nothing, when there is no room for more. */
+  grow(bytes: number): void
+  close(): void
+}
+
 /** Every call takes the principal; what belongs to someone else is not found. */
 export interface Gateway {
   /**
@@ -171,10 +180,10 @@ export interface Gateway {
    */
   checkSlots(value: unknown, length?: number): void
   /**
-   * Counts a large answer that is on its way to a client against what the principal may hold in memory. Returns what is called when
-   * it is written. Throws `overloaded` when there is no room for it.
+   * Counts what a transport keeps for a principal beside its sessions, as a large answer on its way to a client, against what the
+   * principal may hold in memory. Throws `overloaded` when there is no room for it.
    */
-  hold(principal: Principal, bytes: number): () => void
+  hold(principal: Principal, bytes: number): Hold
   open(init: SessionInit): Promise<Session>
   attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>

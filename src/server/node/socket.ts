@@ -2,12 +2,14 @@ import { setMaxListeners } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
+import type { Hold } from '../../core/ports/session.ts'
 import type { Texts } from '../../core/ports/transport.ts'
+import { COUNTED_BYTES } from '../bodies.ts'
 import type { Limits } from '../limits.ts'
 import type { Bounds, Connection } from '../upgrade.ts'
 import { mixedFrames, textFrames } from './frames.ts'
 import type { Lingerer, Lingering } from './lingering.ts'
-import { Progress } from './sweeper.ts'
+import { Pace, Progress } from './sweeper.ts'
 import type { Swept } from './sweeper.ts'
 
 type Message = string | Uint8Array
@@ -21,6 +23,7 @@ const SENDS_PER_TURN = 64
 /** How long the peer has to end its side after it was cut. */
 const CUT_MS = 1_000
 const UNAUTHORIZED = 4401
+const TRY_LATER = 1013
 
 const OPEN = 1
 const DONE = Promise.resolve({ done: true, value: undefined } as const)
@@ -49,6 +52,11 @@ export class NodeSocket implements Connection, Swept {
   #inbox: Message[] = []
   #taken = 0
   #inboxBytes = 0
+  /** What has come since the last whole message. */
+  #unfinished = 0
+  #openHold: (() => Hold) | undefined
+  #hold: Hold | undefined
+  #pace: Pace | undefined
   #reader: ((result: IteratorResult<Message, undefined>) => void) | undefined
   #ended = false
   #full = false
@@ -82,6 +90,7 @@ export class NodeSocket implements Connection, Swept {
     ws.on('error', () => this.#restricted && this.#cutSoon())
     ws.on('close', () => {
       this.#end()
+      this.#hold?.close()
       if (this.#lingerer) options.lingering.delete(this.#lingerer)
       options.onClose(this)
     })
@@ -159,6 +168,30 @@ export class NodeSocket implements Connection, Swept {
     return bytesLeft < 0 || announced(this.#ws) > messageBytes
   }
 
+  count(open: () => Hold): void {
+    this.#openHold = open
+    // Before the library has it: what makes a message whole does not count.
+    this.#socket.prependListener('data', (chunk: Buffer) => {
+      this.#unfinished += chunk.length
+      this.#weigh()
+    })
+  }
+
+  #weigh(): void {
+    const bytes = this.#unfinished + this.#inboxBytes
+    if (bytes <= COUNTED_BYTES) {
+      this.#hold?.close()
+      this.#hold = this.#pace = undefined
+      return
+    }
+    try {
+      this.#hold ??= this.#openHold?.()
+      this.#hold?.grow(bytes)
+    } catch {
+      this.cut(TRY_LATER, 'Too much is on its way: try again later')
+    }
+  }
+
   #refuseLarge({ messageBytes }: Bounds): void {
     this.cut(UNAUTHORIZED, `A message before the token may have ${messageBytes} bytes`)
   }
@@ -182,6 +215,8 @@ export class NodeSocket implements Connection, Swept {
    */
   sweep(now: number): void {
     const { pingIntervalMs, pongTimeoutMs, stallMs } = this.#options.limits
+    if (this.#unfinished <= COUNTED_BYTES || this.#ws.isPaused) this.#pace = undefined
+    else if ((this.#pace ??= new Pace()).slowFor(this.#unfinished, now) >= stallMs) this.cut(TRY_LATER, 'Sending too slowly')
     if (this.#socket.writableLength > 0) {
       if ((this.#progress ??= new Progress()).stalledFor(this.#socket, now) >= stallMs) this.#cutOff()
       return
@@ -204,7 +239,7 @@ export class NodeSocket implements Connection, Swept {
     if (this.#ended) return
     const { lingering } = this.#options
     ;(this.#ws as { _closeTimeout?: number })._closeTimeout = lingering.lingerMs
-    this.close(1013, 'Reading too slowly')
+    this.close(TRY_LATER, 'Reading too slowly')
     this.#lingerer = { bytes: this.#socket.writableLength, cut: () => this.#ws.terminate() }
     lingering.add(this.#lingerer)
   }
@@ -228,6 +263,7 @@ export class NodeSocket implements Connection, Swept {
 
   #receive(data: Buffer, isBinary: boolean): void {
     this.#heard = true
+    this.#unfinished = 0
     if (this.#ended) return
     const message = isBinary ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : data.toString()
     if (--this.#tokens <= 0) this.#refill()
@@ -235,11 +271,13 @@ export class NodeSocket implements Connection, Swept {
       if (this.#restricted && !this.#allows(this.#restricted, message)) return
       const resolve = this.#reader
       this.#reader = undefined
+      if (this.#hold) this.#weigh()
       resolve({ done: false, value: message })
       return
     }
     this.#inbox.push(message)
     this.#inboxBytes += data.byteLength
+    if (this.#hold) this.#weigh()
     if (this.#inbox.length - this.#taken >= INBOX || this.#inboxBytes >= INBOX_BYTES) {
       this.#full = true
       this.#ws.pause()
@@ -258,6 +296,7 @@ export class NodeSocket implements Connection, Swept {
       this.#inbox = []
       this.#taken = 0
       this.#inboxBytes = 0
+      if (this.#hold) this.#weigh()
       this.#full = false
       this.#resume()
     }

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream'
+import { PACE_BYTES } from '../bodies.ts'
 
 export interface Swept {
   sweep(now: number): void
@@ -47,6 +48,21 @@ export class Progress {
     if (this.#since === undefined || length === 0 || length !== this.#length || queued !== this.#queued) this.#since = now
     this.#length = length
     this.#queued = queued
+    return now - this.#since
+  }
+}
+
+/** Whether a sender goes on with something large. */
+export class Pace {
+  #since: number | undefined
+  #bytes = 0
+
+  /** For how long it has brought less than `PACE_BYTES`. `bytes`: what there is of it now. */
+  slowFor(bytes: number, now: number): number {
+    if (this.#since === undefined || bytes < this.#bytes || bytes - this.#bytes >= PACE_BYTES) {
+      this.#since = now
+      this.#bytes = bytes
+    }
     return now - this.#since
   }
 }

@@ -3,6 +3,7 @@ import type { Access, Principal } from '../../core/ports/access.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Visitor } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
+import { SessionSecrets } from '../../core/session-secrets.ts'
 import { toolDefinition } from '../../core/tool.ts'
 import { toolRunner } from '../../core/tool-loop.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -15,7 +16,7 @@ import { toldBody } from './errors.ts'
 import { CallTool, Submit } from './schema.ts'
 
 export interface SeedContext {
-  readonly host: Pick<Host, 'gateway' | 'newId' | 'http'>
+  readonly host: Pick<Host, 'gateway' | 'newId' | 'http' | 'secrets'>
   readonly agent: AgentPort
   readonly principal: Principal
   readonly access: Access
@@ -123,6 +124,7 @@ async function callTool({ host, agent, principal, access, signal }: SeedContext,
   // Its author counted on the agent's judgement, unless they say otherwise.
   if (!tool.direct) throw new UampError('forbidden', `"${name}" is not called directly: ask the agent to use it`)
   const id = host.newId()
+  const secrets = new SessionSecrets(host)
   const turn: Turn = {
     id,
     sessionId: id,
@@ -132,7 +134,8 @@ async function callTool({ host, agent, principal, access, signal }: SeedContext,
     principal,
     client: undefined,
     signal,
-    http: host.http,
+    http: secrets.http,
+    redact: (text) => secrets.text(text),
     ask: () => Promise.reject(new UampError('approval_unavailable', 'Nobody is there to be asked')),
   }
   const running = toolRunner(turn, { tools: [tool] })([{ id, name, arguments: JSON.stringify(args ?? {}) }])

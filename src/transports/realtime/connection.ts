@@ -1,4 +1,4 @@
-import type { Session } from '../../core/ports/session.ts'
+import type { Hold, Session } from '../../core/ports/session.ts'
 import type { Host, Quota, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/report-error.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -39,6 +39,7 @@ export class RealtimeConnection {
   readonly #turns: Turns
   readonly #conversation: Conversation
   readonly #buffer = new InputBuffer()
+  readonly #holds: { readonly items: Hold; readonly buffer: Hold }
   #dialect: Dialect
   #settled = false
   #settings = DEFAULTS
@@ -54,7 +55,8 @@ export class RealtimeConnection {
     this.#options = options
     this.#dialect = dialect
     this.#out = new Outbox(socket, host.newId())
-    this.#conversation = new Conversation(`conv_${host.newId()}`)
+    this.#holds = { items: host.gateway.hold(session.owner, 0), buffer: host.gateway.hold(session.owner, 0) }
+    this.#conversation = new Conversation(`conv_${host.newId()}`, this.#holds.items)
     this.#turns = new Turns({ session, reader: session.read(), out: this.#out, newId: host.newId, onIdle: () => this.#payDebt() })
   }
 
@@ -74,6 +76,8 @@ export class RealtimeConnection {
     try {
       for await (const frame of socket) await this.#receive(frame)
     } finally {
+      this.#holds.items.close()
+      this.#holds.buffer.close()
       this.#turns.leave()
       await following
       // An answer that runs is stopped, unless somebody reads it over another protocol.
@@ -95,6 +99,7 @@ export class RealtimeConnection {
     } catch (thrown) {
       this.#refuse(thrown, eventId)
     }
+    this.#holds.buffer.set(this.#buffer.bytes)
     await this.#out.flush()
   }
 
@@ -147,7 +152,9 @@ export class RealtimeConnection {
   }
 
   async #append(audio: string): Promise<void> {
-    const noticed = this.#buffer.append(this.#decode(audio, 'audio'), listening(this.#settings))
+    const samples = this.#decode(audio, 'audio')
+    this.#holds.buffer.grow(this.#buffer.bytes + samples.byteLength)
+    const noticed = this.#buffer.append(samples, listening(this.#settings))
     for (const change of noticed) await this.#notice(change)
   }
 
@@ -181,6 +188,7 @@ export class RealtimeConnection {
   }
 
   #add(item: Item, after?: string): void {
+    this.#conversation.checkRoom(item)
     const previous = this.#conversation.add(item, after)
     const answers = item.type === 'function_call_output' && this.#turns.answer(item.call_id, item.output)
     if (!answers) this.#turns.distract()

@@ -16,10 +16,11 @@ const spoken = (id: string, size: number, transcript: string | null = null): Ite
   status: 'completed',
   content: [{ type: 'audio', audio: 'A'.repeat(size), transcript, contentId: id }],
 })
+const UNBOUNDED = { set: () => undefined, grow: () => undefined }
 const contents = (conversation: Conversation) => conversation.messages().map(({ content }) => content)
 
 test('items stand where they were put', () => {
-  const conversation = new Conversation('conv_1')
+  const conversation = new Conversation('conv_1', UNBOUNDED)
   expect(conversation.add(message('b'))).toBe(null)
   expect(conversation.add(message('d'))).toBe('b')
   expect(conversation.add(message('c'), 'b')).toBe('b')
@@ -29,7 +30,7 @@ test('items stand where they were put', () => {
 })
 
 test('there are at most 512 items; the oldest go', () => {
-  const conversation = new Conversation('conv_1')
+  const conversation = new Conversation('conv_1', UNBOUNDED)
   for (let number = 0; number < 600; number++) conversation.add(message(`item_${number}`))
   expect(conversation.messages()).toHaveLength(512)
   expect(conversation.find('item_87')).toBe(undefined)
@@ -37,7 +38,7 @@ test('there are at most 512 items; the oldest go', () => {
 })
 
 test('of too much audio the oldest recordings go and their transcripts stay', () => {
-  const conversation = new Conversation('conv_1')
+  const conversation = new Conversation('conv_1', UNBOUNDED)
   const size = 5 * 1024 * 1024
   conversation.add(spoken('a', size, 'what was said'))
   conversation.add(spoken('b', size))
@@ -53,7 +54,7 @@ test('of too much audio the oldest recordings go and their transcripts stay', ()
 })
 
 test('of too much text the oldest items go, and the newest stays whatever it holds', () => {
-  const conversation = new Conversation('conv_1')
+  const conversation = new Conversation('conv_1', UNBOUNDED)
   conversation.add(message('a', 'x'.repeat(5 * 1024 * 1024)))
   conversation.add(message('b', 'x'.repeat(5 * 1024 * 1024)))
   conversation.add(message('c', 'x'.repeat(4 * 1024 * 1024)))

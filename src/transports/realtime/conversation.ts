@@ -1,3 +1,5 @@
+import type { Hold } from '../../core/ports/session.ts'
+import { weigh } from '../../core/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
@@ -9,7 +11,7 @@ import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
 /** Items that a conversation keeps; beyond them the oldest are forgotten, as with OpenAI's automatic truncation. */
 const MAX_ITEMS = 512
 /**
- * Characters that they hold, recordings in base64 among them. Beyond it the oldest recordings are forgotten, of which the
+ * Bytes that they take, recordings in base64 among them. Beyond it the oldest recordings are forgotten, of which the
  * transcript stays, then the oldest items.
  */
 const MAX_SIZE = 12 * 1024 * 1024
@@ -20,11 +22,13 @@ const ROOT = 'root'
 /** The items of one connection, in order. */
 export class Conversation {
   readonly id: string
+  readonly #hold: Pick<Hold, 'set' | 'grow'>
   #items: Item[] = []
   #size = 0
 
-  constructor(id: string) {
+  constructor(id: string, hold: Pick<Hold, 'set' | 'grow'>) {
     this.id = id
+    this.#hold = hold
   }
 
   get last(): string | null {
@@ -35,6 +39,12 @@ export class Conversation {
     return this.#items.find((item) => item.id === id)
   }
 
+  /** Throws `overloaded` when there is no room for an item of the client. What an agent says was counted before it comes here. */
+  checkRoom(item: Item): void {
+    this.#hold.grow(this.#size + weigh(item))
+    this.#hold.set(this.#size)
+  }
+
   /** Puts an item where `after` says, by default at the end. Returns the id of the one before it. */
   add(item: Item, after?: string): string | null {
     if (this.find(item.id)) throw invalid(`There is an item "${item.id}" already`, 'item.id', 'item_create_duplicate_item_id')
@@ -43,7 +53,7 @@ export class Conversation {
       throw invalid(`There is no item "${after}" to put it after`, 'previous_item_id', 'item_create_invalid_previous_item_id')
     }
     this.#items.splice(at, 0, item)
-    this.#size += sizeOf(item)
+    this.#size += weigh(item)
     this.#trim(item)
     const index = this.#items.indexOf(item)
     return this.#items[index - 1]?.id ?? null
@@ -55,7 +65,7 @@ export class Conversation {
     const before = this.#items[index]
     if (!before) return
     this.#items[index] = item
-    this.#size += sizeOf(item) - sizeOf(before)
+    this.#size += weigh(item) - weigh(before)
     this.#trim(item)
   }
 
@@ -66,7 +76,8 @@ export class Conversation {
   delete(id: string): void {
     const item = this.#need(id, 'delete')
     this.#items = this.#items.filter((each) => each !== item)
-    this.#size -= sizeOf(item)
+    this.#size -= weigh(item)
+    this.#hold.set(this.#size)
   }
 
   /** The client heard only so much of an answer. Its transcript goes, as nobody knows which words were heard. */
@@ -101,13 +112,14 @@ export class Conversation {
       if (item === kept || item.type !== 'message' || !item.content.some(hasRecording)) continue
       const content = item.content.map((part) => (part.type === 'audio' ? { ...part, audio: undefined } : part))
       this.#items[index] = { ...item, content }
-      this.#size += sizeOf(this.#items[index] as Item) - sizeOf(item)
+      this.#size += weigh(this.#items[index] as Item) - weigh(item)
     }
     while (this.#items.length > MAX_ITEMS || (this.#size > MAX_SIZE && this.#items.length > 1)) {
       const oldest = this.#items[0] === kept ? 1 : 0
-      this.#size -= sizeOf(this.#items[oldest] as Item)
+      this.#size -= weigh(this.#items[oldest] as Item)
       this.#items.splice(oldest, 1)
     }
+    this.#hold.set(this.#size)
   }
 }
 
@@ -187,14 +199,3 @@ function contentOf({ content }: MessageItem): ContentItem[] {
 }
 
 const hasRecording = (part: Part): boolean => part.type === 'audio' && part.audio !== undefined
-
-function sizeOf(item: Item): number {
-  if (item.type === 'function_call') return item.arguments.length
-  if (item.type === 'function_call_output') return item.output.length
-  return item.content.reduce((sum, part) => sum + sizeOfPart(part), 0)
-}
-
-function sizeOfPart(part: Part): number {
-  if (part.type === 'text') return part.text.length
-  return part.type === 'image' ? part.url.length : (part.audio?.length ?? 0) + (part.transcript?.length ?? 0)
-}

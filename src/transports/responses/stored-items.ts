@@ -1,5 +1,7 @@
+import { nextTurn } from '../../core/defer.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Gateway, StoredTurn } from '../../core/ports/session.ts'
+import type { Gateway, Hold, StoredTurn } from '../../core/ports/session.ts'
+import { weigh } from '../../core/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { itemsOf, type Message } from '../../protocol/message.ts'
 import { urlOf } from '../../wire/openai/media.ts'
@@ -17,17 +19,43 @@ export interface ShownItem {
   readonly type: string
 }
 
-/** Everything a response was made from: the conversation that it goes on from, then its own input. Oldest first. */
-export async function contextOf(gateway: Gateway, turn: StoredTurn, principal: Principal): Promise<ShownItem[]> {
-  const items = [inputOf(turn)]
-  let parent = turn.parent
-  for (let count = 0; parent !== null && count < TURNS; count++) {
-    const before: StoredTurn | undefined = await gateway.turn(parent, principal)
-    if (!before) break
-    items.unshift(inputOf(before), outputOf(before))
-    parent = before.parent
+type Turns = Pick<Gateway, 'turn'>
+
+export interface ContextOptions {
+  readonly principal: Principal
+  readonly order: 'asc' | 'desc'
+}
+
+/**
+ * Everything a response was made from: the conversation that it goes on from, and its own input. One response is in memory at a
+ * time, and those that nobody asks for are not read. From the oldest on, all have to be gone through to find it.
+ */
+export async function* contextOf(gateway: Turns, turn: StoredTurn, { principal, order }: ContextOptions): AsyncGenerator<ShownItem, void> {
+  if (order === 'desc') {
+    for await (const each of backFrom(gateway, turn, principal)) yield* itemsIn(each, each === turn).reverse()
+    return
   }
-  return items.flat()
+  const ids: string[] = []
+  for await (const { id } of backFrom(gateway, turn, principal)) ids.push(id)
+  for (const id of ids.reverse()) {
+    const each = id === turn.id ? turn : await gateway.turn(id, principal)
+    if (each) yield* itemsIn(each, each === turn)
+  }
+}
+
+/** A response and those before it, the newest first. */
+async function* backFrom(gateway: Turns, turn: StoredTurn, principal: Principal): AsyncGenerator<StoredTurn, void> {
+  let each: StoredTurn | undefined = turn
+  for (let count = 0; each && count <= TURNS; count++) {
+    yield each
+    // A large one took its time to be read: whoever else has something to do comes next.
+    await nextTurn()
+    each = each.parent === null ? undefined : await gateway.turn(each.parent, principal)
+  }
+}
+
+function itemsIn(turn: StoredTurn, isLast: boolean): ShownItem[] {
+  return isLast ? inputOf(turn) : [...inputOf(turn), ...outputOf(turn)]
 }
 
 /** Items that are named by their id, in their place. */
@@ -37,17 +65,55 @@ export async function withReferences(
   principal: Principal,
 ): Promise<string | InputItem[]> {
   if (typeof input === 'string') return input
-  const turns = new Map<string, Promise<StoredTurn | undefined>>()
-  const resolve = async (id: string, param: string): Promise<InputItem> => {
-    const responseId = placeOf(id)?.responseId
-    if (responseId === undefined) throw notFound(id, param)
-    if (!turns.has(responseId)) turns.set(responseId, gateway.turn(responseId, principal))
-    const turn = await turns.get(responseId)
-    const found = turn && [...inputOf(turn), ...outputOf(turn)].find((item) => item.id === id)
-    if (!found) throw notFound(id, param)
-    return parseValue(InputItem, found)
+  const named = input.flatMap((item, index) => (item.type === 'item_reference' ? [{ id: item.id, param: `input[${index}].id` }] : []))
+  if (named.length === 0) return [...input]
+  const hold = gateway.hold(principal, 0)
+  try {
+    const found = await namedItems(gateway, named, { principal, hold })
+    return input.map((item) => (item.type === 'item_reference' ? (found.get(item.id) as InputItem) : item))
+  } finally {
+    hold.close()
   }
-  return Promise.all(input.map((item, index) => (item.type === 'item_reference' ? resolve(item.id, `input[${index}].id`) : item)))
+}
+
+interface Named {
+  readonly id: string
+  /** Where the client names it. */
+  readonly param: string
+}
+
+/** By their ids. One response is in memory at a time, and what is found is counted. */
+async function namedItems(
+  gateway: Turns,
+  named: readonly Named[],
+  { principal, hold }: { readonly principal: Principal; readonly hold: Hold },
+): Promise<Map<string, InputItem>> {
+  const found = new Map<string, InputItem>()
+  let bytes = 0
+  for (const [responseId, names] of byResponse(named)) {
+    const turn = responseId === '' ? undefined : await gateway.turn(responseId, principal)
+    const items = new Map(turn && itemsIn(turn, false).map((item) => [item.id, item]))
+    for (const { id, param } of names) {
+      const item = items.get(id)
+      if (!item) throw notFound(id, param)
+      if (found.has(id)) continue
+      hold.grow((bytes += weigh(item)))
+      found.set(id, parseValue(InputItem, item))
+    }
+    await nextTurn()
+  }
+  return found
+}
+
+function byResponse(named: readonly Named[]): Map<string, Named[]> {
+  const groups = new Map<string, Named[]>()
+  for (const each of named) {
+    const responseId = placeOf(each.id)?.responseId ?? ''
+    const group = groups.get(responseId)
+    if (group) group.push(each)
+    else groups.set(responseId, [each])
+  }
+  return groups
 }
 
 /** The items that a stored response answered with: the same, under the same ids, as when it was streamed. */

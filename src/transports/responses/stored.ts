@@ -1,14 +1,16 @@
 import { jsonAnswer } from '../../core/json-answer.ts'
+import type { Principal } from '../../core/ports/access.ts'
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import { weigh } from '../../core/weight.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid } from '../../wire/openai/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { Answer } from './answer.ts'
 import { settingsOf } from './response.ts'
-import { contextOf } from './stored-items.ts'
+import { contextOf, type ShownItem } from './stored-items.ts'
 import { SSE, Wire } from './wire.ts'
 
 /** Items of one page, unless the client says otherwise; and at most. */
@@ -71,14 +73,32 @@ export class StoredResponses {
     const limit = wholeNumber(query, 'limit', { usual: PAGE, min: 1, max: MAX_PAGE })
     const order = query.get('order') ?? 'desc'
     if (order !== 'asc' && order !== 'desc') throw invalid('"order" must be "asc" or "desc"', 'order', 'invalid_value')
-    const all = await contextOf(this.#host.gateway, turn, call.principal)
-    if (order === 'desc') all.reverse()
     const after = query.get('after')
-    const from = after === null ? 0 : all.findIndex(({ id }) => id === after) + 1
-    if (after !== null && from === 0) throw invalid(`There is no item "${after}" in this list`, 'after', 'invalid_value')
-    const data = all.slice(from, from + limit)
+    const { principal } = call
+    const { data, hasMore } = await this.#page(contextOf(this.#host.gateway, turn, { principal, order }), { after, limit, principal })
     const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
-    return this.#json({ object: 'list', data, ...ends, has_more: from + limit < all.length }, call)
+    return this.#json({ object: 'list', data, ...ends, has_more: hasMore }, call)
+  }
+
+  /** Counted while it is gathered: items may be large. */
+  async #page(items: AsyncIterable<ShownItem>, { after, limit, principal }: Paging): Promise<{ data: ShownItem[]; hasMore: boolean }> {
+    const data: ShownItem[] = []
+    const hold = this.#host.gateway.hold(principal, 0)
+    let bytes = 0
+    let isAfter = after === null
+    try {
+      for await (const item of items) {
+        if (data.length === limit) return { data, hasMore: true }
+        if (isAfter) {
+          hold.grow((bytes += weigh(item)))
+          data.push(item)
+        } else isAfter = item.id === after
+      }
+    } finally {
+      hold.close()
+    }
+    if (!isAfter) throw invalid(`There is no item "${after}" in this list`, 'after', 'invalid_value')
+    return { data, hasMore: false }
   }
 
   async #find(call: KnownCall): Promise<Found> {
@@ -162,6 +182,12 @@ export class StoredResponses {
   #headers({ quota }: KnownCall): Record<string, string> {
     return openAiHeaders(quota, this.#host.newId())
   }
+}
+
+interface Paging {
+  readonly after: string | null
+  readonly limit: number
+  readonly principal: Principal
 }
 
 interface Found {

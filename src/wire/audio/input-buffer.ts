@@ -31,6 +31,11 @@ export class InputBuffer {
     return this.#length === 0
   }
 
+  /** What it takes in memory. */
+  get bytes(): number {
+    return this.#room.byteLength
+  }
+
   /** Somebody is being listened to who has not finished. */
   get speaking(): boolean {
     return this.#detector.speaking

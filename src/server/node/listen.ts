@@ -1,5 +1,5 @@
-import { createServer, IncomingMessage } from 'node:http'
-import type { ServerOptions } from 'node:http'
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'

@@ -131,7 +131,12 @@ verifies('acp-uamp.tools', 'a tool that must be allowed is not run beside a conv
 test('a tool that is called directly tells no secret of the server when it fails', async () => {
   const secret = 'a-secret-of-the-server-itself'
   const { tool } = careful()
-  const failing = { ...tool, needsApproval: false, direct: true, run: () => Promise.reject(new UampError('provider_error', `No: ${secret}`)) }
+  const failing = {
+    ...tool,
+    needsApproval: false,
+    direct: true,
+    run: () => Promise.reject(new UampError('provider_error', `No: ${secret}`)),
+  }
   const { url } = await startServer(caller([failing]), { tokens: { someone: secret }, allowAnonymous: true })
   const answer = (await (await post(url, { id: 1, method: 'tools/call', params: { name: 'delete_all' } })).json()) as Heard
   expect(answer['result']).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('No: [redacted]') }] })

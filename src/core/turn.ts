@@ -81,6 +81,8 @@ export class ActiveTurn implements Turn, Asker {
   /** How long its first event took; undefined while there is none. */
   firstDeltaMs: number | undefined
   output = new Output()
+  /** What the earlier responses of its run said. */
+  readonly #before: ContentItem[] = []
   readonly #host: TurnHost
   /** Made when somebody wants its signal: most short answers are over before. */
   #controller: AbortController | undefined
@@ -180,6 +182,7 @@ export class ActiveTurn implements Turn, Asker {
   resume(responseId: string): void {
     this.responseId = responseId
     this.#stamp = new Stamp(this.sessionId, responseId)
+    this.#before.push(...this.output.items())
     this.output = new Output()
     for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)
     this.#closed = this.#announced = false
@@ -287,7 +290,7 @@ export class ActiveTurn implements Turn, Asker {
   #sayRest(given: readonly ContentItem[], isReason: boolean): void {
     if (given.length === 0) return
     const said = this.output.items()
-    const { unsaid, spoken } = restOf(given, said, this.output.spoken)
+    const { unsaid, spoken } = restOf(given, [...this.#before, ...said], this.output.spoken)
     this.#checkSize(this.output.size + weigh(unsaid))
     for (const each of unsaid) {
       const item = withContentId(each, this.#host.newId)

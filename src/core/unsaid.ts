@@ -31,7 +31,9 @@ export function restOf(given: readonly ContentItem[], said: readonly ContentItem
   const rest = given.flatMap((item): ContentItem[] => {
     if (item.type === 'text') return text.rest(item.text).map((left) => ({ ...item, text: left }))
     if (item.type === 'thinking') return thoughts.rest(item.thinking).map((left) => ({ ...item, thinking: left }))
-    if (item.type === 'tool_call' || item.type === 'tool_result') return known.has(idOf(item)) ? [] : [item]
+    // A call that has its result was put before, in whatever response of the run.
+    if (item.type === 'tool_call') return known.has(idOf(item)) || known.has(resultOf(item.tool_call.id)) ? [] : [item]
+    if (item.type === 'tool_result') return known.has(idOf(item)) ? [] : [item]
     const left = counts.get(item.type) ?? 0
     counts.set(item.type, left - 1)
     return left > 0 ? [] : [item]
@@ -77,5 +79,9 @@ function joined(items: readonly ContentItem[], type: 'text' | 'thinking'): strin
 
 function idOf(item: ContentItem): string | undefined {
   if (item.type === 'tool_call') return `call ${item.tool_call.id}`
-  return item.type === 'tool_result' ? `result ${item.tool_result.call_id}` : undefined
+  return item.type === 'tool_result' ? resultOf(item.tool_result.call_id) : undefined
+}
+
+function resultOf(call: string): string {
+  return `result ${call}`
 }

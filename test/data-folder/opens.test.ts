@@ -150,11 +150,14 @@ test('Omnia: a session is resumed, by its id and by the name that its client cho
   const resume = (id: string) => OmniaClient.open(url, { headers, path: `/omnia?agent=demo&resume=${id}` })
   const client = await resume(session)
   expect(client.heard[0]).toMatchObject({ session_id: session, connected: { resumed: true } })
+  // How much of it was heard that folder does not tell.
+  expect((await client.next('done'))['content']).toContain('hello from omnia')
   expect((await client.say('/history')).at(-1)?.['content']).toContain('user: hello from omnia')
   const place = ref.replace('omnia://sessions/', '').replace('/media/', '/')
   const upload = await fetch(`${url}/media/download/${place}`, { headers })
   expect(await upload.text()).toBe('the bytes of an upload')
   const named = await resume('chosen-by-client')
+  await named.next('done')
   expect((await named.say('/history')).at(-1)?.['content']).toContain('user: a name of my own')
 })
 

@@ -1,6 +1,6 @@
 /** How long a reader that stood still may take to come back and read why it was cut. A response waits as long for a reader. */
 const LINGER_MS = 120_000
-/** What all of them together may keep in memory meanwhile; beyond it the one that has waited longest is cut. */
+/** What all of them together may keep in memory meanwhile; beyond it the one that has waited longest is cut, unless it is alone. */
 const LINGER_BYTES = 32 * 1024 * 1024
 
 export interface Lingerer {
@@ -26,7 +26,7 @@ export class Lingering {
     this.#bytes += member.bytes
     this.#timers.set(member, setTimeout(() => this.#cut(member), this.lingerMs).unref())
     for (const oldest of this.#timers.keys()) {
-      if (this.#bytes <= LINGER_BYTES) return
+      if (this.#bytes <= LINGER_BYTES || this.#timers.size === 1) return
       this.#cut(oldest)
     }
   }

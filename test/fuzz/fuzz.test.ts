@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 const RUN = fileURLToPath(new URL('run.js', import.meta.url))
 /** Of the fuzzing alone. Starting, settling and measuring take some twenty seconds more. */
-const SECONDS = Number(process.env['UAMP_FUZZ_SECONDS'] ?? 50)
+const SECONDS = Number(process.env['UAMP_FUZZ_SECONDS'] ?? 40)
 /** The same each time, so that a change is what breaks it. */
 const SEED = 20_261_116
 

@@ -7,6 +7,8 @@ import { sqlite } from '../servers/index.js'
 /** @typedef {{ kind: string, readers: number, peak: number, left: number }} Held the most resident memory, and what is left after a collection, in bytes */
 
 const BYTES = 16 * 1024 * 1024
+/** Without a bound the collector lets garbage lie until there are several gigabytes of it, and that is what one would measure. */
+const HEAP = '--max-old-space-size=1024'
 const MESSAGES = [{ role: 'user', content: `/big ${BYTES}` }]
 const INPUT = `/big ${BYTES}`
 
@@ -46,7 +48,7 @@ export async function slowReaders({ still, reading, seconds, tell }) {
 
 /** @param {{ path: string, body: object, readers: number, reads: boolean, seconds: number }} options */
 async function hold({ path, body, readers, reads, seconds }) {
-  const remote = await start(sqlite.file, { args: sqlite.args })
+  const remote = await start(sqlite.file, { args: sqlite.args, execArgv: [HEAP] })
   const { port } = remote.ready
   const text = JSON.stringify(body)
   const head = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${text.length}\r\n\r\n`

@@ -15,7 +15,7 @@ answer(
   {
     ready: { port: server.port },
     async close() {
-      if (folder) await rm(folder, { recursive: true, force: true })
+      if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
     },
   },
 )

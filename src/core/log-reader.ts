@@ -140,7 +140,8 @@ export class LogReader implements Reader {
     if (this.closed) return DONE
     if (!step.done) {
       if (this.#stored) this.#stored.found = true
-      const slice = decodeGroup(store.sessionId, step.value, this.cursor)
+      const slice = await decodeGroup(store, step.value, this.cursor)
+      if (this.closed) return DONE
       return this.#take(slice, { seq: step.value.last, bytes: this.readBytes })
     }
     this.#leaveStore()

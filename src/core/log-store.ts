@@ -1,5 +1,5 @@
 import type { Committer } from './committer.ts'
-import { encodeSlice } from './log-format.ts'
+import { encodeSlice, type StoredLog } from './log-format.ts'
 import type { Group, Operation, Store } from './ports/store.ts'
 import type { Slice } from './slice.ts'
 
@@ -8,15 +8,16 @@ const GROUP_EVENTS = 512
 
 /** The log as the store sees it. */
 export interface CommittedLog {
-  /** Everything that memory still holds after `seq`. */
-  since(seq: number): Slice
+  /** What memory still holds after `seq`. Unless `all`, without an end that is being committed. */
+  since(seq: number, all: boolean): Slice
   /** The store got further. */
   progress(): void
 }
 
 /** The store as a reader of the log that is always attached: it commits in groups, one row a group. */
-export class LogStore {
+export class LogStore implements StoredLog {
   readonly sessionId: string
+  readonly outputOf: StoredLog['outputOf']
   readonly #store: Store
   readonly #stream: string
   readonly #committer: Committer
@@ -34,8 +35,9 @@ export class LogStore {
   committed: number
   uncommittedBytes = 0
 
-  constructor(options: { store: Store; committer: Committer; sessionId: string; stream: string; position: number; committed: number }) {
+  constructor(options: StoredLog & { store: Store; committer: Committer; stream: string; position: number; committed: number }) {
     this.#store = options.store
+    this.outputOf = options.outputOf
     this.#committer = options.committer
     this.sessionId = options.sessionId
     this.#stream = options.stream
@@ -78,12 +80,15 @@ export class LogStore {
     return next
   }
 
-  /** Commits what is there, and `given` with it, all or nothing. */
+  /**
+   * Commits what is there, and `given` with it, all or nothing. Without `given` the end of a response is left out while it is being
+   * committed: it belongs into one transaction with the response's record, or a crash between the two would end it twice.
+   */
   async commit(given: readonly Operation[] = [], options?: { readonly sync?: boolean }): Promise<void> {
     while (this.#committing) await this.#committing.catch(() => undefined)
     const next = this.takeNext()
     const operations = next.length > 0 ? [...next, ...given] : given
-    const rest = this.#log?.since(this.#encodedTo)
+    const rest = this.#log?.since(this.#encodedTo, given.length > 0)
     if (rest && rest.items.length > 0) this.absorb(rest)
     const texts = this.#encoded
     const last = this.#encodedTo

@@ -136,8 +136,8 @@ export class Log implements ReadableLog, CommittedLog {
     return seq < this.#base ? undefined : this.#slice(seq, this.#visible)
   }
 
-  since(seq: number): Slice {
-    return this.#slice(Math.max(seq, this.#base), this.head)
+  since(seq: number, all: boolean): Slice {
+    return this.#slice(Math.max(seq, this.#base), all ? this.head : this.#visible)
   }
 
   /** The oldest number that memory holds, less one. */

@@ -32,8 +32,10 @@ async function closeTurn(records: Records, turn: TurnRecord, { epoch, isBare = f
   if (!isBare) for (const item of turn.output) if (item.type === 'tool_result') output.addResult(item.tool_result)
   const [position, found] = await Promise.all([records.store.last(stream), records.session(tenant, session)])
   let isAnnounced = false
+  // Ends of other responses are of no interest here, so their outputs are not looked up.
+  const log = { sessionId: session, outputOf: async () => [] }
   for await (const group of records.store.read(stream, { after: turn.after })) {
-    for (const { stamp, draft } of decodeGroup(session, group, turn.after)) {
+    for (const { stamp, draft } of await decodeGroup(log, group, turn.after)) {
       if (stamp.responseId !== turn.id) continue
       isAnnounced ||= draft.type === 'response.created'
       if (!isBare) output.add(draft)

@@ -17,16 +17,19 @@ const LENGTH = 16 * 1024
  */
 export class SessionSecrets {
   readonly #process: Redaction
+  readonly #http: HttpClient
   /** The one that was used last is the last. */
   #values: readonly string[] = []
   #own: Secrets | undefined
 
-  /** What its agent calls others with. */
-  readonly http: HttpClient
-
   constructor({ secrets, http }: { readonly secrets: Redaction; readonly http: HttpClient }) {
     this.#process = secrets
-    this.http = learningHttp(http, this)
+    this.#http = http
+  }
+
+  /** What its agent calls others with. Made for each turn: an idle session has none. */
+  get http(): HttpClient {
+    return learningHttp(this.#http, this)
   }
 
   /** What a request shows to the other side, which may repeat it. */

@@ -44,7 +44,6 @@ export class AgentSession implements Session, TurnHost {
   readonly turnstile: Turnstile
   readonly newId: () => string
   readonly held: Holding
-  readonly redact = (text: string): string => this.#secrets.text(text)
   readonly #secrets: SessionSecrets
   config: SessionConfig
   client: Capabilities | undefined
@@ -120,6 +119,10 @@ export class AgentSession implements Session, TurnHost {
 
   get asking(): Waiting['questions'] {
     return this.#turn?.questions.unanswered ?? this.waiting?.questions ?? []
+  }
+
+  redact(text: string): string {
+    return this.#secrets.text(text)
   }
 
   /** The first two events of every session. */

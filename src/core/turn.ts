@@ -41,7 +41,7 @@ export interface TurnHost {
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
-  readonly redact: (text: string) => string
+  redact(text: string): string
   /** Closes the response; resolves once readers were told. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -130,7 +130,7 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   get redact(): (text: string) => string {
-    return this.#host.redact
+    return (text) => this.#host.redact(text)
   }
 
   get duplex(): boolean {

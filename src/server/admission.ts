@@ -1,5 +1,5 @@
 import { bearerToken } from '../auth/bearer.ts'
-import type { Access, Credentials, Principal } from '../core/ports/access.ts'
+import type { Access, Action, Credentials, Principal } from '../core/ports/access.ts'
 import type { Quota } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { addressKey } from './address.ts'
@@ -45,7 +45,7 @@ export class Admission {
     const { access, rate, starting } = this.#options
     const started = starting()
     if (started) await started
-    const principal = await this.#authenticate(credentials, caller)
+    const principal = await this.authenticate(credentials, caller)
     if (principal === undefined) {
       if (optional && bearerToken(credentials) === undefined) return undefined
       throw new UampError('unauthorized', 'This needs a valid token')
@@ -67,25 +67,32 @@ export class Admission {
     const wait = this.#options.publicRate.take(addressKey(caller.address))
     if (wait === 0) return undefined
     const hasToken = bearerToken(credentials) !== undefined
-    if (hasToken && (await this.#authenticate(credentials, caller)) !== undefined) return undefined
+    if (hasToken && (await this.authenticate(credentials, caller)) !== undefined) return undefined
     return new UampError('rate_limited', 'Too many requests come from this address', { details: { retry_after: wait } })
   }
 
   /** `Access` for a transport whose caller shows a token later, in a message or a body. Wrong ones count as those in headers do. */
   accessOf(caller: Caller): Access {
-    const { access } = this.#options
     return {
-      schemes: access.schemes,
-      authenticate: (credentials) => this.#authenticate(credentials, caller),
-      authorize: (principal, action, resource) => access.authorize(principal, action, resource),
+      schemes: this.schemes,
+      authenticate: (credentials) => this.authenticate(credentials, caller),
+      authorize: (principal, action, agent) => this.authorize(principal, action, agent),
     }
+  }
+
+  get schemes(): Access['schemes'] {
+    return this.#options.access.schemes
+  }
+
+  authorize(principal: Principal, action: Action, agent: string): boolean {
+    return this.#options.access.authorize(principal, action, agent)
   }
 
   /**
    * Only what is wrong is throttled. A whole office, or everybody behind a proxy that is not named in `trustProxy`, has one address:
    * if it were locked, any stranger there could keep the others out.
    */
-  async #authenticate(credentials: Credentials, caller: Caller): Promise<Principal | undefined> {
+  async authenticate(credentials: Credentials, caller: Caller): Promise<Principal | undefined> {
     const { access, wrongTokens, onGuessing } = this.#options
     const principal = await access.authenticate(credentials)
     if (principal !== undefined || bearerToken(credentials) === undefined) return principal

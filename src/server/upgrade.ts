@@ -1,4 +1,4 @@
-import type { Access, Principal } from '../core/ports/access.ts'
+import type { Access, Action, Credentials, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Call, KnownCall, Log, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
@@ -224,29 +224,7 @@ class SocketCall implements Call {
   }
 
   get access(): Access {
-    return (this.#access ??= this.#countingAccess())
-  }
-
-  #countingAccess(): Access {
-    const access = this.#admission.accessOf(this.#upgrade)
-    let wrong = 0
-    const failed = (): void => {
-      if (++wrong >= WRONG_TOKENS) this.connection.cut(UNAUTHORIZED, 'Three wrong tokens')
-    }
-    return {
-      ...access,
-      authenticate: async (credentials) => {
-        try {
-          const principal = await access.authenticate(credentials)
-          if (principal) this.onAccepted?.(principal)
-          else if (credentials.token !== undefined) failed()
-          return principal
-        } catch (thrown) {
-          failed()
-          throw thrown
-        }
-      },
-    }
+    return (this.#access ??= new SocketAccess(this, this.#admission, this.#upgrade))
   }
 
   get request(): Request {
@@ -259,5 +237,43 @@ class SocketCall implements Call {
 
   get quota(): Quota {
     return this.#admission.quota(this.principal)
+  }
+}
+
+/** For tokens that come in messages. Closes the socket after the third wrong one. */
+class SocketAccess implements Access {
+  readonly #call: SocketCall
+  readonly #admission: Admission
+  readonly #caller: Caller
+  #wrong = 0
+
+  constructor(call: SocketCall, admission: Admission, caller: Caller) {
+    this.#call = call
+    this.#admission = admission
+    this.#caller = caller
+  }
+
+  get schemes(): Access['schemes'] {
+    return this.#admission.schemes
+  }
+
+  authorize(principal: Principal, action: Action, agent: string): boolean {
+    return this.#admission.authorize(principal, action, agent)
+  }
+
+  async authenticate(credentials: Credentials): Promise<Principal | undefined> {
+    try {
+      const principal = await this.#admission.authenticate(credentials, this.#caller)
+      if (principal) this.#call.onAccepted?.(principal)
+      else if (credentials.token !== undefined) this.#failed()
+      return principal
+    } catch (thrown) {
+      this.#failed()
+      throw thrown
+    }
+  }
+
+  #failed(): void {
+    if (++this.#wrong >= WRONG_TOKENS) this.#call.connection.cut(UNAUTHORIZED, 'Three wrong tokens')
   }
 }

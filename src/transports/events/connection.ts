@@ -32,7 +32,7 @@ export class Connection {
   #underWay = 0
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
-  readonly #ignored = new Set<string>()
+  #ignored: Set<string> | undefined
   /** They have shown a token or opened a session: from then on it is theirs. */
   #fixed = false
 
@@ -67,7 +67,9 @@ export class Connection {
 
   /** Each type is logged once, and few of them: a line for each event would let a client fill the disk. Strangers get none. */
   #ignore(type: string): void {
-    if (!this.#principal || this.#ignored.has(type) || this.#ignored.size >= LOGGED_TYPES) return
+    if (!this.#principal) return
+    this.#ignored ??= new Set()
+    if (this.#ignored.has(type) || this.#ignored.size >= LOGGED_TYPES) return
     this.#ignored.add(type)
     this.#host.log('info', 'Ignored an event of unknown type', { type })
   }

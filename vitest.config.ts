@@ -10,5 +10,7 @@ export default defineConfig({
     retry: 0,
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // One second by default, which a busy machine takes for a webhook.
+    expect: { poll: { timeout: 10_000 } },
   },
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { text } from '../../src/core/drafts.ts'
+import type { Host } from '../../src/core/ports/transport.ts'
 import { verifies } from '../support/verifies.ts'
 import { answering, stop } from './engine-agents.ts'
 import { serveEngine, statesIn, streamedText, textOf } from './engine-client.ts'
@@ -288,4 +289,19 @@ test('a stream is resumed over an answer', async () => {
   const rest = await (await client.subscribe(id, first[2]?.id)).all()
   expect(statesIn(rest)).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
   expect(streamedText([...first.slice(0, 3), ...rest])).toBe('Looking. |It is sunny.')
+})
+
+test('whoever is told of a question can answer it at once, also while the disk is slow', async () => {
+  const onHost = ({ store }: Host): void => {
+    const batch = store.batch.bind(store)
+    store.batch = async (operations, options) => {
+      if (JSON.stringify(operations).includes('INPUT_REQUIRED')) await new Promise((resolve) => setTimeout(resolve, 200))
+      return batch(operations, options)
+    }
+  }
+  const { client } = await serveEngine(calling, { engine: { onHost } })
+  const { id } = await client.task({ message: { parts: [{ text: 'Paris' }] }, returnImmediately: true })
+  while ((await client.get(id)).status.state !== 'TASK_STATE_INPUT_REQUIRED');
+  const task = await client.task({ message: { taskId: id, parts: [{ text: 'sunny' }] } })
+  expect(textOf(task)).toBe('Looking. |It is sunny.')
 })

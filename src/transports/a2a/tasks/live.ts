@@ -164,9 +164,6 @@ export class Live {
   async #finish(ending: Ending): Promise<void> {
     const { records, host } = this.#shared
     const { record, message } = ended(this.#record, ending, host)
-    this.#record = record
-    if (message && this.#history) this.#history = [...this.#history, message]
-    if (ending.output) this.#artifacts = artifactsOf(this.step.turn, ending.output, ending.quiet)
     try {
       const beginning = this.#unwritten ? [this.#unwritten] : []
       this.#unwritten = undefined
@@ -175,6 +172,11 @@ export class Live {
       // Nobody shall wait for an end that never comes.
       host.log('error', 'The end of a task could not be stored', { task: record.id, error })
     }
+    // Not before it is stored: a client that is told of a question may answer at once, and the task must take that.
+    this.#record = record
+    if (message && this.#history) this.#history = [...this.#history, message]
+    if (ending.output) this.#artifacts = artifactsOf(this.step.turn, ending.output, ending.quiet)
+    this.#shared.lives.remove(this)
     const id = textArtifactId(this.step.turn)
     const text = this.#artifacts?.find(({ artifactId }) => artifactId === id)
     if (text) this.#tellArtifact(text)

@@ -12,10 +12,10 @@ const CHUNKS = 100
 const PAGE = 50
 
 /** Streamed chunks, chunks as a model makes them, and whole tasks of one word. No longer: the SDK's work grows with the square of the chunks. */
-const KINDS = /** @type {const} */ ([
-  { name: `a2a burst ${CLIENTS}`, transport: 'a2a', ms: 0, deltas: CHUNKS, full: { responses: 8, rounds: 5, warm: 12 } },
-  { name: `a2a paced ${CLIENTS}`, transport: 'a2a', ms: 1, deltas: CHUNKS, full: { responses: 4, rounds: 3, warm: 2 } },
-  { name: `a2a once ${CLIENTS}`, transport: 'a2a-once', ms: 0, deltas: 1, full: { responses: 60, rounds: 5, warm: 100 } },
+export const A2A_LOADS = /** @type {const} */ ([
+  { name: `a2a burst ${CLIENTS}`, transport: 'a2a', clients: CLIENTS, ms: 0, deltas: CHUNKS, responses: 8, rounds: 5, warm: 12 },
+  { name: `a2a paced ${CLIENTS}`, transport: 'a2a', clients: CLIENTS, ms: 1, deltas: CHUNKS, responses: 4, rounds: 3, warm: 2 },
+  { name: `a2a once ${CLIENTS}`, transport: 'a2a-once', clients: CLIENTS, ms: 0, deltas: 1, responses: 60, rounds: 5, warm: 100 },
 ])
 
 /**
@@ -27,12 +27,11 @@ const KINDS = /** @type {const} */ ([
 export async function a2a({ quick, execArgv, attempt }) {
   /** @type {Map<string, Row[]>} */
   const results = new Map()
-  for (const { name, transport, ms, deltas, full } of KINDS) {
+  for (const { name, ...full } of A2A_LOADS) {
     await attempt(name, async () => {
       if (!hasPeer('@a2a-js/sdk')) throw new Error('the official SDK could not be installed')
-      const load = quick ? { responses: 2, rounds: 1, warm: 2 } : full
-      const options = { control: a2aSdk, execArgv }
-      results.set(name, await measure([a2aSdk, inMemory, sqlite], { transport, clients: CLIENTS, ms, deltas, ...load }, options))
+      const load = quick ? { ...full, responses: 2, rounds: 1, warm: 2 } : full
+      results.set(name, await measure([a2aSdk, inMemory, sqlite], load, { control: a2aSdk, execArgv }))
     })
   }
   return results

@@ -7,12 +7,13 @@ import { start } from '../lib/process.js'
 /** @typedef {import('../servers/index.js').Server} Server */
 
 const CHUNKS = 100
+const LOAD = { clients: 16, ms: 0, rounds: 5 }
 
 /** Between clients and a provider: `split`, each chunk a write of its own, as providers send them; `burst`; and `once`, not streamed. */
-const KINDS = /** @type {const} */ ([
-  { name: 'gateway split 16', upstream: 'split', transport: 'completions', deltas: CHUNKS },
-  { name: 'gateway burst 16', upstream: 'burst', transport: 'completions', deltas: CHUNKS },
-  { name: 'gateway once 16', upstream: 'burst', transport: 'completions-once', deltas: 1 },
+export const GATEWAY_LOADS = /** @type {const} */ ([
+  { name: 'gateway split 16', upstream: 'split', transport: 'completions', deltas: CHUNKS, ...LOAD, responses: 40, warm: 100 },
+  { name: 'gateway burst 16', upstream: 'burst', transport: 'completions', deltas: CHUNKS, ...LOAD, responses: 40, warm: 100 },
+  { name: 'gateway once 16', upstream: 'burst', transport: 'completions-once', deltas: 1, ...LOAD, responses: 400, warm: 1500 },
 ])
 
 /**
@@ -22,7 +23,7 @@ const KINDS = /** @type {const} */ ([
 export async function gateway({ quick, execArgv, attempt }) {
   /** @type {Map<string, Row[]>} */
   const results = new Map()
-  for (const { name, upstream, transport, deltas } of KINDS) {
+  for (const { name, upstream, ...full } of GATEWAY_LOADS) {
     await attempt(name, async () => {
       const provider = await start('servers/upstream.js', { args: [upstream] })
       try {
@@ -33,9 +34,8 @@ export async function gateway({ quick, execArgv, attempt }) {
           server('uamp', 'gateway', port),
           ...(hasPeer('@portkey-ai/gateway') ? [server('portkey', 'portkey', port)] : []),
         ]
-        const once = transport === 'completions-once'
-        const load = quick ? { responses: 5, rounds: 1, warm: 5 } : { responses: once ? 400 : 40, rounds: 5, warm: once ? 1500 : 100 }
-        results.set(name, await measure(servers, { transport, clients: 16, ms: 0, deltas, ...load }, { control, execArgv }))
+        const load = quick ? { ...full, responses: 5, rounds: 1, warm: 5 } : full
+        results.set(name, await measure(servers, load, { control, execArgv }))
       } finally {
         await provider.stop()
       }

@@ -34,10 +34,10 @@ async function open({ port, transport, count, session = true, headers = {} }) {
   }
 }
 
-/** Parses every event of one response: the numbers are 1 … n, and nothing is missing. @param {{ text: string, deltas: number }} options */
-async function check({ text, deltas }) {
+/** Parses every event of one response: the numbers are 1 … n, and nothing is missing. @param {{ text: string, deltas: number, words: number }} options */
+async function check({ text, deltas, words }) {
   const client = clients[0] ?? missing()
-  const expected = Array.from({ length: deltas }, (_, i) => i + 1).join(' ')
+  const expected = Array.from({ length: words }, (_, i) => i + 1).join(' ')
   if (client instanceof SurfaceClient) {
     const { overhead, bytes } = await client.verify(text, expected, deltas)
     for (const other of clients) if (other instanceof SurfaceClient) other.expect(overhead)

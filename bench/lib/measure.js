@@ -5,7 +5,7 @@ import { naive } from '../servers/index.js'
 
 /** @typedef {import('../servers/index.js').Server} Server */
 /** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'responses' | 'responses-unstored' | 'a2a' | 'a2a-once' | 'ag-ui' | 'acp' | 'omnia'} Transport */
-/** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number }} Load */
+/** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number, words?: number }} Load `words`: as many are in the answer, where that is not one a delta */
 /** @typedef {{ rate: number, cpu: number, clientCpu: number, firsts: number[] }} Sample */
 /** @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number }} Row */
 
@@ -49,7 +49,8 @@ async function pair(server, load, execArgv) {
   const remote = await start(server.file, { args: server.args, execArgv: [...execArgv] })
   const client = await start('load.js')
   const deltas = load.deltas ?? DELTAS
-  const text = load.ms ? `/count ${deltas} ${load.ms}` : `/count ${deltas}`
+  const words = load.words ?? deltas
+  const text = load.ms ? `/count ${words} ${load.ms}` : `/count ${words}`
   const sample = async (responses = load.responses) => {
     const before = await remote.call('cpu')
     const { ms, cpu, events, firsts } = await client.call('run', { text, deltas, responses })
@@ -65,7 +66,7 @@ async function pair(server, load, execArgv) {
   try {
     const { port } = remote.ready
     await client.call('open', { port, transport: server.transport ?? load.transport, count: load.clients, headers: server.headers ?? {} })
-    await client.call('check', { text, deltas })
+    await client.call('check', { text, deltas, words })
     await sample(load.warm)
     return { server, sample, stop }
   } catch (error) {

@@ -49,6 +49,7 @@ export class SurfaceClient {
     await new Promise((resolve, reject) => {
       this.#socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer, callback } }, () => resolve(undefined))
       this.#socket.on('error', (error) => (reject(error), this.#failed?.(error)))
+      this.#socket.on('end', () => (this.#socket = undefined))
       this.#socket.on('close', () => {
         // A server lets go of a connection that was idle for some seconds; the next request opens another.
         this.#socket = undefined

@@ -9,11 +9,24 @@ import { start } from '../lib/process.js'
 const CHUNKS = 100
 const LOAD = { clients: 16, ms: 0, rounds: 5 }
 
-/** Between clients and a provider: `split`, each chunk a write of its own, as providers send them; `burst`; and `once`, not streamed. */
+/**
+ * Between clients and a provider: `split`, each chunk a write of its own, as providers send them; `burst`; and not streamed, an answer
+ * of one word (`once`) and one of a hundred (`long once`).
+ */
 export const GATEWAY_LOADS = /** @type {const} */ ([
   { name: 'gateway split 16', upstream: 'split', transport: 'completions', deltas: CHUNKS, ...LOAD, responses: 40, warm: 100 },
   { name: 'gateway burst 16', upstream: 'burst', transport: 'completions', deltas: CHUNKS, ...LOAD, responses: 40, warm: 100 },
-  { name: 'gateway once 16', upstream: 'burst', transport: 'completions-once', deltas: 1, ...LOAD, responses: 400, warm: 1500 },
+  { name: 'gateway once 16', upstream: 'burst', transport: 'completions-once', deltas: 1, ...LOAD, responses: 1200, warm: 1500 },
+  {
+    name: 'gateway long once 16',
+    upstream: 'burst',
+    transport: 'completions-once',
+    deltas: 1,
+    words: CHUNKS,
+    ...LOAD,
+    responses: 400,
+    warm: 500,
+  },
 ])
 
 /**

@@ -9,8 +9,10 @@ export class BareSession {
   #prefix = this.id.slice(5, 29)
   #seq = 0
   #text = ''
+  /** Deltas are emitted as texts, made from a template. */
+  templated = false
 
-  /** @param {(event: Event) => void} emit */
+  /** @param {(event: Event | string, seq: number) => void} emit */
   constructor(emit) {
     this.emit = emit
   }
@@ -39,24 +41,31 @@ export class BareSession {
     const [, n, ms] = this.#text.split(' ').map(Number)
     let output = ''
     this.#send('response.created', { response_id })
-    for await (const text of count(n ?? 0, ms ?? 0)) {
-      output += text
-      this.emit({
-        type: 'response.delta',
-        session_id,
-        response_id,
-        event_id: this.#eventId(),
-        seq: ++this.#seq,
-        delta: { type: 'text', text },
-      })
-    }
+    const ids = `"session_id":"${session_id}","response_id":"${response_id}"`
+    if (this.templated) {
+      for await (const text of count(n ?? 0, ms ?? 0)) {
+        output += text
+        const event_id = this.#eventId()
+        const seq = ++this.#seq
+        const start = `{"type":"response.delta",${ids},"event_id":"${event_id}","seq":${seq}`
+        this.emit(start + ',"delta":{"type":"text","text":' + JSON.stringify(text) + '}}', seq)
+      }
+    } else
+      for await (const text of count(n ?? 0, ms ?? 0)) {
+        output += text
+        const event_id = this.#eventId()
+        const seq = ++this.#seq
+        this.emit({ type: 'response.delta', session_id, response_id, event_id, seq, delta: { type: 'text', text } }, seq)
+      }
     const response = { id: response_id, status: 'completed', output: [{ type: 'text', text: output }] }
     this.#send('response.done', { response_id, response })
   }
 
   /** @param {string} type @param {object} rest */
   #send(type, rest) {
-    this.emit({ type, session_id: this.id, event_id: this.#eventId(), seq: ++this.#seq, ...rest })
+    const event_id = this.#eventId()
+    const seq = ++this.#seq
+    this.emit({ type, session_id: this.id, event_id, seq, ...rest }, seq)
   }
 
   /** Shaped like a UUID, from a counter: cheaper than a random one. */

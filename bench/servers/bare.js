@@ -7,13 +7,14 @@ import { runAgUi } from './bare-ag-ui.js'
 import { complete } from './bare-completions.js'
 import { speakOmnia } from './bare-omnia.js'
 import { BareSession } from './bare-session.js'
-import { best, naive } from './bare-writers.js'
+import { best, naive, template } from './bare-writers.js'
 
 /**
- * A server of the same events without us: `naive` writes each event as it comes, `best` joins what one tick makes. Sockets and
- * streams, nothing else: no limits, no store, no resume.
+ * A server of the same events without us: `naive` writes each event as it comes, `best` joins what one tick makes, `template` makes
+ * no object of a delta either and builds frames by hand. Sockets and streams, nothing else: no limits, no store, no resume.
  */
-const writers = process.argv[2] === 'best' ? best : naive
+const kind = /** @type {'naive' | 'best' | 'template'} */ (process.argv[2])
+const writers = { naive, best, template }[kind]
 /** @type {Map<string, BareSession>} */
 const sessions = new Map()
 
@@ -22,6 +23,7 @@ const server = createServer((request, response) => {
   if (request.method === 'GET' && session) {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }).flushHeaders()
     session.emit = writers.sse(response)
+    session.templated = kind === 'template'
     return
   }
   let body = ''
@@ -29,8 +31,8 @@ const server = createServer((request, response) => {
   request.on('data', (chunk) => (body += chunk))
   request.on('end', () => {
     const events = JSON.parse(body)
-    if (request.url === '/v1/chat/completions') return void complete(events, response, writers === best)
-    if (request.url === '/ag-ui') return void runAgUi(events, response, writers === best)
+    if (request.url === '/v1/chat/completions') return void complete(events, response, kind)
+    if (request.url === '/ag-ui') return void runAgUi(events, response, kind !== 'naive')
     const target = session ?? new BareSession(() => {})
     if (!session) sessions.set(target.id, target)
     for (const event of Array.isArray(events) ? events : [events]) target.receive(event)
@@ -46,6 +48,7 @@ const server = createServer((request, response) => {
 /** @param {(event: any) => void} emit */
 const speakEvents = (emit) => {
   const session = new BareSession(emit)
+  session.templated = kind === 'template'
   return (/** @type {any} */ event) => session.receive(event)
 }
 /** @type {Record<string, (emit: (message: any) => void) => (message: any) => void>} */

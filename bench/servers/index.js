@@ -7,6 +7,8 @@ export const naive = { name: 'bare, naive', store: '–', file: 'servers/bare.js
 /** @type {Server} */
 export const best = { name: 'bare, best', store: '–', file: 'servers/bare.js', args: ['best'] }
 /** @type {Server} */
+export const template = { name: 'bare, template', store: '–', file: 'servers/bare.js', args: ['template'] }
+/** @type {Server} */
 export const sqlite = { name: 'uamp', store: 'sqlite', file: 'servers/ours.js', args: ['sqlite'] }
 /** @type {Server} */
 export const inMemory = { name: 'uamp', store: 'memory', file: 'servers/ours.js', args: ['memory'] }

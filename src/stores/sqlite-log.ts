@@ -20,6 +20,7 @@ export type FdataSync = (fd: number) => Promise<void>
 export class WriteAheadLog {
   readonly #db: Connection
   readonly #fdatasync: FdataSync
+  readonly #onEmpty: () => void
   readonly #descriptors = new Map<string, Descriptor>()
   #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
@@ -27,9 +28,11 @@ export class WriteAheadLog {
   #failure: UampError | undefined
   #scrubs = false
 
-  constructor(db: Connection, fdatasync: FdataSync) {
+  /** `onEmpty` is called before the log is emptied. */
+  constructor(db: Connection, fdatasync: FdataSync, onEmpty: () => void) {
     this.#db = db
     this.#fdatasync = fdatasync
+    this.#onEmpty = onEmpty
   }
 
   /**
@@ -71,7 +74,9 @@ export class WriteAheadLog {
     this.#checkpoint = this.durable().then(async () => {
       this.#db.copyLog()
       await this.#sync('')
-      if (scrubs) this.#db.emptyLog()
+      if (!scrubs) return
+      this.#onEmpty()
+      this.#db.emptyLog()
     })
     return this.#checkpoint
   }

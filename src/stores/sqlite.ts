@@ -48,7 +48,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
   const probe = new StoreProbe(db)
   const sync = options.fdatasync ?? promisify(fdatasync)
-  const log = new WriteAheadLog(db, (fd) => sync(fd).then(() => mark.note()))
+  const noted = (fd: number) => sync(fd).then(() => mark.note())
+  const log = new WriteAheadLog(db, noted, () => mark.empty())
   const streams = new Streams(db)
   const records = new Records(db, { now: clocks.now, expiryTime: expiryClock(clocks) })
   const reload = (thrown: unknown) => {

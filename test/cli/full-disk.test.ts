@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { noSmallDisk, onSmallDisk } from '../support/small-disk.ts'
-import { project, serving } from './run.ts'
+import { finished, project, serving } from './run.ts'
 
 const status = async (url: string): Promise<number> => (await fetch(url)).status
 
@@ -53,4 +53,15 @@ test('a write-ahead log that was lost after a kill is told at the next start', a
   await rm(join(cwd, 'd/uamp.db-wal'))
   const again = await serving(['--data', 'd'], { cwd })
   expect(await again.cli.prints(/"level":50.*Data is missing: \S*uamp\.db-wal is missing/)).toBeDefined()
+})
+
+test('`uamp store` took a loss for itself, and told nobody', async () => {
+  const cwd = await project()
+  const { cli, url } = await serving(['--data', 'd'], { cwd })
+  expect((await say(url, 'hello')).status).toBe(201)
+  cli.signal('SIGKILL')
+  await cli.exit()
+  await rm(join(cwd, 'd/uamp.db-wal'))
+  const shown = await finished(['store', 'show', '--data', 'd'], { cwd })
+  expect(shown).toMatchObject({ code: 0, stderr: expect.stringMatching(/error: Data is missing: \S*uamp\.db-wal is missing/) })
 })

@@ -72,7 +72,8 @@ async function using<T>(folder: string, run: (storage: Storage) => Promise<T>, {
 
 function open(path: string) {
   try {
-    return sqliteStore({ path, onError: report })
+    // Whoever opens the folder first is told, and the server that comes after is not.
+    return sqliteStore({ path, onError: report, onLoss: (loss) => report(`Data is missing: ${loss}`) })
   } catch (thrown) {
     if (thrown instanceof UampError && thrown.code === 'conflict' && thrown.message.includes('in use')) return undefined
     throw thrown

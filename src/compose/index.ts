@@ -37,6 +37,7 @@ import { fileKeys, passingKeys } from '../stores/file-keys.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { checkFolder } from '../stores/sqlite-folder.ts'
+import { errorCode, explain } from '../stores/sqlite-schema.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
@@ -138,7 +139,7 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
   if (path !== undefined) await checkFolder(path)
   const parts = assemble(agents, options)
   try {
-    await parts.started
+    await parts.started.catch((thrown: unknown) => Promise.reject(path === undefined ? thrown : unstarted(thrown, path)))
     const listening = await listen(parts.node, { port, host })
     let closing: Promise<void> | undefined
     const close = (how: CloseOptions = {}) => (closing ??= shutDown(parts, how, listening))
@@ -277,6 +278,12 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
   })
   return { node, agents, gateway, store, http, outbound, closing, started }
+}
+
+/** What SQLite says of a page that it cannot read names neither the file nor what to do. */
+function unstarted(thrown: unknown, path: string): unknown {
+  const cause = thrown instanceof UampError ? thrown.cause : thrown
+  return errorCode(cause)?.startsWith('SQLITE') ? explain(cause, path) : thrown
 }
 
 function dataOf({ data }: AgentAppOptions): string {

@@ -38,11 +38,14 @@ test.each<[string, string[], RegExp, Record<string, string>?]>([
   expect(code).toBe(1)
 })
 
-test.skipIf(process.platform !== 'linux')('a file system that lets nobody make a folder is refused, where Node tried for ever', async () => {
-  const { code, stderr } = await finished(['serve', '--port', '0', '--data', '/proc/uamp/deep'])
-  expect(stderr).toMatch(/\/proc\/uamp\/deep.*check that the folder can be written to \(--data names it/)
-  expect(code).toBe(1)
-})
+test.skipIf(process.platform !== 'linux')(
+  'a file system that lets nobody make a folder is refused, where Node tried for ever',
+  async () => {
+    const { code, stderr } = await finished(['serve', '--port', '0', '--data', '/proc/uamp/deep'])
+    expect(stderr).toMatch(/\/proc\/uamp\/deep.*check that the folder can be written to \(--data names it/)
+    expect(code).toBe(1)
+  },
+)
 
 test('tells where it failed to those who ask', async () => {
   const { stderr } = await finished(['serve', 'nowhere.ts'], { env: { UAMP_DEBUG: '1' } })

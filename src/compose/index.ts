@@ -48,6 +48,7 @@ import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
 import { connectTools } from './client-tools.ts'
+import { makeFolder } from './make-folder.ts'
 import { packageVersion } from './package-version.ts'
 import { serveControl } from './storage/control.ts'
 import { storageOf } from './storage/index.ts'
@@ -218,6 +219,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const data = dataOf(options)
   const blobs = openBlobs(data)
   const omniaTransport = omnia({ blobs, ...options.omnia, limits: omniaLimits })
+  makeDataFolder(data)
   const keys = openKeys(data)
   const store = openStore(data, log)
   const metrics = new Metrics()
@@ -287,12 +289,21 @@ function unstarted(thrown: unknown, path: string): unknown {
 }
 
 function dataOf({ data }: AgentAppOptions): string {
-  return data ?? process.env['UAMP_DATA'] ?? '.uamp'
+  return data || process.env['UAMP_DATA'] || '.uamp'
 }
 
 /** Undefined: everything is kept in memory. */
 function databasePath(data: string): string | undefined {
   return data === 'memory' ? undefined : join(data, 'uamp.db')
+}
+
+function makeDataFolder(data: string): void {
+  const path = databasePath(data)
+  try {
+    if (path !== undefined) makeFolder(data)
+  } catch (thrown) {
+    throw explain(thrown, path ?? data)
+  }
 }
 
 function openStore(data: string, log: Log): Store {

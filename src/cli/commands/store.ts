@@ -49,7 +49,7 @@ export async function prune({ data, olderThan, toBytes, principal, yes }: PruneF
   return 0
 }
 
-async function folderOf(data = process.env['UAMP_DATA'] ?? '.uamp'): Promise<string> {
+async function folderOf(data = process.env['UAMP_DATA'] || '.uamp'): Promise<string> {
   await checkFolder(join(data, 'uamp.db'))
   if (existsSync(join(data, 'uamp.db'))) return data
   throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)

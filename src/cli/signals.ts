@@ -20,11 +20,11 @@ export function onSignal(signals: readonly NodeJS.Signals[], listener: () => voi
 const PARENT_MS = 250
 
 /**
- * Calls the listener when the shell has gone that npx started this process by: npx hands a signal on to that shell, which dies of
- * it without a word to us, and a server would be left behind with its port and its data.
+ * Calls the listener when the one has gone that npm started this process by, and a server would be left behind with its port and its
+ * data. npx hands a signal on to its shell, which dies of it without a word to us; `npm start` dies of SIGHUP, which it does not hand on.
  */
 export function onOrphaned(env: NodeJS.ProcessEnv, listener: () => void): void {
-  if (env['npm_command'] !== 'exec') return
+  if (env['npm_command'] !== 'exec' && env['npm_command'] !== 'start') return
   const parent = process.ppid
   const timer = setInterval(() => {
     if (process.ppid === parent) return

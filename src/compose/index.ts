@@ -37,6 +37,7 @@ import { fileKeys, passingKeys } from '../stores/file-keys.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { checkFolder } from '../stores/sqlite-folder.ts'
+import { errorCode, explain } from '../stores/sqlite-schema.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
@@ -47,6 +48,7 @@ import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
 import { connectTools } from './client-tools.ts'
+import { makeFolder } from './make-folder.ts'
 import { packageVersion } from './package-version.ts'
 import { serveControl } from './storage/control.ts'
 import { storageOf } from './storage/index.ts'
@@ -138,7 +140,7 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
   if (path !== undefined) await checkFolder(path)
   const parts = assemble(agents, options)
   try {
-    await parts.started
+    await parts.started.catch((thrown: unknown) => Promise.reject(path === undefined ? thrown : unstarted(thrown, path)))
     const listening = await listen(parts.node, { port, host })
     let closing: Promise<void> | undefined
     const close = (how: CloseOptions = {}) => (closing ??= shutDown(parts, how, listening))
@@ -217,6 +219,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const data = dataOf(options)
   const blobs = openBlobs(data)
   const omniaTransport = omnia({ blobs, ...options.omnia, limits: omniaLimits })
+  makeDataFolder(data)
   const keys = openKeys(data)
   const store = openStore(data, log)
   const metrics = new Metrics()
@@ -279,13 +282,28 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, agents, gateway, store, http, outbound, closing, started }
 }
 
+/** What SQLite says of a page that it cannot read names neither the file nor what to do. */
+function unstarted(thrown: unknown, path: string): unknown {
+  const cause = thrown instanceof UampError ? thrown.cause : thrown
+  return errorCode(cause)?.startsWith('SQLITE') ? explain(cause, path) : thrown
+}
+
 function dataOf({ data }: AgentAppOptions): string {
-  return data ?? process.env['UAMP_DATA'] ?? '.uamp'
+  return data || process.env['UAMP_DATA'] || '.uamp'
 }
 
 /** Undefined: everything is kept in memory. */
 function databasePath(data: string): string | undefined {
   return data === 'memory' ? undefined : join(data, 'uamp.db')
+}
+
+function makeDataFolder(data: string): void {
+  const path = databasePath(data)
+  try {
+    if (path !== undefined) makeFolder(data)
+  } catch (thrown) {
+    throw explain(thrown, path ?? data)
+  }
 }
 
 function openStore(data: string, log: Log): Store {

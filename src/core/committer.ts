@@ -4,6 +4,8 @@ import type { Log } from './ports/transport.ts'
 const ROUND_MS = 40
 /** Pause before the store is tried again after it failed. */
 const RETRY_MS = 1000
+/** While it fails there is a line so often, and not for each group: those come by the thousand, and the log may be on the same disk. */
+const TELL_MS = 60_000
 
 /** A log that has something for the store. */
 export interface Committable {
@@ -15,6 +17,9 @@ export class Committer {
   readonly #log: Log
   #due = new Set<Committable>()
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** Those that are tried again later; until then new events do not make them try. */
+  readonly #failed = new Set<Committable>()
+  #toldAt = -Infinity
 
   constructor(log: Log) {
     this.#log = log
@@ -38,9 +43,17 @@ export class Committer {
   }
 
   #commit(store: Committable): void {
+    if (this.#failed.has(store)) return
     store.commit().catch((error: unknown) => {
+      this.#failed.add(store)
+      setTimeout(() => {
+        this.#failed.delete(store)
+        this.later(store)
+      }, RETRY_MS)
+      const now = performance.now()
+      if (now - this.#toldAt < TELL_MS) return
+      this.#toldAt = now
       this.#log('error', 'The store did not take a group of events; it is tried again', { error })
-      setTimeout(() => this.later(store), RETRY_MS)
     })
   }
 }

@@ -11,7 +11,7 @@ import { timeOrderedId } from './ids.ts'
 import { checkClientTools } from './own-tools.ts'
 import { isInput, withContentIds } from './input.ts'
 import { Journal } from './journal.ts'
-import { CORE_LIMITS, type CoreLimits } from './limits.ts'
+import { CORE_LIMITS, limitsFrom, type CoreLimits } from './limits.ts'
 import { Log } from './log.ts'
 import { LogStore } from './log-store.ts'
 import { OpenSessions } from './open-sessions.ts'
@@ -82,7 +82,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     newId = () => timeOrderedId(this.now()),
     ...clocks
   }: GatewayOptions) {
-    this.limits = { ...CORE_LIMITS, ...limits }
+    this.limits = limitsFrom(CORE_LIMITS, limits)
     this.log = log
     this.meter = meter
     this.http = http

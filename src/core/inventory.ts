@@ -51,15 +51,19 @@ function usual([, kind = '', third, fourth]: readonly string[], { index }: Kept)
     case 'log':
     case 'in':
       return { kind, ...(third !== undefined && { session: third }) }
-    case 'turn': {
-      const session = Object.keys(index)
-        .find((name) => /^[^/]*\/turns\//.test(name))
-        ?.split('/')[2]
-      return { kind, ...(session !== undefined && { session: decoded(session) }) }
-    }
+    case 'turn':
+      return { kind, ...sessionIn(index) }
     default:
-      return { kind, ...(third !== undefined && fourth !== undefined && { owner: third }) }
+      return { kind, ...(third !== undefined && fourth !== undefined && { owner: third }), ...sessionIn(index) }
   }
+}
+
+/** The session that a record goes with, by the lists that it stands in. */
+export function sessionIn(index: Kept['index']): { session?: string } {
+  const session = Object.keys(index)
+    .find((name) => /^[^/]*\/(?:turns|aliases)\//.test(name))
+    ?.split('/')[2]
+  return session === undefined ? {} : { session: decoded(session) }
 }
 
 /** A transport of somebody else's may write keys in another form. */

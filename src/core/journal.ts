@@ -54,6 +54,11 @@ export class Journal {
     this.#turn = options.turn
   }
 
+  /** Nobody has been told of its first turn, which has not ended yet. */
+  get silent(): boolean {
+    return this.#silent
+  }
+
   /** How many inputs were written down. */
   get inputs(): number {
     return this.#inputs
@@ -153,8 +158,12 @@ export class Journal {
     if (beginning.length === 0) await this.#logStore.commit([turn, ...paid])
     else {
       const others = beginning.filter((operation) => operation.op !== 'set' || operation.key !== turn.key)
+      // Until then the session is not there, and neither is a log of it.
+      this.#unwrittenSession = beginning
       await this.#logStore.commit([...others, fresh(turn), ...paid], { sync: true })
+      this.#unwrittenSession = undefined
     }
+    this.#silent = false
     if (isOver) this.#unpaid = undefined
     if (isOver && record.run !== record.id) await this.#settleRun(record)
   }

@@ -31,6 +31,18 @@ export interface CoreLimits {
   readonly sessionsPerPrincipal: number
 }
 
+/** Node takes a longer time for a millisecond. It is 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Limits as they count. Those that are timed last as long as a timer can; how long a session is kept is no timer. */
+export function limitsFrom<T extends object>(defaults: T, given: Partial<T> = {}): T {
+  const bounded = Object.entries(given).map(([name, value]: [string, unknown]): [string, unknown] => {
+    const isTimed = typeof value === 'number' && name.endsWith('Ms') && name !== 'sessionTtlMs'
+    return [name, isTimed ? Math.min(value, LONGEST_TIMER_MS) : value]
+  })
+  return { ...defaults, ...Object.fromEntries(bounded) }
+}
+
 export const CORE_LIMITS: CoreLimits = {
   turnTimeoutMs: 30 * 60_000,
   outputBytes: 64 * 1024 * 1024,

@@ -19,6 +19,13 @@ const STORE_BYTES = 4 * 1024 * 1024
 /** How far an answer may go on while nobody reads it. */
 const DETACHED_EVENTS = 100_000
 const DETACHED_BYTES = 16 * 1024 * 1024
+
+interface Sealing {
+  readonly commit: () => Promise<void> | undefined
+  /** Nobody has been told of the response. Where it cannot be stored it ends in that error: else its client would build on what is lost. */
+  readonly untold: boolean
+}
+
 /** The session's log: the only buffer between an agent and those who read it. One writer, any number of cursors. */
 export class Log implements ReadableLog, CommittedLog {
   readonly #ticker: Ticker
@@ -80,11 +87,15 @@ export class Log implements ReadableLog, CommittedLog {
   }
 
   /** The end of a response: readers see it once it is committed, so that a crash cannot take back what a client was told. */
-  async seal(stamp: Stamp, draft: Draft, commit: () => Promise<void> | undefined): Promise<void> {
+  async seal(stamp: Stamp, draft: Draft, { commit, untold }: Sealing): Promise<void> {
     this.#push(stamp, draft)
+    const at = this.head
     this.#sealing++
     try {
       await commit()
+    } catch (error) {
+      if (untold) this.#items[at - this.#base - 1] = new Entry(stamp, at, { type: 'response.error', error: UampError.from(error).toBody() })
+      throw error
     } finally {
       // Also when the store fails: nobody shall wait for an end that never comes.
       this.#sealing--

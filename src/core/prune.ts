@@ -37,6 +37,8 @@ interface Measured {
   readonly id: string
   readonly at: number
   bytes: number
+  /** With what protocols keep about it. */
+  whole: number
 }
 
 /** Removes what is asked for, or says what would go. */
@@ -83,22 +85,27 @@ async function measure(records: Records, { describe, principal }: { describe: De
     if (!OF_SESSIONS.has(kind)) others.push(item)
     else if (session !== undefined && at !== undefined) {
       const key = `${tenant} ${session}`
-      const known = sessions.get(key) ?? { tenant, id: session, at, bytes: 0 }
+      const known = sessions.get(key) ?? { tenant, id: session, at, bytes: 0, whole: 0 }
       known.bytes += bytes
+      known.whole += bytes
       sessions.set(key, known)
     }
+  }
+  for (const { tenant, session, bytes } of others) {
+    const known = sessions.get(`${tenant} ${session}`)
+    if (known) known.whole += bytes
   }
   // A name goes with its session, which is not known from its key.
   return { sessions, others: others.filter(({ kind }) => principal !== undefined || kind !== 'alias') }
 }
 
 function oldest(sessions: readonly Measured[], before = -Infinity, most = Infinity): Measured[] {
-  let left = sessions.reduce((sum, { bytes }) => sum + bytes, 0)
+  let left = sessions.reduce((sum, { whole }) => sum + whole, 0)
   const chosen: Measured[] = []
   for (const session of sessions.toSorted((a, b) => a.at - b.at)) {
     if (session.at >= before && left <= most) break
     chosen.push(session)
-    left -= session.bytes
+    left -= session.whole
   }
   return chosen
 }

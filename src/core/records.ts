@@ -13,7 +13,7 @@ import type { SessionInit } from './ports/session.ts'
 import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/store.ts'
 import type { Answer, Question } from './questions.ts'
 import { pays, SealedRecords } from './sealed-records.ts'
-import { storeKey } from './store-key.ts'
+import { goesWith, storeKey } from './store-key.ts'
 import { weigh } from './weight.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
@@ -162,7 +162,7 @@ export class Records {
     const taken = await this.store.get(name)
     const before = taken && (await this.session(owner.tenant, taken.value as string))
     const isGone = taken !== undefined && (before === undefined || before.head.closed)
-    const index = { [this.#aliasesOf(owner.tenant, session)]: '' }
+    const index = { [goesWith(owner.tenant, session)]: '' }
     return { op: 'set', key: name, value: session, options: { ifVersion: isGone ? taken.version : 0, index } }
   }
 
@@ -255,15 +255,17 @@ export class Records {
   }
 
   /**
-   * A session with everything that is in it. Many turns go page by page. Before that the session is ended, so that nobody goes on
+   * A session with everything that is in it. What is much goes page by page. Before that the session is ended, so that nobody goes on
    * with half of it; should the process die on the way, its head is still there, and the rest is removed with it later.
    */
   async removeSession(tenant: string, id: string): Promise<void> {
-    let turns = await this.#someTurns(tenant, id)
-    if (turns.more) await this.#endForGood(tenant, id)
-    for (; turns.more; turns = await this.#someTurns(tenant, id)) await this.store.batch(turns.keys.map(deletion))
-    const aliases = await this.store.keys(this.#aliasesOf(tenant, id), {})
-    const keys = [storeKey(tenant, 'head', id), storeKey(tenant, 'session', id), ...turns.keys, ...aliases.items.map(({ key }) => key)]
+    const keys = [storeKey(tenant, 'head', id), storeKey(tenant, 'session', id)]
+    for (const list of [this.#turnsOf(tenant, id), goesWith(tenant, id)]) {
+      let some = await this.#someOf(list)
+      if (some.more) await this.#endForGood(tenant, id)
+      for (; some.more; some = await this.#someOf(list)) await this.store.batch(some.keys.map(deletion))
+      keys.push(...some.keys)
+    }
     await this.store.batch([
       ...keys.map(deletion),
       { op: 'drop', stream: this.logStream(tenant, id) },
@@ -272,9 +274,9 @@ export class Records {
     ])
   }
 
-  /** As many of a session's turns as may be deleted at once, and whether there are more. */
-  async #someTurns(tenant: string, session: string): Promise<{ keys: string[]; more: boolean }> {
-    const { items, next } = await this.store.keys(this.#turnsOf(tenant, session), { limit: PAGE })
+  /** As many of a list as may be deleted at once, and whether there are more. */
+  async #someOf(list: string): Promise<{ keys: string[]; more: boolean }> {
+    const { items, next } = await this.store.keys(list, { limit: PAGE })
     const keys: string[] = []
     let left = PAGE_BYTES
     for (const { key, bytes } of items) {
@@ -301,10 +303,6 @@ export class Records {
 
   #aliasKey(owner: Principal, alias: { readonly protocol: string; readonly id: string }): string {
     return storeKey(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
-  }
-
-  #aliasesOf(tenant: string, session: string): string {
-    return storeKey(tenant, 'aliases', session)
   }
 
   #childrenOf(tenant: string, turn: string): string {

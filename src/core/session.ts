@@ -362,10 +362,10 @@ export class AgentSession implements Session, TurnHost {
       this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: this.#secrets.error(end.cause) })
     const before = this.#record as TurnRecord
     measure(this.#host.meter, { transport: this.transport, events: this.log.head + 1 - before.after, turn, end })
-    const usage = turn.output.usage
-    const record = closedRecord(before, end, { endedAt: this.#host.now(), usage, answers: turn.questions.answers })
+    const record = closedRecord(before, end, { endedAt: this.#host.now(), usage: turn.output.usage, answers: turn.questions.answers })
+    const sealing = { commit: () => this.#journal?.end(record), untold: this.#journal?.silent ?? false }
     try {
-      await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, usage), () => this.#journal?.end(record))
+      await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, turn.output.usage), sealing)
     } catch (error) {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }

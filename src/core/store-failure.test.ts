@@ -70,3 +70,42 @@ test('a full disk refuses what it cannot keep, ends what runs, and all is well w
   expect(JSON.stringify(heard.findLast(({ type }) => type === 'response.done'))).toContain('begun after 1 and ended')
   await gateway.close()
 })
+
+test('a response that nobody had been told of was told as done, and was not kept', async () => {
+  const { store, full } = onDisk()
+  const agents = new AgentRegistry()
+  agents.add(
+    defineAgent('echo', async function* () {
+      yield text('lost')
+    }),
+  )
+  const gateway = createGateway({ agents, store })
+  const opened = { transport: 'test', agent: 'echo', principal, config: { modalities: ['text'] }, duplex: false, persist: true }
+  const say = async () => {
+    const session = await gateway.open({ ...opened, onDetach: 'cancel', input: [{ role: 'user', content: 'hi' }], silent: true })
+    const reader = session.read()
+    await session.send({ type: 'response.create', event_id: 'e1' })
+    let last: ServerEvent | undefined
+    for await (const batch of reader) {
+      for (const { event } of batch) last = event
+      if (batch.has(new Set(['response.done', 'response.error']))) break
+    }
+    const turn = 'response_id' in (last ?? {}) ? (last as { response_id: string }).response_id : ''
+    await session.release().catch(() => undefined)
+    return { type: last?.type, last, turn }
+  }
+
+  full(true)
+  const refused = await say()
+  expect(refused.last).toMatchObject({ type: 'response.error', error: { code: 'overloaded', message: 'The disk is full' } })
+  full(false)
+  const kept = await say()
+  expect(kept.type).toBe('response.done')
+  expect(await gateway.turn(kept.turn, principal)).toMatchObject({ status: 'completed' })
+  // Of the first there is nothing left, no log either.
+  await gateway.sweep()
+  await gateway.close()
+  const logs: string[] = []
+  for await (const { key } of store.scan()) if (key.includes('/log/')) logs.push(key)
+  expect(logs).toHaveLength(1)
+})

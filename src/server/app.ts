@@ -17,6 +17,7 @@ import { errorResponse } from './errors.ts'
 import { guard } from './guard.ts'
 import { hostPolicy, type HostOptions } from './host-names.ts'
 import { brokenOff, httpDispatcher } from './http.ts'
+import { limitsFrom } from '../core/limits.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
@@ -83,7 +84,7 @@ export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
   const { now, monotonic } = clocksOf(options)
   const { newId = () => timeOrderedId(now()), started = Promise.resolve(), secrets = new Secrets() } = options
-  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const limits = limitsFrom(DEFAULT_LIMITS, options.limits)
   const metrics = options.metrics ?? new Metrics(gateway)
   const { http = fetchHttp(), outbound, keys, closing = new AbortController().signal } = options
   const host: Host = {

@@ -1,9 +1,15 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { UampError } from '../protocol/errors.ts'
 import type { Connection } from './sqlite-schema.ts'
 
 /** Bytes committed before the log is copied into the database: the copy holds the event loop, about 2 ms per MiB. */
 const CHECKPOINT_BYTES = 2 * 1024 * 1024
+
+interface Descriptor {
+  readonly fd: number
+  /** Some file systems say 0 of every file. */
+  readonly countsLinks: boolean
+}
 
 export type FdataSync = (fd: number) => Promise<void>
 
@@ -14,16 +20,19 @@ export type FdataSync = (fd: number) => Promise<void>
 export class WriteAheadLog {
   readonly #db: Connection
   readonly #fdatasync: FdataSync
-  readonly #descriptors = new Map<string, number>()
+  readonly #onEmpty: () => void
+  readonly #descriptors = new Map<string, Descriptor>()
   #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
   #checkpoint: Promise<void> = Promise.resolve()
   #failure: UampError | undefined
   #scrubs = false
 
-  constructor(db: Connection, fdatasync: FdataSync) {
+  /** `onEmpty` is called before the log is emptied. */
+  constructor(db: Connection, fdatasync: FdataSync, onEmpty: () => void) {
     this.#db = db
     this.#fdatasync = fdatasync
+    this.#onEmpty = onEmpty
   }
 
   /**
@@ -65,7 +74,9 @@ export class WriteAheadLog {
     this.#checkpoint = this.durable().then(async () => {
       this.#db.copyLog()
       await this.#sync('')
-      if (scrubs) this.#db.emptyLog()
+      if (!scrubs) return
+      this.#onEmpty()
+      this.#db.emptyLog()
     })
     return this.#checkpoint
   }
@@ -77,7 +88,7 @@ export class WriteAheadLog {
       if (!this.#failure) release()
     } finally {
       // Not before: to close any descriptor of a file drops all locks that the process has on it.
-      for (const fd of this.#descriptors.values()) closeSync(fd)
+      for (const { fd } of this.#descriptors.values()) closeSync(fd)
     }
   }
 
@@ -91,17 +102,30 @@ export class WriteAheadLog {
   async #sync(file: '' | '-wal'): Promise<void> {
     this.assertSound()
     try {
-      await this.#fdatasync(this.#descriptor(this.#db.path + file))
+      await this.#fdatasync(this.#descriptor(this.#db.path + file).fd)
+      this.#assertLinked()
     } catch (thrown) {
       this.#failure = new UampError('internal', 'The disk failed: nothing is stored until the server is started again', { cause: thrown })
       throw this.#failure
     }
   }
 
+  /** What is on the disk of a file that was deleted is lost with the process. */
+  #assertLinked(): void {
+    for (const path of [this.#db.path, `${this.#db.path}-wal`]) {
+      const { fd, countsLinks } = this.#descriptor(path)
+      if (countsLinks && fstatSync(fd).nlink === 0) throw new Error(`${path} was deleted while the server has it open`)
+    }
+  }
+
   /** Both files are there: who wants a sync has committed, and SQLite keeps the log until it is closed. */
-  #descriptor(path: string): number {
-    const fd = this.#descriptors.get(path) ?? openSync(path, 'r+')
-    this.#descriptors.set(path, fd)
-    return fd
+  #descriptor(path: string): Descriptor {
+    let descriptor = this.#descriptors.get(path)
+    if (!descriptor) {
+      const fd = openSync(path, 'r+')
+      descriptor = { fd, countsLinks: fstatSync(fd).nlink > 0 }
+      this.#descriptors.set(path, descriptor)
+    }
+    return descriptor
   }
 }

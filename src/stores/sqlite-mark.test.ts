@@ -1,6 +1,8 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, fdatasync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { sqliteStore } from './sqlite.ts'
 
@@ -99,4 +101,17 @@ test('a log that was begun anew, a mark that is half-written and a close that wa
   const mark = readFileSync(join(closing, 'a.db-mark'), 'utf8')
   writeFileSync(join(closing, 'a.db-mark'), mark.replace('"closed"', '"closing"'))
   expect((await opened(closing)).losses).toEqual([])
+})
+
+test('on a slow disk, a log that was emptied after a deletion was taken for lost', async () => {
+  const [live, left] = [folder(), folder()]
+  // Slower than marks follow each other.
+  const slow = (fd: number) => promisify(fdatasync)(fd).then(() => pause(80))
+  const store = sqliteStore({ path: join(live, 'a.db'), fdatasync: slow })
+  onTestFinished(() => store.close())
+  await store.set('a', 'x'.repeat(10_000), { sync: true })
+  await store.delete('a')
+  while (await store.tidy());
+  cpSync(live, left, { recursive: true })
+  expect((await opened(left)).losses).toEqual([])
 })

@@ -62,3 +62,16 @@ test.skipIf(process.platform === 'win32').each(['', '-wal'])('a file that was de
   rmSync(path + end)
   await expect(store.probe()).rejects.toThrow(`a.db${end} was deleted or replaced`)
 })
+
+test.skipIf(process.platform === 'win32').each(['', '-wal'])(
+  'what went into a file that was deleted was acknowledged: a.db%s',
+  async (end) => {
+    const path = join(folder(), 'a.db')
+    const store = open({ path })
+    await store.set('a', 1, { sync: true })
+    rmSync(path + end)
+    await expect(store.set('b', 2, { sync: true })).rejects.toMatchObject({ code: 'internal' })
+    // Nothing is, until a server is started that finds out what is left.
+    await expect(store.append('s', { first: 1, last: 1, text: 'x' })).rejects.toMatchObject({ code: 'internal' })
+  },
+)

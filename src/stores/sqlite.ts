@@ -5,11 +5,11 @@ import { clocksOf, expiryClock, type Clocks } from '../core/clocks.ts'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
-import { findMark, StoreMark } from './sqlite-mark.ts'
+import { findMark, StoreMark, type Found } from './sqlite-mark.ts'
 import { StoreProbe } from './sqlite-probe.ts'
 import { CommitQueue } from './sqlite-queue.ts'
 import { change, Records } from './sqlite-records.ts'
-import { Connection } from './sqlite-schema.ts'
+import { Connection, explain } from './sqlite-schema.ts'
 import { Streams } from './sqlite-streams.ts'
 
 /** How often expired records and dropped streams are looked for, by the writes that come, and how much goes at a time. */
@@ -33,11 +33,20 @@ export interface SqliteStoreOptions extends Partial<Clocks> {
 
 /** One file, owned by one process. Throws when it cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { path, onError = () => {}, onLoss = () => {}, rewriteBytes = REWRITE_BYTES } = options
+  const found = findMark(options.path)
+  const db = new Connection(options.path)
+  try {
+    return storeOn(db, found, options)
+  } catch (thrown) {
+    // It opens a file of which other pages are damaged than the first.
+    throw explain(thrown, options.path)
+  }
+}
+
+function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Store {
+  const { onError = () => {}, onLoss = () => {}, rewriteBytes = REWRITE_BYTES } = options
   const clocks = clocksOf(options)
   const { monotonic } = clocks
-  const found = findMark(path)
-  const db = new Connection(path)
   const mark = new StoreMark(db, found, onError)
   mark.losses.forEach(onLoss)
   try {
@@ -48,7 +57,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
   const probe = new StoreProbe(db)
   const sync = options.fdatasync ?? promisify(fdatasync)
-  const log = new WriteAheadLog(db, (fd) => sync(fd).then(() => mark.note()))
+  const noted = (fd: number) => sync(fd).then(() => mark.note())
+  const log = new WriteAheadLog(db, noted, () => mark.empty())
   const streams = new Streams(db)
   const records = new Records(db, { now: clocks.now, expiryTime: expiryClock(clocks) })
   const reload = (thrown: unknown) => {

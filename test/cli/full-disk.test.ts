@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { noSmallDisk, onSmallDisk } from '../support/small-disk.ts'
-import { project, serving } from './run.ts'
+import { finished, project, serving } from './run.ts'
 
 const status = async (url: string): Promise<number> => (await fetch(url)).status
 
@@ -53,4 +53,29 @@ test('a write-ahead log that was lost after a kill is told at the next start', a
   await rm(join(cwd, 'd/uamp.db-wal'))
   const again = await serving(['--data', 'd'], { cwd })
   expect(await again.cli.prints(/"level":50.*Data is missing: \S*uamp\.db-wal is missing/)).toBeDefined()
+})
+
+test('a database that cannot be started with is named, and what to do about it', async () => {
+  const cwd = await project()
+  const { cli, url } = await serving(['--data', 'd'], { cwd })
+  for (let n = 0; n < 20; n++) await say(url, `${n}`.repeat(5_000))
+  await cli.signalUntilExit('SIGTERM')
+  const path = join(cwd, 'd/uamp.db')
+  const pages = await readFile(path)
+  // Behind the tables' own: it is found out only when their rows are looked for.
+  await writeFile(path, pages.fill(0xa5, 10 * 4096))
+  const { code, stderr } = await finished(['serve', '--port', '0', '--data', 'd'], { cwd })
+  expect(stderr).toMatch(/^error: \S*uamp\.db is damaged or not a database: move it away/)
+  expect(code).toBe(1)
+})
+
+test('`uamp store` took a loss for itself, and told nobody', async () => {
+  const cwd = await project()
+  const { cli, url } = await serving(['--data', 'd'], { cwd })
+  expect((await say(url, 'hello')).status).toBe(201)
+  cli.signal('SIGKILL')
+  await cli.exit()
+  await rm(join(cwd, 'd/uamp.db-wal'))
+  const shown = await finished(['store', 'show', '--data', 'd'], { cwd })
+  expect(shown).toMatchObject({ code: 0, stderr: expect.stringMatching(/error: Data is missing: \S*uamp\.db-wal is missing/) })
 })

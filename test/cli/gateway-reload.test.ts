@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { startUpstream } from '../providers/upstream/index.ts'
@@ -104,4 +104,29 @@ export default { agents: [one] }`
   await writeFile(join(cwd, 'uamp.config.ts'), config('newer'))
   await cli.prints(/was read again: one changed/)
   expect(textOf(await say(wire, 'hi'))).toBe('newer')
+})
+
+verifies('gateway.reload', 'a config that is a link is read again when it leads elsewhere, as in a cluster', async () => {
+  const cwd = await project({ 'one.js': agent('one', 'old'), 'other.js': agent('two', 'new') })
+  for (const [version, module] of [
+    ['..1', 'one.js'],
+    ['..2', 'other.js'],
+  ] as const) {
+    await mkdir(join(cwd, version))
+    await writeFile(join(cwd, version, 'uamp.config.json'), JSON.stringify({ agents: [`./${module}`] }))
+  }
+  await symlink('..1', join(cwd, '..data'))
+  await symlink('..data/uamp.config.json', join(cwd, 'uamp.config.json'))
+  const { cli } = await serving([], { cwd })
+  await symlink('..2', join(cwd, '..new'))
+  await rename(join(cwd, '..new'), join(cwd, '..data'))
+  await cli.prints(/uamp\.config\.json was read again: two changed; one removed/)
+})
+
+verifies('gateway.reload', 'a module that never loads does not keep the server from stopping as it should', async () => {
+  const cwd = await project({ 'uamp.config.yaml': 'agents: [./one.js]\n', 'one.js': agent('one', 'old') })
+  const { cli } = await serving([], { cwd })
+  await writeFile(join(cwd, 'one.js'), `console.log('never loaded'); await new Promise(() => {})`)
+  await cli.prints(/never loaded/)
+  expect(await cli.signalUntilExit('SIGTERM')).toBe(0)
 })

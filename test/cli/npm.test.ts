@@ -32,7 +32,7 @@ async function below(command: string, args: readonly string[], cwd: string) {
     })
     void exit.then(() => reject(new Error(`npm ended: ${stdout}`)))
   })
-  return { url, isGone, exit, kill: () => npm.kill('SIGTERM'), printed: () => stdout }
+  return { url, isGone, exit, kill: (signal: NodeJS.Signals = 'SIGTERM') => npm.kill(signal), printed: () => stdout }
 }
 
 describe.skipIf(process.platform === 'win32')('below npm', () => {
@@ -46,6 +46,14 @@ describe.skipIf(process.platform === 'win32')('below npm', () => {
     expect(await exit).toEqual([0, null])
     expect(printed()).toContain('Stopping: an answer is being finished')
     await expect.poll(isGone).toBe(true)
+  })
+
+  test('SIGHUP to `npm start`, which npm does not hand on, left the server behind', async () => {
+    const { url, isGone, kill } = await below('npm', ['start', '--', '--port', '0'], ROOT)
+    const { whole } = await answering(url, '/count 20 20')
+    kill('SIGHUP')
+    expect(await whole).toContain('response.done')
+    await expect.poll(isGone, { timeout: 10_000 }).toBe(true)
   })
 
   test('SIGTERM to `npx uamp serve` reaches the server too, which npx does not wait for', async () => {

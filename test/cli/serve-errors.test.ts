@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { finished, project, serving } from './run.ts'
@@ -36,6 +37,22 @@ test.each<[string, string[], RegExp, Record<string, string>?]>([
   expect(stderr).not.toMatch(/^ {4}at /m)
   expect(stderr).not.toContain('hushhush')
   expect(code).toBe(1)
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a file system that lets nobody make a folder is refused, where Node tried for ever',
+  async () => {
+    const { code, stderr } = await finished(['serve', '--port', '0', '--data', '/proc/uamp/deep'])
+    expect(stderr).toMatch(/\/proc\/uamp\/deep.*check that the folder exists.*\(--data names it/)
+    expect(code).toBe(1)
+  },
+)
+
+test('an empty UAMP_DATA put the database into the working folder', async () => {
+  const cwd = await project()
+  await serving([], { cwd, env: { UAMP_DATA: '' } })
+  expect(existsSync(join(cwd, '.uamp/uamp.db'))).toBe(true)
+  expect(existsSync(join(cwd, 'uamp.db'))).toBe(false)
 })
 
 test('tells where it failed to those who ask', async () => {

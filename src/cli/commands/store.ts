@@ -49,7 +49,7 @@ export async function prune({ data, olderThan, toBytes, principal, yes }: PruneF
   return 0
 }
 
-async function folderOf(data = process.env['UAMP_DATA'] ?? '.uamp'): Promise<string> {
+async function folderOf(data = process.env['UAMP_DATA'] || '.uamp'): Promise<string> {
   await checkFolder(join(data, 'uamp.db'))
   if (existsSync(join(data, 'uamp.db'))) return data
   throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)
@@ -72,7 +72,8 @@ async function using<T>(folder: string, run: (storage: Storage) => Promise<T>, {
 
 function open(path: string) {
   try {
-    return sqliteStore({ path, onError: report })
+    // Whoever opens the folder first is told, and the server that comes after is not.
+    return sqliteStore({ path, onError: report, onLoss: (loss) => report(`Data is missing: ${loss}`) })
   } catch (thrown) {
     if (thrown instanceof UampError && thrown.code === 'conflict' && thrown.message.includes('in use')) return undefined
     throw thrown

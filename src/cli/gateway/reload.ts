@@ -41,9 +41,8 @@ export class Reloader {
     this.#closed = true
     clearTimeout(this.#timer)
     for (const watcher of this.#watchers.values()) watcher.close()
-    await this.#working
-    const closed = Promise.allSettled([...this.#assembly.built.values()].map((built) => built.close()))
-    // A turn that does not end holds nobody up.
+    const closed = this.#working.then(() => Promise.allSettled([...this.#assembly.built.values()].map((built) => built.close())))
+    // A turn that does not end, or a module that never loads, holds nobody up.
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LEAVE_MS))])
   }
 
@@ -55,7 +54,8 @@ export class Reloader {
       const names = (): ReadonlySet<string> =>
         new Set(this.#assembly.files.filter((file) => dirname(file) === folder).map((file) => basename(file)))
       const watcher = watch(folder, { persistent: false }, (_, name) => {
-        if (name === null || names().has(name)) this.#soon()
+        // A file that is a link changes when another name does: so a cluster brings a new version of a config.
+        if (name === null || names().has(name) || this.#now() !== this.#versions) this.#soon()
       })
       watcher.on('error', this.#options.onError)
       this.#watchers.set(folder, watcher)

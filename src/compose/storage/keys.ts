@@ -1,4 +1,4 @@
-import type { Described, Describe } from '../../core/inventory.ts'
+import { sessionIn, type Described, type Describe } from '../../core/inventory.ts'
 import { storeKey } from '../../core/store-key.ts'
 
 /** What the keys of the transports say that are not of the form tenant/kind/owner/…, and which records go with which. */
@@ -6,10 +6,10 @@ export const describe: Describe = (parts, { index }): Described | undefined => {
   const [tenant = '', kind = '', third = '', fourth = ''] = parts
   switch (kind) {
     case 'a2a-task':
-      return { kind, owner: third, ...timeIn(index) }
+      return { kind, owner: third, ...sessionIn(index), ...timeIn(index) }
     case 'a2a-message':
     case 'a2a-push':
-      return { kind, owner: third, of: storeKey(tenant, 'a2a-task', third, fourth) }
+      return { kind, owner: third, ...sessionIn(index), of: storeKey(tenant, 'a2a-task', third, fourth) }
     case 'omnia':
       return third === 'position' ? { kind: 'omnia-position', session: fourth } : { kind: UPLOAD, ...ownerIn(index), ...timeIn(index) }
     default:

@@ -1,7 +1,7 @@
 import type { Principal } from '../../core/ports/access.ts'
 import type { StoredTurn } from '../../core/ports/session.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { storeKey } from '../../core/store-key.ts'
+import { goesWith, storeKey } from '../../core/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
 import type { WireMessage } from './schema.ts'
@@ -27,7 +27,8 @@ export class Runs {
   }
 
   async set(principal: Principal, record: RunRecord): Promise<void> {
-    await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: this.#ttlMs })
+    const index = { [goesWith(principal.tenant, record.session)]: '' }
+    await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: this.#ttlMs, index })
   }
 
   async find(principal: Principal, runId: string): Promise<RunRecord | undefined> {

@@ -2,7 +2,7 @@ import type { Principal } from '../../../core/ports/access.ts'
 import type { Keys } from '../../../core/ports/keys.ts'
 import type { Operation, Page, SetOperation, Store } from '../../../core/ports/store.ts'
 import { Sealing } from '../../../core/sealing.ts'
-import { storeKey } from '../../../core/store-key.ts'
+import { goesWith, storeKey } from '../../../core/store-key.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Generation, Message, Struct, TaskState, TaskStatus } from '../model.ts'
 
@@ -98,6 +98,7 @@ export class TaskRecords {
       [all + inState(state)]: sort,
       [ofContext + inState(state)]: sort,
       ...(isRunning(record) && { [LIVE]: sort }),
+      ...withSession(record),
     }
     return {
       op: 'set',
@@ -137,7 +138,7 @@ export class TaskRecords {
       op: 'set',
       key: storeKey(tenant, 'a2a-message', owner, id, String(number)),
       value: message as unknown as Json,
-      options: { ttlMs: this.#ttlMs, index: { [this.#history(record)]: sortable(number, 9) } },
+      options: { ttlMs: this.#ttlMs, index: { [this.#history(record)]: sortable(number, 9), ...withSession(record) } },
     }
   }
 
@@ -181,6 +182,12 @@ export class TaskRecords {
   #history({ tenant, owner, id }: TaskRecord): string {
     return storeKey(tenant, 'a2a-history', owner, id)
   }
+}
+
+/** It goes with its newest session, without which nobody could tell what came of it. */
+function withSession({ tenant, steps }: TaskRecord): Record<string, string> {
+  const last = steps.at(-1)
+  return last ? { [goesWith(tenant, last.session)]: '' } : {}
 }
 
 /** Other data is the client's own, whatever its fields are called. */

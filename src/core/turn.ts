@@ -7,6 +7,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
+import { checkDraft } from './check-draft.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
@@ -29,7 +30,7 @@ const SLICE_MS = 4
 const SHORT = 4096
 /** So many slices it gets one after the other before it queues again. */
 const SLICES = 4
-/** How long a cancelled agent may take to clean up before the response is closed without it. */
+/** How long an agent that is left may take to clean up before the response is closed without it. */
 const STOP_MS = 50
 
 /** What a turn needs of its session. */
@@ -146,7 +147,10 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
-    return this.questions.ask(type, question, options)
+    const answer = this.questions.ask(type, question, options)
+    // An agent that is left before it looks at the answer leaves nobody to hear that there is none.
+    answer.catch(() => undefined)
+    return answer
   }
 
   answer(event: ClientEvent): boolean {
@@ -199,10 +203,16 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   async #stop(reason: UampError): Promise<void> {
-    // Nothing that the agent still yields is emitted; a generator that does not listen to the signal is not waited for.
-    const stopped = Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
-    await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, STOP_MS))])
+    // Nothing that the agent still yields is emitted.
+    await this.#leave().catch(() => undefined)
     await this.#close(this.#failure(reason))
+  }
+
+  /** Runs the generator's `finally`. One that does not listen to the signal, or does not come to its end, is not waited for. */
+  async #leave(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, STOP_MS)))
+    await Promise.race([this.#iterator?.return?.(), late]).finally(() => clearTimeout(timer))
   }
 
   async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
@@ -220,7 +230,7 @@ export class ActiveTurn implements Turn, Asker {
       if (step.done) return { kind: 'done', output: this.output.items() }
       const end = this.#take(step.value)
       if (end) {
-        await iterator.return?.()
+        await this.#leave()
         return end
       }
       left--
@@ -263,6 +273,7 @@ export class ActiveTurn implements Turn, Asker {
       case 'x.ack':
         return undefined
       case 'response.done': {
+        checkDraft(draft)
         const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
         this.#sayRest(given, isReason(extensions))
@@ -273,6 +284,7 @@ export class ActiveTurn implements Turn, Asker {
         return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
       }
       case 'response.error':
+        checkDraft(draft)
         return { kind: 'failed', output: this.output.items(), error: draft.error }
       case 'payment.error':
         this.emit({ ...draft, message: this.redact(draft.message) })
@@ -310,9 +322,12 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#closed || this.#stopped) return
     this.firstDeltaMs ??= performance.now() - this.#begun
     let draft = given
-    if (given.type === 'response.delta' && given.delta.type !== 'text') {
-      const delta = withHandle(given.delta, this.#host.newId)
-      if (delta !== given.delta) draft = { type: 'response.delta', delta }
+    if (!isText(given)) {
+      checkDraft(given)
+      if (given.type === 'response.delta') {
+        const delta = withHandle(given.delta, this.#host.newId)
+        if (delta !== given.delta) draft = { type: 'response.delta', delta }
+      }
     }
     this.output.add(draft)
     this.#host.log.append(this.#stamp, draft)
@@ -345,12 +360,22 @@ export class ActiveTurn implements Turn, Asker {
     const error = UampError.from(thrown)
     const output = this.output.items()
     if (error.code === 'cancelled') return { kind: 'cancelled', output }
-    return { kind: 'failed', output, error: error.toBody(), cause: error.cause }
+    const body = error.toBody()
+    try {
+      checkDraft({ type: 'response.error', error: body })
+    } catch (mistake) {
+      return this.#failure(mistake)
+    }
+    return { kind: 'failed', output, error: body, cause: error.cause }
   }
 }
 
+function isText(draft: Draft): draft is Draft & { readonly delta: { readonly text: string } } {
+  return draft.type === 'response.delta' && draft.delta.type === 'text' && typeof draft.delta.text === 'string'
+}
+
 function isShortText(draft: Draft): boolean {
-  return draft.type === 'response.delta' && draft.delta.type === 'text' && draft.delta.text.length < SHORT
+  return isText(draft) && draft.delta.text.length < SHORT
 }
 
 /** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */

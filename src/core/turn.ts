@@ -102,6 +102,9 @@ export class ActiveTurn implements Turn, Asker {
   #announced = false
   #closed = false
   #parking = false
+  /** Until the next response begins, or the run is given up. Undefined while there is a response to say something in. */
+  parked: Promise<void> | undefined
+  #goOn: () => void = () => undefined
 
   constructor(host: TurnHost, start: TurnStart) {
     this.id = start.id
@@ -176,6 +179,7 @@ export class ActiveTurn implements Turn, Asker {
       this.#iterator = agent.run(this)[Symbol.asyncIterator]()
       end = await this.#pump(this.#iterator)
     } catch (thrown) {
+      if (this.parked) await this.parked
       end = this.#failure(thrown)
     }
     // Once it is cancelled, `#stop` closes it.
@@ -192,6 +196,8 @@ export class ActiveTurn implements Turn, Asker {
     this.#closed = this.#announced = false
     this.#announce()
     this.questions.release()
+    this.parked = undefined
+    this.#goOn()
   }
 
   /** The one way to stop: aborts the signal, runs the generator's `finally`, and closes the response as the reason says. */
@@ -199,6 +205,7 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#stopped) return
     this.#stopped = reason
     this.#controller?.abort(reason)
+    this.#goOn()
     void this.#stop(reason)
   }
 
@@ -223,6 +230,8 @@ export class ActiveTurn implements Turn, Asker {
     let until = performance.now() + SLICE_MS
     for (;;) {
       const step = await iterator.next()
+      // What it says while it waits for an answer belongs to the response that the answer opens.
+      if (this.parked) await this.parked
       if (this.#stopped) {
         if (!step.done) void Promise.resolve(iterator.return?.()).catch(() => undefined)
         throw this.#stopped
@@ -351,7 +360,8 @@ export class ActiveTurn implements Turn, Asker {
     this.#announce()
     this.#closed = true
     const waiting = end.kind === 'done' && end.waiting !== undefined
-    if (!waiting) clearTimeout(this.#timer)
+    if (waiting) this.parked = new Promise((resolve) => (this.#goOn = resolve))
+    else clearTimeout(this.#timer)
     await this.#host.ended(this, end)
     if (!waiting) this.#finish()
   }

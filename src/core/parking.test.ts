@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, ServerEvent } from '../protocol/events.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentRegistry } from './agent-registry.ts'
@@ -207,4 +208,64 @@ test('a session is found again by the alias its owner chose', async () => {
   expect(await gateway.attach(alias, { ...principal, id: 'other' })).toBeUndefined()
   await expect(gateway.open({ ...init('asker'), alias })).rejects.toMatchObject({ code: 'conflict' })
   expect((await gateway.open({ ...init('asker'), alias, principal: { ...principal, id: 'other' } })).id).not.toBe(session.id)
+})
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20))
+
+test('what an agent says, asks or does while its question waits belongs to the response that the answer opens', async () => {
+  const cases: Readonly<Record<string, AgentPort['run']>> = {
+    'late,got 1': async function* (turn) {
+      const answer = turn.ask('tool.call', { name: 'a', arguments: '{}' })
+      await pause()
+      yield text('late,')
+      yield text(`got ${(await answer).result}`)
+    },
+    'not waited for': async function* (turn) {
+      void turn.ask('tool.call', { name: 'a', arguments: '{}' })
+      await pause()
+      yield text('not waited for')
+    },
+    'only at the end': async function* (turn) {
+      void turn.ask('tool.call', { name: 'a', arguments: '{}' })
+      await pause()
+      const output = [{ type: 'text' as const, text: 'only at the end' }]
+      yield { type: 'response.done', response: { id: '', status: 'completed', output } }
+    },
+  }
+  for (const [said, run] of Object.entries(cases)) {
+    const session = await gatewayOf(defineAgent('asker', run)).open(init('asker'))
+    const [call = ''] = callsIn(await responseTo(session, input('go'), create()))
+    await pause().then(pause)
+    const second = await responseTo(session, result(call, '1'), create())
+    expect(textIn(second)).toBe(said)
+    expect(second.at(-1)).toMatchObject({ type: 'response.done', response: { status: 'completed' } })
+  }
+})
+
+test('an agent that fails while its question waits fails the response that the answer opens', async () => {
+  const agent = defineAgent('asker', async function* (turn) {
+    void turn.ask('tool.call', { name: 'a', arguments: '{}' })
+    await pause()
+    yield* []
+    throw new UampError('provider_error', 'No')
+  })
+  const session = await gatewayOf(agent).open(init('asker'))
+  const [call = ''] = callsIn(await responseTo(session, input('go'), create()))
+  await pause().then(pause)
+  const second = await responseTo(session, result(call, '1'), create())
+  expect(second.at(-1)).toMatchObject({ type: 'response.error', error: { code: 'provider_error' } })
+})
+
+test('a question that is put while another one waits is put in the response that the answer opens', async () => {
+  const agent = defineAgent('asker', async function* (turn) {
+    const first = turn.ask('tool.call', { name: 'a', arguments: '{}' })
+    await pause()
+    const second = turn.ask('tool.call', { name: 'b', arguments: '{}' })
+    yield text(`${(await first).result}+${(await second).result}`)
+  })
+  const session = await gatewayOf(agent).open(init('asker'))
+  const [a = ''] = callsIn(await responseTo(session, input('go'), create()))
+  await pause().then(pause)
+  const [b = ''] = callsIn(await responseTo(session, result(a, '1'), create()))
+  expect(textIn(await responseTo(session, result(b, '2'), create()))).toBe('1+2')
 })

@@ -27,6 +27,8 @@ export interface Asker {
   understood(type: string): boolean
   /** One-way only: the response ends here, and the next request brings the answer. */
   park(): void
+  /** One-way only, while no response runs: until the next one does. */
+  readonly parked: Promise<void> | undefined
 }
 
 /** A question that waits for its answer. */
@@ -101,6 +103,7 @@ export class QuestionBook {
     const name = key ?? `${type}#${number}`
     const known = this.#answers.get(name) ?? this.#brought(type, anew ? undefined : question)
     if (known) return paid(known) as Questions[Q]
+    if (this.#asker.parked) await this.#asker.parked
     this.#asker.signal.throwIfAborted()
     const given = question as { call_id?: string; approval_id?: string; extensions?: Slot }
     const id = given.call_id ?? given.approval_id ?? `${type === 'tool.call' ? 'call' : 'ask'}_${this.#asker.id}_${number}`

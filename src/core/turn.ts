@@ -7,6 +7,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
+import { checkDraft } from './check-draft.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
@@ -29,7 +30,7 @@ const SLICE_MS = 4
 const SHORT = 4096
 /** So many slices it gets one after the other before it queues again. */
 const SLICES = 4
-/** How long a cancelled agent may take to clean up before the response is closed without it. */
+/** How long an agent that is left may take to clean up before the response is closed without it. */
 const STOP_MS = 50
 
 /** What a turn needs of its session. */
@@ -101,6 +102,9 @@ export class ActiveTurn implements Turn, Asker {
   #announced = false
   #closed = false
   #parking = false
+  /** Until the next response begins, or the run is given up. Undefined while there is a response to say something in. */
+  parked: Promise<void> | undefined
+  #goOn: () => void = () => undefined
 
   constructor(host: TurnHost, start: TurnStart) {
     this.id = start.id
@@ -146,7 +150,10 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
-    return this.questions.ask(type, question, options)
+    const answer = this.questions.ask(type, question, options)
+    // An agent that is left before it looks at the answer leaves nobody to hear that there is none.
+    answer.catch(() => undefined)
+    return answer
   }
 
   answer(event: ClientEvent): boolean {
@@ -172,6 +179,7 @@ export class ActiveTurn implements Turn, Asker {
       this.#iterator = agent.run(this)[Symbol.asyncIterator]()
       end = await this.#pump(this.#iterator)
     } catch (thrown) {
+      if (this.parked) await this.parked
       end = this.#failure(thrown)
     }
     // Once it is cancelled, `#stop` closes it.
@@ -188,6 +196,8 @@ export class ActiveTurn implements Turn, Asker {
     this.#closed = this.#announced = false
     this.#announce()
     this.questions.release()
+    this.parked = undefined
+    this.#goOn()
   }
 
   /** The one way to stop: aborts the signal, runs the generator's `finally`, and closes the response as the reason says. */
@@ -195,14 +205,21 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#stopped) return
     this.#stopped = reason
     this.#controller?.abort(reason)
+    this.#goOn()
     void this.#stop(reason)
   }
 
   async #stop(reason: UampError): Promise<void> {
-    // Nothing that the agent still yields is emitted; a generator that does not listen to the signal is not waited for.
-    const stopped = Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
-    await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, STOP_MS))])
+    // Nothing that the agent still yields is emitted.
+    await this.#leave().catch(() => undefined)
     await this.#close(this.#failure(reason))
+  }
+
+  /** Runs the generator's `finally`. One that does not listen to the signal, or does not come to its end, is not waited for. */
+  async #leave(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, STOP_MS)))
+    await Promise.race([this.#iterator?.return?.(), late]).finally(() => clearTimeout(timer))
   }
 
   async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
@@ -213,6 +230,8 @@ export class ActiveTurn implements Turn, Asker {
     let until = performance.now() + SLICE_MS
     for (;;) {
       const step = await iterator.next()
+      // What it says while it waits for an answer belongs to the response that the answer opens.
+      if (this.parked) await this.parked
       if (this.#stopped) {
         if (!step.done) void Promise.resolve(iterator.return?.()).catch(() => undefined)
         throw this.#stopped
@@ -220,7 +239,7 @@ export class ActiveTurn implements Turn, Asker {
       if (step.done) return { kind: 'done', output: this.output.items() }
       const end = this.#take(step.value)
       if (end) {
-        await iterator.return?.()
+        await this.#leave()
         return end
       }
       left--
@@ -263,6 +282,7 @@ export class ActiveTurn implements Turn, Asker {
       case 'x.ack':
         return undefined
       case 'response.done': {
+        checkDraft(draft)
         const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
         this.#sayRest(given, isReason(extensions))
@@ -273,6 +293,7 @@ export class ActiveTurn implements Turn, Asker {
         return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
       }
       case 'response.error':
+        checkDraft(draft)
         return { kind: 'failed', output: this.output.items(), error: draft.error }
       case 'payment.error':
         this.emit({ ...draft, message: this.redact(draft.message) })
@@ -310,9 +331,12 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#closed || this.#stopped) return
     this.firstDeltaMs ??= performance.now() - this.#begun
     let draft = given
-    if (given.type === 'response.delta' && given.delta.type !== 'text') {
-      const delta = withHandle(given.delta, this.#host.newId)
-      if (delta !== given.delta) draft = { type: 'response.delta', delta }
+    if (!isText(given)) {
+      checkDraft(given)
+      if (given.type === 'response.delta') {
+        const delta = withHandle(given.delta, this.#host.newId)
+        if (delta !== given.delta) draft = { type: 'response.delta', delta }
+      }
     }
     this.output.add(draft)
     this.#host.log.append(this.#stamp, draft)
@@ -336,7 +360,8 @@ export class ActiveTurn implements Turn, Asker {
     this.#announce()
     this.#closed = true
     const waiting = end.kind === 'done' && end.waiting !== undefined
-    if (!waiting) clearTimeout(this.#timer)
+    if (waiting) this.parked = new Promise((resolve) => (this.#goOn = resolve))
+    else clearTimeout(this.#timer)
     await this.#host.ended(this, end)
     if (!waiting) this.#finish()
   }
@@ -345,12 +370,22 @@ export class ActiveTurn implements Turn, Asker {
     const error = UampError.from(thrown)
     const output = this.output.items()
     if (error.code === 'cancelled') return { kind: 'cancelled', output }
-    return { kind: 'failed', output, error: error.toBody(), cause: error.cause }
+    const body = error.toBody()
+    try {
+      checkDraft({ type: 'response.error', error: body })
+    } catch (mistake) {
+      return this.#failure(mistake)
+    }
+    return { kind: 'failed', output, error: body, cause: error.cause }
   }
 }
 
+function isText(draft: Draft): draft is Draft & { readonly delta: { readonly text: string } } {
+  return draft.type === 'response.delta' && draft.delta.type === 'text' && typeof draft.delta.text === 'string'
+}
+
 function isShortText(draft: Draft): boolean {
-  return draft.type === 'response.delta' && draft.delta.type === 'text' && draft.delta.text.length < SHORT
+  return isText(draft) && draft.delta.text.length < SHORT
 }
 
 /** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */

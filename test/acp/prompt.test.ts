@@ -277,6 +277,23 @@ verifies('acp-1.content', 'every kind of block comes to the agent, and media goe
   ])
 })
 
+verifies('acp-1.content', 'all words of an agent that speaks are told, and once', async () => {
+  const whole = (transcript: string): Draft => ({
+    type: 'response.delta',
+    delta: { type: 'audio', audio: 'aaaa', format: 'wav', content_id: 'x', transcript },
+  })
+  const spoken: readonly Draft[][] = [
+    [whole('One two')],
+    [{ type: 'transcript.delta', transcript: 'One' }, whole('One two')],
+    [{ type: 'transcript.delta', transcript: 'One' }, { type: 'transcript.done', transcript: 'One two' }, whole('One two')],
+    [{ type: 'transcript.done', transcript: 'One two' }],
+  ]
+  for (const drafts of spoken) {
+    const shown = story(await telling(drafts)).map(({ content }) => content as Heard)
+    expect(shown.map(({ text = '' }) => text as string).join('')).toBe('One two')
+  }
+})
+
 verifies('acp-1.prompt', 'why it stopped, and an agent that says everything with its end', async () => {
   const ended = (stop_reason: string): Draft[] => [
     {

@@ -146,7 +146,7 @@ describe.each(BOTH)('%s', (dialect) => {
     const { url } = await start(demo())
     const wire = await connect(url, words.options)
     const events = await wire.respond(session(['text']), says('/audio 0.2'))
-    expect(events.at(-1)?.['response'].output[0].content).toEqual([{ type: words.textPart, text: 'A tone' }])
+    expect(events.at(-1)?.['response'].output[0].content).toEqual([{ type: words.textPart, text: 'A tone of 0.2 s.' }])
     expect(events.some(({ type }) => type.startsWith(words.audio))).toBe(false)
   })
 

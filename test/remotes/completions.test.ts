@@ -100,7 +100,7 @@ verifies('remote-completions.end', 'thoughts, speech, refusals, stop reasons and
     expect.arrayContaining(['audio.delta', 'transcript.delta', 'audio.done', 'transcript.done']),
   )
   const [audio] = outputOf(spoken)
-  expect(audio).toMatchObject({ type: 'audio', format: 'pcm16', transcript: 'A tone' })
+  expect(audio).toMatchObject({ type: 'audio', format: 'pcm16', transcript: 'A tone of 0.2 s.' })
   expect(atob(audio.audio)).toHaveLength(0.2 * 24_000 * 2)
 })
 

@@ -7,6 +7,7 @@ import type { Delta } from '../../protocol/server-events.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 import { toBlock } from '../../wire/acp/blocks.ts'
 import { notificationText } from '../../wire/json-rpc.ts'
+import { Speech } from '../../wire/speech.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 export interface UpdatesOptions {
@@ -35,6 +36,7 @@ export class Updates implements Visitor {
   #thinking = false
   /** Whether this response has said anything. */
   #spoke = false
+  #speech = new Speech()
   #cost: { amount: number; currency: string } | undefined
 
   constructor(options: UpdatesOptions) {
@@ -65,7 +67,10 @@ export class Updates implements Visitor {
       case 'thinking':
         return this.#thought(event.content, event.redacted)
       case 'transcript.delta':
+        this.#speech.say(event.transcript)
         return this.text(event.transcript)
+      case 'transcript.done':
+        return this.text(this.#speech.complete(event.transcript))
       case 'tool.call':
         return this.calls.asked({ id: event.call_id, name: event.name, arguments: event.arguments })
       case 'progress':
@@ -101,7 +106,6 @@ export class Updates implements Visitor {
       case 'payment.required':
       case 'audio.delta':
       case 'audio.done':
-      case 'transcript.done':
         return
       default:
         return this.#extra(event)
@@ -126,6 +130,7 @@ export class Updates implements Visitor {
     this.#response = response
     this.#message = 0
     this.#spoke = false
+    this.#speech = new Speech()
     this.#nextMessage()
   }
 
@@ -148,7 +153,9 @@ export class Updates implements Visitor {
         return this.#thought(delta.thinking, delta.redacted)
       default: {
         // A chunk of audio has no handle; the whole comes with one.
-        const block = delta.type === 'audio' && delta.content_id === undefined ? undefined : toBlock(delta)
+        if (delta.type === 'audio' && delta.content_id === undefined) return
+        if (delta.type === 'audio') this.text(this.#speech.whole(delta.transcript).words)
+        const block = toBlock(delta)
         if (block) this.#chunk('agent_message_chunk', block)
       }
     }

@@ -4,6 +4,7 @@ import { jsonText } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
+import { Speech } from '../../wire/speech.ts'
 import { finishReason } from './finish.ts'
 import type { Shape } from './request.ts'
 
@@ -32,6 +33,7 @@ export class ChunkEncoder {
   readonly #calls = new Map<string, number>()
   readonly #asked = new Set<string>()
   readonly #results = new Set<string>()
+  readonly #speech = new Speech()
   #begun = false
   #audible = false
 
@@ -59,10 +61,13 @@ export class ChunkEncoder {
       case 'tool.call':
         return this.#ask({ id: event.call_id, name: event.name, arguments: event.arguments })
       case 'audio.delta':
-        if (this.#shape.audio === undefined) return ''
-        return this.#audio({ data: event.audio })
+        this.#speech.piece()
+        return this.#shape.audio === undefined ? '' : this.#audio({ data: event.audio })
       case 'transcript.delta':
-        return this.#shape.audio === undefined ? this.text(event.transcript) : this.#audio({ transcript: event.transcript })
+        this.#speech.say(event.transcript)
+        return this.#words(event.transcript)
+      case 'transcript.done':
+        return this.#words(this.#speech.complete(event.transcript))
       case 'response.done':
         return this.#done(event)
       case 'response.error':
@@ -88,9 +93,7 @@ export class ChunkEncoder {
         this.#results.add(delta.tool_result.call_id)
         return this.#calls.has(delta.tool_result.call_id) ? '' : this.#item(delta)
       case 'audio':
-        if (this.#shape.audio === undefined) return this.#item(delta)
-        if (this.#audible || typeof delta.audio !== 'string') return ''
-        return this.#audio({ data: delta.audio, ...(delta.transcript !== undefined && { transcript: delta.transcript }) })
+        return this.#sound(delta)
       case 'tool_progress':
         return ''
       default:
@@ -123,6 +126,21 @@ export class ChunkEncoder {
     const begins = known === undefined && { id: call.id, type: 'function' }
     const named = known === undefined && { name: call.name }
     return this.#chunk({ tool_calls: [{ index, ...begins, function: { ...named, arguments: call.arguments } }] })
+  }
+
+  /** A piece of sound has no handle. The whole has one, and most often its pieces came before. */
+  #sound(item: Extract<ContentItem, { type: 'audio' }>): string {
+    const { audio, content_id, transcript } = item
+    if (content_id === undefined) this.#speech.piece()
+    const { isNew, words } = content_id === undefined ? { isNew: true, words: transcript ?? '' } : this.#speech.whole(transcript)
+    if (this.#shape.audio === undefined || typeof audio !== 'string') return this.#item(item) + this.#words(words)
+    return isNew ? this.#audio({ data: audio, ...(words !== '' && { transcript: words }) }) : this.#words(words)
+  }
+
+  /** Words of what is spoken: the answer itself for those who only read. */
+  #words(words: string): string {
+    if (words === '') return ''
+    return this.#shape.audio === undefined ? this.text(words) : this.#audio({ transcript: words })
   }
 
   #audio(audio: { data?: string; transcript?: string }): string {

@@ -1,3 +1,4 @@
+import { joinBase64 } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { AUDIO_EXPIRES_S, type ChunkHead } from './chunks.ts'
@@ -32,7 +33,7 @@ class Said {
   #content = ''
   #refusal = ''
   #reasoning = ''
-  #audio: Extract<ContentItem, { type: 'audio' }> | undefined
+  readonly #audio: { readonly data: string; readonly item: Extract<ContentItem, { type: 'audio' }> }[] = []
   readonly #calls = new Map<string, { readonly name: string; readonly arguments: string }>()
   /** What OpenAI has no field for. */
   readonly #items: ContentItem[] = []
@@ -65,7 +66,7 @@ class Said {
         if (!this.#calls.delete(item.tool_result.call_id)) this.#items.push(item)
         return
       case 'audio':
-        if (this.#shape.audio !== undefined && typeof item.audio === 'string') this.#audio = item
+        if (this.#shape.audio !== undefined && typeof item.audio === 'string') this.#audio.push({ data: item.audio, item })
         else {
           this.#content += item.transcript ?? ''
           this.#items.push(item)
@@ -79,7 +80,7 @@ class Said {
   message({ id, created }: ChunkHead): object {
     const calls = [...this.#calls]
     const [first] = calls
-    const silent = this.#content === '' && (calls.length > 0 || this.#refusal !== '' || this.#audio !== undefined)
+    const silent = this.#content === '' && (calls.length > 0 || this.#refusal !== '' || this.#audio.length > 0)
     return {
       role: 'assistant',
       content: silent ? null : this.#content,
@@ -88,11 +89,11 @@ class Said {
       ...(first && this.#shape.legacy && { function_call: first[1] }),
       ...(first &&
         !this.#shape.legacy && { tool_calls: calls.map(([callId, call]) => ({ id: callId, type: 'function', function: call })) }),
-      ...(this.#audio && {
+      ...(this.#audio.length > 0 && {
         audio: {
           id: `audio_${id}`,
-          data: this.#data(this.#audio),
-          transcript: this.#audio.transcript ?? '',
+          data: this.#data(),
+          transcript: this.#audio.map(({ item }) => item.transcript ?? '').join(''),
           expires_at: created + AUDIO_EXPIRES_S,
         },
       }),
@@ -100,9 +101,9 @@ class Said {
     }
   }
 
-  /** Agents speak raw samples; most clients ask for a file that says what it is. */
-  #data({ audio, format }: Extract<ContentItem, { type: 'audio' }>): string {
-    const data = audio as string
-    return this.#shape.audio === 'wav' && format === 'pcm16' ? wav(data) : data
+  /** Agents speak raw samples; most clients ask for a file that says what it is. What is said in several pieces is one answer. */
+  #data(): string {
+    const data = this.#audio.length === 1 ? (this.#audio[0]?.data ?? '') : joinBase64(this.#audio.map((each) => each.data))
+    return this.#shape.audio === 'wav' && this.#audio.every(({ item }) => item.format === 'pcm16') ? wav(data) : data
   }
 }

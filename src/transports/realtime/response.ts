@@ -4,6 +4,7 @@ import type { Draft, ServerEvent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
+import { Speech } from '../../wire/speech.ts'
 import { encoder, type Encode } from './audio/formats.ts'
 import type { Conversation } from './conversation.ts'
 import type { CallItem, Dialect, Item, ResponseState, Settings } from './model.ts'
@@ -48,7 +49,7 @@ export class RealtimeResponse {
   readonly #open = new Map<string, OpenCall>()
   #announced = false
   #message: { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } | undefined
-  #streamed = false
+  readonly #speech = new Speech()
   /** Whether the agent has said anything but plain text, which opens a message. */
   #spoke = false
   #usage: Usage | undefined
@@ -80,10 +81,14 @@ export class RealtimeResponse {
         this.#spoke = true
         return this.#delta(event.delta, event)
       case 'audio.delta':
-        this.#spoke = this.#streamed = true
+        this.#spoke = true
+        this.#speech.piece()
         return this.#audio(event.audio, event.format)
       case 'transcript.delta':
+        this.#speech.say(event.transcript)
         return this.#transcript(event.transcript)
+      case 'transcript.done':
+        return this.#transcript(this.#speech.complete(event.transcript))
       case 'tool.call':
         return this.call({ id: event.call_id, name: event.name, arguments: event.arguments })
       case 'usage.delta':
@@ -130,12 +135,8 @@ export class RealtimeResponse {
       case 'text':
         return this.text(delta.text)
       case 'audio':
-        // The whole of what was streamed before.
-        if (delta.content_id !== undefined && this.#streamed) return
         if (typeof delta.audio !== 'string') return this.#pass(event)
-        this.#audio(delta.audio, delta.format)
-        if (delta.transcript !== undefined) this.#transcript(delta.transcript)
-        return
+        return this.#sound(delta, delta.audio)
       case 'tool_call':
         return this.#callDelta(delta.tool_call)
       // The agent's own tools are its own business.
@@ -150,6 +151,14 @@ export class RealtimeResponse {
     }
   }
 
+  /** A piece of sound has no handle. The whole has one, and most often its pieces came before. */
+  #sound({ content_id, format, transcript }: Extract<ContentItem, { type: 'audio' }>, base64: string): void {
+    if (content_id === undefined) this.#speech.piece()
+    const { isNew, words } = content_id === undefined ? { isNew: true, words: transcript ?? '' } : this.#speech.whole(transcript)
+    if (isNew) this.#audio(base64, format)
+    this.#transcript(words)
+  }
+
   #audio(base64: string, format = 'pcm16'): void {
     if (!this.#options.settings.speaks) return
     if (format === 'pcm16') (this.#message ?? this.#openMessage()).parts.addAudio(base64)
@@ -158,6 +167,7 @@ export class RealtimeResponse {
 
   /** A client that only reads is given the words. */
   #transcript(text: string): void {
+    if (text === '') return
     if (!this.#options.settings.speaks) return this.text(text)
     ;(this.#message ?? this.#openMessage()).parts.addTranscript(text)
   }

@@ -29,7 +29,6 @@ import { nodeHttp } from '../server/node/http-client.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { withoutSniffing } from '../server/node/nosniff.ts'
-import { Pipelines } from '../server/node/pipelined.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { trustedProxies } from '../server/node/trusted-proxies.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
@@ -187,9 +186,8 @@ async function shutDown(parts: Parts, { graceMs = 5_000 }: CloseOptions, listeni
 
 function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
   const listener = getRequestListener(node.fetch)
-  const pipelines = new Pipelines(node.strangers)
   const handleRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (!pipelines.admit(request, response)) return
+    if (!node.pipelines.admit(request, response)) return
     withoutSniffing(response)
     await listener(request, response)
   }

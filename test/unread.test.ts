@@ -5,14 +5,9 @@ import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { demo } from '../src/agents/demo/index.ts'
-import { startServer } from './support/server.ts'
+import { heldBytes, startServer } from './support/server.ts'
 
 const MIB = 1024 * 1024
-
-async function heldBytes(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(/^uamp_held_bytes (\d+)/m.exec(text)?.[1])
-}
 
 /** The server's own ends of the connections on which something is asked. */
 function askedOn(): Set<Socket> {

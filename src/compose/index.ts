@@ -124,6 +124,9 @@ export interface RunningServer extends AgentApp {
   readonly port: number
 }
 
+/** What is kept without a folder, unless `storedBytes` says otherwise: beyond it the oldest sessions go. */
+const MEMORY_BYTES = 512 * 1024 * 1024
+
 /** How long clients have to take leave before they are cut. */
 const LEAVE_MS = 2_000
 const LAST_TURNS = 10
@@ -216,7 +219,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const blobs = openBlobs(data)
   const omniaTransport = omnia({ blobs, ...options.omnia, limits: omniaLimits })
   const keys = openKeys(data)
-  const store = openStore(data, log)
+  const coreLimits = { ...(data === 'memory' && { storedBytes: MEMORY_BYTES }), ...limits }
+  const store = openStore(data, { log, mostBytes: 2 * (coreLimits.storedBytes ?? MEMORY_BYTES) })
   const metrics = new Metrics()
   const own = nodeHttp()
   const outbound = guardedHttp(options.outbound)
@@ -230,7 +234,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     },
   }
   const closing = new AbortController()
-  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
+  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, limits: coreLimits })
   metrics.gauges = gateway
   if (data !== 'memory') {
     const storage = storageOf({
@@ -286,9 +290,10 @@ function databasePath(data: string): string | undefined {
   return data === 'memory' ? undefined : join(data, 'uamp.db')
 }
 
-function openStore(data: string, log: Log): Store {
+/** `mostBytes`: of one in memory, which is swept once in a while. */
+function openStore(data: string, { log, mostBytes }: { readonly log: Log; readonly mostBytes: number }): Store {
   const path = databasePath(data)
-  if (path === undefined) return memoryStore()
+  if (path === undefined) return memoryStore({ mostBytes })
   return sqliteStore({
     path,
     onError: (error) => log('error', 'The store could not tidy up', { error }),

@@ -174,10 +174,12 @@ verifies('acp-1.http', 'what nobody read was no held memory, and each message of
   const { url } = await startServer(agent, { limits: { heldBytesPerPrincipal: 2 * 1024 * 1024 } })
   const client = await connect(url)
   await client.post('session/prompt', client.prompt(await client.open(), 'go'))
-  await expect.poll(() => client.main.heard.at(-1), { timeout: 10_000 }).toMatchObject({
-    id: null,
-    error: { message: expect.stringContaining('too much in memory') as string },
-  })
+  await expect
+    .poll(() => client.main.heard.at(-1), { timeout: 10_000 })
+    .toMatchObject({
+      id: null,
+      error: { message: expect.stringContaining('too much in memory') as string },
+    })
   await client.main.over
   await expect.poll(() => heldBytes(url), { timeout: 10_000 }).toBeLessThan(500_000)
 })

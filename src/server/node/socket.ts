@@ -204,8 +204,9 @@ export class NodeSocket implements Connection, Swept {
       return
     }
     try {
-      this.#unread ??= this.#openHold?.()
-      this.#unread?.grow(bytes)
+      // One answer may be large, and is told at once: only what grows from look to look piles up.
+      if (this.#unread) this.#unread.grow(bytes)
+      else (this.#unread = this.#openHold?.())?.set(bytes)
     } catch {
       this.cut(TRY_LATER, 'Too much waits to be read: try again later')
     }

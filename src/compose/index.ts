@@ -29,7 +29,6 @@ import { nodeHttp } from '../server/node/http-client.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { withoutSniffing } from '../server/node/nosniff.ts'
-import { Pipelines } from '../server/node/pipelined.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { trustedProxies } from '../server/node/trusted-proxies.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
@@ -127,6 +126,9 @@ export interface RunningServer extends AgentApp {
   readonly port: number
 }
 
+/** What is kept without a folder, unless `storedBytes` says otherwise: beyond it the oldest sessions go. */
+const MEMORY_BYTES = 512 * 1024 * 1024
+
 /** How long clients have to take leave before they are cut. */
 const LEAVE_MS = 2_000
 const LAST_TURNS = 10
@@ -189,9 +191,8 @@ async function shutDown(parts: Parts, { graceMs = 5_000 }: CloseOptions, listeni
 
 function agentApp({ node, agents, gateway }: Parts): Omit<AgentApp, 'close'> {
   const listener = getRequestListener(node.fetch)
-  const pipelines = new Pipelines(node.strangers)
   const handleRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (!pipelines.admit(request, response)) return
+    if (!node.pipelines.admit(request, response)) return
     withoutSniffing(response)
     await listener(request, response)
   }
@@ -221,7 +222,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const omniaTransport = omnia({ blobs, ...options.omnia, limits: omniaLimits })
   makeDataFolder(data)
   const keys = openKeys(data)
-  const store = openStore(data, log)
+  const coreLimits = { ...(data === 'memory' && { storedBytes: MEMORY_BYTES }), ...limits }
+  const store = openStore(data, { log, mostBytes: 2 * (coreLimits.storedBytes ?? MEMORY_BYTES) })
   const metrics = new Metrics()
   const own = nodeHttp()
   const outbound = guardedHttp(options.outbound)
@@ -235,7 +237,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     },
   }
   const closing = new AbortController()
-  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, ...(limits && { limits }) })
+  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, limits: coreLimits })
   metrics.gauges = gateway
   if (data !== 'memory') {
     const storage = storageOf({
@@ -306,9 +308,10 @@ function makeDataFolder(data: string): void {
   }
 }
 
-function openStore(data: string, log: Log): Store {
+/** `mostBytes`: of one in memory, which is swept once in a while. */
+function openStore(data: string, { log, mostBytes }: { readonly log: Log; readonly mostBytes: number }): Store {
   const path = databasePath(data)
-  if (path === undefined) return memoryStore()
+  if (path === undefined) return memoryStore({ mostBytes })
   return sqliteStore({
     path,
     onError: (error) => log('error', 'The store could not tidy up', { error }),

@@ -83,14 +83,14 @@ export class Budget {
 
 const little = ({ bytes }: Share): number => (bytes <= LITTLE ? bytes : 0)
 
-type Part = 'config' | 'messages' | 'pending' | 'answers' | 'output'
+type Part = 'config' | 'messages' | 'pending' | 'answers' | 'output' | 'log' | 'seen'
 
 /** What one session holds, or what is kept beside them, as an answer on its way out. */
 export class Holding {
   readonly #budget: Budget
   readonly #share: Share
   readonly #kind: Kind
-  readonly #parts = { config: 0, messages: 0, pending: 0, answers: 0, output: 0 }
+  readonly #parts = { config: 0, messages: 0, pending: 0, answers: 0, output: 0, log: 0, seen: 0 }
   #closed = false
   bytes = 0
 

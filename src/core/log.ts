@@ -73,6 +73,11 @@ export class Log implements ReadableLog, CommittedLog {
     return this.#written
   }
 
+  /** What memory holds of it. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   get ended(): boolean {
     return this.#ended
   }

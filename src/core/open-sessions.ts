@@ -7,15 +7,22 @@ import type { AgentSession } from './session.ts'
 import type { SessionState } from './session-parts.ts'
 import { weigh, weighMessages } from './weight.ts'
 
+/** How often it is counted what logs hold. */
+const COUNT_MS = 1_000
+
 /** The sessions in memory: how many there are, whose they are, and what they hold. */
 export class OpenSessions {
   readonly #limits: CoreLimits
   readonly #budget: Budget
   readonly #sessions = new Map<string, AgentSession>()
+  readonly #counter: ReturnType<typeof setInterval>
 
   constructor(limits: CoreLimits) {
     this.#limits = limits
     this.#budget = new Budget(limits)
+    this.#counter = setInterval(() => this.#countLogs(), COUNT_MS)
+    // Node only: it does not keep the process up.
+    ;(this.#counter as { unref?: () => void }).unref?.()
   }
 
   get size(): number {
@@ -107,7 +114,19 @@ export class OpenSessions {
   }
 
   clear(): void {
+    clearInterval(this.#counter)
     this.#sessions.clear()
+  }
+
+  /**
+   * Counts what logs keep for readers that are behind, and the ids of events. Once in a while and not with each event: what a second
+   * can add is little beside the bound.
+   */
+  #countLogs(): void {
+    for (const { held, log, seen } of this.#sessions.values()) {
+      held.set('log', log.bytes)
+      held.set('seen', seen.bytes)
+    }
   }
 }
 

@@ -8,6 +8,12 @@ const DONE = Promise.resolve()
 /** The idempotency of a session: an event that was taken before is taken again without effect. */
 export class Seen {
   readonly #events = new Map<string, Promise<void>>()
+  #length = 0
+
+  /** Roughly what they take in memory: a character may take two. */
+  get bytes(): number {
+    return 2 * this.#length
+  }
 
   /** A repeat resolves with the first one. A refused event may be tried again. */
   once(event: Pick<ClientEvent, 'type' | 'event_id'>, accept: () => Promise<void>): Promise<void> {
@@ -16,26 +22,28 @@ export class Seen {
     const before = this.#events.get(key) ?? this.#events.get(event.event_id)
     if (before) return before
     const accepted = accept()
-    this.#events.set(key, accepted)
+    this.#set(key, accepted)
     accepted.then(
       () => this.#events.has(key) && this.#events.set(key, DONE),
-      () => this.#events.delete(key),
+      () => this.#delete(key),
     )
-    this.#trim()
     return accepted
   }
 
   /** An event of before a restart, of which only the id is known. */
   addAny(eventId: string): void {
-    this.#events.set(eventId, DONE)
-    this.#trim()
+    this.#set(eventId, DONE)
   }
 
-  #trim(): void {
+  #set(key: string, accepted: Promise<void>): void {
+    if (!this.#events.has(key)) this.#length += key.length
+    this.#events.set(key, accepted)
     if (this.#events.size <= REMEMBERED) return
-    for (const oldest of this.#events.keys()) {
-      this.#events.delete(oldest)
-      return
-    }
+    const [oldest] = this.#events.keys()
+    if (oldest !== undefined) this.#delete(oldest)
+  }
+
+  #delete(key: string): void {
+    if (this.#events.delete(key)) this.#length -= key.length
   }
 }

@@ -50,7 +50,7 @@ export class Admission {
       if (optional && bearerToken(credentials) === undefined) return undefined
       throw new UampError('unauthorized', 'This needs a valid token')
     }
-    caller.vouch()
+    caller.vouch(principal)
     const wait = rate.take(principalKey(principal))
     if (wait > 0) throw new UampError('rate_limited', 'Too many requests', { details: { retry_after: wait } })
     if (agent !== undefined && !access.authorize(principal, 'call', agent)) {

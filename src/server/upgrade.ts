@@ -164,7 +164,7 @@ export class Upgrades {
       this.#waiting.delete(connection)
       release()
       this.#count(connection, principal)
-      call.vouch()
+      call.vouch(principal)
     }
     return () => {
       clearTimeout(deadline)
@@ -219,8 +219,8 @@ class SocketCall implements Call {
     return this.#upgrade.address
   }
 
-  vouch(): void {
-    this.#upgrade.vouch()
+  vouch(principal: Principal): void {
+    this.#upgrade.vouch(principal)
   }
 
   get access(): Access {

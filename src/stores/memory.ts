@@ -16,8 +16,14 @@ interface Entry {
 
 type Undo = () => void
 
+export interface MemoryStoreOptions {
+  readonly now?: () => number
+  /** Characters that it keeps: beyond them it is full, as a disk would be. */
+  readonly mostBytes?: number
+}
+
 /** For tests, and for those who want nothing on disk. Refuses what the durable stores refuse. It ends with the process, so it never needs wall time. */
-export function memoryStore({ now = () => performance.now() }: { readonly now?: () => number } = {}): Store {
+export function memoryStore({ now = () => performance.now(), mostBytes = Infinity }: MemoryStoreOptions = {}): Store {
   const streams = new Map<string, Group[]>()
   const records = new Map<string, Entry>()
   const indexes = new Map<string, SortedKeys>()
@@ -33,6 +39,7 @@ export function memoryStore({ now = () => performance.now() }: { readonly now?: 
     const at = position(stream)
     if (expected !== undefined && expected !== at) throw new UampError('conflict', `The stream is at ${at}, not at ${expected}`)
     if (first <= at) throw new UampError('conflict', `The stream is at ${at} already, a group cannot begin at ${first}`)
+    checkRoom(text.length)
     const groups = streams.get(stream) ?? []
     groups.push({ first, last, text })
     streams.set(stream, groups)
@@ -41,6 +48,10 @@ export function memoryStore({ now = () => performance.now() }: { readonly now?: 
       groups.pop()
       held -= text.length
     }
+  }
+
+  function checkRoom(more: number): void {
+    if (more > 0 && held + more > mostBytes) throw new UampError('overloaded', 'The store is full')
   }
 
   function position(stream: string): number {
@@ -66,7 +77,9 @@ export function memoryStore({ now = () => performance.now() }: { readonly now?: 
     places.flat().forEach(checkName)
     // Never used again, also not after a delete: a lapsed lease must not be taken for its successor.
     version++
-    return put(key, { text: JSON.stringify(value), version, expires: now() + ttlMs, places })
+    const text = JSON.stringify(value)
+    checkRoom(text.length - (records.get(key)?.text.length ?? 0))
+    return put(key, { text, version, expires: now() + ttlMs, places })
   }
 
   function remove(key: string, ifVersion?: number): Undo {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import type { Host } from '../../src/core/ports/transport.ts'
 import type { TaskState } from '../../src/transports/a2a/model.ts'
@@ -119,4 +119,16 @@ test('a page that is none of this list is refused', async () => {
     expect(await client.list({ pageToken })).toMatchObject({ error: { reason: 'INVALID_PARAMS' } })
   }
   expect(await client.list({ contextId: '\ud800' })).toMatchObject({ tasks: [], totalSize: 0 })
+})
+
+test('a page of large tasks is read no further than its reader may hold', async () => {
+  let host: Host | undefined
+  const limits = { heldBytesPerPrincipal: 8 * 1024 * 1024 }
+  const { client } = await serveEngine(demo(), { limits, engine: { onHost: (given) => (host = given) } })
+  for (let n = 0; n < 8; n++) await client.task('/big 3000000')
+  const read = vi.spyOn((host as Host).gateway, 'turn')
+  const { error } = await client.list({ pageSize: 8, includeArtifacts: true, historyLength: 0 })
+  expect(error.message).toContain('too much in memory')
+  expect(read).toHaveBeenCalledTimes(3)
+  expect((await client.list({ pageSize: 2, includeArtifacts: true, historyLength: 0 })).tasks).toHaveLength(2)
 })

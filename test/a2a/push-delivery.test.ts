@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { A2aOptions } from '../../src/compose/index.ts'
-import { startServer } from '../support/server.ts'
+import { heldBytes, startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { caller, gate, kindOf, message, patient, stateOf, webhook, type Wire } from './push-support.ts'
 
@@ -264,4 +264,23 @@ test('what has not been delivered when the server shuts down is dropped, and tha
   expect(lines).toEqual([
     { level: 'warn', message: 'Push notifications were dropped, as the server shuts down', fields: { lost: expect.any(Number) } },
   ])
+})
+
+test('a large task on its way to webhooks is held memory, and is not kept while a webhook rests', async () => {
+  const large = (count: number): boolean => count > 1_000_000
+  const late = gate()
+  const hook = await webhook(async ({ headers }) => {
+    if (!large(Number(headers['content-length']))) return 200
+    await late.opened
+    return 503
+  })
+  const agent = defineAgent('large', async function* () {
+    yield { type: 'response.delta', delta: { type: 'text', text: 'x'.repeat(2_000_000) } }
+  })
+  const { call, url } = await start(agent, { firstPauseMs: 60_000, longestPauseMs: 60_000 })
+  for (let n = 0; n < 3; n++) await send(call, { url: `${hook.url}/${n}` })
+  await hook.until(() => hook.got.filter(({ headers }) => large(Number(headers['content-length']))).length === 3)
+  expect(await heldBytes(url)).toBeGreaterThan(6_000_000)
+  late.open()
+  await expect.poll(() => heldBytes(url), POLL).toBeLessThan(1_000_000)
 })

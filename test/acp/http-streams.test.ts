@@ -4,7 +4,7 @@ import { defineAgent } from '../../src/core/define-agent.ts'
 import { text } from '../../src/core/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { sseParser } from '../../src/wire/sse-parse.ts'
-import { startServer } from '../support/server.ts'
+import { heldBytes, startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import type { Heard } from './wire.ts'
 
@@ -165,4 +165,21 @@ verifies('acp-1.http-errors', 'an unknown method without a connection is not the
   }
   expect(await post('weather/tell')).toMatchObject({ id: 'a', error: { code: -32601 } })
   expect(await post('session/list')).toMatchObject({ error: { code: -32602, message: expect.stringContaining('header') as string } })
+})
+
+verifies('acp-1.http', 'what nobody read was no held memory, and each message of it is far larger than what it says', async () => {
+  const agent = defineAgent('words', async function* () {
+    for (let n = 0; n < 30_000; n++) yield text('x')
+  })
+  const { url } = await startServer(agent, { limits: { heldBytesPerPrincipal: 2 * 1024 * 1024 } })
+  const client = await connect(url)
+  await client.post('session/prompt', client.prompt(await client.open(), 'go'))
+  await expect
+    .poll(() => client.main.heard.at(-1), { timeout: 10_000 })
+    .toMatchObject({
+      id: null,
+      error: { message: expect.stringContaining('too much in memory') as string },
+    })
+  await client.main.over
+  await expect.poll(() => heldBytes(url), { timeout: 10_000 }).toBeLessThan(500_000)
 })

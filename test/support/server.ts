@@ -14,3 +14,9 @@ export async function startServer(agents: AgentPort | readonly AgentPort[], opti
   onTestFinished(() => server.close({ graceMs: 0 }))
   return { ...server, logged }
 }
+
+/** What a server says that it holds in memory. */
+export async function heldBytes(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(/^uamp_held_bytes (\d+)/m.exec(text)?.[1])
+}

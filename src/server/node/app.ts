@@ -9,7 +9,7 @@ import type { AppOptions, ServerApp } from '../app.ts'
 import { UNKNOWN_CALLER } from '../caller.ts'
 import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { Lingering } from './lingering.ts'
-import { isAnswering } from './pipelined.ts'
+import { isAnswering, Pipelines } from './pipelined.ts'
 import { prometheus } from './prometheus.ts'
 import { Readers } from './readers.ts'
 import { Sockets } from './sockets.ts'
@@ -22,6 +22,8 @@ export interface NodeApp extends ServerApp {
   readonly strangers: Strangers
   /** Connections that may leave their answers unread. Whoever listens adds them. */
   readonly readers: Readers
+  /** Answers that wait behind others of their connection. */
+  readonly pipelines: Pipelines
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Closes all sockets with 1001 and ends all streams; what is still there after the time is cut. */
@@ -34,9 +36,10 @@ export interface NodeAppOptions extends Omit<AppOptions, 'stream' | 'exposition'
 }
 
 export function createNodeApp(options: NodeAppOptions): NodeApp {
-  const { log, trusts } = options
+  const { log, trusts, gateway } = options
   const { monotonic } = clocksOf(options)
   const strangers = new Strangers()
+  const pipelines = new Pipelines(strangers)
   const callers = { trusts, strangers }
   const streams = new Set<StreamWriter>()
   const stream = (env: unknown, streamed: Streamed): Response | undefined => {
@@ -44,7 +47,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     if (response === undefined) return undefined
     const writer = new StreamWriter(response, streamed, { limits, sweeper, lingering, log })
     streams.add(writer)
-    const giveBack = readers.leave(response)
+    const giveBack = readers.leave(response, writer)
     void writer.run().then(() => {
       streams.delete(writer)
       if (!writer.lingers) giveBack()
@@ -59,7 +62,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const { limits } = server
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))
-  const readers = new Readers(sweeper, limits.stallMs)
+  const readers = new Readers({ sweeper, stallMs: limits.stallMs, gateway, strangers, pipelines })
   const lingering = new Lingering()
   const sockets = new Sockets({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs: options.closeTimeoutMs })
 
@@ -67,6 +70,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     ...server,
     strangers,
     readers,
+    pipelines,
     fetch(request, env) {
       const socket = incomingOf(env)?.socket
       if (trusts && !(socket && trusts(peerOf(socket)))) withoutForwarded(request.headers)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Principal } from '../../core/ports/access.ts'
 import { plainAddress } from '../address.ts'
 import type { Caller } from '../caller.ts'
 import { forwarded, FORWARDED_HEADERS, type Trusts } from '../forwarded.ts'
@@ -28,8 +29,8 @@ export class NodeCaller implements Caller {
     return (trusts?.(peer) ? forwarded(this.#headers(), trusts).address : undefined) ?? peer
   }
 
-  vouch(): void {
-    this.#options.strangers.delete(this.#socket)
+  vouch(principal: Principal): void {
+    this.#options.strangers.know(this.#socket, principal)
   }
 }
 

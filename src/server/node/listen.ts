@@ -8,7 +8,7 @@ import { errorResponse } from '../errors.ts'
 import type { NodeApp } from './app.ts'
 import { pathOf } from '../path.ts'
 import { PlainResponse } from './nosniff.ts'
-import { isAnswering, isInAnswer, Pipelines } from './pipelined.ts'
+import { isAnswering, isInAnswer } from './pipelined.ts'
 import { refuse } from './refuse.ts'
 
 /** Connections beyond the limit that are still answered, with 503; more are dropped. */
@@ -34,7 +34,7 @@ export interface Listening {
 }
 
 export async function listen(app: NodeApp, { port, host }: ListenOptions): Promise<Listening> {
-  const { limits, strangers, readers } = app
+  const { limits, strangers, readers, pipelines } = app
   const beyond = new WeakSet<Duplex>()
   let connections = 0
   /** Connections that never said anything: Node does not count them as idle, and would wait for them. */
@@ -50,7 +50,6 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     const error = new UampError('too_large', `A request may have ${limits.headerCount} headers`)
     return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
   }
-  const pipelines = new Pipelines(strangers)
   const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.fetch(request, env), {
     errorHandler: (error) => {
       const known = error instanceof Error && error.name === 'RequestError'

@@ -43,6 +43,13 @@ export class Pipelines {
     return true
   }
 
+  /** Bytes of answers that wait for their turn on a connection. */
+  bytesBehind(socket: Duplex): number {
+    let bytes = 0
+    for (const response of this.#waiting.get(socket) ?? []) if (response.socket === null) bytes += response.writableLength
+    return bytes
+  }
+
   #waitingOn(socket: Duplex): Set<ServerResponse> {
     const known = this.#waiting.get(socket)
     if (known) return known

@@ -1,49 +1,89 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { answerOn } from './pipelined.ts'
+import type { Gateway, Hold } from '../../core/ports/session.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { COUNTED_BYTES, NOBODY } from '../bodies.ts'
+import { answerOn, type Pipelines } from './pipelined.ts'
+import type { StreamWriter } from './streamed.ts'
+import type { Strangers } from './strangers.ts'
 import { Progress, type Sweeper, type Swept } from './sweeper.ts'
 
+export interface ReadersOptions {
+  readonly sweeper: Sweeper
+  readonly stallMs: number
+  readonly gateway: Pick<Gateway, 'hold'>
+  readonly strangers: Pick<Strangers, 'ownerOf'>
+  readonly pipelines: Pick<Pipelines, 'bytesBehind'>
+}
+
+/** What is known of a connection between two looks. */
+interface Seen {
+  progress?: Progress | undefined
+  hold?: Hold | undefined
+}
+
 /**
- * Connections whose answers come in one piece. Whoever takes nothing of one for too long is cut, as the reader of a stream is: else
- * it could leave unread whatever it asks for, and keep it in memory for ever.
+ * Connections and what waits on them to be read. It counts as held memory: many small answers that nobody reads are as much as a
+ * large one. And whoever takes nothing of an answer in one piece for too long is cut, as the reader of a stream is.
  */
 export class Readers implements Swept {
-  readonly #connections = new Map<Duplex, Progress | undefined>()
-  readonly #elsewhere = new WeakSet<ServerResponse>()
-  readonly #sweeper: Sweeper
-  readonly #stallMs: number
+  readonly #connections = new Map<Duplex, Seen>()
+  readonly #streams = new WeakMap<ServerResponse, StreamWriter>()
+  readonly #options: ReadersOptions
 
-  constructor(sweeper: Sweeper, stallMs: number) {
-    this.#sweeper = sweeper
-    this.#stallMs = stallMs
+  constructor(options: ReadersOptions) {
+    this.#options = options
   }
 
   add(socket: Duplex): void {
-    this.#connections.set(socket, undefined)
-    this.#sweeper.add(this)
+    this.#connections.set(socket, {})
+    this.#options.sweeper.add(this)
   }
 
   delete(socket: Duplex): void {
+    this.#connections.get(socket)?.hold?.close()
     this.#connections.delete(socket)
-    if (this.#connections.size === 0) this.#sweeper.delete(this)
+    if (this.#connections.size === 0) this.#options.sweeper.delete(this)
   }
 
   /** A stream is looked after by its writer, until that says otherwise. */
-  leave(response: ServerResponse): () => void {
-    this.#elsewhere.add(response)
-    return () => this.#elsewhere.delete(response)
+  leave(response: ServerResponse, writer: StreamWriter): () => void {
+    this.#streams.set(response, writer)
+    return () => this.#streams.delete(response)
   }
 
   sweep(now: number): void {
-    for (const [socket, before] of this.#connections) {
+    for (const [socket, seen] of this.#connections) {
+      this.#count(socket, seen)
       const answer = socket.writableLength > 0 ? answerOn(socket) : undefined
-      if (!answer || this.#elsewhere.has(answer)) {
-        if (before) this.#connections.set(socket, undefined)
+      if (!answer || this.#streams.has(answer)) {
+        seen.progress = undefined
         continue
       }
-      const progress = before ?? new Progress()
-      if (!before) this.#connections.set(socket, progress)
-      if (progress.stalledFor(socket, now) >= this.#stallMs) socket.destroy()
+      const progress = (seen.progress ??= new Progress())
+      if (progress.stalledFor(socket, now) >= this.#options.stallMs) socket.destroy()
+    }
+  }
+
+  /** Once in a while and not at each write: what a second can add is little beside the bound. */
+  #count(socket: Duplex, seen: Seen): void {
+    const { gateway, strangers, pipelines } = this.#options
+    const behind = pipelines.bytesBehind(socket)
+    const bytes = socket.writableLength + behind
+    if (bytes <= COUNTED_BYTES) {
+      seen.hold?.close()
+      seen.hold = undefined
+      return
+    }
+    const hold = (seen.hold ??= gateway.hold(strangers.ownerOf(socket) ?? NOBODY, 0))
+    try {
+      hold.grow(bytes)
+    } catch (error) {
+      hold.set(bytes)
+      const answer = answerOn(socket)
+      const writer = answer && this.#streams.get(answer)
+      if (writer && behind === 0) writer.fail(UampError.from(error))
+      else socket.destroy()
     }
   }
 }

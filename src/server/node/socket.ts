@@ -56,6 +56,8 @@ export class NodeSocket implements Connection, Swept {
   #unfinished = 0
   #openHold: (() => Hold) | undefined
   #hold: Hold | undefined
+  /** Counts what waits to be read. */
+  #unread: Hold | undefined
   #pace: Pace | undefined
   #reader: ((result: IteratorResult<Message, undefined>) => void) | undefined
   #ended = false
@@ -91,6 +93,7 @@ export class NodeSocket implements Connection, Swept {
     ws.on('close', () => {
       this.#end()
       this.#hold?.close()
+      this.#unread?.close()
       if (this.#lingerer) options.lingering.delete(this.#lingerer)
       options.onClose(this)
     })
@@ -192,6 +195,23 @@ export class NodeSocket implements Connection, Swept {
     }
   }
 
+  /** All sessions of a socket may have written to it before they are made to wait. */
+  #weighUnread(): void {
+    const bytes = this.#socket.writableLength
+    if (bytes <= COUNTED_BYTES) {
+      this.#unread?.close()
+      this.#unread = undefined
+      return
+    }
+    try {
+      // One answer may be large, and is told at once: only what grows from look to look piles up.
+      if (this.#unread) this.#unread.grow(bytes)
+      else (this.#unread = this.#openHold?.())?.set(bytes)
+    } catch {
+      this.cut(TRY_LATER, 'Too much waits to be read: try again later')
+    }
+  }
+
   #refuseLarge({ messageBytes }: Bounds): void {
     this.cut(UNAUTHORIZED, `A message before the token may have ${messageBytes} bytes`)
   }
@@ -215,6 +235,7 @@ export class NodeSocket implements Connection, Swept {
    */
   sweep(now: number): void {
     const { pingIntervalMs, pongTimeoutMs, stallMs } = this.#options.limits
+    if (!this.#ended) this.#weighUnread()
     if (this.#unfinished <= COUNTED_BYTES || this.#ws.isPaused) this.#pace = undefined
     else if ((this.#pace ??= new Pace()).slowFor(this.#unfinished, now) >= stallMs) this.cut(TRY_LATER, 'Sending too slowly')
     if (this.#socket.writableLength > 0) {

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import type { Principal } from '../../core/ports/access.ts'
 
 /**
  * Connections that have not shown valid credentials, the oldest first. When the server has as many connections as it may, one of
@@ -7,6 +8,7 @@ import type { Duplex } from 'node:stream'
 export class Strangers {
   /** With what a WebSocket does to say why. */
   readonly #leaving = new Map<Duplex, (() => void) | undefined>()
+  readonly #owners = new WeakMap<Duplex, Principal>()
 
   add(socket: Duplex): void {
     this.#leaving.set(socket, undefined)
@@ -15,6 +17,17 @@ export class Strangers {
   onEvict(socket: Duplex, leave: () => void): void {
     // Keeps its place among the others.
     if (this.#leaving.has(socket)) this.#leaving.set(socket, leave)
+  }
+
+  /** It is no stranger's any more. */
+  know(socket: Duplex, principal: Principal): void {
+    this.#leaving.delete(socket)
+    this.#owners.set(socket, principal)
+  }
+
+  /** Who has shown credentials on it last. */
+  ownerOf(socket: Duplex): Principal | undefined {
+    return this.#owners.get(socket)
   }
 
   has(socket: Duplex): boolean {

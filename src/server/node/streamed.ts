@@ -71,7 +71,7 @@ export class StreamWriter implements Swept {
       else this.#endWith(this.#last)
     } catch (error) {
       log('error', 'A stream failed', { error })
-      this.#fail(UampError.from(error))
+      this.fail(UampError.from(error))
     } finally {
       this.#gone = true
       sweeper.delete(this)
@@ -113,7 +113,7 @@ export class StreamWriter implements Swept {
   }
 
   /** What was said is still sent. Behind it stands the error, where the protocol has one: a mere end would look like a complete answer. */
-  #fail(error: UampError): void {
+  fail(error: UampError): void {
     const text = this.#gone ? undefined : this.#failure?.(error)
     if (text === undefined) {
       this.#response.socket?.uncork()

@@ -1,4 +1,5 @@
 import type { Principal } from '../../core/ports/access.ts'
+import type { Hold } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { errorText, type RpcMessage } from '../../wire/json-rpc.ts'
@@ -10,6 +11,8 @@ import { Outbound } from './outbound.ts'
 const STREAMS = 257
 /** Characters that wait on all streams of a connection. If more are to come, it is closed: whoever is behind loads his sessions. */
 const UNREAD = 16 * 1024 * 1024
+/** A connection on which no more waits is not closed because its principal holds much: others are. */
+const LITTLE = 64 * 1024
 /** A connection that nobody reads from is closed after this. */
 const IDLE_MS = 5 * 60_000
 /** Clients wait for the stream before they say anything. */
@@ -32,6 +35,8 @@ export class HttpConnection {
   readonly #connection: AcpConnection
   readonly #streams = new Map<string, Outbound>()
   readonly #onClose: () => void
+  /** Counts what waits to be read. */
+  readonly #hold: Hold
   #closed = false
   #idle: ReturnType<typeof setTimeout> | undefined
 
@@ -41,6 +46,7 @@ export class HttpConnection {
     this.#principal = principal
     this.#onClose = onClose
     this.#options = options
+    this.#hold = options.host.gateway.hold(principal, 0)
     const send = (frames: readonly string[], session?: string): Promise<void> => this.#send(frames, session)
     this.#connection = new AcpConnection({ ...options, caller: { principal, agent, root, access }, send })
     this.#rest()
@@ -76,7 +82,7 @@ export class HttpConnection {
     if (stream?.leased) return undefined
     if ([...this.#streams.values()].filter(({ leased }) => leased).length >= STREAMS)
       throw new UampError('rate_limited', 'Too many streams', { details: { retry_after: 1 } })
-    if (!stream) this.#streams.set(session, (stream = new Outbound()))
+    if (!stream) this.#streams.set(session, (stream = this.#outbound()))
     this.isUsed = true
     clearTimeout(this.#idle)
     const left = (): void => {
@@ -95,6 +101,7 @@ export class HttpConnection {
     if (reason) void this.#streams.get('')?.push([errorText(null, told(reason))])
     for (const stream of this.#streams.values()) stream.close()
     void this.#connection.close()
+    this.#hold.close()
     clearTimeout(this.#idle)
   }
 
@@ -102,12 +109,32 @@ export class HttpConnection {
   async #send(frames: readonly string[], session = ''): Promise<void> {
     if (this.#closed) return
     const name = this.#connection.has(session) || this.#streams.get(session)?.leased ? session : ''
-    const stream = this.#streams.get(name) ?? new Outbound()
+    const stream = this.#streams.get(name) ?? this.#outbound()
     this.#streams.set(name, stream)
-    if ((stream.leased && stream.size === 0) || this.#unread <= UNREAD) return stream.push(frames)
-    const reason = new UampError('rate_limited', `More than ${UNREAD} characters wait to be read: read the streams of all sessions`)
+    const reason = stream.leased && stream.size === 0 ? undefined : this.#full()
+    if (!reason) return stream.push(frames)
     this.#options.host.log('warn', 'A connection that nobody reads from is closed', { transport: 'acp', principal: this.#principal.id })
     this.close(reason)
+  }
+
+  #outbound(): Outbound {
+    return new Outbound(() => this.#hold.set(this.#unread))
+  }
+
+  /** Why nothing more may wait, if it may not. */
+  #full(): UampError | undefined {
+    const unread = this.#unread
+    if (unread > UNREAD)
+      return new UampError('rate_limited', `More than ${UNREAD} characters wait to be read: read the streams of all sessions`)
+    try {
+      // Nobody is refused for what was there before: only who lets more wait.
+      this.#hold.grow(unread + 1)
+      return undefined
+    } catch (error) {
+      return unread > LITTLE ? UampError.from(error) : undefined
+    } finally {
+      this.#hold.set(unread)
+    }
   }
 
   get #unread(): number {
@@ -116,7 +143,10 @@ export class HttpConnection {
 
   /** Nobody reads it, and nobody will write to it. */
   #tidy(session: string): void {
-    if (session !== '' && !this.#streams.get(session)?.leased && !this.#connection.has(session)) this.#streams.delete(session)
+    if (session !== '' && !this.#streams.get(session)?.leased && !this.#connection.has(session)) {
+      this.#streams.delete(session)
+      if (!this.#closed) this.#hold.set(this.#unread)
+    }
   }
 
   #rest(): void {

@@ -12,12 +12,18 @@ const PIECE = 1024 * 1024
  * whoever writes looks at the size.
  */
 export class Outbound {
+  readonly #onSize: () => void
   #queue: string[] = []
   size = 0
   #closed = false
   #wake: (() => void) | undefined
   #waiting: (() => void)[] = []
   leased = false
+
+  /** `onSize`: told when more or less of it waits. */
+  constructor(onSize: () => void = () => undefined) {
+    this.#onSize = onSize
+  }
 
   push(frames: readonly string[]): Promise<void> {
     if (this.#closed) return Promise.resolve()
@@ -26,6 +32,7 @@ export class Outbound {
       this.#queue.push(line)
       this.size += line.length + OVERHEAD
     }
+    this.#onSize()
     this.#wake?.()
     if (!this.leased || this.size <= QUEUE) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push(resolve))
@@ -71,6 +78,7 @@ export class Outbound {
     const many = this.#queue.findIndex((line) => (length += line.length) > PIECE)
     const lines = this.#queue.splice(0, many < 0 ? this.#queue.length : Math.max(1, many))
     for (const line of lines) this.size -= line.length + OVERHEAD
+    this.#onSize()
     return lines.join('')
   }
 

@@ -91,13 +91,18 @@ export class OmniaConnection {
   async #say(message: Message): Promise<void> {
     const chosen = await this.#choose(message.session_id)
     const [line] = chosen
+    const { host, principal } = this.#link
+    const hold = host.gateway.hold(principal, 0)
+    let bytes = 0
     try {
-      const inputs = await line.prepare(message)
+      const inputs = await line.prepare(message, { add: (more) => hold.grow((bytes += more)) })
       await this.#follow(chosen)
       await line.say(message, inputs)
     } catch (thrown) {
       if (line !== this.#line) line.leave('unused')
       throw thrown
+    } finally {
+      hold.close()
     }
   }
 

@@ -8,7 +8,7 @@ import type { ToolDefinition } from '../../protocol/tools.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
 import { inputsOf } from './content.ts'
 import { errorInfo, inFlight, refusedBy } from './errors.ts'
-import { enabled } from './media/index.ts'
+import { enabled, type Referring } from './media/index.ts'
 import { Narrator } from './narrator.ts'
 import { placeOf, type Position } from './positions.ts'
 import type { Message } from './schema.ts'
@@ -158,11 +158,11 @@ export class Line {
   }
 
   /** What a message says, if it can be said now; undefined where it pays. Throws else, and has done nothing. */
-  async prepare(message: Message): Promise<Inputs | undefined> {
+  async prepare(message: Message, hold: Referring['hold']): Promise<Inputs | undefined> {
     const { limits, media, principal } = this.#link
     if (this.#unpaid && tokenIn(message) !== undefined) return undefined
     this.checkIdle()
-    const resolve = (ref: string) => enabled(media).resolve(ref, this.session.id, principal)
+    const resolve = (ref: string) => enabled(media).resolve(ref, { session: this.session.id, principal, hold })
     return inputsOf(message, { resolve, most: limits.inlineLength })
   }
 

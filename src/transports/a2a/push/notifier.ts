@@ -51,7 +51,7 @@ export class Notifier {
   #remember(owner: Principal, taskId: string): Webhooks {
     const key = keyOf(owner, taskId)
     const webhooks: Webhooks = new Webhooks(this.#post, {
-      owner: keyOf(owner, ''),
+      owner,
       forget: () => {
         if (this.#tasks.get(key) === webhooks) this.#tasks.delete(key)
       },
@@ -88,7 +88,7 @@ export class Notifier {
 }
 
 interface OfTask {
-  readonly owner: string
+  readonly owner: Principal
   readonly forget: () => void
   /** Everybody knows this status, and nothing more is to be sent now. */
   readonly onRest: (status: TaskStatus) => void
@@ -100,7 +100,7 @@ const BUSY: ReadonlySet<TaskState> = new Set(['TASK_STATE_SUBMITTED', 'TASK_STAT
 /** The webhooks of one task. */
 class Webhooks {
   readonly #post: Post
-  readonly #owner: string
+  readonly #owner: Principal
   /** Undefined until the configs are known. */
   #outboxes: Map<string, Outbox> | undefined
   /** What happened before they were: as many events as one webhook may have waiting, then only the newest. */
@@ -148,7 +148,10 @@ class Webhooks {
       configs.map((config) => {
         const outbox = before.get(config.id)
         outbox?.replace(config)
-        return [config.id, outbox ?? new Outbox(config, this.#post, { owner: this.#owner, onIdle: () => this.#rest() })]
+        return [
+          config.id,
+          outbox ?? new Outbox(config, this.#post, { owner: this.#owner, key: keyOf(this.#owner, ''), onIdle: () => this.#rest() }),
+        ]
       }),
     )
     for (const { of, event } of this.#early.splice(0)) this.push(of, event)

@@ -1,13 +1,15 @@
+import type { Principal } from '../../../core/ports/access.ts'
 import type { GuardedHttp } from '../../../core/ports/http.ts'
 import type { Redaction } from '../../../core/ports/redaction.ts'
 import type { Host } from '../../../core/ports/transport.ts'
+import { UampError } from '../../../protocol/errors.ts'
 import { backoff } from '../../../wire/backoff.ts'
 import type { Generation, PushConfig, StreamEvent, Task } from '../model.ts'
 import type { Gates } from './gate.ts'
 import type { Notified } from './index.ts'
 import type { PushLimits } from './limits.ts'
 import { bodyOf, itemOf, lengthOf, type Item } from './queue.ts'
-import { send } from './send.ts'
+import { send, type Sent } from './send.ts'
 
 /** What all outboxes of a server share. */
 export interface Post {
@@ -24,7 +26,9 @@ export interface Post {
 
 /** Whose an outbox is. */
 interface Whose {
-  readonly owner: string
+  readonly owner: Principal
+  /** The same, for the gates. */
+  readonly key: string
   /** Everything has been sent, or given up. */
   readonly onIdle: () => void
 }
@@ -81,7 +85,7 @@ export class Outbox {
   close(): number {
     const lost = this.#queue.length + (this.#sending ? 1 : 0)
     this.#closing.abort()
-    this.#take(this.#queue.length)
+    this.#clear()
     this.#wake?.()
     return lost
   }
@@ -91,16 +95,16 @@ export class Outbox {
     this.#running = true
     try {
       while (this.#queue.length > 0) {
-        const [item] = this.#take(1)
+        const item = this.#queue.shift()
         if (!item) break
         this.#sending = true
-        const delivered = await this.#deliver(item, of)
+        const delivered = await this.#deliver(item, of).finally(() => this.#forget(item))
         this.#sending = false
         if (!delivered && this.#queue.length > 1) this.#collapse(of)
       }
     } catch (error) {
       this.#post.host.log('error', 'A push notification could not be made', { task: of.taskId, config: this.#config.id, error })
-      this.#take(this.#queue.length)
+      this.#clear()
     } finally {
       this.#sending = false
       this.#running = false
@@ -110,14 +114,12 @@ export class Outbox {
 
   /** False when it is dropped. */
   async #deliver(item: Item, { generation, taskId }: Notified): Promise<boolean> {
-    const { host, outbound, limits, shape, gates } = this.#post
+    const { host, limits, gates } = this.#post
     const { signal } = this.#closing
-    const { timeoutMs } = limits
-    const body = redacted(await bodyOf(item, shape), host.secrets)
     const contentType = generation === '1.0' ? 'application/a2a+json' : 'application/json'
     for (let attempt = 1; !signal.aborted; attempt++) {
       const config = this.#config
-      const sent = await gates.run(this.#whose.owner, () => send({ outbound, config, body, contentType, timeoutMs, signal }))
+      const sent = await gates.run(this.#whose.key, () => this.#send(item, config, contentType))
       if (sent.delivered) {
         this.#failures = 0
         this.#told = false
@@ -138,19 +140,36 @@ export class Outbox {
     return false
   }
 
+  /** The body is made when its turn has come, and not kept in the pauses: a task may be large, and have many webhooks. */
+  async #send(item: Item, config: PushConfig, contentType: string): Promise<Sent> {
+    const { host, outbound, limits, shape } = this.#post
+    const hold = host.gateway.hold(this.#whose.owner, 0)
+    try {
+      const body = redacted(await bodyOf(item, shape), host.secrets)
+      hold.grow(body.length)
+      return await send({ outbound, config, body, contentType, timeoutMs: limits.timeoutMs, signal: this.#closing.signal })
+    } catch (thrown) {
+      if (UampError.from(thrown).code !== 'overloaded') throw thrown
+      return { delivered: false, why: 'its owner holds too much in memory', mayPass: true }
+    } finally {
+      hold.close()
+    }
+  }
+
   /** All that waits becomes one: the task, as it is when its turn comes. */
   #collapse(of: Notified): void {
-    this.#take(this.#queue.length)
+    this.#clear()
     this.#queue.push({ kind: 'task', of, status: undefined })
   }
 
-  #take(count: number): Item[] {
-    const taken = this.#queue.splice(0, count)
-    for (const item of taken) {
-      this.#length -= lengthOf(item)
-      this.#post.waiting.length -= lengthOf(item)
-    }
-    return taken
+  #clear(): void {
+    for (const item of this.#queue.splice(0)) this.#forget(item)
+  }
+
+  /** Nothing of it is kept any more. */
+  #forget(item: Item): void {
+    this.#length -= lengthOf(item)
+    this.#post.waiting.length -= lengthOf(item)
   }
 
   /** Closing ends it. */

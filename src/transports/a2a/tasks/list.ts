@@ -1,8 +1,10 @@
 import { parseJson } from '../../../protocol/json.ts'
+import type { Hold } from '../../../core/ports/session.ts'
 import type { KnownCall } from '../../../core/ports/transport.ts'
 import { base64, fromBase64 } from '../../../protocol/base64.ts'
 import { a2aError } from '../errors.ts'
-import type { ListRequest, TaskPage } from '../model.ts'
+import { weigh } from '../../../core/weight.ts'
+import type { ListRequest, Task, TaskPage } from '../model.ts'
 import { agentOf } from './own.ts'
 import type { TaskRecord } from './records.ts'
 import type { Shared } from './shared.ts'
@@ -25,8 +27,26 @@ export async function list(shared: Shared, call: KnownCall, request: ListRequest
     const [following] = (await records.list(call.principal, filter, { limit: 1, after: next })).items
     if (!following || !isNew(following)) next = undefined
   }
-  const tasks = await Promise.all(shown.map((record) => views.stored(record, { historyLength, artifacts: includeArtifacts })))
+  const tasks = await counted(host.gateway.hold(call.principal, 0), shown, (record) =>
+    views.stored(record, { historyLength, artifacts: includeArtifacts }),
+  )
   return { tasks, nextPageToken: next === undefined ? '' : tokenOf(next), pageSize, totalSize }
+}
+
+/** One after the other: a page may be larger than what its reader may hold, and others have their turn in between. */
+async function counted(hold: Hold, records: readonly TaskRecord[], show: (record: TaskRecord) => Promise<Task>): Promise<Task[]> {
+  const tasks: Task[] = []
+  let bytes = 0
+  try {
+    for (const record of records) {
+      const task = await show(record)
+      hold.grow((bytes += weigh(task)))
+      tasks.push(task)
+    }
+    return tasks
+  } finally {
+    hold.close()
+  }
 }
 
 /** The store's cursor, in letters that nobody needs to quote. */

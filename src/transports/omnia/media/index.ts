@@ -39,6 +39,17 @@ export interface Wanted extends UploadRequest {
   readonly url: string
 }
 
+/** Whose message refers to an upload, and what counts the bytes that are read for it. */
+export interface Referring {
+  readonly session: string
+  readonly principal: Principal
+  /** Throws `overloaded`. */
+  readonly hold: { add(bytes: number): void }
+}
+
+/** Its pieces, all of them joined, and base64 of it. */
+const READ = 3.4
+
 type Watcher = (complete: Slot) => void
 
 const SWEEP_MS = 10 * 60_000
@@ -52,6 +63,8 @@ export class Media {
   readonly #limits: OmniaLimits
   readonly #expiryTime: () => number
   readonly #watchers = new Map<string, Set<Watcher>>()
+  /** How many each principal asks for at this moment, which the store does not count yet. */
+  readonly #asking = new Map<string, number>()
 
   constructor(host: Host, limits: OmniaLimits, blobs: Blobs) {
     this.#host = host
@@ -70,13 +83,22 @@ export class Media {
     const { store, now, newId } = this.#host
     const at = now()
     const index = storeKey(principal.tenant, 'omnia', 'uploads', principal.id)
-    if ((await store.count(index, { from: sortKey(this.#expiryTime() - mediaMs) })) >= uploadsPerPrincipal) {
-      throw new UampError('rate_limited', `You may have ${uploadsPerPrincipal} uploads`, { details: { limit: uploadsPerPrincipal } })
-    }
     const id = newId()
     const upload = { ...request, id, session, owner: principal.id, createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
-    // Kept for longer than what it stands for, so that who comes too late is told that.
-    await store.set(keyOf(principal, id), upload, { ttlMs: 2 * mediaMs, index: { [index]: sortKey(at) } })
+    const asking = this.#asking.get(index) ?? 0
+    this.#asking.set(index, asking + 1)
+    try {
+      const before = await store.count(index, { from: sortKey(this.#expiryTime() - mediaMs) })
+      if (before + asking >= uploadsPerPrincipal) {
+        throw new UampError('rate_limited', `You may have ${uploadsPerPrincipal} uploads`, { details: { limit: uploadsPerPrincipal } })
+      }
+      // Kept for longer than what it stands for, so that who comes too late is told that.
+      await store.set(keyOf(principal, id), upload, { ttlMs: 2 * mediaMs, index: { [index]: sortKey(at) } })
+    } finally {
+      const left = (this.#asking.get(index) ?? 1) - 1
+      if (left > 0) this.#asking.set(index, left)
+      else this.#asking.delete(index)
+    }
     return { ...namesOf(upload), upload_url: `${url}/media/upload/upl-${id}`, expires_at: timeOf(upload.openUntil) }
   }
 
@@ -109,13 +131,14 @@ export class Media {
   }
 
   /** What a message refers to. Of others' uploads, and those of other sessions, it is not even told that they are there. */
-  async resolve(ref: string, session: string, principal: Principal): Promise<Stored> {
+  async resolve(ref: string, { session, principal, hold }: Referring): Promise<Stored> {
     const [, named, id] = STORAGE_REF.exec(ref) ?? []
     if (id === undefined) throw invalid('"storage_ref" is not a reference to an upload')
     const upload = named === session ? await this.find(id, principal) : undefined
     if (upload?.session !== session || upload.expired || !upload.isThere) {
       throw new UampError('not_found', 'There is no such upload in this session')
     }
+    hold.add(READ * upload.size_bytes)
     const pieces: Uint8Array[] = []
     for await (const piece of this.blobs.read(upload.key)) pieces.push(piece)
     return { base64: base64(joinedBytes(pieces)), filename: upload.filename }

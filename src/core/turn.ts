@@ -7,6 +7,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
+import { checkDraft, checkEvent, checkGenerator } from './check-draft.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
@@ -17,6 +18,7 @@ import type { Principal } from './ports/access.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
+import { isPlainText } from './slice.ts'
 import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
@@ -169,9 +171,11 @@ export class ActiveTurn implements Turn, Asker {
     this.#announce()
     let end: End
     try {
-      this.#iterator = agent.run(this)[Symbol.asyncIterator]()
+      this.#iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
       end = await this.#pump(this.#iterator)
     } catch (thrown) {
+      // Where the agent did not throw it itself, it does not know.
+      void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
       end = this.#failure(thrown)
     }
     // Once it is cancelled, `#stop` closes it.
@@ -234,22 +238,18 @@ export class ActiveTurn implements Turn, Asker {
     }
   }
 
-  /** Throws when the response is larger than one may be, or than there is room for, and stops the agent. */
+  /** Throws when the response is larger than one may be, or than there is room for. */
   #checkSize(bytes: number): void {
     const { outputBytes } = this.#limits
-    try {
-      if (bytes > outputBytes) {
-        throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
-      }
-      this.#held.grow('output', bytes)
-    } catch (error) {
-      void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
-      throw error
+    if (bytes > outputBytes) {
+      throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
     }
+    this.#held.grow('output', bytes)
   }
 
   /** Emits what the agent yielded, or gives the end of the response that it stands for. */
   #take(draft: Draft): End | undefined {
+    checkEvent(draft as unknown)
     switch (draft.type) {
       case 'response.delta':
         this.emit(draft)
@@ -263,6 +263,7 @@ export class ActiveTurn implements Turn, Asker {
       case 'x.ack':
         return undefined
       case 'response.done': {
+        checkDraft(draft as unknown)
         const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
         this.#sayRest(given, isReason(extensions))
@@ -273,6 +274,7 @@ export class ActiveTurn implements Turn, Asker {
         return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
       }
       case 'response.error':
+        checkDraft(draft as unknown)
         return { kind: 'failed', output: this.output.items(), error: draft.error }
       case 'payment.error':
         this.emit({ ...draft, message: this.redact(draft.message) })
@@ -310,9 +312,10 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#closed || this.#stopped) return
     this.firstDeltaMs ??= performance.now() - this.#begun
     let draft = given
-    if (given.type === 'response.delta' && given.delta.type !== 'text') {
-      const delta = withHandle(given.delta, this.#host.newId)
-      if (delta !== given.delta) draft = { type: 'response.delta', delta }
+    if (!isText(given)) {
+      checkDraft(given as unknown)
+      const delta = given.type === 'response.delta' && withHandle(given.delta, this.#host.newId)
+      if (delta && delta !== given.delta) draft = { type: 'response.delta', delta }
     }
     this.output.add(draft)
     this.#host.log.append(this.#stamp, draft)
@@ -347,6 +350,13 @@ export class ActiveTurn implements Turn, Asker {
     if (error.code === 'cancelled') return { kind: 'cancelled', output }
     return { kind: 'failed', output, error: error.toBody(), cause: error.cause }
   }
+}
+
+/** By far the most there is: nothing else of it is looked at, nor kept. */
+function isText(draft: Draft): boolean {
+  return (
+    draft.type === 'response.delta' && typeof (draft.delta as { text?: unknown } | undefined)?.text === 'string' && isPlainText(draft.delta)
+  )
 }
 
 function isShortText(draft: Draft): boolean {

@@ -73,7 +73,10 @@ describe('ask', () => {
 
   test('an input that is refused is thrown, though the answer without it comes in the same breath', async () => {
     const { session, until, says, saysText } = open()
-    const answer = session.say([{ type: 'input.text', text: 'What is this?' }, { type: 'input.image', image: {} as never }])
+    const answer = session.say([
+      { type: 'input.text', text: 'What is this?' },
+      { type: 'input.image', image: {} as never },
+    ])
     const { event_id } = await until(2)
     await until(3)
     says({ type: 'response.error', error: { code: 'invalid_request', message: 'no image', details: { event_id } } })
@@ -101,6 +104,20 @@ describe('ask', () => {
     saysText('r2', 'hello')
     says({ type: 'response.done', response_id: 'r2', response: { id: 'r2', status: 'completed', output: [] } })
     expect(await next).toBe('hello')
+  })
+
+  test('a session of a server that is behind, as after data was put back, is gone on with', async () => {
+    const { session, line, until, says } = open()
+    line.seq = 500
+    const resume = { recovered: false, after: 500, head: 2 }
+    says({ type: 'session.created', seq: undefined, extensions: { uamp: { resume } } })
+    const answer = session.say('hi')
+    await until(2)
+    says({ type: 'response.created', response_id: 'r', seq: 3 })
+    line.receive({ type: 'response.delta', event_id: 'e', response_id: 'r', seq: 4, delta: { type: 'text', text: 'hello' } }, 10)
+    says({ type: 'response.done', response_id: 'r', seq: 5, response: { id: 'r', status: 'completed', output: [] } })
+    expect(await answer).toBe('hello')
+    expect(session.position.after).toBe(5)
   })
 
   test('a refusal is thrown, also when another response was taken for ours', async () => {

@@ -280,7 +280,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
 }
 
 function dataOf({ data }: AgentAppOptions): string {
-  return data ?? process.env['UAMP_DATA'] ?? '.uamp'
+  return data || process.env['UAMP_DATA'] || '.uamp'
 }
 
 /** Undefined: everything is kept in memory. */

@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'libsql'
 import { UampError } from '../protocol/errors.ts'
+import { makeFolder } from './make-folder.ts'
 
 const APPLICATION_ID = 0x75616d70
 const SCHEMA_VERSION = 1
@@ -151,7 +152,7 @@ const SETTINGS = `
 function open(path: string): Database.Database {
   let db: Database.Database | undefined
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(path))
     create(path)
     db = new Database(path)
     db.exec(SETTINGS)

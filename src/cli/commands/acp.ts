@@ -42,7 +42,7 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     : remote(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
-    const { store, keys } = await openStore(flags.data ?? env['UAMP_DATA'] ?? setup.settings.data ?? join(homedir(), '.uamp'))
+    const { store, keys } = await openStore(flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp'))
     const { acpOverStdio } = await import('../../compose/acp-stdio.ts')
     await acpOverStdio({ agents: setup.agents, agent, store, keys, log, version, input, output })
     return 0

@@ -48,7 +48,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const setup = await loadSetup(fileOf(given, flags), context)
   const { settings } = setup
   const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
-  const data = flags.data ?? env['UAMP_DATA'] ?? settings.data ?? '.uamp'
+  const data = flags.data || env['UAMP_DATA'] || settings.data || '.uamp'
   const server = await listening(setup, { ...flags, data, tokens, log })
   const names = setup.agents.map(({ name }) => name)
   const root = agentAtRoot(names, settings.defaultAgent)

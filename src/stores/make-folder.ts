@@ -1,0 +1,15 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** With all above it. Not by Node's `recursive`: that goes round for ever where a folder cannot be made in one that is there, as in /proc. */
+export function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  const parent = dirname(folder)
+  if (parent !== folder) makeFolder(parent)
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (thrown) {
+    // Another process was first; what is not a folder shows when a file is opened in it.
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
+  }
+}

@@ -50,6 +50,7 @@ import { connectTools } from './client-tools.ts'
 import { packageVersion } from './package-version.ts'
 import { serveControl } from './storage/control.ts'
 import { storageOf } from './storage/index.ts'
+import { makeFolder } from './make-folder.ts'
 
 export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
@@ -299,7 +300,9 @@ function openStore(data: string, log: Log): Store {
 }
 
 function openKeys(data: string): Keys {
-  return data === 'memory' ? passingKeys() : fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
+  if (data === 'memory') return passingKeys()
+  makeFolder(data)
+  return fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
 }
 
 function openBlobs(data: string): Blobs {

@@ -1,11 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import process from 'node:process'
 import type { Keys } from '../core/ports/keys.ts'
 import { UampError } from '../protocol/errors.ts'
-import { makeFolder } from './make-folder.ts'
 
 const BYTES = 32
 const IV_BYTES = 12
@@ -103,7 +102,7 @@ function makeKey(path: string): Uint8Array {
   const key = randomBytes(BYTES)
   let file: number
   try {
-    makeFolder(dirname(path))
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     file = openSync(path, 'wx', 0o600)
   } catch (thrown) {
     throw unreadable(path, `cannot be made (${codeOf(thrown)}): check that the folder can be written to`, thrown)

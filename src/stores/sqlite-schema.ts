@@ -1,8 +1,7 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'libsql'
 import { UampError } from '../protocol/errors.ts'
-import { makeFolder } from './make-folder.ts'
 
 const APPLICATION_ID = 0x75616d70
 const SCHEMA_VERSION = 1
@@ -152,7 +151,7 @@ const SETTINGS = `
 function open(path: string): Database.Database {
   let db: Database.Database | undefined
   try {
-    makeFolder(dirname(path))
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     create(path)
     db = new Database(path)
     db.exec(SETTINGS)

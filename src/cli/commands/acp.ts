@@ -12,6 +12,7 @@ import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { takeStdout } from '../stdout.ts'
 import { secretOf } from '../tokens.ts'
+import { makeFolder } from '../../compose/make-folder.ts'
 
 export interface AcpFlags {
   readonly agent?: string
@@ -79,6 +80,7 @@ async function openStore(data: string): Promise<{ readonly store: Store; readonl
     const { checkFolder } = await import('../../stores/sqlite-folder.ts')
     const path = join(data, 'uamp.db')
     await checkFolder(path)
+    makeFolder(data)
     const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
     const onLoss = (loss: string) => report(new Error(`Data is missing: ${loss}`))
     return { store: sqliteStore({ path, onError: report, onLoss }), keys }

@@ -156,6 +156,10 @@ test('events of unknown type are taken and named', async () => {
   const { url } = await startServer(demo())
   const response = await post(url, [{ type: 'session.create', event_id: 'c' }, { type: 'future.thing' }])
   expect(await response.json()).toMatchObject({ accepted: ['c'], ignored: ['future.thing'] })
+  const alone = await post(url, { type: 'sesion.create' })
+  expect([alone.status, await alone.json()]).toEqual([202, { accepted: [], ignored: ['sesion.create'] }])
+  const first = await post(url, [{ type: 'sesion.create' }, { type: 'input.text', text: 'x' }])
+  expect(await first.json()).toMatchObject({ error: { code: 'invalid_request', details: { ignored: ['sesion.create'] } } })
 })
 
 test('the schemas of all events are served', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { demo } from '../src/agents/demo/index.ts'
+import { connect } from '../src/client/node.ts'
 import { mirror } from './support/agents.ts'
 import { startServer } from './support/server.ts'
 import { isEnd, mirrored, say, textOf } from './support/talk.ts'
@@ -117,6 +118,14 @@ verifies(['uamp:session:rate-limited', 'uamp:response:rate-limit'], 'one connect
   expect(wire.heard.find(({ type }) => type === 'rate_limit')).toMatchObject({ limit: 256, remaining: 0, reset_at: expect.any(Number) })
   const session = wire.heard.find(({ type }) => type === 'session.created')?.['session_id'] as string
   expect(textOf(await say(wire, 'alive', { session }))).toBe('You said: alive')
+})
+
+test('an event of unknown type is acknowledged, so that nobody waits for it or sends it again', async () => {
+  const { url } = await startServer(demo())
+  const client = connect(url, { transport: 'websocket' })
+  const session = await client.session()
+  await session.send({ type: 'future.thing' } as never)
+  client.close()
 })
 
 test('a client that did not ask for acknowledgements or extensions gets none', async () => {

@@ -70,5 +70,6 @@ function curl({ url, agents, root, tokens, anonymous }: Served): string {
 function chat({ url, agents, root, tokens, anonymous }: Served): string {
   const where = url === DEFAULT_URL ? '' : ` ${url}`
   const agent = root === undefined ? ` --agent ${agents[0]}` : ''
-  return `npx uamp chat${where}${agent}${anonymous ? '' : ` --token <secret of ${tokens[0]}>`}`
+  // Not --token: what stands on a command line can be read by every user of the machine.
+  return `${anonymous ? '' : `UAMP_TOKEN='<secret of ${tokens[0]}>' `}npx uamp chat${where}${agent}`
 }

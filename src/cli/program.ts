@@ -27,7 +27,6 @@ function program(): Command {
     .description('Write an agent once; every protocol can talk to it.')
     .version(packageVersion(), '-v, --version')
     .exitOverride()
-    .showHelpAfterError('`uamp --help` shows what there is.')
   uamp
     .command('serve')
     .description('offer agents on the network; without a file the demo agent, and models that there is a key for')
@@ -96,7 +95,14 @@ function program(): Command {
       await leave(await acp(file, { ...flags, version: packageVersion() }))
     })
   addStore(uamp)
+  nameHelp(uamp, 'uamp')
   return uamp
+}
+
+/** After a mistake, where the options of that very command are. */
+function nameHelp(command: Command, path: string): void {
+  command.showHelpAfterError(`\`${path} --help\` shows what there is.`)
+  for (const each of command.commands) nameHelp(each, `${path} ${each.name()}`)
 }
 
 function addStore(uamp: Command): void {
@@ -113,7 +119,7 @@ function addStore(uamp: Command): void {
     })
   store
     .command('prune')
-    .description('remove sessions with everything in them; without --yes it only says which')
+    .description('remove sessions with everything in them; without --yes it only says how much that would be')
     .option(...data)
     .option('--older-than <time>', 'those without a turn for so long, such as 30d', duration)
     .option('--to-bytes <size>', 'the oldest, until there is no more than this, such as 1GB', byteCount)

@@ -94,16 +94,18 @@ test('approvals are asked of the application; its failure is a no', async () => 
   const { subject, sent } = answers({
     onApproval: ({ message }) => {
       if (message === 'broken') throw new Error('dialog closed')
-      return message === 'good'
+      return message === 'silent' ? (undefined as never) : message === 'good'
     },
   })
-  for (const message of ['good', 'bad', 'broken']) subject.see({ type: 'x.approval.request', event_id: 'e', approval_id: message, message })
-  const results = await sent(3)
+  for (const message of ['good', 'bad', 'broken', 'silent'])
+    subject.see({ type: 'x.approval.request', event_id: 'e', approval_id: message, message })
+  const results = await sent(4)
   expect(results.map((event) => event.type === 'x.approval.response' && [event.approval_id, event.approved])).toEqual(
     expect.arrayContaining([
       ['good', true],
       ['bad', false],
       ['broken', false],
+      ['silent', false],
     ]),
   )
 })

@@ -95,7 +95,10 @@ export class Answers {
     const { approval_id, response_id } = request
     const answer = async (): Promise<ClientDraft> => {
       try {
-        return { type: 'x.approval.response', approval_id, approved: await onApproval(request) }
+        const approved: unknown = await onApproval(request)
+        // The server would refuse it, and the agent would wait for another answer.
+        if (typeof approved !== 'boolean') throw new TypeError(`onApproval gave ${String(approved)}, and not true or false`)
+        return { type: 'x.approval.response', approval_id, approved }
       } catch (thrown) {
         return { type: 'x.approval.response', approval_id, approved: false, reason: String(thrown) }
       }

@@ -10,19 +10,23 @@ export class Exchange {
   readonly begun: Promise<void>
   readonly over: Promise<void>
   isOver = false
+  /** What was to be answered is missing: whatever the response says, it is not the answer. */
+  refused = false
   #begin: () => void = () => undefined
   #finish: () => void = () => undefined
 
   readonly #after: number
   readonly #request: string
+  readonly #inputs: readonly string[]
 
   /**
    * `after`: the newest event that was there before the request; a replay has other responses in it. `request`: the event that asks
-   * for it, as others may ask in this session too.
+   * for it, as others may ask in this session too. `inputs`: the events that it is to answer.
    */
-  constructor(after: number, request: string) {
+  constructor(after: number, request: string, inputs: readonly string[]) {
     this.#after = after
     this.#request = request
+    this.#inputs = inputs
     this.begun = new Promise((resolve) => (this.#begin = resolve))
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
@@ -30,6 +34,8 @@ export class Exchange {
   /** To be shown every event of the session, from before the request is sent. */
   see(event: ServerEvent): void {
     if (event.seq !== undefined && event.seq <= this.#after) return
+    // Noticed here and at once: the answer without it may come in the same chunk of the network.
+    if ('error' in event && this.#inputs.includes(event.error?.details?.['event_id'] as string)) this.refused = true
     if (
       event.type === 'response.created' &&
       this.id === undefined &&

@@ -106,7 +106,7 @@ export class Line {
     if (event.type === 'x.ack') return this.outbox.acknowledge(event.event_ids)
     const resume = event.type === 'session.created' ? createdExtension(event)?.resume : undefined
     if (resume?.head !== undefined) this.head = resume.head
-    if (resume?.recovered === false) this.#gap()
+    if (resume?.recovered === false) this.#gap(resume.head)
     if (event.type === 'session.error' || event.type === 'response.error') this.#refused(event)
     for (const listener of this.#listeners) listener(event)
     // The answer to a reconnect is no event of the session.
@@ -202,9 +202,11 @@ export class Line {
     this.#wakeLink?.()
   }
 
-  #gap(): void {
+  #gap(head = this.seq): void {
     const error = this.#error('gap', 'The server no longer has the events that were missed')
     this.#astray = true
+    // A server whose data was put back from a copy is behind: what it says next is new, though its number is not.
+    this.seq = Math.min(this.seq, head)
     for (const queue of this.#queues.keys()) queue.end(error)
     this.#queues.clear()
   }

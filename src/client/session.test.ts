@@ -71,6 +71,55 @@ describe('ask', () => {
     await expect(answer).rejects.toMatchObject({ name: 'UampClientError', code: 'interrupted', message: 'restarted' })
   })
 
+  test('an input that is refused is thrown, though the answer without it comes in the same breath', async () => {
+    const { session, until, says, saysText } = open()
+    const answer = session.say([
+      { type: 'input.text', text: 'What is this?' },
+      { type: 'input.image', image: {} as never },
+    ])
+    const { event_id } = await until(2)
+    await until(3)
+    says({ type: 'response.error', error: { code: 'invalid_request', message: 'no image', details: { event_id } } })
+    says({ type: 'response.created', response_id: 'r' })
+    saysText('r', 'You sent nothing')
+    says({ type: 'response.done', response_id: 'r', response: { id: 'r', status: 'completed', output: [] } })
+    await expect(answer).rejects.toMatchObject({ code: 'invalid_request', message: 'no image' })
+  })
+
+  test('the response to an input that was refused is cancelled, and the next one waits for its end', async () => {
+    const { session, line, until, says, saysText } = open()
+    const answer = session.say({ type: 'input.image', image: {} as never })
+    const { event_id } = await until(1)
+    await until(2)
+    // Over HTTP the refusal is the answer to a request, and no event.
+    line.outbox.refuse(event_id, new UampClientError({ code: 'invalid_request', message: 'no image' }))
+    await expect(answer).rejects.toMatchObject({ code: 'invalid_request' })
+    const next = session.say('hi')
+    says({ type: 'response.created', response_id: 'r' })
+    expect(await until(3)).toMatchObject({ type: 'response.cancel', response_id: 'r' })
+    says({ type: 'response.cancelled', response_id: 'r' })
+    expect(await until(4)).toMatchObject({ type: 'input.text', text: 'hi' })
+    await until(5)
+    says({ type: 'response.created', response_id: 'r2' })
+    saysText('r2', 'hello')
+    says({ type: 'response.done', response_id: 'r2', response: { id: 'r2', status: 'completed', output: [] } })
+    expect(await next).toBe('hello')
+  })
+
+  test('a session of a server that is behind, as after data was put back, is gone on with', async () => {
+    const { session, line, until, says } = open()
+    line.seq = 500
+    const resume = { recovered: false, after: 500, head: 2 }
+    says({ type: 'session.created', seq: undefined, extensions: { uamp: { resume } } })
+    const answer = session.say('hi')
+    await until(2)
+    says({ type: 'response.created', response_id: 'r', seq: 3 })
+    line.receive({ type: 'response.delta', event_id: 'e', response_id: 'r', seq: 4, delta: { type: 'text', text: 'hello' } }, 10)
+    says({ type: 'response.done', response_id: 'r', seq: 5, response: { id: 'r', status: 'completed', output: [] } })
+    expect(await answer).toBe('hello')
+    expect(session.position.after).toBe(5)
+  })
+
   test('a refusal is thrown, also when another response was taken for ours', async () => {
     const { session, until, says } = open()
     const answer = session.say('hi')

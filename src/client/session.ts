@@ -48,15 +48,19 @@ export class Session implements AsyncIterable<ServerEvent> {
       await settled(this.#exchange.over, signal)
       signal?.throwIfAborted()
     }
+    const said = inputs(input).map((event) => ({ event_id: this.#line.newId(), ...event }))
     const event_id = this.#line.newId()
-    const exchange = (this.#exchange = new Exchange(Math.max(this.#line.seq, this.#line.head), event_id))
+    const parts = said.map((event) => event.event_id)
+    const exchange = (this.#exchange = new Exchange(Math.max(this.#line.seq, this.#line.head), event_id, parts))
     this.#abandoned = false
-    const queue = this.#line.subscribe((event) => exchange.owns(event))
+    const queue = this.#line.subscribe((event) => !exchange.refused && exchange.owns(event))
     const aborted = (): void => void queue.return()
     signal?.addEventListener('abort', aborted)
-    const request = [...inputs(input), { type: 'response.create', event_id, ...overrides } as const]
-    Promise.all(request.map((event) => this.send(event))).catch((error: unknown) => {
-      exchange.finish()
+    const sent = said.map((event) => this.send(event))
+    const asked = this.send({ type: 'response.create', event_id, ...overrides })
+    asked.catch(() => exchange.finish())
+    Promise.all([...sent, asked]).catch((error: unknown) => {
+      exchange.refused = true
       queue.end(error)
     })
     let cutOff = false
@@ -75,7 +79,7 @@ export class Session implements AsyncIterable<ServerEvent> {
       signal?.removeEventListener('abort', aborted)
       void queue.return()
       // A reader that was too slow has not left: it may resume, and the response goes on.
-      if (!exchange.isOver && !cutOff) this.#abandon(exchange)
+      if (!exchange.isOver && (!cutOff || exchange.refused)) this.#abandon(exchange)
     }
   }
 

@@ -47,10 +47,10 @@ import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
 import { connectTools } from './client-tools.ts'
-import { makeFolder } from './make-folder.ts'
 import { packageVersion } from './package-version.ts'
 import { serveControl } from './storage/control.ts'
 import { storageOf } from './storage/index.ts'
+import { makeFolder } from './make-folder.ts'
 
 export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
@@ -220,7 +220,6 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const data = dataOf(options)
   const blobs = openBlobs(data)
   const omniaTransport = omnia({ blobs, ...options.omnia, limits: omniaLimits })
-  makeDataFolder(data)
   const keys = openKeys(data)
   const coreLimits = { ...(data === 'memory' && { storedBytes: MEMORY_BYTES }), ...limits }
   const store = openStore(data, { log, mostBytes: 2 * (coreLimits.storedBytes ?? MEMORY_BYTES) })
@@ -299,15 +298,6 @@ function databasePath(data: string): string | undefined {
   return data === 'memory' ? undefined : join(data, 'uamp.db')
 }
 
-function makeDataFolder(data: string): void {
-  const path = databasePath(data)
-  try {
-    if (path !== undefined) makeFolder(data)
-  } catch (thrown) {
-    throw explain(thrown, path ?? data)
-  }
-}
-
 /** `mostBytes`: of one in memory, which is swept once in a while. */
 function openStore(data: string, { log, mostBytes }: { readonly log: Log; readonly mostBytes: number }): Store {
   const path = databasePath(data)
@@ -320,7 +310,9 @@ function openStore(data: string, { log, mostBytes }: { readonly log: Log; readon
 }
 
 function openKeys(data: string): Keys {
-  return data === 'memory' ? passingKeys() : fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
+  if (data === 'memory') return passingKeys()
+  makeFolder(data)
+  return fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
 }
 
 function openBlobs(data: string): Blobs {

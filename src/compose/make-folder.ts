@@ -1,16 +1,18 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { UampError } from '../protocol/errors.ts'
 
-/** Makes a folder, and those above it. Node's own `recursive` never ends where a file system lets nobody make one, as /proc does. */
-export function makeFolder(path: string): void {
+/** With all above it. Not by Node's `recursive`: that goes round for ever where a folder cannot be made in one that is there, as in /proc. */
+export function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  const parent = dirname(folder)
+  if (parent !== folder) makeFolder(parent)
   try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    // Another process was first; what is not a folder shows when a file is opened in it.
     if (code === 'EEXIST') return
-    const above = dirname(path)
-    if (code !== 'ENOENT' || existsSync(above)) throw thrown
-    makeFolder(above)
-    makeFolder(path)
+    throw new UampError('forbidden', `The folder ${folder} cannot be made (${code}): choose another data folder`, { cause })
   }
 }

@@ -98,6 +98,7 @@ export class QuestionBook {
     question: QuestionDraft<Q>,
     { key, timeoutMs, anew = false }: AskOptions = {},
   ): Promise<Questions[Q]> {
+    if (!Object.hasOwn(TIMEOUT_MS, type)) throw new TypeError(`An agent asks ${Object.keys(TIMEOUT_MS).join(', ')}, and not "${type}"`)
     const number = (this.#asked.get(type) ?? 0) + 1
     this.#asked.set(type, number)
     const name = key ?? `${type}#${number}`
@@ -110,16 +111,16 @@ export class QuestionBook {
     if (type === 'x.approval.request' && !this.#asker.understood(type)) {
       return { type: 'x.approval.response', event_id: id, approval_id: id, approved: false, reason: 'approval_unavailable' } as Questions[Q]
     }
-    const answer = this.#wait<Q>(
-      { id, key: name, type, ...(given.extensions && { extensions: given.extensions }) },
-      timeoutMs ?? TIMEOUT_MS[type],
-    )
     this.#asker.emit({
       type,
       ...question,
       ...(type === 'tool.call' && { call_id: id }),
       ...(type === 'x.approval.request' && { approval_id: id }),
     } as unknown as Draft)
+    const answer = this.#wait<Q>(
+      { id, key: name, type, ...(given.extensions && { extensions: given.extensions }) },
+      timeoutMs ?? TIMEOUT_MS[type],
+    )
     if (!this.#asker.duplex) this.#asker.park()
     return paid(await answer)
   }

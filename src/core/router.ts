@@ -2,6 +2,7 @@ import { UampError } from '../protocol/errors.ts'
 import { ServerEvent, type Draft } from '../protocol/events.ts'
 import { isRecord } from '../protocol/json.ts'
 import { Channel } from './channel.ts'
+import { checkEvent, checkGenerator } from './check-draft.ts'
 import type { Handler, HandlerTurn, Observer, RoutedEvent } from './ports/skill.ts'
 import type { Log } from './ports/transport.ts'
 
@@ -76,7 +77,8 @@ export class Router {
     const next: Hop = { seen: [...hop.seen, handler], ttl: hop.ttl - 1 }
     const routes = new Map<string, Resolved>()
     try {
-      for await (const output of handler.process(event, turn)) {
+      for await (const output of checkGenerator(handler.process(event, turn))) {
+        checkEvent(output)
         if (isStop(output)) return
         let route = routes.get(output.type)
         if (!route) routes.set(output.type, (route = this.#resolve(output.type, next.seen)))

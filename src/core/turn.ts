@@ -7,7 +7,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
-import { checkDraft } from './check-draft.ts'
+import { checkDraft, checkEvent, checkGenerator } from './check-draft.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
@@ -18,6 +18,7 @@ import type { Principal } from './ports/access.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
+import { isPlainText } from './slice.ts'
 import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
@@ -176,10 +177,12 @@ export class ActiveTurn implements Turn, Asker {
     this.#announce()
     let end: End
     try {
-      this.#iterator = agent.run(this)[Symbol.asyncIterator]()
+      this.#iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
       end = await this.#pump(this.#iterator)
     } catch (thrown) {
       if (this.parked) await this.parked
+      // Where the agent did not throw it itself, it does not know.
+      void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
       end = this.#failure(thrown)
     }
     // Once it is cancelled, `#stop` closes it.
@@ -253,22 +256,18 @@ export class ActiveTurn implements Turn, Asker {
     }
   }
 
-  /** Throws when the response is larger than one may be, or than there is room for, and stops the agent. */
+  /** Throws when the response is larger than one may be, or than there is room for. */
   #checkSize(bytes: number): void {
     const { outputBytes } = this.#limits
-    try {
-      if (bytes > outputBytes) {
-        throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
-      }
-      this.#held.grow('output', bytes)
-    } catch (error) {
-      void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
-      throw error
+    if (bytes > outputBytes) {
+      throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
     }
+    this.#held.grow('output', bytes)
   }
 
   /** Emits what the agent yielded, or gives the end of the response that it stands for. */
   #take(draft: Draft): End | undefined {
+    checkEvent(draft as unknown)
     switch (draft.type) {
       case 'response.delta':
         this.emit(draft)
@@ -282,7 +281,7 @@ export class ActiveTurn implements Turn, Asker {
       case 'x.ack':
         return undefined
       case 'response.done': {
-        checkDraft(draft)
+        checkDraft(draft as unknown)
         const { status, output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
         this.#sayRest(given, isReason(extensions))
@@ -293,7 +292,7 @@ export class ActiveTurn implements Turn, Asker {
         return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
       }
       case 'response.error':
-        checkDraft(draft)
+        checkDraft(draft as unknown)
         return { kind: 'failed', output: this.output.items(), error: draft.error }
       case 'payment.error':
         this.emit({ ...draft, message: this.redact(draft.message) })
@@ -332,11 +331,9 @@ export class ActiveTurn implements Turn, Asker {
     this.firstDeltaMs ??= performance.now() - this.#begun
     let draft = given
     if (!isText(given)) {
-      checkDraft(given)
-      if (given.type === 'response.delta') {
-        const delta = withHandle(given.delta, this.#host.newId)
-        if (delta !== given.delta) draft = { type: 'response.delta', delta }
-      }
+      checkDraft(given as unknown)
+      const delta = given.type === 'response.delta' && withHandle(given.delta, this.#host.newId)
+      if (delta && delta !== given.delta) draft = { type: 'response.delta', delta }
     }
     this.output.add(draft)
     this.#host.log.append(this.#stamp, draft)
@@ -380,8 +377,11 @@ export class ActiveTurn implements Turn, Asker {
   }
 }
 
+/** By far the most there is: nothing else of it is looked at, nor kept. */
 function isText(draft: Draft): draft is Draft & { readonly delta: { readonly text: string } } {
-  return draft.type === 'response.delta' && draft.delta.type === 'text' && typeof draft.delta.text === 'string'
+  return (
+    draft.type === 'response.delta' && typeof (draft.delta as { text?: unknown } | undefined)?.text === 'string' && isPlainText(draft.delta)
+  )
 }
 
 function isShortText(draft: Draft): boolean {

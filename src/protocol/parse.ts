@@ -12,7 +12,7 @@ import { limits } from './limits.ts'
  */
 export type ParsedEvent =
   | { readonly kind: 'event'; readonly event: ClientEvent }
-  | { readonly kind: 'unknown'; readonly type: string; readonly event_id: string | undefined }
+  | { readonly kind: 'unknown'; readonly type: string; readonly event_id: string | undefined; readonly session_id: string | undefined }
 
 interface Issue {
   readonly path: string
@@ -47,13 +47,16 @@ function parseFlat(value: unknown, newId: () => string): ParsedEvent {
     const message = `must be an object, not ${kindOf(value)}`
     throw refusal({}, `An event ${message}: send one event a message, such as {"type":"ping"}`, { issues: [{ path: '', message }] })
   }
-  const { type, event_id } = value
+  const { type, event_id, session_id } = value
   if (typeof type !== 'string') {
     const message = `must be a string${type === undefined ? ', but is missing' : `, not ${kindOf(type)}`}`
     throw refusal(value, `"type" ${message}: name the event, such as "input.text"`, { issues: [{ path: 'type', message }] })
   }
   const schema = SCHEMAS.get(type)
-  if (!schema) return { kind: 'unknown', type: type.slice(0, limits.idLength), event_id: isId(event_id) ? event_id : undefined }
+  if (!schema) {
+    const ids = { event_id: isId(event_id) ? event_id : undefined, session_id: isId(session_id) ? session_id : undefined }
+    return { kind: 'unknown', type: type.slice(0, limits.idLength), ...ids }
+  }
 
   const found = misplaced(value)
   const event = complete(value, found, newId)

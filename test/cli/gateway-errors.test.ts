@@ -84,6 +84,13 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
     /:4: defaultAgent is "two", but the agents are: one/,
   ],
   [
+    'addresses that are none, all of them',
+    {
+      'uamp.config.yaml': `${ONE}trustProxy: [me]\norigins: [me]\npublicUrl: me\nallowedHosts: ["http://me"]\noutbound: { allow: ["a b"] }\n`,
+    },
+    /:4: trustProxy\[0\] cannot be used: "me" names no proxy.*:5: origins\[0\].*:6: publicUrl .*:7: allowedHosts\[0\].*:8: outbound\.allow\[0\]/s,
+  ],
+  [
     'a module that is not there',
     { 'uamp.config.json': '{ "agents": [\n "./gone.ts" ] }' },
     /:2: agents\[0\] is "\.\/gone\.ts", but there is no agent at .*gone\.ts/,

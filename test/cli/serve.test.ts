@@ -189,3 +189,9 @@ test('shows its version and its help', async () => {
   expect(await cli.exit()).toBe(1)
   expect(cli.stderr).toContain('Did you mean serve?')
 })
+
+test('a data folder without a name is the usual one, and not the folder of the project', async () => {
+  const cwd = await project()
+  const { cli } = await serving(['--data', ''], { cwd, env: { UAMP_DATA: '' } })
+  expect(cli.stdout).toMatch(/Sessions +in \.uamp\n/)
+})

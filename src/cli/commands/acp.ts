@@ -12,6 +12,7 @@ import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { takeStdout } from '../stdout.ts'
 import { secretOf } from '../tokens.ts'
+import { makeFolder } from '../../compose/make-folder.ts'
 
 export interface AcpFlags {
   readonly agent?: string
@@ -42,7 +43,7 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     : remote(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
-    const { store, keys } = await openStore(flags.data ?? env['UAMP_DATA'] ?? setup.settings.data ?? join(homedir(), '.uamp'))
+    const { store, keys } = await openStore(flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp'))
     const { acpOverStdio } = await import('../../compose/acp-stdio.ts')
     await acpOverStdio({ agents: setup.agents, agent, store, keys, log, version, input, output })
     return 0
@@ -79,6 +80,7 @@ async function openStore(data: string): Promise<{ readonly store: Store; readonl
     const { checkFolder } = await import('../../stores/sqlite-folder.ts')
     const path = join(data, 'uamp.db')
     await checkFolder(path)
+    makeFolder(data)
     const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
     const onLoss = (loss: string) => report(new Error(`Data is missing: ${loss}`))
     return { store: sqliteStore({ path, onError: report, onLoss }), keys }

@@ -35,6 +35,9 @@ export async function show({ data, json }: ShowFlags): Promise<number> {
 }
 
 export async function prune({ data, olderThan, toBytes, principal, yes }: PruneFlags): Promise<number> {
+  if (olderThan === undefined && toBytes === undefined && principal === undefined) {
+    throw new UampError('invalid_request', 'Say what to remove: --older-than 30d, --to-bytes 1GB or --principal alice')
+  }
   const folder = await folderOf(data)
   const request = {
     ...(principal !== undefined && { principal }),
@@ -49,7 +52,8 @@ export async function prune({ data, olderThan, toBytes, principal, yes }: PruneF
   return 0
 }
 
-async function folderOf(data = process.env['UAMP_DATA'] || '.uamp'): Promise<string> {
+async function folderOf(given: string | undefined): Promise<string> {
+  const data = given || process.env['UAMP_DATA'] || '.uamp'
   await checkFolder(join(data, 'uamp.db'))
   if (existsSync(join(data, 'uamp.db'))) return data
   throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)

@@ -1,7 +1,13 @@
 import * as z from 'zod/mini'
 import type { AgentPort } from '../../core/ports/agent.ts'
+import { UampError } from '../../protocol/errors.ts'
 import { explain } from '../../protocol/explain.ts'
 import { isRecord } from '../../protocol/json.ts'
+import { hostPolicy } from '../../server/host-names.ts'
+import { AddressRules } from '../../server/node/address-rules.ts'
+import { trustedProxies } from '../../server/node/trusted-proxies.ts'
+import { originPolicy } from '../../server/origin.ts'
+import { normalized } from '../../server/public-url.ts'
 import { isAgent } from '../agents.ts'
 import { Config, ModelEntry, RemoteEntry, type RawConfig } from './schema.ts'
 import { configError, type Path, type Problem, type Source } from './source.ts'
@@ -24,10 +30,28 @@ export function checkConfig(source: Source): CheckedConfig {
   const config = parsed(Config, source.value, { path: [], problems })
   const given = config?.agents ?? (isRecord(source.value) && Array.isArray(source.value['agents']) ? source.value['agents'] : [])
   const entries = given.flatMap((value, index) => entryOf(value, { path: ['agents', index], problems }) ?? [])
-  problems.push(...sameNames(entries), ...handoffProblems(entries))
+  problems.push(...sameNames(entries), ...handoffProblems(entries), ...(config ? addressProblems(config) : []))
   if (!config || problems.length > 0) throw configError(source, problems)
   const { agents: _, ...rest } = config
   return { ...rest, entries }
+}
+
+/** What the server would refuse when it starts. */
+function addressProblems({ origins, allowedHosts, trustProxy, outbound, publicUrl }: RawConfig): Problem[] {
+  const problems: Problem[] = []
+  const check = (path: Path, use: () => unknown): void => {
+    try {
+      use()
+    } catch (thrown) {
+      problems.push({ path, message: `cannot be used: ${UampError.from(thrown).message}` })
+    }
+  }
+  for (const [index, each] of origins?.entries() ?? []) check(['origins', index], () => originPolicy({ origins: [each], loopback: false }))
+  for (const [index, each] of allowedHosts?.entries() ?? []) check(['allowedHosts', index], () => hostPolicy({ allowedHosts: [each] }))
+  for (const [index, each] of trustProxy?.entries() ?? []) check(['trustProxy', index], () => trustedProxies([each]))
+  for (const [index, each] of outbound?.allow?.entries() ?? []) check(['outbound', 'allow', index], () => new AddressRules([each]))
+  if (publicUrl !== undefined) check(['publicUrl'], () => normalized(publicUrl))
+  return problems
 }
 
 interface Into {

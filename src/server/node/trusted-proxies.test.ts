@@ -10,5 +10,5 @@ test('proxies are named by address and by network', () => {
 })
 
 test.each([['proxy.example'], ['10.0.0.0/33'], ['10.0.0.0/'], ['*'], [true], ['']])('%s names no proxy', (named) => {
-  expect(() => trustedProxies(named === true ? (true as never) : [named as string])).toThrow(`trustProxy: "${named}" names no proxy`)
+  expect(() => trustedProxies(named === true ? (true as never) : [named as string])).toThrow(`"${named}" names no proxy`)
 })

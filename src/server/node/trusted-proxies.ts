@@ -18,6 +18,6 @@ export function trustedProxies(named: readonly string[]): Trusts {
 function unusable(proxy: string): UampError {
   return new UampError(
     'invalid_request',
-    `trustProxy: "${proxy}" names no proxy: list their addresses or networks, like 10.0.0.7 or 10.0.0.0/8`,
+    `"${proxy}" names no proxy: list the addresses or networks of proxies in trustProxy, like 10.0.0.7 or 10.0.0.0/8`,
   )
 }

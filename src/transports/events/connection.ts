@@ -56,7 +56,7 @@ export class Connection {
     try {
       if (typeof frame !== 'string') throw new UampError('invalid_request', 'Events are JSON in text frames, not binary frames')
       const parsed = parseClientText(frame, this.#host.newId)
-      if (parsed.kind === 'unknown') return this.#ignore(parsed.type)
+      if (parsed.kind === 'unknown') return this.#ignore(parsed)
       event = parsed.event
       this.#host.gateway.checkSlots(event, frame.length)
       await this.#handle(event)
@@ -65,8 +65,13 @@ export class Connection {
     }
   }
 
-  /** Each type is logged once, and few of them: a line for each event would let a client fill the disk. Strangers get none. */
-  #ignore(type: string): void {
+  /**
+   * It is acknowledged, or a client that waits for that would wait for ever and send it again each time it connects. Each type is
+   * logged once, and few of them: a line for each event would let a client fill the disk. Strangers get none.
+   */
+  #ignore({ type, event_id, session_id }: { type: string; event_id: string | undefined; session_id: string | undefined }): void {
+    const attached = session_id === undefined ? this.#only() : this.#sessions.get(session_id)
+    if (attached && event_id !== undefined) this.#acknowledge(attached, { event_id })
     if (!this.#principal) return
     this.#ignored ??= new Set()
     if (this.#ignored.has(type) || this.#ignored.size >= LOGGED_TYPES) return
@@ -177,7 +182,7 @@ export class Connection {
     return this.#sessions.size === 1 ? this.#sessions.values().next().value : undefined
   }
 
-  #acknowledge({ ack, reader, session }: Attached, { event_id }: ClientEvent): void {
+  #acknowledge({ ack, reader, session }: Attached, { event_id }: Pick<ClientEvent, 'event_id'>): void {
     if (ack) reader.tell({ type: 'x.ack', event_id: this.#host.newId(), session_id: session.id, event_ids: [event_id] })
   }
 

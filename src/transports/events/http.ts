@@ -39,13 +39,15 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
     rest = sent.slice(1)
   } else if (named !== undefined && named !== null) {
     session = await findSession(host, named, call)
-  } else if (rest.every(({ type }) => type === 'ping')) {
+  } else if (rest.length > 0 && rest.every(({ type }) => type === 'ping')) {
     return Response.json({
       accepted: sent.map(({ event_id }) => event_id),
       events: rest.map(() => ({ type: 'pong', event_id: host.newId() })),
+      ...(ignored.length > 0 && { ignored }),
     })
-  } else {
-    throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header, or begin with session.create')
+  } else if (rest.length > 0) {
+    const details = ignored.length > 0 ? { details: { ignored } } : {}
+    throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header, or begin with session.create', details)
   }
   const accepted = sent.map(({ event_id }) => event_id)
   if (session && wantsStream(request, rest)) {

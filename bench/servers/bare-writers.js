@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What is written as JSON. @typedef {any} Event */
+/** What is written as JSON. @typedef {{ readonly [field: string]: any }} Event */
 
 /** What one writes first: an event, a write. */
 export const naive = {

@@ -100,7 +100,7 @@ export function messagesOf({ input, output }: TurnRecord): Message[] {
 /** What the turn of a response begins with. */
 export function turnStart(
   session: Pick<Session, 'duplex' | 'config'>,
-  { record, run, limits, http, held, payment }: Pick<TurnStart, 'limits' | 'http' | 'held' | 'payment'> & TurnRun,
+  { record, run, limits, secrets, held, payment }: Pick<TurnStart, 'limits' | 'secrets' | 'held' | 'payment'> & TurnRun,
 ): TurnStart {
   return {
     id: run.id,
@@ -112,7 +112,7 @@ export function turnStart(
     answers: record.answers,
     payment,
     limits,
-    http,
+    secrets,
     held,
   }
 }

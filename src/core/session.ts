@@ -121,10 +121,6 @@ export class AgentSession implements Session, TurnHost {
     return this.#turn?.questions.unanswered ?? this.waiting?.questions ?? []
   }
 
-  redact(text: string): string {
-    return this.#secrets.text(text)
-  }
-
   /** The first two events of every session. */
   announce(extra: { readonly chat?: string; readonly extensions?: Record<string, unknown> } = {}): void {
     this.log.append(this.#stamp, sessionCreated(this, extra))
@@ -298,8 +294,8 @@ export class AgentSession implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart): Promise<void> {
     const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
-    const [{ limits }, { http }] = [this.#host, this.#secrets]
-    const turn = new ActiveTurn(this, turnStart(this, { record, run, limits, http, held: this.held, payment: this.#payment }))
+    const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment: this.#payment }
+    const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
     this.#record = record

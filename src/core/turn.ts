@@ -19,6 +19,7 @@ import type { HttpClient } from './ports/http.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import { isPlainText } from './slice.ts'
+import type { SessionSecrets } from './session-secrets.ts'
 import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
@@ -43,7 +44,6 @@ export interface TurnHost {
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
-  redact(text: string): string
   /** Closes the response; resolves once readers were told. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -60,7 +60,8 @@ export interface TurnStart {
   readonly config: SessionConfig
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   readonly payment?: Payment | undefined
-  readonly http: HttpClient
+  /** What its agent calls others with, and what of that nobody is told. */
+  readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
   /** What the session holds: the output counts as it grows. */
   readonly held: Holding
@@ -76,6 +77,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly principal: Principal
   readonly client: Capabilities | undefined
   readonly http: HttpClient
+  readonly #secrets: TurnStart['secrets']
   readonly questions: QuestionBook
   /** Resolves when its last response has ended. */
   readonly finished: Promise<void>
@@ -114,7 +116,8 @@ export class ActiveTurn implements Turn, Asker {
     this.messages = start.messages
     this.said = start.said
     this.config = start.config
-    this.http = start.http
+    this.#secrets = start.secrets
+    this.http = start.secrets.http
     this.principal = host.owner
     this.client = host.client
     this.#host = host
@@ -135,7 +138,7 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   get redact(): (text: string) => string {
-    return (text) => this.#host.redact(text)
+    return (text) => this.#secrets.text(text)
   }
 
   get duplex(): boolean {

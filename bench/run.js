@@ -71,7 +71,7 @@ if (built) {
       `memory per idle connection at ${sessions}: bare socket ${kilobytes(socket.rss)} (heap ${kilobytes(socket.heap)}), ` +
         `session after a response ${kilobytes(session.rss)} (heap ${kilobytes(session.heap)})`,
     )
-    targets.push({ target: 'idle session beyond its socket', got: beyond.rss / 1000, need: 10, atMost: true, unit: 'kB' })
+    targets.push({ target: 'idle session beyond its socket', got: beyond.rss / 1000, need: 8, atMost: true, unit: 'kB' })
   })
   await attempt('memory readers', async () => {
     const sizes = quick ? { still: 20, reading: 2, seconds: 3 } : { still: 200, reading: 10, seconds: 20 }
@@ -99,7 +99,7 @@ if (built) {
   await attempt('start', async () => {
     const { ready, answer } = await startUp({ runs: quick ? 1 : 10 })
     notes.push(`start: ready after ${number(ready, 0)} ms, first answer after ${number(answer, 0)} ms`)
-    targets.push({ target: 'ready after process start', got: ready, need: 400, atMost: true, unit: 'ms' })
+    targets.push({ target: 'ready after process start', got: ready, need: 250, atMost: true, unit: 'ms' })
   })
 }
 await attempt('size', async () => {

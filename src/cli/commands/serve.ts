@@ -57,9 +57,10 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const host = flags.host ?? settings.host ?? '127.0.0.1'
   const anonymous = flags.allowAnonymous ?? callers.length === 0
   const { notes } = setup
+  // Before the banner: whoever has read it may change a file.
+  const reloader = setup.assembly && reloading(setup.assembly, server, context)
   stdout.write(banner({ version, url, host, agents: names, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
-  const reloader = setup.assembly && reloading(setup.assembly, server, context)
   await stopped(server)
   await reloader?.close()
   return 0

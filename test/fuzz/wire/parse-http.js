@@ -23,10 +23,10 @@ const TWICE = new Set(['content-length', 'transfer-encoding', 'content-type', 'l
  * of an answer another may not.
  *
  * @param {Buffer} bytes
- * @param {{ isHead: boolean, ended: boolean }} how whether the request was HEAD, and whether the connection ended
+ * @param {{ heads: number, ended: boolean }} how how many HEAD requests came first, and whether the connection ended
  * @returns {Answer[]}
  */
-export function parseAnswers(bytes, { isHead, ended }) {
+export function parseAnswers(bytes, { heads, ended }) {
   /** @type {Answer[]} */
   const answers = []
   let at = 0
@@ -44,10 +44,10 @@ export function parseAnswers(bytes, { isHead, ended }) {
       break
     }
     if (status < 200) continue
-    // Only the first answer is to the request; those that follow are to what was sent after it.
+    // The first answers are to the request, which may be sent twice; those that follow are to what was sent after it.
     // Who cannot read a request to its end does not look whether it was HEAD, and closes the connection.
     const isLast = status === 400 && headers.get('connection') === 'close'
-    const bodiless = status === 204 || status === 304 || (isHead && answers.length === 0 && !isLast)
+    const bodiless = status === 204 || status === 304 || (answers.length < heads && !isLast)
     const { body, whole, next } = bodiless ? { body: Buffer.alloc(0), whole: true, next: at } : parseBody(bytes, at, headers)
     answers.push({ status, headers, head, body, whole })
     at = next

@@ -58,7 +58,7 @@ export function send(port, wire) {
     /** @type {NodeJS.Timeout | undefined} */
     let listening
     const timer = setTimeout(() => finish({ late: true }), PATIENCE_MS)
-    const isHead = wire.method === 'HEAD'
+    const heads = wire.method !== 'HEAD' ? 0 : wire.twice ? 2 : 1
 
     /** @param {{ late?: boolean, ended?: boolean }} how */
     function finish({ late = false, ended = false }) {
@@ -70,7 +70,7 @@ export function send(port, wire) {
       const bytes = Buffer.concat(chunks)
       const heard = bytes.toString('utf8')
       try {
-        resolve({ sent, answers: parseAnswers(bytes, { isHead, ended }), late, malformed: undefined, heard })
+        resolve({ sent, answers: parseAnswers(bytes, { heads, ended }), late, malformed: undefined, heard })
       } catch (error) {
         if (!(error instanceof Malformed)) throw error
         resolve({ sent, answers: [], late, malformed: error.message, heard })
@@ -80,7 +80,7 @@ export function send(port, wire) {
     /** Whether there is anything more to wait for. */
     function look() {
       try {
-        const [first] = parseAnswers(Buffer.concat(chunks), { isHead, ended: false })
+        const [first] = parseAnswers(Buffer.concat(chunks), { heads, ended: false })
         if (first?.whole && wire.after === undefined) finish({})
         else if (first && (first.headers.get('content-type')?.startsWith('text/event-stream') || wire.after !== undefined)) {
           listening ??= setTimeout(() => finish({}), LISTEN_MS)

@@ -108,7 +108,7 @@ export class RawSocket {
   }
 
   #takeAnswer() {
-    const [answer] = parseAnswers(this.#rest, { isHead: false, ended: false })
+    const [answer] = parseAnswers(this.#rest, { heads: 0, ended: false })
     if (!answer?.whole) return false
     this.answer = answer
     this.#rest = answer.status === 101 ? Buffer.from(answer.body) : Buffer.alloc(0)

@@ -18,7 +18,6 @@ import type { Principal } from './ports/access.ts'
 import type { HttpClient } from './ports/http.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
-import { isPlainText } from './slice.ts'
 import type { SessionSecrets } from './session-secrets.ts'
 import { responseCreated, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
@@ -243,13 +242,14 @@ export class ActiveTurn implements Turn, Asker {
         throw this.#stopped
       }
       if (step.done) return { kind: 'done', output: this.output.items() }
-      const end = this.#take(step.value)
+      const text = plainText(step.value)
+      const end = text === undefined ? this.#take(step.value) : this.#say(step.value)
       if (end) {
         await this.#leave()
         return end
       }
       left--
-      if ((left & 15) !== 0 && isShortText(step.value)) continue
+      if ((left & 15) !== 0 && text !== undefined && text.length < SHORT) continue
       this.#checkSize(this.output.size)
       if (log.full) await log.room(this.signal)
       else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
@@ -331,13 +331,15 @@ export class ActiveTurn implements Turn, Asker {
 
   emit(given: Draft): void {
     if (this.#closed || this.#stopped) return
+    checkDraft(given as unknown)
+    const delta = given.type === 'response.delta' && withHandle(given.delta, this.#host.newId)
+    this.#say(delta && delta !== given.delta ? { type: 'response.delta', delta } : given)
+  }
+
+  /** The hot path. */
+  #say(draft: Draft): undefined {
+    if (this.#closed || this.#stopped) return
     this.firstDeltaMs ??= performance.now() - this.#begun
-    let draft = given
-    if (!isText(given)) {
-      checkDraft(given as unknown)
-      const delta = given.type === 'response.delta' && withHandle(given.delta, this.#host.newId)
-      if (delta && delta !== given.delta) draft = { type: 'response.delta', delta }
-    }
     this.output.add(draft)
     this.#host.log.append(this.#stamp, draft)
   }
@@ -380,15 +382,11 @@ export class ActiveTurn implements Turn, Asker {
   }
 }
 
-/** By far the most there is: nothing else of it is looked at, nor kept. */
-function isText(draft: Draft): draft is Draft & { readonly delta: { readonly text: string } } {
-  return (
-    draft.type === 'response.delta' && typeof (draft.delta as { text?: unknown } | undefined)?.text === 'string' && isPlainText(draft.delta)
-  )
-}
-
-function isShortText(draft: Draft): boolean {
-  return isText(draft) && draft.delta.text.length < SHORT
+/** The text of a delta that is text and nothing else: by far the most there is, and nothing else of it is looked at. */
+function plainText(draft: Draft | undefined): string | undefined {
+  if (draft?.type !== 'response.delta' || (draft.delta as Delta | undefined)?.type !== 'text') return undefined
+  const { text, refusal } = draft.delta as { readonly text?: unknown; readonly refusal?: unknown }
+  return typeof text === 'string' && refusal === undefined ? text : undefined
 }
 
 /** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */

@@ -6,7 +6,7 @@ import { COUNTED_BYTES, NOBODY } from '../bodies.ts'
 import { answerOn, type Pipelines } from './pipelined.ts'
 import type { StreamWriter } from './streamed.ts'
 import type { Strangers } from './strangers.ts'
-import { Progress, type Sweeper, type Swept } from './sweeper.ts'
+import { Progress, Taking, type Sweeper, type Swept } from './sweeper.ts'
 
 export interface ReadersOptions {
   readonly sweeper: Sweeper
@@ -20,6 +20,7 @@ export interface ReadersOptions {
 interface Seen {
   progress?: Progress | undefined
   hold?: Hold | undefined
+  taking?: Taking | undefined
 }
 
 /**
@@ -76,6 +77,8 @@ export class Readers implements Swept {
       return
     }
     const hold = (seen.hold ??= gateway.hold(strangers.ownerOf(socket) ?? NOBODY, 0))
+    // One answer may be large, and its end is told at once: whoever reads it gets it.
+    if ((seen.taking ??= new Taking()).since(socket) && behind === 0) return hold.set(bytes)
     try {
       hold.grow(bytes)
     } catch (error) {

@@ -9,7 +9,7 @@ import type { Limits } from '../limits.ts'
 import type { Bounds, Connection } from '../upgrade.ts'
 import { mixedFrames, textFrames } from './frames.ts'
 import type { Lingerer, Lingering } from './lingering.ts'
-import { Pace, Progress } from './sweeper.ts'
+import { Pace, Progress, Taking } from './sweeper.ts'
 import type { Swept } from './sweeper.ts'
 
 type Message = string | Uint8Array
@@ -58,6 +58,7 @@ export class NodeSocket implements Connection, Swept {
   #hold: Hold | undefined
   /** Counts what waits to be read. */
   #unread: Hold | undefined
+  #taking: Taking | undefined
   #pace: Pace | undefined
   #reader: ((result: IteratorResult<Message, undefined>) => void) | undefined
   #ended = false
@@ -203,10 +204,11 @@ export class NodeSocket implements Connection, Swept {
       this.#unread = undefined
       return
     }
+    this.#unread ??= this.#openHold?.()
     try {
-      // One answer may be large, and is told at once: only what grows from look to look piles up.
-      if (this.#unread) this.#unread.grow(bytes)
-      else (this.#unread = this.#openHold?.())?.set(bytes)
+      // One answer may be large, and is told at once: whoever reads it gets it.
+      if ((this.#taking ??= new Taking()).since(this.#socket)) this.#unread?.set(bytes)
+      else this.#unread?.grow(bytes)
     } catch {
       this.cut(TRY_LATER, 'Too much waits to be read: try again later')
     }

@@ -52,6 +52,21 @@ export class Progress {
   }
 }
 
+/** Whether a peer has taken anything between two looks. */
+export class Taking {
+  #written = 0
+  #queued = 0
+
+  since(socket: Writable & { readonly bytesWritten?: number }): boolean {
+    const written = (socket.bytesWritten ?? 0) - socket.writableLength
+    const queued = queueSize(socket)
+    const isTaken = written !== this.#written || queued < this.#queued
+    this.#written = written
+    this.#queued = queued
+    return isTaken
+  }
+}
+
 /** Whether a sender goes on with something large. */
 export class Pace {
   #since: number | undefined

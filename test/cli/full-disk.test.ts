@@ -44,13 +44,19 @@ test('a database that was deleted under the server: it is not ready', async () =
   await expect.poll(() => status(`${url}/ready`), { timeout: 10_000 }).toBe(503)
 })
 
-test('a write-ahead log that was lost after a kill is told at the next start', async () => {
+/** A project whose server was killed, and whose write-ahead log is gone since. */
+async function withoutLog(): Promise<string> {
   const cwd = await project()
   const { cli, url } = await serving(['--data', 'd'], { cwd })
   expect((await say(url, 'hello')).status).toBe(201)
   cli.signal('SIGKILL')
   await cli.exit()
   await rm(join(cwd, 'd/uamp.db-wal'))
+  return cwd
+}
+
+test('a write-ahead log that was lost after a kill is told at the next start', async () => {
+  const cwd = await withoutLog()
   const again = await serving(['--data', 'd'], { cwd })
   expect(await again.cli.prints(/"level":50.*Data is missing: \S*uamp\.db-wal is missing/)).toBeDefined()
 })
@@ -70,12 +76,7 @@ test('a database that cannot be started with is named, and what to do about it',
 })
 
 test('`uamp store` took a loss for itself, and told nobody', async () => {
-  const cwd = await project()
-  const { cli, url } = await serving(['--data', 'd'], { cwd })
-  expect((await say(url, 'hello')).status).toBe(201)
-  cli.signal('SIGKILL')
-  await cli.exit()
-  await rm(join(cwd, 'd/uamp.db-wal'))
+  const cwd = await withoutLog()
   const shown = await finished(['store', 'show', '--data', 'd'], { cwd })
   expect(shown).toMatchObject({ code: 0, stderr: expect.stringMatching(/error: Data is missing: \S*uamp\.db-wal is missing/) })
 })

@@ -1,13 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { isLarge, nameOf, pairedCells } from './cells.ts'
+import { allCells, isLarge, nameOf, pairedCells } from './cells.ts'
 import { runCell } from './run-cell.ts'
 
+/** Cells that broke once and that the pairs leave out: readers were cut while they read, because the end is written in one piece. */
+const BROKE: ReadonlySet<string> = new Set([
+  'Responses, 60 MiB, the rest at the end, slow, streamed, not stored',
+  'Responses, WebSocket, 60 MiB, the rest at the end, fast, streamed, stored',
+])
+
+const paired = pairedCells().filter(isLarge)
+const names = new Set(paired.map(nameOf))
+const broke = allCells().filter((cell) => BROKE.has(nameOf(cell)) && !names.has(nameOf(cell)))
+
 describe('large answers arrive byte for byte, or end in a clear error', () => {
-  test.each(
-    pairedCells()
-      .filter(isLarge)
-      .map((cell) => [nameOf(cell), cell] as const),
-  )('%s', { timeout: 240_000 }, async (_, cell) => {
+  test.each([...paired, ...broke].map((cell) => [nameOf(cell), cell] as const))('%s', { timeout: 240_000 }, async (_, cell) => {
     const { kind, detail } = await runCell(cell)
     expect(['same', 'limit'], `${kind}: ${detail}`).toContain(kind)
   })

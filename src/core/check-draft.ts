@@ -1,4 +1,5 @@
 import type { Draft } from '../protocol/events.ts'
+import type { Delta } from '../protocol/server-events.ts'
 
 /** Objects and lists one inside the other; what is deeper contains itself, or cannot be written as JSON either. */
 const DEPTH = 500
@@ -116,4 +117,11 @@ function describe(value: unknown): string {
   if (Array.isArray(value)) return 'an array'
   if (ArrayBuffer.isView(value)) return 'bytes'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/** The text of a delta that is text and nothing else: by far the most there is, and nothing else of it is looked at. */
+export function plainText(draft: Draft | undefined): string | undefined {
+  if (draft?.type !== 'response.delta' || (draft.delta as Delta | undefined)?.type !== 'text') return undefined
+  const { text, refusal } = draft.delta as { readonly text?: unknown; readonly refusal?: unknown }
+  return typeof text === 'string' && refusal === undefined ? text : undefined
 }

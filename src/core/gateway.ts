@@ -19,8 +19,9 @@ import { Parking } from './parking.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
 import type { HttpClient } from './ports/http.ts'
+import type { RecoverKeeper } from './ports/keeper.ts'
 import type { Redaction } from './ports/redaction.ts'
-import type { Hold, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
+import type { Alias, Hold, Session, SessionInit, SessionSummary, StoredTurn } from './ports/session.ts'
 import type { Page, PageRequest, Store } from './ports/store.ts'
 import type { Log as LogLine, Meter } from './ports/transport.ts'
 import { Records } from './records.ts'
@@ -29,6 +30,7 @@ import { closeInterrupted } from './recovery.ts'
 import { Retention } from './retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
+import { announce } from './session-created.ts'
 import { listSessions } from './session-list.ts'
 import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
 import { checkSlots } from './slots.ts'
@@ -60,6 +62,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
   readonly #parking: Parking
   readonly #retention: Retention
+  readonly #keepers = new Map<string, RecoverKeeper>()
   readonly #closing = new AbortController()
   readonly #expiryTime: () => number
   readonly #sweeper: ReturnType<typeof setInterval>
@@ -140,6 +143,10 @@ class SessionGateway implements AgentGateway, SessionHost {
     return this.#sessions.holdBeside(principal, bytes)
   }
 
+  recoverWith(keeper: string, recover: RecoverKeeper): void {
+    this.#keepers.set(keeper, recover)
+  }
+
   async open(init: SessionInit): Promise<Session> {
     checkClientTools(this.admit(init.agent), init.config.tools)
     this.#sessions.checkRoom(init.principal)
@@ -166,14 +173,14 @@ class SessionGateway implements AgentGateway, SessionHost {
     }
     const { session, journal } = this.#build(
       state,
-      init.persist ? { position: 0, head: 0, inputs: 0, unused: [], turn: parent ?? null } : undefined,
+      init.persist ? { position: 0, head: 0, inputs: 0, unused: [], turn: parent ?? null, apart: false } : undefined,
     )
     // Of one request and its reply, nobody sees how the session began.
-    if (init.duplex) session.announce(init.announce)
+    if (init.duplex) announce(session, init.announce)
     this.#sessions.add(session)
     try {
       const alias = init.alias ? [await this.#records.setAlias(principal, init.alias, session.id)] : []
-      if (init.input) journal?.beginLater(session, { alias, silent: init.silent ?? false })
+      if (init.input) journal?.beginLater({ alias, silent: init.silent ?? false })
       else await journal?.begin(session, alias)
     } catch (error) {
       this.ended(session)
@@ -182,7 +189,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     return session
   }
 
-  async attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined> {
+  async attach(id: string | Alias, principal: Principal): Promise<Session | undefined> {
     const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
     if (sessionId === undefined) return undefined
     const session = this.#sessions.get(principal.tenant, sessionId) ?? (await this.#load(sessionId, principal))
@@ -193,7 +200,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     return listSessions(this.#records, principal, request)
   }
 
-  turn(id: string, principal: Principal): Promise<StoredTurn | undefined> {
+  turn(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined> {
     return this.#turns.find(id, principal)
   }
 
@@ -224,7 +231,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async start(): Promise<void> {
     await this.#begin()
-    const interrupted = await closeInterrupted(this.#records, this.#epoch)
+    const interrupted = await closeInterrupted(this.#records, this.#epoch, this.#keepers)
     if (interrupted > 0) this.log('warn', 'Responses that the last run left open were closed as interrupted', { count: interrupted })
   }
 
@@ -331,6 +338,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       inputs: inputs.last,
       unused: inputs.unused,
       turn: found.head.turn,
+      apart: found.head.session === undefined,
     })
     for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)
     for (const event of inputs.events) session.seen.addAny(event.event_id)
@@ -352,23 +360,11 @@ class SessionGateway implements AgentGateway, SessionHost {
         position: stored.position,
         committed: stored.head,
       })
-    const journal =
-      stored &&
-      logStore &&
-      new Journal({
-        records: this.#records,
-        logStore,
-        now: this.now,
-        tenant,
-        session: state.id,
-        inputs: stored.inputs,
-        unused: stored.unused,
-        turn: stored.turn,
-        numbering: { epoch: this.#epoch, base: stored.head },
-      })
+    const { now } = this
+    const records = this.#records
+    const journal = stored && logStore && new Journal({ records, logStore, now, session: state, at: stored, epoch: this.#epoch })
     const session = new AgentSession(this, state, {
-      log: (onReaders) =>
-        new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, keep: state.onDetach === 'continue', onReaders }),
+      log: (onReaders) => new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, onDetach: state.onDetach, onReaders }),
       journal,
       held,
     })
@@ -392,7 +388,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   async #sweepOne(session: AgentSession): Promise<void> {
     const idle = this.monotonic() - session.idleSince
     if (!session.responding && idle > this.limits.sessionTtlMs) {
-      await session.expire()
+      await session.end('timeout', { code: 'timeout', message: 'The session was idle for too long' })
       return session.stored ? this.#records.removeSession(session.owner.tenant, session.id) : undefined
     }
     if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)

@@ -1,5 +1,6 @@
 import { joinBase64 } from '../protocol/base64.ts'
 import { withContentId, type ContentItem } from '../protocol/content.ts'
+import type { Delta } from '../protocol/server-events.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent } from '../protocol/events.ts'
 import { textOf, type Message } from '../protocol/message.ts'
@@ -122,4 +123,9 @@ function textOfMessage(message: Message): string {
 
 function pick<T extends object, K extends keyof T>(from: T, key: K): { [P in K]: Exclude<T[P], undefined> } | Record<never, never> {
   return from[key] === undefined ? {} : ({ [key]: from[key] } as { [P in K]: Exclude<T[P], undefined> })
+}
+
+/** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */
+export function withHandle(delta: Delta, newId: () => string): Delta {
+  return delta.type === 'image' || delta.type === 'video' || delta.type === 'file' ? withContentId(delta, newId) : delta
 }

@@ -2,10 +2,20 @@ import type { ClientEvent } from '../protocol/events.ts'
 import { defer } from './defer.ts'
 import type { Numbering } from './epoch.ts'
 import type { LogStore } from './log-store.ts'
-import type { Group, Operation, SetOperation } from './ports/store.ts'
+import type { Group, Operation } from './ports/store.ts'
 import type { HeadRecord, Records, SessionRecord, TurnRecord } from './records.ts'
 import { pays } from './sealed-records.ts'
 import { holdsPayment } from './sealing.ts'
+import type { StoredAt } from './session-parts.ts'
+
+interface JournalOptions {
+  readonly records: Records
+  readonly logStore: LogStore
+  readonly now: () => number
+  readonly session: SessionRecord
+  readonly at: StoredAt
+  readonly epoch: number
+}
 
 /** What a stored session writes down: its inputs as they come, its turns as they open and close. */
 export class Journal {
@@ -22,36 +32,31 @@ export class Journal {
   #unused: readonly ClientEvent[]
   /** A turn runs: what it is paid with, it uses at once. */
   #running = false
-  /** The session, where its configuration pays with something that no turn has used yet. */
-  #unpaid: SessionRecord | undefined
+  /** The session's configuration pays with something that no turn has used yet. */
+  #unpaid = false
+  /** The session has a record of its own. */
+  #apart: boolean
   #unwritten: Unwritten[] = []
   /** A session that nobody knows of yet, with its alias. */
   #unwrittenSession: readonly Operation[] | undefined
   #silent = false
   #turn: string | null
 
-  constructor(options: {
-    records: Records
-    logStore: LogStore
-    now: () => number
-    numbering: Numbering
-    tenant: string
-    session: string
-    inputs: number
-    unused: readonly ClientEvent[]
-    turn: string | null
-  }) {
-    this.#records = options.records
-    this.#logStore = options.logStore
-    this.#now = options.now
-    this.#numbering = options.numbering
-    this.#tenant = options.tenant
-    this.#id = options.session
-    this.#unused = options.unused
-    this.#log = options.records.logStream(options.tenant, options.session)
-    this.#stream = options.records.inputStream(options.tenant, options.session)
-    this.#inputs = options.inputs
-    this.#turn = options.turn
+  constructor({ records, logStore, now, session, at, epoch }: JournalOptions) {
+    const { tenant } = session.owner
+    this.#records = records
+    this.#logStore = logStore
+    this.#now = now
+    this.#numbering = { epoch, base: at.head }
+    this.#tenant = tenant
+    this.#id = session.id
+    this.#log = records.logStream(tenant, session.id)
+    this.#stream = records.inputStream(tenant, session.id)
+    this.#unused = at.unused
+    this.#inputs = at.inputs
+    this.#turn = at.turn
+    this.#apart = at.apart
+    this.#settle(session)
   }
 
   /** Nobody has been told of its first turn, which has not ended yet. */
@@ -100,33 +105,38 @@ export class Journal {
    * A new session that is written with its first turn: nobody knows of it before. A silent one tells nobody of that turn before its
    * end, so it is enough that the beginning is in the store with the first events, or with the end.
    */
-  beginLater(session: SessionRecord, { alias, silent }: { readonly alias: readonly Operation[]; readonly silent: boolean }): void {
-    this.#unwrittenSession = [fresh(this.#session(session)), ...alias]
+  beginLater({ alias, silent }: { readonly alias: readonly Operation[]; readonly silent: boolean }): void {
+    this.#unwrittenSession = alias
     this.#silent = silent
   }
 
   /** A new session, with the first events of its log. */
   begin(session: SessionRecord, alias: readonly Operation[]): Promise<void> {
-    return this.#logStore.commit([fresh(this.#session(session)), fresh(this.#head(session)), ...alias])
+    return this.#logStore.commit([...this.#session(session).map(fresh), ...alias])
   }
 
   describe(session: SessionRecord): Promise<void> {
-    return this.#records.store.batch([this.#session(session)], { sync: true })
+    this.#settle(session)
+    // One that is not written yet is written as it is then.
+    if (this.#unwrittenSession) return Promise.resolve()
+    return this.#records.store.batch(this.#session(session), { sync: true })
   }
 
-  /** A turn begins: its input is used up. */
-  async open(session: SessionRecord, record: TurnRecord): Promise<void> {
+  /** A turn begins: its input is used up. `kept`: what is written with it. */
+  async open(session: SessionRecord, record: TurnRecord, kept: readonly Operation[] = []): Promise<void> {
     const before = this.#turn
     this.#turn = record.id
     const inputs = this.#unwritten
     this.#unwritten = []
     const turn = fresh(this.#records.setTurn(record))
-    const head = this.#head(session)
+    const where = this.#session(session)
     const unused = this.#unused
     this.#unused = []
     this.#running = true
     const used = unused.length > 0 ? [this.#records.sealed.dropInputs(this.#tenant, this.#id)] : []
-    const written = this.#unwrittenSession ? [...this.#unwrittenSession, turn, fresh(head)] : [turn, head, ...used]
+    const written = this.#unwrittenSession
+      ? [...this.#unwrittenSession, turn, ...where.map(fresh), ...kept]
+      : [turn, ...where, ...used, ...kept]
     if (this.#unwrittenSession && this.#silent) {
       this.#unwrittenSession = undefined
       this.#logStore.withNext(written)
@@ -148,23 +158,22 @@ export class Journal {
     }
   }
 
-  /** A turn has ended. Where its beginning is not in the store yet, the record of the beginning is left out. */
-  async end(record: TurnRecord): Promise<void> {
+  /** A turn has ended. `kept`: what is written with that. */
+  async end(session: SessionRecord, record: TurnRecord, kept: readonly Operation[] = []): Promise<void> {
     this.#running = false
-    const turn = this.#records.setTurn(record)
     const isOver = record.status !== 'waiting'
-    const paid = isOver && this.#unpaid ? [this.#records.setSession(this.#unpaid, true)] : []
+    const isPaid = isOver && this.#unpaid
+    if (isOver) this.#unpaid = false
+    const written = [this.#records.setTurn(record), ...(isPaid ? this.#session(session) : []), ...kept]
     const beginning = this.#logStore.takeNext()
-    if (beginning.length === 0) await this.#logStore.commit([turn, ...paid])
+    if (beginning.length === 0) await this.#logStore.commit(written)
     else {
-      const others = beginning.filter((operation) => operation.op !== 'set' || operation.key !== turn.key)
       // Until then the session is not there, and neither is a log of it.
       this.#unwrittenSession = beginning
-      await this.#logStore.commit([...others, fresh(turn), ...paid], { sync: true })
+      await this.#logStore.commit(merged(beginning, written), { sync: true })
       this.#unwrittenSession = undefined
     }
     this.#silent = false
-    if (isOver) this.#unpaid = undefined
     if (isOver && record.run !== record.id) await this.#settleRun(record)
   }
 
@@ -180,7 +189,7 @@ export class Journal {
   }
 
   close(session: SessionRecord): Promise<void> {
-    return this.#logStore.commit([this.#head(session, true)])
+    return this.#logStore.commit(this.#session(session, true))
   }
 
   async flush(): Promise<void> {
@@ -189,14 +198,15 @@ export class Journal {
     if (this.#unwrittenSession) await this.#records.store.drop(this.#log)
   }
 
-  #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord): SetOperation {
-    const record = { id, transport, agent, owner, config, duplex, onDetach, createdAt, client }
-    this.#unpaid = holdsPayment([config.extensions, client?.extensions]) ? record : undefined
-    return this.#records.setSession(record)
+  /** Its configuration is new. */
+  #settle({ config, client }: SessionRecord): void {
+    this.#unpaid = holdsPayment([config.extensions, client?.extensions])
   }
 
-  #head({ id, agent, owner }: SessionRecord, closed = false): SetOperation {
-    const record: HeadRecord = {
+  /** What the session is and where it is, as it is written. */
+  #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord, closed = false): Operation[] {
+    const session = { id, transport, agent, owner, config, duplex, onDetach, createdAt, client }
+    const head: HeadRecord = {
       id,
       agent,
       owner: owner.id,
@@ -206,12 +216,31 @@ export class Journal {
       closed,
       ...this.#numbering,
     }
-    return this.#records.setHead(this.#tenant, record)
+    const { set, apart } = this.#records.setSession(session, head, !this.#unpaid)
+    const late = this.#apart && !apart ? [this.#records.dropSession(session)] : []
+    this.#apart = apart
+    return [...set, ...late]
   }
 }
 
+/** Both as one: of a record that is written again, the beginning is left out. */
+function merged(beginning: readonly Operation[], end: readonly Operation[]): Operation[] {
+  const begun = new Map(beginning.map((operation) => [keyOf(operation), operation]))
+  const rest = end.map((operation) => {
+    const first = begun.get(keyOf(operation))
+    begun.delete(keyOf(operation))
+    return first?.op === 'set' && first.options?.ifVersion === 0 ? fresh(operation) : operation
+  })
+  return [...begun.values(), ...rest]
+}
+
+function keyOf(operation: Operation): string {
+  return 'key' in operation ? operation.key : operation.stream
+}
+
 /** Of a record that is not there yet: it is not looked for. */
-function fresh(operation: SetOperation): SetOperation {
+function fresh(operation: Operation): Operation {
+  if (operation.op !== 'set') return operation
   return { ...operation, options: { ...operation.options, ifVersion: 0 } }
 }
 

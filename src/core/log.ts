@@ -4,7 +4,7 @@ import { Aside, Entry, type Stamp } from './entry.ts'
 import type { Ticker } from './defer.ts'
 import { LogReader, type ReadableLog } from './log-reader.ts'
 import type { CommittedLog, LogStore } from './log-store.ts'
-import type { ReadOptions } from './ports/session.ts'
+import type { ReadOptions, SessionInit } from './ports/session.ts'
 import { isPlainText, Slice, type Item } from './slice.ts'
 
 /** Events kept in memory, beyond those that are not in the store yet. */
@@ -24,6 +24,16 @@ interface Sealing {
   readonly commit: () => Promise<void> | undefined
   /** Nobody has been told of the response. Where it cannot be stored it ends in that error: else its client would build on what is lost. */
   readonly untold: boolean
+  /** Called when it is stored, or could not be, and before readers see it. */
+  readonly over?: (failure: unknown) => void
+}
+
+interface LogOptions {
+  readonly ticker: Ticker
+  readonly store: LogStore | undefined
+  readonly head: number
+  readonly onDetach: SessionInit['onDetach']
+  readonly onReaders: () => void
 }
 
 /** The session's log: the only buffer between an agent and those who read it. One writer, any number of cursors. */
@@ -31,8 +41,11 @@ export class Log implements ReadableLog, CommittedLog {
   readonly #ticker: Ticker
   readonly #store: LogStore | undefined
   readonly #onReaders: () => void
-  /** Whether somebody may come back to what was read. */
-  readonly #keep: boolean
+  /**
+   * What the last reader's leaving means for the response that is written now. What goes on to its end without readers waits for none,
+   * and who asks for it later can answer all of its questions.
+   */
+  onDetach: SessionInit['onDetach']
   readonly #readers = new Set<LogReader>()
   /** The last one to leave. */
   #left: LogReader | undefined
@@ -50,9 +63,9 @@ export class Log implements ReadableLog, CommittedLog {
   #waiting: (() => void) | undefined
   #detachedAt = { seq: 0, written: 0 }
 
-  constructor(options: { ticker: Ticker; store: LogStore | undefined; head: number; keep: boolean; onReaders: () => void }) {
+  constructor(options: LogOptions) {
     this.#ticker = options.ticker
-    this.#keep = options.keep
+    this.onDetach = options.onDetach
     this.#store = options.store
     options.store?.follow(this)
     this.#base = this.#visible = options.head
@@ -92,13 +105,15 @@ export class Log implements ReadableLog, CommittedLog {
   }
 
   /** The end of a response: readers see it once it is committed, so that a crash cannot take back what a client was told. */
-  async seal(stamp: Stamp, draft: Draft, { commit, untold }: Sealing): Promise<void> {
+  async seal(stamp: Stamp, draft: Draft, { commit, untold, over }: Sealing): Promise<void> {
     this.#push(stamp, draft)
     const at = this.head
     this.#sealing++
     try {
       await commit()
+      over?.(undefined)
     } catch (error) {
+      over?.(error)
       if (untold) this.#items[at - this.#base - 1] = new Entry(stamp, at, { type: 'response.error', error: UampError.from(error).toBody() })
       throw error
     } finally {
@@ -137,7 +152,8 @@ export class Log implements ReadableLog, CommittedLog {
    */
   understood(type: string, announced: readonly string[] | 'all'): boolean {
     for (const reader of this.#readers) if (reader.understands(type)) return true
-    if (this.#readers.size > 0 || !this.#keep) return false
+    if (this.onDetach === 'finish') return true
+    if (this.#readers.size > 0 || this.onDetach === 'cancel') return false
     return this.#left ? this.#left.understands(type) : announced === 'all' || announced.includes(type)
   }
 
@@ -176,6 +192,7 @@ export class Log implements ReadableLog, CommittedLog {
   get full(): boolean {
     if (this.#isStoreLate()) return true
     if (this.#readers.size === 0) {
+      if (this.onDetach === 'finish' && this.#store) return false
       return this.head - this.#detachedAt.seq > DETACHED_EVENTS || this.#written - this.#detachedAt.written > DETACHED_BYTES
     }
     let late = 0
@@ -236,7 +253,7 @@ export class Log implements ReadableLog, CommittedLog {
     for (const reader of this.#readers) read = Math.min(read, reader.cursor)
     const last = this.#store ? this.#visible : read
     // Without a store the ring is all there is to resume from.
-    let until = this.#store || !this.#keep ? read : this.#base
+    let until = this.#store || this.onDetach === 'cancel' ? read : this.#base
     if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, last))
     let drop = Math.max(0, until - this.#base)
     let bytes = this.#bytes

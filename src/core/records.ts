@@ -9,7 +9,7 @@ import { nextTurn } from './defer.ts'
 import type { Numbering } from './epoch.ts'
 import type { Principal } from './ports/access.ts'
 import type { Keys } from './ports/keys.ts'
-import type { SessionInit } from './ports/session.ts'
+import type { Alias, SessionInit } from './ports/session.ts'
 import type { Operation, Page, PageRequest, SetOperation, Store } from './ports/store.ts'
 import type { Answer, Question } from './questions.ts'
 import { pays, SealedRecords } from './sealed-records.ts'
@@ -32,6 +32,8 @@ export interface SessionRecord {
 /** Where a session is: written with every turn. */
 export interface HeadRecord extends Numbering {
   readonly id: string
+  /** What it is, where that is small: then it has no record of its own. */
+  readonly session?: SessionRecord | undefined
   readonly agent: string
   readonly owner: string
   /** The newest turn. */
@@ -80,6 +82,12 @@ export interface TurnRecord {
   readonly from: number
   /** The session's newest event when it began. */
   readonly after: number
+  /** What its client calls it. */
+  readonly alias?: Alias | undefined
+  /** What the protocol that asked for it noted. */
+  readonly note?: Json | undefined
+  /** Who keeps something beside it. */
+  readonly keeper?: string | undefined
 }
 
 /** Client events, and the position of the last one. */
@@ -101,6 +109,8 @@ const PAGE_BYTES = 1024 * 1024
 /** As many turns of a conversation are loaded. */
 const TURNS = 512
 const LARGE_TURN = 64 * 1024
+/** Up to this size a session is written again with each of its turns, as that costs less than a record of its own. */
+const SMALL_SESSION = 4 * 1024
 
 /** Sorts as text in the order of time. To the minute: an index that does not change costs no write. */
 const sortable = (time: number): string => String(Math.floor(time / 60_000)).padStart(12, '0')
@@ -123,17 +133,26 @@ export class Records {
     return storeKey(tenant, 'in', session)
   }
 
-  /** `used`: what its configuration pays with has been used. */
-  setSession(record: SessionRecord, used = false): SetOperation {
-    const key = storeKey(record.owner.tenant, 'session', record.id)
-    return { op: 'set', key, value: this.sealed.session(record, { key, used }) as unknown as Json }
+  /** A session and where it is. A large one is apart from that. `used`: what its configuration pays with has been used. */
+  setSession(session: SessionRecord, head: HeadRecord, used: boolean): { set: SetOperation[]; apart: boolean } {
+    const { tenant } = session.owner
+    const apart = weigh(session, SMALL_SESSION) > SMALL_SESSION
+    const key = apart ? sessionKey(tenant, session.id) : headKey(tenant, session.id)
+    const kept = this.sealed.session(session, { key, used })
+    if (!apart) return { apart, set: [this.#setHead(tenant, { ...head, session: kept })] }
+    return { apart, set: [{ op: 'set', key, value: kept as unknown as Json }, this.#setHead(tenant, head)] }
   }
 
-  setHead(tenant: string, record: HeadRecord): SetOperation {
+  /** What it is does not stand apart from where it is any more. */
+  dropSession({ id, owner }: Pick<SessionRecord, 'id' | 'owner'>): Operation {
+    return deletion(sessionKey(owner.tenant, id))
+  }
+
+  #setHead(tenant: string, record: HeadRecord): SetOperation {
     const at = sortable(record.updatedAt)
     return {
       op: 'set',
-      key: storeKey(tenant, 'head', record.id),
+      key: headKey(tenant, record.id),
       value: { ...record, tenant } as unknown as Json,
       options: { index: { ...(!record.closed && { [storeKey(tenant, 'sessions', record.owner)]: at }), [AGE]: at } },
     }
@@ -151,13 +170,14 @@ export class Records {
           [this.#turnsOf(record.tenant, record.session)]: record.id,
           ...(record.parent !== null && { [this.#childrenOf(record.tenant, record.parent)]: record.id }),
           ...(record.status === 'open' && { [OPEN]: record.id }),
+          ...(record.alias && { [namedBy(record.tenant, record.owner, record.alias)]: record.id }),
         },
       },
     }
   }
 
   /** A name is its first session's, until that is gone; it goes with its session. */
-  async setAlias(owner: Principal, alias: { readonly protocol: string; readonly id: string }, session: string): Promise<Operation> {
+  async setAlias(owner: Principal, alias: Alias, session: string): Promise<Operation> {
     const name = this.#aliasKey(owner, alias)
     const taken = await this.store.get(name)
     const before = taken && (await this.session(owner.tenant, taken.value as string))
@@ -166,21 +186,29 @@ export class Records {
     return { op: 'set', key: name, value: session, options: { ifVersion: isGone ? taken.version : 0, index } }
   }
 
-  async alias(owner: Principal, alias: { readonly protocol: string; readonly id: string }): Promise<string | undefined> {
+  async alias(owner: Principal, alias: Alias): Promise<string | undefined> {
     return (await this.store.get(this.#aliasKey(owner, alias)))?.value as string | undefined
   }
 
   async session(tenant: string, id: string): Promise<{ session: SessionRecord; head: HeadRecord } | undefined> {
-    const key = storeKey(tenant, 'session', id)
-    const [session, head] = await Promise.all([this.store.get(key), this.store.get(storeKey(tenant, 'head', id))])
-    if (!session || !head) return undefined
-    return { session: this.sealed.openSession(session.value, key), head: head.value as unknown as HeadRecord }
+    const head = await this.head(tenant, id)
+    if (!head) return undefined
+    if (head.session) return { head, session: this.sealed.openSession(head.session as unknown as Json, headKey(tenant, id)) }
+    const key = sessionKey(tenant, id)
+    const stored = await this.store.get(key)
+    return stored && { head, session: this.sealed.openSession(stored.value, key) }
   }
 
   async turn(tenant: string, id: string): Promise<TurnRecord | undefined> {
     const key = storeKey(tenant, 'turn', id)
     const stored = await this.store.get(key)
     return stored && this.sealed.openTurn(stored.value, key)
+  }
+
+  /** The newest turn that its client calls so. */
+  async turnNamed({ tenant, id }: Principal, alias: Alias): Promise<TurnRecord | undefined> {
+    const [found] = (await this.store.list(namedBy(tenant, id, alias), { limit: 1, descending: true })).items
+    return found && this.sealed.openTurn(found.value, found.key)
   }
 
   /** The turns from the first that counts to `last`. `count` is told what they take as they are read, and may throw. */
@@ -228,7 +256,7 @@ export class Records {
   }
 
   async head(tenant: string, session: string): Promise<Head | undefined> {
-    return (await this.store.get(storeKey(tenant, 'head', session)))?.value as Head | undefined
+    return (await this.store.get(headKey(tenant, session)))?.value as Head | undefined
   }
 
   /** Every session, the one with the oldest last turn first. They may be removed on the way. */
@@ -259,7 +287,7 @@ export class Records {
    * with half of it; should the process die on the way, its head is still there, and the rest is removed with it later.
    */
   async removeSession(tenant: string, id: string): Promise<void> {
-    const keys = [storeKey(tenant, 'head', id), storeKey(tenant, 'session', id)]
+    const keys = [headKey(tenant, id), sessionKey(tenant, id)]
     for (const list of [this.#turnsOf(tenant, id), goesWith(tenant, id)]) {
       let some = await this.#someOf(list)
       if (some.more) await this.#endForGood(tenant, id)
@@ -288,7 +316,7 @@ export class Records {
 
   async #endForGood(tenant: string, id: string): Promise<void> {
     const head = await this.head(tenant, id)
-    if (head && !head.closed) await this.store.batch([this.setHead(tenant, { ...head, closed: true })])
+    if (head && !head.closed) await this.store.batch([this.#setHead(tenant, { ...head, closed: true })])
   }
 
   /** Whether a turn goes on from this one. */
@@ -301,7 +329,7 @@ export class Records {
     return (await this.store.list(this.#turnsOf(tenant, session), { limit })).items.length
   }
 
-  #aliasKey(owner: Principal, alias: { readonly protocol: string; readonly id: string }): string {
+  #aliasKey(owner: Principal, alias: Alias): string {
     return storeKey(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
   }
 
@@ -312,6 +340,18 @@ export class Records {
   #turnsOf(tenant: string, session: string): string {
     return storeKey(tenant, 'turns', session)
   }
+}
+
+function headKey(tenant: string, session: string): string {
+  return storeKey(tenant, 'head', session)
+}
+
+function sessionKey(tenant: string, session: string): string {
+  return storeKey(tenant, 'session', session)
+}
+
+function namedBy(tenant: string, owner: string, { protocol, id }: Alias): string {
+  return storeKey(tenant, 'turns-named', owner, protocol, id)
 }
 
 function deletion(key: string): Operation {

@@ -5,7 +5,7 @@ import type { SessionConfig } from '../protocol/session-config.ts'
 import type { Usage } from '../protocol/usage.ts'
 import { outputMessages } from './output.ts'
 import type { AgentPort } from './ports/agent.ts'
-import type { Session } from './ports/session.ts'
+import type { ResponseOptions, Session } from './ports/session.ts'
 import { answered, type Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
 import type { TurnStart } from './turn.ts'
@@ -24,10 +24,15 @@ export interface RunStart {
   readonly said?: readonly Message[]
 }
 
-type Begun = Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt' | 'config' | 'input' | 'stateless' | 'eventIds'>
+/** What is asked of a response. */
+export interface AskedTurn extends Pick<TurnRecord, 'input' | 'stateless' | 'eventIds'> {
+  readonly options: ResponseOptions
+}
+
+type Begun = Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt' | 'config'>
 
 /** The record of a response that begins now, with nothing said yet. Every field is written out: a spread of so many takes microseconds. */
-export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, begun: Begun): TurnRecord {
+export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, begun: Begun, asked: AskedTurn): TurnRecord {
   return {
     id: begun.id,
     run: begun.id,
@@ -36,15 +41,18 @@ export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, b
     tenant: session.owner.tenant,
     owner: session.owner.id,
     parent: begun.parent,
-    input: begun.input,
-    stateless: begun.stateless,
+    input: asked.input,
+    stateless: asked.stateless,
     output: [],
     status: 'open',
     config: begun.config,
-    eventIds: begun.eventIds,
+    eventIds: asked.eventIds,
     createdAt: begun.createdAt,
     from: begun.from,
     after: begun.after,
+    alias: asked.options.alias,
+    note: asked.options.note,
+    keeper: asked.options.keeper?.name,
   }
 }
 
@@ -78,6 +86,9 @@ export function closedRecord(
     endedAt,
     from: record.from,
     after: record.after,
+    alias: record.alias,
+    note: record.note,
+    keeper: record.keeper,
   }
 }
 
@@ -100,7 +111,7 @@ export function messagesOf({ input, output }: TurnRecord): Message[] {
 /** What the turn of a response begins with. */
 export function turnStart(
   session: Pick<Session, 'duplex' | 'config'>,
-  { record, run, limits, secrets, held, payment }: Pick<TurnStart, 'limits' | 'secrets' | 'held' | 'payment'> & TurnRun,
+  { record, run, limits, secrets, held, payment, keeper }: Pick<TurnStart, 'limits' | 'secrets' | 'held' | 'payment' | 'keeper'> & TurnRun,
 ): TurnStart {
   return {
     id: run.id,
@@ -114,6 +125,7 @@ export function turnStart(
     limits,
     secrets,
     held,
+    keeper,
   }
 }
 

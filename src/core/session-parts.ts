@@ -62,4 +62,6 @@ export interface StoredAt {
   /** Those that pay with something, and are not used yet. */
   readonly unused: readonly ClientEvent[]
   readonly turn: string | null
+  /** What it is stands in a record of its own. */
+  readonly apart: boolean
 }

@@ -16,18 +16,18 @@ import { responseConfig, withOverrides } from './overrides.ts'
 import { checkClientTools } from './own-tools.ts'
 import type { Principal } from './ports/access.ts'
 import type { AgentPort } from './ports/agent.ts'
-import type { InputEvent, Reader, ReadOptions, Session, SessionInit, Waiting } from './ports/session.ts'
+import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, SessionInit, Waiting } from './ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from './records.ts'
-import { closedRecord, continued, openedRecord, resultsIn, runAgain, turnStart, type RunStart } from './run.ts'
+import { closedRecord, continued, openedRecord, resultsIn, runAgain, turnStart, type AskedTurn, type RunStart } from './run.ts'
 import { Seen } from './seen.ts'
-import { sessionCreated } from './session-created.ts'
 import { notAwaited, notInProgress, responseInProgress, sessionEnded } from './session-refusals.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { SessionSecrets } from './session-secrets.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
-import { measure, terminalEvent, type End } from './turn-end.ts'
+import { reported, terminalEvent, type End } from './turn-end.ts'
 import type { Turnstile } from './turnstile.ts'
+import { Unread } from './unread.ts'
 import { weigh, weighMessages } from './weight.ts'
 
 /** One conversation in progress. */
@@ -61,7 +61,7 @@ export class AgentSession implements Session, TurnHost {
   /** What the earlier responses of the run said: to go on from, should it have to be run again. */
   #said: readonly Message[] = []
   #parked: Parked | undefined
-  #away: ReturnType<typeof setTimeout> | undefined
+  readonly #unread: Unread
   #ended = false
   /** Whoever needed it has left: it goes when its response has ended. */
   #released = false
@@ -83,6 +83,8 @@ export class AgentSession implements Session, TurnHost {
     this.#host = host
     this.#journal = parts.journal
     this.onDetach = state.onDetach
+    const stop = (): void => this.interrupt(new UampError('cancelled', 'Nobody is reading the answer'))
+    this.#unread = new Unread(host.limits.resumeWindowMs, stop)
     this.#messages = state.messages
     this.#head = state.head
     this.#payment = state.payment
@@ -121,12 +123,6 @@ export class AgentSession implements Session, TurnHost {
     return this.#turn?.questions.unanswered ?? this.waiting?.questions ?? []
   }
 
-  /** The first two events of every session. */
-  announce(extra: { readonly chat?: string; readonly extensions?: Record<string, unknown> } = {}): void {
-    this.log.append(this.#stamp, sessionCreated(this, extra))
-    this.announceCapabilities()
-  }
-
   announceCapabilities(): void {
     const capabilities = this.#host.findAgent(this.agent)?.capabilities
     if (capabilities) this.log.append(this.#stamp, { type: 'capabilities', capabilities })
@@ -142,25 +138,26 @@ export class AgentSession implements Session, TurnHost {
     else await this.seen.once(event, () => this.#accept(event))
   }
 
-  async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>): Promise<void> {
+  async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void> {
     if (this.#ended) throw sessionEnded()
     const takeBack = this.#pending.addAll(inputs)
     try {
-      await this.seen.once(create, () => this.#respond(create))
+      await this.seen.once(create, () => this.#respond(create, options))
     } catch (error) {
       takeBack()
       throw error
     }
   }
 
-  async end(reason?: string): Promise<void> {
+  async end(reason?: string, error?: EventOf<'session.error'>['error']): Promise<void> {
     if (this.#ended) return
     this.#ended = true
+    if (error) this.log.append(this.#stamp, { type: 'session.error', error })
     this.#abandon('The session has ended')
     const turn = this.#turn
     turn?.cancel(new UampError('cancelled', 'The session has ended'))
     await turn?.finished
-    clearTimeout(this.#away)
+    this.#unread.clear()
     this.log.append(this.#stamp, { type: 'session.end', ...(reason !== undefined && { reason }) })
     this.log.end()
     this.#host.ended(this)
@@ -170,12 +167,6 @@ export class AgentSession implements Session, TurnHost {
   async release(): Promise<void> {
     this.#released = true
     await (this.stored ? this.#host.letGo(this) : this.end())
-  }
-
-  /** Nobody said anything for too long. */
-  async expire(): Promise<void> {
-    this.log.append(this.#stamp, { type: 'session.error', error: { code: 'timeout', message: 'The session was idle for too long' } })
-    await this.end('timeout')
   }
 
   /** One of its responses is deleted: it runs and waits no longer. */
@@ -270,31 +261,30 @@ export class AgentSession implements Session, TurnHost {
     turn.cancel(new UampError('cancelled', 'Cancelled by the client'))
   }
 
-  #respond(event: EventOf<'response.create'>): Promise<void> {
+  #respond(event: EventOf<'response.create'>, options: ResponseOptions = {}): Promise<void> {
     if (this.#turn) throw responseInProgress(this.#turn.responseId)
     const agent = this.#host.admit(this.agent)
     this.held.check()
     checkClientTools(agent, event.response?.tools)
-    if (this.#parked && this.#pending.empty) return this.#goOn(agent, this.#parked, event)
+    if (this.#parked && this.#pending.empty) return this.#goOn(this.#parked, event, options)
     this.#abandon('Something else was said instead of an answer')
     const { messages: input, stateless } = this.#pending.gather(this.newId)
-    const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id] })
+    const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id], options })
     const messages = stateless ? input : [...this.#messages, ...input]
-    return this.#start(agent, record, { id: record.id, messages, config: record.config })
+    return this.#start(agent, record, { id: record.id, messages, config: record.config, options })
   }
 
-  #opened(event: EventOf<'response.create'>, given: Pick<TurnRecord, 'input' | 'stateless' | 'eventIds'>): TurnRecord {
-    const { input, stateless, eventIds } = given
+  #opened(event: EventOf<'response.create'>, asked: AskedTurn): TurnRecord {
     const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
     const config = responseConfig(this.config, event)
     if (config) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config))
-    const createdAt = this.#host.now()
-    return openedRecord(this, { id, parent: this.#head, from, after, createdAt, config, input, stateless, eventIds })
+    return openedRecord(this, { id, parent: this.#head, from, after, createdAt: this.#host.now(), config }, asked)
   }
 
-  async #start(agent: AgentPort, record: TurnRecord, run: RunStart): Promise<void> {
+  async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
-    const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment: this.#payment }
+    const { keeper } = run.options
+    const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment: this.#payment, keeper }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
@@ -304,8 +294,9 @@ export class AgentSession implements Session, TurnHost {
     this.held.set('messages', (record.stateless ? 0 : before.bytes) + weighMessages(record.input))
     this.#messages = record.run === record.id ? run.messages : this.#messages
     this.#head = record.id
+    this.log.onDetach = this.onDetach
     try {
-      await this.#journal?.open(this, record)
+      await this.#journal?.open(this, record, keeper?.opened(record))
     } catch (error) {
       this.#turn = this.#record = undefined
       putBack()
@@ -319,15 +310,16 @@ export class AgentSession implements Session, TurnHost {
   }
 
   /** The questions of a parked run have their answers: the same generator goes on, or the agent is run again with them. */
-  async #goOn(agent: AgentPort, parked: Parked, event: EventOf<'response.create'>): Promise<void> {
+  async #goOn(parked: Parked, event: EventOf<'response.create'>, options: ResponseOptions): Promise<void> {
     const { record: before, start, answers, turn } = parked
     const waiting = turn?.questions.unanswered.map(({ id }) => id) ?? []
     if (waiting.length > 0) throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting } })
-    const record = continued(this.#opened(event, { input: [], stateless: false, eventIds: [event.event_id] }), before, answers)
+    const blank = this.#opened(event, { input: [], stateless: false, eventIds: [event.event_id], options })
+    const record = continued(blank, before, answers)
     this.#parked = undefined
     parked.release()
     if (!turn) {
-      return this.#start(runAgain(agent, answers), record, start).catch((error: unknown) => {
+      return this.#start(runAgain(this.#host.admit(this.agent), answers), record, { ...start, options }).catch((error: unknown) => {
         this.#parked = parked
         throw error
       })
@@ -335,11 +327,13 @@ export class AgentSession implements Session, TurnHost {
     this.#turn = turn
     this.#record = record
     this.#head = record.id
-    turn.resume(record.id)
+    this.log.onDetach = this.onDetach
+    turn.resume(record.id, options.keeper)
     this.#watch()
     try {
-      await this.#journal?.open(this, record)
+      await this.#journal?.open(this, record, options.keeper?.opened(record))
     } catch (error) {
+      turn.keeper = undefined
       turn.cancel(UampError.from(error))
       throw error
     }
@@ -353,15 +347,18 @@ export class AgentSession implements Session, TurnHost {
 
   /** Called by the turn when its response is over. */
   async ended(turn: ActiveTurn, given: End): Promise<void> {
-    const end: End = given.kind === 'failed' ? { ...given, error: this.#secrets.value(given.error) } : given
-    if (end.kind === 'failed' && end.cause !== undefined)
-      this.#host.log('error', 'The agent failed', { agent: this.agent, session: this.id, error: this.#secrets.error(end.cause) })
     const before = this.#record as TurnRecord
-    measure(this.#host.meter, { transport: this.transport, events: this.log.head + 1 - before.after, turn, end })
+    const end = reported(this, { host: this.#host, secrets: this.#secrets, turn, end: given, events: this.log.head + 1 - before.after })
     const record = closedRecord(before, end, { endedAt: this.#host.now(), usage: turn.output.usage, answers: turn.questions.answers })
-    const sealing = { commit: () => this.#journal?.end(record), untold: this.#journal?.silent ?? false }
+    const event = terminalEvent(turn.responseId, end, turn.output.usage)
+    const { keeper } = turn
+    const sealing = {
+      commit: () => this.#journal?.end(this, record, keeper?.closed(record, event)),
+      untold: this.#journal?.silent ?? false,
+      over: (failure: unknown) => keeper?.settled?.(failure),
+    }
     try {
-      await this.log.seal(turn.stamp, terminalEvent(turn.responseId, end, turn.output.usage), sealing)
+      await this.log.seal(turn.stamp, event, sealing)
     } catch (error) {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }
@@ -370,7 +367,7 @@ export class AgentSession implements Session, TurnHost {
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
     this.#turn = this.#record = undefined
     this.idleSince = this.#host.monotonic()
-    clearTimeout(this.#away)
+    this.#unread.clear()
     if (record.status !== 'waiting') return this.#released ? this.release() : this.#letGoIfLarge()
     this.#said = [...this.#said, ...outputMessages(end.output)]
     this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config, said: this.#said }, turn })
@@ -383,17 +380,19 @@ export class AgentSession implements Session, TurnHost {
     if (this.log.readers === 0) void this.#letGoIfLarge()
   }
 
+  /** Also one whose requests are over. */
   async #letGoIfLarge(): Promise<void> {
-    if (!this.stored || this.busy || !this.held.isLarge) return
+    if (!this.stored || this.busy || !(this.held.isLarge || this.#released)) return
     const failed = (error: unknown): void => this.#host.log('error', 'A session could not be stored', { session: this.id, error })
     await this.#host.letGo(this).catch(failed)
   }
 
-  /** While nobody reads a running answer it goes on for the resume window, or stops at once where the session was opened so. */
   #watch(): void {
-    clearTimeout(this.#away)
-    if (!this.#turn || this.log.readers > 0) return
-    const stop = (): void => this.#turn?.cancel(new UampError('cancelled', 'Nobody is reading the answer'))
-    this.#away = setTimeout(stop, this.onDetach === 'cancel' ? 0 : this.#host.limits.resumeWindowMs)
+    this.#unread.check(this.#turn && this.log.readers === 0 ? this.log.onDetach : undefined)
+  }
+
+  finish(): void {
+    this.log.onDetach = 'finish'
+    this.#watch()
   }
 }

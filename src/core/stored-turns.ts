@@ -1,5 +1,5 @@
 import type { Principal } from './ports/access.ts'
-import type { StoredTurn } from './ports/session.ts'
+import type { Alias, StoredTurn } from './ports/session.ts'
 import type { Records, TurnRecord } from './records.ts'
 
 /** Responses by their id, for protocols that name them. What belongs to another, or was deleted, is not found. */
@@ -10,7 +10,7 @@ export class StoredTurns {
     this.#records = records
   }
 
-  async find(id: string, principal: Principal): Promise<StoredTurn | undefined> {
+  async find(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined> {
     const record = await this.#own(id, principal)
     if (!record) return undefined
     const config = record.config ?? (await this.#records.session(record.tenant, record.session))?.session.config
@@ -32,6 +32,7 @@ export class StoredTurns {
       createdAt: record.createdAt,
       endedAt: record.endedAt,
       after: record.after,
+      note: record.note,
     }
   }
 
@@ -53,8 +54,8 @@ export class StoredTurns {
     return 'turn'
   }
 
-  async #own(id: string, { tenant, id: owner }: Principal): Promise<TurnRecord | undefined> {
-    const record = await this.#records.turn(tenant, id)
-    return record?.owner === owner && !record.deleted ? record : undefined
+  async #own(id: string | Alias, principal: Principal): Promise<TurnRecord | undefined> {
+    const record = await (typeof id === 'string' ? this.#records.turn(principal.tenant, id) : this.#records.turnNamed(principal, id))
+    return record?.owner === principal.id && !record.deleted ? record : undefined
   }
 }

@@ -1,7 +1,9 @@
 import type { ContentItem } from '../protocol/content.ts'
 import type { Draft, EventOf } from '../protocol/events.ts'
-import type { Meter } from './ports/transport.ts'
+import type { EndDraft } from './ports/keeper.ts'
 import type { Question } from './questions.ts'
+import type { SessionHost } from './session-parts.ts'
+import type { SessionSecrets } from './session-secrets.ts'
 import type { Usage } from '../protocol/usage.ts'
 
 /** How a response came to its end. `waiting`: it ended with questions, and the next request answers them. */
@@ -28,7 +30,7 @@ export function responseCreated(request: string | undefined): Draft {
 }
 
 /** The one event that ends a response. */
-export function terminalEvent(responseId: string, end: End, usage: Usage | undefined): Draft {
+export function terminalEvent(responseId: string, end: End, usage: Usage | undefined): EndDraft {
   switch (end.kind) {
     case 'done':
       return {
@@ -50,16 +52,27 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
   }
 }
 
-interface Measured {
-  readonly transport: string
-  readonly events: number
+interface Ended {
+  readonly host: Pick<SessionHost, 'log' | 'meter'>
+  readonly secrets: Pick<SessionSecrets, 'value' | 'error'>
   readonly turn: { readonly firstDeltaMs: number | undefined }
   readonly end: End
+  readonly events: number
 }
 
-/** What is counted of a response. */
-export function measure(meter: Meter | undefined, { transport, events, turn, end }: Measured): void {
-  meter?.countEvents(transport, events)
-  if (turn.firstDeltaMs !== undefined) meter?.observeFirstDelta(transport, turn.firstDeltaMs)
-  if (end.kind === 'failed') meter?.countError(transport, end.error.code)
+/** The end as clients may be told of it. It is counted, and a failure is logged. */
+export function reported(session: Reporting, { host, secrets, turn, end, events }: Ended): End {
+  const { transport, agent, id } = session
+  host.meter?.countEvents(transport, events)
+  if (turn.firstDeltaMs !== undefined) host.meter?.observeFirstDelta(transport, turn.firstDeltaMs)
+  if (end.kind !== 'failed') return end
+  if (end.cause !== undefined) host.log('error', 'The agent failed', { agent, session: id, error: secrets.error(end.cause) })
+  host.meter?.countError(transport, end.error.code)
+  return { ...end, error: secrets.value(end.error) }
+}
+
+interface Reporting {
+  readonly transport: string
+  readonly agent: string
+  readonly id: string
 }

@@ -5,9 +5,8 @@ import type { ClientEvent, Draft } from '../protocol/events.ts'
 import { understoodEvents } from '../protocol/extensions.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Payment } from '../protocol/payment.ts'
-import type { Delta } from '../protocol/server-events.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
-import { checkDraft, checkEvent, checkGenerator } from './check-draft.ts'
+import { checkDraft, checkEvent, checkGenerator, plainText } from './check-draft.ts'
 import { defer } from './defer.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
@@ -16,7 +15,9 @@ import type { Log } from './log.ts'
 import { Output } from './output.ts'
 import type { Principal } from './ports/access.ts'
 import type { HttpClient } from './ports/http.ts'
+import type { TurnKeeper } from './ports/keeper.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from './ports/agent.ts'
+import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { SessionSecrets } from './session-secrets.ts'
 import { responseCreated, type End } from './turn-end.ts'
@@ -64,6 +65,7 @@ export interface TurnStart {
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
   /** What the session holds: the output counts as it grows. */
   readonly held: Holding
+  readonly keeper?: TurnKeeper | undefined
 }
 
 /** One run of an agent: the pump that pulls its generator into the log, its questions, its one way to stop. */
@@ -84,6 +86,8 @@ export class ActiveTurn implements Turn, Asker {
   /** How long its first event took; undefined while there is none. */
   firstDeltaMs: number | undefined
   output = new Output()
+  /** Of the response that runs. */
+  keeper: TurnKeeper | undefined
   /** What the earlier responses of its run said. */
   readonly #before: ContentItem[] = []
   readonly #host: TurnHost
@@ -102,6 +106,8 @@ export class ActiveTurn implements Turn, Asker {
   #parkedResults: ToolResult[] = []
   readonly #request: string | undefined
   #announced = false
+  /** It has said something in words. */
+  #spoke = false
   #closed = false
   #parking = false
   /** Until the next response begins, or the run is given up. Undefined while there is a response to say something in. */
@@ -125,6 +131,7 @@ export class ActiveTurn implements Turn, Asker {
     this.#limits = start.limits
     this.#held = start.held
     this.#request = start.request
+    this.keeper = start.keeper
     this.questions = new QuestionBook(this, start)
   }
 
@@ -192,13 +199,14 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   /** A parked turn goes on: what follows is a new response. */
-  resume(responseId: string): void {
+  resume(responseId: string, keeper: TurnKeeper | undefined): void {
     this.responseId = responseId
+    this.keeper = keeper
     this.#stamp = new Stamp(this.sessionId, responseId)
     this.#before.push(...this.output.items())
     this.output = new Output()
     for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)
-    this.#closed = this.#announced = false
+    this.#closed = this.#announced = this.#spoke = false
     this.#announce()
     this.questions.release()
     this.parked = undefined
@@ -333,13 +341,21 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#closed || this.#stopped) return
     checkDraft(given as unknown)
     const delta = given.type === 'response.delta' && withHandle(given.delta, this.#host.newId)
-    this.#say(delta && delta !== given.delta ? { type: 'response.delta', delta } : given)
+    const draft = delta && delta !== given.delta ? { type: given.type, delta } : given
+    if (plainText(draft) === undefined) this.keeper?.see?.(draft)
+    this.#say(draft)
+  }
+
+  #begins(draft: Draft): void {
+    this.firstDeltaMs ??= performance.now() - this.#begun
+    this.#spoke = plainText(draft) !== undefined
+    if (this.#spoke) this.keeper?.see?.(draft)
   }
 
   /** The hot path. */
   #say(draft: Draft): undefined {
     if (this.#closed || this.#stopped) return
-    this.firstDeltaMs ??= performance.now() - this.#begun
+    if (!this.#spoke) this.#begins(draft)
     this.output.add(draft)
     this.#host.log.append(this.#stamp, draft)
   }
@@ -380,16 +396,4 @@ export class ActiveTurn implements Turn, Asker {
     }
     return { kind: 'failed', output, error: body, cause: error.cause }
   }
-}
-
-/** The text of a delta that is text and nothing else: by far the most there is, and nothing else of it is looked at. */
-function plainText(draft: Draft | undefined): string | undefined {
-  if (draft?.type !== 'response.delta' || (draft.delta as Delta | undefined)?.type !== 'text') return undefined
-  const { text, refusal } = draft.delta as { readonly text?: unknown; readonly refusal?: unknown }
-  return typeof text === 'string' && refusal === undefined ? text : undefined
-}
-
-/** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */
-function withHandle(delta: Delta, newId: () => string): Delta {
-  return delta.type === 'image' || delta.type === 'video' || delta.type === 'file' ? withContentId(delta, newId) : delta
 }

@@ -6,6 +6,8 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { text } from '../../src/core/drafts.ts'
 import { serve } from '../../src/compose/index.ts'
+import type { Store } from '../../src/core/ports/store.ts'
+import type { Json } from '../../src/protocol/json.ts'
 import { startChild } from '../support/child.ts'
 import { verifies } from '../support/verifies.ts'
 import { answering, stop } from './engine-agents.ts'
@@ -84,11 +86,11 @@ verifies('a2a-1.0.task-durable', 'a server that is shut down interrupts its task
   expect(task && textOf(task)).toBe('begun')
 })
 
-test('a task whose end was not written down is brought up to date from its log', async () => {
+test('the end of a task is written together with the end of its response, or not at all', async () => {
   const data = folder()
-  const agent = answering(async function* (said) {
+  const agent = answering(async function* () {
     yield text('said')
-    yield stop(said === 'ask' ? 'input_required' : 'rejected')
+    yield stop('rejected')
   })
   let lost = 0
   const lossy = {
@@ -102,15 +104,35 @@ test('a task whose end was not written down is brought up to date from its log',
     },
   }
   const first = await serve(agent, { port: 0, data, log: () => undefined, transports: [engineTransport(lossy)] })
-  // Streamed: of a task that nobody has been told of nothing is written before its end.
-  for (const said of ['ask', 'no']) await (await engineClient(first.url).stream(said)).all()
+  await (await engineClient(first.url).stream('go')).all()
   await first.close({ graceMs: 0 })
-  expect(lost).toBe(2)
+  expect(lost).toBe(1)
   const { client } = await serveEngine(agent, { data })
-  const { tasks } = await client.list({ includeArtifacts: true })
-  expect(tasks.map(({ status }) => status.state).toSorted()).toEqual(['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_REJECTED'])
-  for (const task of tasks) {
-    expect(task.status.message?.parts).toEqual([{ text: 'said' }])
-    expect(textOf(task)).toBe('said')
+  const { tasks } = await client.list({})
+  expect(tasks.map(({ status }) => status)).toMatchObject([{ state: 'TASK_STATE_FAILED', message: { metadata: { code: 'interrupted' } } }])
+})
+
+test('a task that version 0.1 left running is closed as its response was', async () => {
+  const data = folder()
+  const agent = answering(async function* () {
+    yield text('said')
+  })
+  let store: Store | undefined
+  const options = { port: 0, data, log: () => undefined }
+  const first = await serve(agent, { ...options, transports: [engineTransport({ onHost: (host) => void (store = host.store) })] })
+  const { id } = await engineClient(first.url).task('go')
+  const [found] = (await store?.list('a2a-live', {}))?.items ?? []
+  expect(found).toBeUndefined()
+  for await (const { key, index } of store?.scan() ?? []) {
+    if (!key.includes('a2a-task')) continue
+    const record = (await store?.get(key))?.value as { steps: { end?: object }[]; status: object }
+    const steps = record.steps.map(({ end: _, ...step }) => step)
+    const left = { ...record, steps, status: { ...record.status, state: 'TASK_STATE_WORKING' } }
+    await store?.set(key, left as unknown as Json, { index: { ...index, 'a2a-live': '1' } })
   }
+  await first.close({ graceMs: 0 })
+  const { client } = await serveEngine(agent, { data })
+  const task = await client.get(id)
+  expect(task.status.state).toBe('TASK_STATE_COMPLETED')
+  expect(textOf(task)).toBe('said')
 })

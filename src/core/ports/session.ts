@@ -1,13 +1,14 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
-import type { Slot } from '../../protocol/json.ts'
+import type { Json, Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import type { Principal } from './access.ts'
 import type { Questions } from './agent.ts'
+import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
 
 /** An event of the log. Both forms are made when first asked for, and once. */
@@ -82,11 +83,28 @@ export interface Session {
    */
   send(event: ClientEvent): Promise<void>
   /** What is said and the response to it, all or nothing: when the response is refused, nothing was said. Else as `send`. */
-  say(inputs: readonly InputEvent[], create: EventOf<'response.create'>): Promise<void>
+  say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void>
   read(options?: ReadOptions): Reader
+  /** The response that runs goes on to its end without readers, whatever their leaving means in this session. */
+  finish(): void
   end(reason?: string): Promise<void>
   /** Its request is over: nothing of it is kept in memory but what waits for an answer. One that is not stored ends. */
   release(): Promise<void>
+}
+
+/** A name that a client chose: unique within tenant, principal and protocol. */
+export interface Alias {
+  readonly protocol: string
+  readonly id: string
+}
+
+/** What a protocol wants of one response. */
+export interface ResponseOptions {
+  /** A name by which `gateway.turn` finds it. Of several with one name, the newest is found. */
+  readonly alias?: Alias
+  /** Stored with it, for the protocol that asked. */
+  readonly note?: Json
+  readonly keeper?: TurnKeeper
 }
 
 export interface Waiting {
@@ -109,10 +127,13 @@ export interface SessionInit {
   readonly duplex: boolean
   /** Whether log and turns go to the store. Completions without `store` and Realtime: no. */
   readonly persist: boolean
-  /** What the last reader's leaving means while a response runs: one-request protocols cancel, the others go on for the resume window. */
-  readonly onDetach: 'cancel' | 'continue'
-  /** A client-chosen id (threadId, contextId, chat): unique within tenant, principal and protocol. */
-  readonly alias?: { readonly protocol: string; readonly id: string }
+  /**
+   * What the last reader's leaving means while a response runs: it stops, it goes on for the resume window, or it goes on to its end
+   * without readers. Who comes back to one of the last kind can answer all of its questions.
+   */
+  readonly onDetach: 'cancel' | 'continue' | 'finish'
+  /** threadId, contextId, chat. */
+  readonly alias?: Alias
   /** The turn to continue from: `previous_response_id`, `parentRunId`. Turns are immutable, so continuing from an old one forks. */
   readonly parent?: string
   /** What the first response is asked, where that is more than input events can say: calls, results, thoughts. */
@@ -161,6 +182,8 @@ export interface StoredTurn {
   readonly endedAt: number | undefined
   /** Its events are those of the session's log after this number, up to its end. */
   readonly after: number
+  /** What the protocol that asked for it noted. */
+  readonly note: Json | undefined
 }
 
 /** What a transport keeps in memory for a principal. It must be closed. */
@@ -185,10 +208,12 @@ export interface Gateway {
    */
   hold(principal: Principal, bytes: number): Hold
   open(init: SessionInit): Promise<Session>
-  attach(id: string | { readonly protocol: string; readonly id: string }, principal: Principal): Promise<Session | undefined>
+  /** Says how to go on with what a protocol keeps beside responses that a crash left open. Call it before the gateway starts. */
+  recoverWith(keeper: string, recover: RecoverKeeper): void
+  attach(id: string | Alias, principal: Principal): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>
   /** A response of a stored session, also while it runs. */
-  turn(id: string, principal: Principal): Promise<StoredTurn | undefined>
+  turn(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined>
   /**
    * Deletes a response; one that runs is cancelled. What other responses go on from stays in their conversation, but is not found
    * any more. False when there is none.

@@ -43,7 +43,7 @@ class Endpoint {
 
   constructor(host: Host, { proto, runTtlMs }: Required<AgUiOptions>) {
     this.#host = host
-    this.#runs = new Runs(host.store, runTtlMs)
+    this.#runs = new Runs(host, runTtlMs)
     this.#proto = proto
   }
 

@@ -1,39 +1,60 @@
 import type { Principal } from '../../core/ports/access.ts'
-import type { StoredTurn } from '../../core/ports/session.ts'
+import type { Alias, Gateway, StoredTurn } from '../../core/ports/session.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { goesWith, storeKey } from '../../core/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
 import type { WireMessage } from './schema.ts'
 
-/** A run, by the id that its client chose: enough to tell it again. */
-export type RunRecord = Omit<RunPlan, 'tools' | 'brought'> & {
-  readonly agent: string
-  /** The session's newest event before it. */
-  readonly after: number
+/** What is noted of a run with the response that it asks for: enough to tell it again. */
+export type RunNote = Pick<RunPlan, 'threadId' | 'runId' | 'parentRunId' | 'duplex'> & {
   readonly legacy: boolean
   /** It brought only these messages, and was told what was said up to that response. */
   readonly joined?: { readonly from: string; readonly messages: readonly WireMessage[] }
 }
 
+/** A run, by the id that its client chose. */
+export type RunRecord = RunNote &
+  Pick<RunPlan, 'session' | 'response' | 'resumes'> & {
+    readonly agent: string
+    /** The session's newest event before it. */
+    readonly after: number
+  }
+
 /** Of two with one id the newer is found. */
 export class Runs {
   readonly #store: Store
+  readonly #gateway: Gateway
   readonly #ttlMs: number
 
-  constructor(store: Store, ttlMs: number) {
+  constructor({ store, gateway }: { readonly store: Store; readonly gateway: Gateway }, ttlMs: number) {
     this.#store = store
+    this.#gateway = gateway
     this.#ttlMs = ttlMs
   }
 
+  /** A run that goes on with a response of another one has a record of its own. */
   async set(principal: Principal, record: RunRecord): Promise<void> {
     const index = { [goesWith(principal.tenant, record.session)]: '' }
     await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: this.#ttlMs, index })
   }
 
   async find(principal: Principal, runId: string): Promise<RunRecord | undefined> {
-    return (await this.#store.get(keyOf(principal, runId)))?.value as RunRecord | undefined
+    const [turn, stored] = await Promise.all([this.#gateway.turn(nameOf(runId), principal), this.#store.get(keyOf(principal, runId))])
+    const found = turn && recordOf(turn)
+    const own = stored?.value as RunRecord | undefined
+    // Ids of responses are in the order of time.
+    return own && (!found || own.response >= found.response) ? own : found
   }
+}
+
+/** What the response of a run is called. */
+export function nameOf(runId: string): Alias {
+  return { protocol: 'ag-ui', id: runId }
+}
+
+function recordOf({ id, session, agent, after, note }: StoredTurn): RunRecord {
+  return { ...(note as unknown as RunNote), session, response: id, agent, after }
 }
 
 /** A run as it is told, from what is stored of it. */

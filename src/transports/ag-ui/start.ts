@@ -4,12 +4,13 @@ import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { ResponseBatches } from '../../core/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
+import type { Json } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import { answersTo, formed, formOf, noInterrupt, resumed, toolResult } from './interrupts.ts'
 import { paymentId } from './ids.ts'
 import { noCall, toMessages } from './messages.ts'
 import { settingsOf, type Asked } from './request.ts'
-import { planOf, type RunRecord, type Runs } from './runs.ts'
+import { nameOf, planOf, type RunNote, type RunRecord, type Runs } from './runs.ts'
 import type { ResumeEntry, WireMessage } from './schema.ts'
 import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotsOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
@@ -173,38 +174,23 @@ export class Starter {
     if (signal.aborted) throw new UampError('cancelled', 'The client has gone')
     const after = goesOn?.head.after ?? session.head
     const reader = session.read({ after, extensions: 'all', signal })
-    // Reads to the end what nobody else may be reading, so that it is not stopped for want of a reader.
-    const keeper = detach ? session.read({ after, extensions: 'all' }) : undefined
+    const joined = joins !== undefined && { joined: { from: joins, messages } }
+    const parent = parentRunId !== undefined && { parentRunId }
+    const note: RunNote = { threadId, runId, ...parent, legacy, duplex: session.duplex, ...joined }
     try {
-      const before = session.turn
-      const accepted = Promise.all([...answers.map((event) => session.send(event)), ...(create ? [session.say(inputs, create)] : [])])
-      // Where it is refused, the run that has this id already stays the one that is found.
-      if (create && session.turn === before) await accepted
-      const response = session.turn ?? ''
-      const ids = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }), session: session.id, response }
-      const resumes = goesOn && { resumes: goesOn.resumes }
-      const joined = joins !== undefined && { joined: { from: joins, messages } }
-      const record: RunRecord = { ...ids, agent: session.agent, after, legacy, duplex: session.duplex, ...resumes, ...joined }
-      await Promise.all([accepted, this.#runs.set(principal, record)])
-      if (keeper) void this.#keep(session, keeper)
+      const accepted = answers.map((event) => session.send(event))
+      if (create) accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json }))
+      if (detach) session.finish()
+      const record: RunRecord = { ...note, session: session.id, response: session.turn ?? '', agent: session.agent, after }
+      const goes = goesOn && { ...record, resumes: goesOn.resumes }
+      await Promise.all([...accepted, ...(goes ? [this.#runs.set(principal, goes)] : [])])
       const config = (create && responseConfig(session.config, create)) ?? goesOn?.head.config ?? session.config
-      const plan = planOf(record, { config, given: answers.filter((event) => event.type === 'tool.result') })
+      const plan = planOf(goes ?? record, { config, given: answers.filter((event) => event.type === 'tool.result') })
       return { session, reader, snapshots, fresh, plan }
     } catch (thrown) {
       reader.close()
-      keeper?.close()
       void session.release().catch(() => undefined)
       throw this.#unasked(thrown)
-    }
-  }
-
-  async #keep(session: Session, keeper: Reader): Promise<void> {
-    try {
-      const batches = new ResponseBatches(keeper)
-      while (await batches.take());
-      await session.release()
-    } catch (error) {
-      this.#host.log('error', 'A reader failed', { session: session.id, error })
     }
   }
 

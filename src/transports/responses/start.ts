@@ -2,7 +2,6 @@ import { chooseAgent } from '../../core/choose-agent.ts'
 import { responseConfig } from '../../core/overrides.ts'
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { invalid } from '../../wire/openai/parse.ts'
@@ -57,13 +56,13 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<S
     config,
     duplex: false,
     persist: asked.store,
-    onDetach: asked.background ? 'continue' : 'cancel',
+    onDetach: asked.background ? 'finish' : 'cancel',
     input: toMessages(input),
     silent: !asked.stream && !asked.background,
     ...(previous && { parent: previous.id }),
     ...paying(caller),
   })
-  return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+  return begin(caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
 }
 
 interface Beginning {
@@ -74,14 +73,14 @@ interface Beginning {
   readonly fresh: boolean
 }
 
-async function begin(host: Host, { signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Started> {
+async function begin({ signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Started> {
   const { store, background } = asked
   const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
-  if (background) {
-    void drain(session).catch((error: unknown) => host.log('error', 'A reader failed', { session: session.id, error }))
-  }
   try {
-    await Promise.all(sent.map((event) => session.send(event)))
+    const accepted = sent.map((event) => session.send(event))
+    if (background) session.finish()
+    await Promise.all(accepted)
+    if (background) void session.release().catch(() => undefined)
   } catch (thrown) {
     reader.close()
     void session.release().catch(() => undefined)
@@ -104,13 +103,7 @@ function goOn(
     response_format,
   }
   const merged = responseConfig(session.config, create) ?? session.config
-  return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
-}
-
-/** Reads to the end what nobody else may be reading, so that it is not stopped for want of a reader. */
-async function drain(session: Session): Promise<void> {
-  for await (const batch of session.read({ extensions: 'all' })) if (batch.has(RESPONSE_ENDS)) break
-  await session.release()
+  return begin(caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
 }
 
 function noPrevious(id: string): Error {

@@ -29,7 +29,7 @@ async function cancelLive({ host }: Shared, live: Live): Promise<Live> {
   await live.started.catch(() => Promise.reject(notFound(record.id)))
   // It may have ended in between.
   await session.send({ type: 'response.cancel', event_id: host.newId(), response_id: live.step.turn }).catch(() => undefined)
-  await live.ended
+  await live.ended.catch(() => undefined)
   if (live.record.status.state !== 'TASK_STATE_CANCELED') throw notCancelable(live.record)
   return live
 }
@@ -37,7 +37,7 @@ async function cancelLive({ host }: Shared, live: Live): Promise<Live> {
 /** A task that waits for its client waits no longer. `refusal`: by what its client refused to pay. */
 export async function cancelWaiting(shared: Shared, { record, version }: Found, refusal?: Message): Promise<TaskRecord> {
   const { host, records, lives } = shared
-  const { id: taskId, contextId, messages } = record
+  const { id: taskId, contextId } = record
   const now = host.now()
   const message: Message | undefined = refusal && {
     messageId: host.newId(),
@@ -49,11 +49,8 @@ export async function cancelWaiting(shared: Shared, { record, version }: Found, 
   }
   const status = statusOf('TASK_STATE_CANCELED', now, message)
   const added = refusal && message ? [{ ...records.settled(refusal), taskId, contextId }, message] : []
-  const cancelled: TaskRecord = { ...record, status, updatedAt: now, messages: messages + added.length }
-  await records.store.batch([
-    records.set(cancelled, version),
-    ...added.map((each, index) => records.setMessage(record, messages + 1 + index, each)),
-  ])
+  const { record: cancelled, operations } = records.withMessages({ ...record, status, updatedAt: now }, added)
+  await records.store.batch([records.set(cancelled, version), ...operations])
   const step = record.steps.at(-1)
   if (step?.waits) {
     const session = await host.gateway.attach(step.session, ownerOf(record))

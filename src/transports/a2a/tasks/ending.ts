@@ -1,6 +1,7 @@
+import type { EndDraft } from '../../../core/ports/keeper.ts'
 import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
-import type { EventOf, ServerEvent } from '../../../protocol/events.ts'
+import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { textOf } from '../../../protocol/message.ts'
 import type { Message, Part, Struct, TaskState } from '../model.ts'
@@ -38,16 +39,16 @@ export interface Ending {
 /** Gathers what the end of a response is made from. Of text, by far the most frequent, only that there was some. */
 export class Endings {
   readonly #questions: Asked[] = []
-  readonly #payments: EventOf<'payment.accepted' | 'payment.error'>[] = []
-  spoke = false
+  readonly #payments: Draft<EventOf<'payment.accepted' | 'payment.error'>>[] = []
+  #spoke = false
 
-  see(event: ServerEvent): void {
+  see(event: Draft): void {
     if (isQuestion(event)) this.#questions.push(event)
     else if (event.type === 'payment.accepted' || event.type === 'payment.error') this.#payments.push(event)
-    else if (event.type === 'response.delta' && event.delta.type === 'text') this.spoke = true
+    else if (event.type === 'response.delta' && event.delta.type === 'text') this.#spoke = true
   }
 
-  end(event: EndEvent, now: number): Ending {
+  end(event: EndDraft, now: number): Ending {
     const base = { waits: false, quiet: false, metadata: undefined }
     switch (event.type) {
       case 'response.cancelled':
@@ -62,7 +63,7 @@ export class Endings {
     }
   }
 
-  #done({ response }: EventOf<'response.done'>, now: number): Ending {
+  #done({ response }: Draft<EventOf<'response.done'>>, now: number): Ending {
     const { output, extensions } = response
     const { uamp, a2a } = extensions ?? {}
     const metadata = isRecord(a2a) && isRecord(a2a['metadata']) ? (a2a['metadata'] as Struct) : undefined
@@ -75,7 +76,7 @@ export class Endings {
     const state = typeof reason === 'string' ? STOPS[reason] : undefined
     if (state === undefined) return { ...base, state: 'TASK_STATE_COMPLETED', message: this.#message([], undefined) }
     const text = textOf(output)
-    return { ...base, state, quiet: !this.spoke, message: this.#message(text === '' ? [] : [{ text }], undefined) }
+    return { ...base, state, quiet: !this.#spoke, message: this.#message(text === '' ? [] : [{ text }], undefined) }
   }
 
   #message(parts: readonly Part[], metadata: Struct | undefined): Ending['message'] {

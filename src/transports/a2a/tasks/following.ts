@@ -111,7 +111,7 @@ export class Following {
       await this.#refresh()
       return single({ task: await views.stored(this.#record) })
     }
-    const [before, history] = await Promise.all([views.before(this.#record, at), views.history(this.#record, undefined, live)])
+    const [before, history] = await Promise.all([views.before(this.#record, at), views.history(this.#record)])
     const until = live.session.head
     const reader = live.session.read({ after: step.after, extensions: 'all', signal: this.#signal })
     const narration = this.#narration(at, step, 0)
@@ -128,7 +128,7 @@ export class Following {
         if (told && ends) return await this.#last(at, { narration, batch, live })
         if (told) yield { visit: (visitor) => narration.read(batch, visitor) }
         else if (ends) {
-          await live.ended
+          await live.ended.catch(() => undefined)
           this.#record = live.record
           return single({ task: await views.live(live) })
         } else {
@@ -148,7 +148,7 @@ export class Following {
     at: number,
     { narration, batch, live }: { narration: Narration; batch: Batch; live: Live | undefined },
   ): Promise<StreamBatch> {
-    await live?.ended
+    await live?.ended.catch(() => undefined)
     if (live) this.#record = live.record
     else await this.#refresh()
     narration.ended = this.#record.steps[at]

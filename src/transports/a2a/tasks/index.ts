@@ -4,12 +4,13 @@ import { UampError } from '../../../protocol/errors.ts'
 import type { SendRequest, SendResult, Task, Tasks, TaskStream } from '../model.ts'
 import { begin, type Started } from './begin.ts'
 import { cancel } from './cancel.ts'
+import { recoverTask } from './closing.ts'
 import { list } from './list.ts'
 import { Lives } from './lives.ts'
 import { mustFindOwn } from './own.ts'
 import { reconcile } from './reconcile.ts'
 import { TaskRecords } from './records.ts'
-import { statusOf, type Shared, type TaskPush } from './shared.ts'
+import { KEEPER, statusOf, type Shared, type TaskPush } from './shared.ts'
 import { answered, begun, ended, joined } from './streams.ts'
 import { Views } from './views.ts'
 
@@ -25,6 +26,7 @@ export function createTasks(host: Host, { ttlMs = CORE_LIMITS.sessionTtlMs }: Ta
   const lives = new Lives()
   const records = new TaskRecords(host.store, ttlMs, host.keys)
   const shared: Shared = { host, lives, records, push, views: new Views(host, records, lives) }
+  host.gateway.recoverWith(KEEPER, recoverTask(shared))
   let ready: Promise<void> | undefined
   // Also where nobody calls: webhooks wait for it.
   host.started.then(afterStart).catch((error: unknown) => {
@@ -100,7 +102,7 @@ async function stream(shared: Shared, call: KnownCall, request: SendRequest): Pr
 async function opening({ views }: Shared, { live, isNew }: Started, historyLength: number | undefined): Promise<Task> {
   const { record, index, step } = live
   const { id, contextId, metadata } = record
-  const [artifacts, history] = await Promise.all([views.before(record, index), views.history(record, historyLength, live)])
+  const [artifacts, history] = await Promise.all([views.before(record, index), views.history(record, historyLength)])
   return {
     id,
     contextId,

@@ -1,60 +1,73 @@
-import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
+import type { EndDraft, KeptTurn, TurnKeeper } from '../../../core/ports/keeper.ts'
+import type { Session } from '../../../core/ports/session.ts'
 import type { Operation } from '../../../core/ports/store.ts'
 import { isMedia } from '../../../protocol/content.ts'
-import type { ServerEvent } from '../../../protocol/events.ts'
+import type { Draft } from '../../../protocol/events.ts'
 import type { Artifact, Message, StreamEvent, TaskStatus } from '../model.ts'
 import { artifactsOf, mediaArtifact, textArtifactId } from './artifacts.ts'
-import { Endings, isEnd, type Ending } from './ending.ts'
-import { ownerOf, type Step, type TaskRecord } from './records.ts'
-import { notify, statusOf, type Shared } from './shared.ts'
-
-/** How long a task that nobody has been told of need not be in the store. */
-const SILENT_MS = 100
+import { closing } from './closing.ts'
+import { DirectAnswer } from './direct.ts'
+import { Endings } from './ending.ts'
+import { ownerOf, type Found, type Step, type TaskRecord } from './records.ts'
+import { KEEPER, notify, statusOf, type Shared } from './shared.ts'
 
 export interface LiveParts {
   readonly session: Session
-  /** Stands before the first event of the response. */
-  readonly reader: Reader
-  readonly record: TaskRecord
-  /** Its history, where all of it is known: that of a task which begins. */
-  readonly history: readonly Message[] | undefined
+  /** The task before this response, and its version; of a new one there is no version. */
+  readonly before: Pick<Found, 'record'> & Partial<Found>
+  /** What the client says. */
+  readonly message: Message
+  /** Its agent may answer with a message instead of a task. */
+  readonly mayBeMessage: boolean
 }
 
-/** A task while its agent works on it. Reads the response to its end, so that it goes on when its clients leave. */
-export class Live {
+/** A task while its agent works on it. Its record is written with the beginning and with the end of the response. */
+export class Live implements TurnKeeper {
+  readonly name = KEEPER
   readonly key: string
   readonly session: Session
   readonly #shared: Shared
-  readonly #reader: Reader
+  readonly #message: Message
+  readonly #version: number
   readonly #endings = new Endings()
+  /** Whether it is a task at all; undefined for agents that always answer with one. */
+  readonly direct: DirectAnswer | undefined
   #record: TaskRecord
-  #history: readonly Message[] | undefined
+  #next: TaskRecord | undefined
   #artifacts: readonly Artifact[] | undefined
-  /** The beginning, while it waits to be written: nobody has been told of the task yet. */
-  #unwritten: Operation | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
+  /** Messages that have records of their own. */
+  #apart: readonly Operation[] = []
+  /** What webhooks are told once they know of the task. */
+  #untold: StreamEvent[] | undefined = []
   /** Resolves when its response has begun; rejects when it could not. */
   readonly started: Promise<void>
-  /** Resolves when its response has ended and that is stored. */
+  /** Resolves when its response has ended and that is stored. Rejects when it could not be stored, and nobody was told of it. */
   readonly ended: Promise<void>
   #start: () => void = () => undefined
   #refuse: (reason: unknown) => void = () => undefined
   #end: () => void = () => undefined
+  #fail: (reason: unknown) => void = () => undefined
 
-  constructor(shared: Shared, { session, reader, record, history }: LiveParts) {
+  constructor(shared: Shared, { session, before, message, mayBeMessage }: LiveParts) {
+    const { record, version = 0 } = before
     this.#shared = shared
     this.session = session
-    this.#reader = reader
     this.#record = record
-    this.#history = history
+    this.#version = version
+    this.#message = message
     this.key = shared.records.keyOf(ownerOf(record), record.id)
-    this.ended = new Promise((resolve) => (this.#end = resolve))
+    this.direct = mayBeMessage ? new DirectAnswer(record.contextId, shared.host.newId) : undefined
+    this.ended = new Promise((resolve, reject) => {
+      this.#end = resolve
+      this.#fail = reject
+    })
     this.started = new Promise((resolve, reject) => {
       this.#start = resolve
       this.#refuse = reject
     })
     // Whoever asks is told; mostly nobody does.
     this.started.catch(() => undefined)
+    this.ended.catch(() => undefined)
   }
 
   get record(): TaskRecord {
@@ -75,112 +88,79 @@ export class Live {
     return this.#artifacts
   }
 
-  /** Undefined: the store has it. */
-  get history(): readonly Message[] | undefined {
-    return this.#history
+  opened({ id, session, after, createdAt }: KeptTurn): readonly Operation[] {
+    const { records } = this.#shared
+    const { steps } = this.#record
+    const step: Step = { session, turn: id, after, startedAt: createdAt }
+    const status = statusOf('TASK_STATE_WORKING', createdAt)
+    const begun = { ...this.#record, status, updatedAt: createdAt, steps: [...steps, step] }
+    const { record, operations } = records.withMessages(begun, [this.#message])
+    this.#record = record
+    this.#apart = operations
+    return this.direct ? [] : [records.set(record, this.#version), ...operations]
   }
 
-  /** The response has been asked for. */
-  asked(turn: string): void {
-    this.#record = { ...this.#record, steps: [...this.#record.steps.slice(0, -1), { ...this.step, turn }] }
-  }
-
-  /**
-   * Nobody is told of it before it has ended, or has taken a while: then its beginning, with the message that it begins with, is
-   * written with its end.
-   */
-  writeLater(message: Operation): void {
-    this.#unwritten = message
-    this.#timer = setTimeout(() => this.#writeBeginning(), SILENT_MS)
-  }
-
-  #writeBeginning(): void {
+  /** It is a task after all, for an agent that might have answered with a message. */
+  async write(): Promise<void> {
     const { records, host } = this.#shared
-    const message = this.#unwritten
-    this.#unwritten = undefined
-    if (!message) return
-    records.store
-      .batch([records.set(this.#record, 0), message])
-      .catch((error: unknown) => host.log('error', 'A task could not be stored', { task: this.#record.id, error }))
-  }
-
-  /** It could not begin: it is as if it had never been there. */
-  refused(reason: unknown): void {
-    clearTimeout(this.#timer)
-    this.#shared.lives.remove(this)
-    this.#refuse(reason)
-    this.#reader.close()
-    this.#release()
-  }
-
-  /** Follows it to its end, in the background. */
-  follow(): void {
-    this.#start()
-    this.#shared.lives.wake(this.key)
-    this.#follow().catch((error: unknown) =>
-      this.#shared.host.log('error', 'A task was not brought to its end', { task: this.#record.id, error }),
-    )
-  }
-
-  async #follow(): Promise<void> {
     try {
-      for await (const batch of this.#reader) {
-        const ending = this.#read(batch)
-        if (ending) return await this.#finish(ending)
-      }
-    } finally {
-      clearTimeout(this.#timer)
-      this.#reader.close()
-      this.#shared.lives.remove(this)
-      this.#end()
-      this.#release()
+      await records.store.batch([records.set(this.#record, 0), ...this.#apart])
+    } catch (error) {
+      // Its end may be there already.
+      host.log('debug', 'A task was not written again', { task: this.#record.id, error })
     }
   }
 
-  #read(batch: Batch): Ending | undefined {
-    let ending: Ending | undefined
-    const endings = this.#endings
-    batch.visit({
-      text: () => {
-        endings.spoke = true
-      },
-      event: (event) => {
-        if (ending) return
-        if (isEnd(event)) ending = endings.end(event, this.#shared.host.now())
-        else this.#see(event)
-      },
-    })
-    return ending
-  }
-
-  #see(event: ServerEvent): void {
+  see(event: Draft): void {
     this.#endings.see(event)
-    if (event.type === 'response.created') this.#notify({ statusUpdate: this.#update(this.#record.status) })
-    else if (event.type === 'response.delta' && isMedia(event.delta) && event.delta.content_id !== undefined) {
+    this.direct?.see(event)
+    if (event.type === 'response.delta' && isMedia(event.delta) && event.delta.content_id !== undefined) {
       this.#tellArtifact(mediaArtifact(event.delta))
     }
   }
 
-  async #finish(ending: Ending): Promise<void> {
-    const { records, host } = this.#shared
-    const { record, message } = ended(this.#record, ending, host)
-    try {
-      const beginning = this.#unwritten ? [this.#unwritten] : []
-      this.#unwritten = undefined
-      await records.store.batch([...beginning, ...endOperations(this.#shared, record, { ending, message })])
-    } catch (error) {
-      // Nobody shall wait for an end that never comes.
-      host.log('error', 'The end of a task could not be stored', { task: record.id, error })
-    }
-    // Not before it is stored: a client that is told of a question may answer at once, and the task must take that.
-    this.#record = record
-    if (message && this.#history) this.#history = [...this.#history, message]
-    if (ending.output) this.#artifacts = artifactsOf(this.step.turn, ending.output, ending.quiet)
+  closed(turn: KeptTurn, end: EndDraft): readonly Operation[] {
+    const { host } = this.#shared
+    if (this.direct?.isMessage) return [this.#shared.records.setContext(this.#record, turn.id, host.now())]
+    const ending = this.#endings.end(end, host.now())
+    const { record, operations } = closing(this.#shared, { record: this.#record }, ending)
+    this.#next = record
+    if (ending.output) this.#artifacts = artifactsOf(turn.id, ending.output, ending.quiet)
+    return this.direct ? [...this.#apart, ...operations] : operations
+  }
+
+  /** A client that is told of a question may answer at once, so from here on the task takes that. */
+  settled(failure?: unknown): void {
+    if (this.#next) this.#record = this.#next
     this.#shared.lives.remove(this)
+    this.direct?.over()
+    if (failure !== undefined) return this.#fail(failure)
+    this.#end()
+    if (!this.#next) return
     const id = textArtifactId(this.step.turn)
     const text = this.#artifacts?.find(({ artifactId }) => artifactId === id)
     if (text) this.#tellArtifact(text)
-    this.#notify({ statusUpdate: this.#update(record.status) })
+    this.#notify({ statusUpdate: this.#update(this.#record.status) })
+  }
+
+  /** It has begun, and its client may know it. `isNew`: webhooks are told of the whole task. */
+  begun(isNew: boolean): void {
+    this.#start()
+    this.#shared.lives.wake(this.key)
+    const untold = this.#untold ?? []
+    this.#untold = undefined
+    const { id, contextId } = this.#record
+    const status = statusOf('TASK_STATE_WORKING', this.step.startedAt)
+    if (isNew) this.#notify({ task: { id, contextId, status, history: [this.#message] } })
+    this.#notify({ statusUpdate: this.#update(status) })
+    for (const event of untold) this.#notify(event)
+  }
+
+  /** It could not begin: it is as if it had never been there. */
+  refused(reason: unknown): void {
+    this.#shared.lives.remove(this)
+    this.#refuse(reason)
+    this.#fail(reason)
   }
 
   #tellArtifact(artifact: Artifact): void {
@@ -194,51 +174,7 @@ export class Live {
   }
 
   #notify(event: StreamEvent): void {
-    notify(this.#shared, this.#record, event)
+    if (this.#untold) this.#untold.push(event)
+    else notify(this.#shared, this.#record, event)
   }
-
-  #release(): void {
-    const failed = (error: unknown): void =>
-      this.#shared.host.log('error', 'A session could not be let go', { session: this.session.id, error })
-    this.session.release().catch(failed)
-  }
-}
-
-/** The record of a task whose response has ended. */
-export function ended(
-  record: TaskRecord,
-  ending: Ending,
-  { now, newId }: Shared['host'],
-): { record: TaskRecord; message: Message | undefined } {
-  const { id: taskId, contextId, steps } = record
-  const updatedAt = now()
-  const said = ending.message
-  const message: Message | undefined = said && { messageId: newId(), role: 'ROLE_AGENT', taskId, contextId, ...said }
-  const status = statusOf(ending.state, updatedAt, message)
-  const step: Step = { ...(steps.at(-1) as Step), end: status, ...(ending.waits && { waits: true }), ...(ending.quiet && { quiet: true }) }
-  return {
-    message,
-    record: {
-      ...record,
-      updatedAt,
-      status,
-      steps: [...steps.slice(0, -1), step],
-      messages: record.messages + (message ? 1 : 0),
-      ...(ending.metadata && { metadata: { ...record.metadata, ...ending.metadata } }),
-    },
-  }
-}
-
-/** What is written when a response has ended. A run that waits is not part of its context yet: there it would stay unanswered. */
-export function endOperations(
-  { records }: Shared,
-  record: TaskRecord,
-  { ending, message }: { ending: Ending; message: Message | undefined },
-) {
-  const turn = record.steps.at(-1)?.turn
-  return [
-    records.set(record),
-    ...(message ? [records.setMessage(record, record.messages, message)] : []),
-    ...(ending.waits || turn === undefined ? [] : [records.setContext(record, turn)]),
-  ]
 }

@@ -31,7 +31,7 @@ export async function openSession(
     config: configOf(asked, record),
     duplex: false,
     persist: true,
-    onDetach: 'continue',
+    onDetach: 'finish',
     silent,
     input: [toInput(asked.message)],
     ...(payment && { payment }),

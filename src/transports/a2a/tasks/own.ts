@@ -1,7 +1,6 @@
 import type { Host, KnownCall } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
-import { isRunning, type Found } from './records.ts'
-import { broughtUpToDate } from './reconcile.ts'
+import type { Found } from './records.ts'
 import { notFound, type Shared } from './shared.ts'
 
 /** The agent that a call is for. */
@@ -18,8 +17,9 @@ export async function findOwn(shared: Shared, call: KnownCall, id: string): Prom
   const live = lives.get(records.keyOf(call.principal, id))
   // Whoever has a running task in hand does not write it: its version does not matter.
   const found = live ? { record: live.record, version: 0 } : await records.find(call.principal, id)
-  if (found?.record.agent !== agent) return undefined
-  return live || !isRunning(found.record) ? found : broughtUpToDate(shared, found)
+  // One that is about to begin is not there yet.
+  if (found?.record.steps.length === 0) return undefined
+  return found?.record.agent === agent ? found : undefined
 }
 
 export async function mustFindOwn(shared: Shared, call: KnownCall, id: string): Promise<Found> {

@@ -1,9 +1,9 @@
-import type { EventOf } from '../../../protocol/events.ts'
+import type { Draft, EventOf } from '../../../protocol/events.ts'
 import type { Json } from '../../../protocol/json.ts'
 import type { Part, Struct } from '../model.ts'
 import { offer } from './x402.ts'
 
-export type Asked = EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>
+export type Asked = Draft<EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>>
 
 export function isQuestion(event: { readonly type: string }): event is Asked {
   return event.type === 'tool.call' || event.type === 'x.approval.request' || event.type === 'payment.required'
@@ -13,7 +13,7 @@ export function isQuestion(event: { readonly type: string }): event is Asked {
 export function asked(questions: readonly Asked[], now: number): { readonly parts: Part[]; readonly metadata: Struct | undefined } {
   const payment = questions.find((event) => event.type === 'payment.required')
   return {
-    parts: [{ text: questions.map(inWords).join('\n') }, ...questions.map((question) => ({ data: asData(question) }))],
+    parts: [{ text: questions.map(inWords).join('\n') }, ...questions.map((question) => ({ data: question as unknown as Json }))],
     metadata: payment && offer(payment, now),
   }
 }
@@ -29,9 +29,4 @@ function inWords(question: Asked): string {
       return reason ?? `Payment required: ${amount} ${currency}`
     }
   }
-}
-
-function asData(question: Asked): Json {
-  const { event_id: _, seq: __, session_id: ___, response_id: ____, timestamp: _____, ...fields } = question
-  return fields as unknown as Json
 }

@@ -3,6 +3,7 @@ import type { Keys } from '../../../core/ports/keys.ts'
 import type { Operation, Page, SetOperation, Store } from '../../../core/ports/store.ts'
 import { Sealing } from '../../../core/sealing.ts'
 import { goesWith, storeKey } from '../../../core/store-key.ts'
+import { weigh } from '../../../core/weight.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Generation, Message, Struct, TaskState, TaskStatus } from '../model.ts'
 
@@ -35,6 +36,8 @@ export interface TaskRecord {
   readonly steps: readonly Step[]
   /** How many messages its history has. */
   readonly messages: number
+  /** The first of them, as long as they are small. Those after them have records of their own. */
+  readonly history?: readonly Message[]
   readonly metadata?: Struct
 }
 
@@ -50,8 +53,19 @@ export interface Filter {
   readonly state?: TaskState | undefined
 }
 
-/** Tasks that run, of everybody: those that a crash left behind are found here. */
-const LIVE = 'a2a-live'
+/** Tasks that run, of everybody, as version 0.1 wrote it. */
+const LIVE_BEFORE = 'a2a-live'
+
+/** Up to so many bytes messages stand in the record of their task. */
+const INLINE_BYTES = 8 * 1024
+
+/** Tasks of a context that are looked at in one step. */
+const FEW = 4
+
+interface ContextRecord {
+  readonly turn: string
+  readonly at: number
+}
 
 /** The most messages of a task that are told at once. */
 const HISTORY = 1000
@@ -62,7 +76,7 @@ const sortable = (number: number, digits = 15): string => String(number).padStar
 export const isRunning = ({ status }: TaskRecord): boolean =>
   status.state === 'TASK_STATE_WORKING' || status.state === 'TASK_STATE_SUBMITTED'
 
-export const ownerOf = ({ tenant, owner }: TaskRecord): Principal => ({ tenant, id: owner, scopes: [] })
+export const ownerOf = ({ tenant, owner }: Pick<TaskRecord, 'tenant' | 'owner'>): Principal => ({ tenant, id: owner, scopes: [] })
 
 /** The keys and shapes under which tasks, their messages and their contexts are stored. Every key begins with the tenant and the owner. */
 export class TaskRecords {
@@ -97,7 +111,6 @@ export class TaskRecords {
       [ofContext]: sort,
       [all + inState(state)]: sort,
       [ofContext + inState(state)]: sort,
-      ...(isRunning(record) && { [LIVE]: sort }),
       ...withSession(record),
     }
     return {
@@ -127,12 +140,20 @@ export class TaskRecords {
     return this.#sealing.digest(metadata)
   }
 
-  remove(record: TaskRecord): Operation {
-    return { op: 'delete', key: this.keyOf(ownerOf(record), record.id) }
+  /** The task with more messages in its history, and what has to be written for those beside it. */
+  withMessages(record: TaskRecord, added: readonly Message[]): { record: TaskRecord; operations: Operation[] } {
+    const { messages: count, history = [] } = record
+    if (added.length === 0) return { record, operations: [] }
+    const messages = count + added.length
+    const all = [...history, ...added]
+    if (history.length === count && weigh(all, INLINE_BYTES) <= INLINE_BYTES) {
+      return { record: { ...record, messages, history: all }, operations: [] }
+    }
+    return { record: { ...record, messages }, operations: added.map((each, index) => this.#setMessage(record, count + 1 + index, each)) }
   }
 
   /** A message of a task's history, the `number`th. */
-  setMessage(record: TaskRecord, number: number, message: Message): Operation {
+  #setMessage(record: TaskRecord, number: number, message: Message): Operation {
     const { tenant, owner, id } = record
     return {
       op: 'set',
@@ -143,19 +164,37 @@ export class TaskRecords {
   }
 
   /** The last messages of a task, oldest first. */
-  async history(record: TaskRecord, length = HISTORY): Promise<Message[]> {
+  async history(record: TaskRecord, length = HISTORY): Promise<readonly Message[]> {
+    const { history = [], messages } = record
     if (length <= 0) return []
+    if (history.length === messages) return history.slice(-length)
     const { items } = await this.store.list(this.#history(record), { limit: Math.min(length, HISTORY), descending: true })
-    return items.map(({ value }) => value as unknown as Message).reverse()
+    return [...history, ...items.map(({ value }) => value as unknown as Message).reverse()].slice(-length)
   }
 
-  /** The turn that the next task of a context goes on from. */
-  setContext({ tenant, owner, agent, contextId }: Pick<TaskRecord, 'tenant' | 'owner' | 'agent' | 'contextId'>, turn: string): Operation {
-    return { op: 'set', key: storeKey(tenant, 'a2a-context', owner, agent, contextId), value: turn, options: { ttlMs: this.#ttlMs } }
+  /** An answer that was no task: the next task of its context goes on from there. */
+  setContext({ tenant, owner, agent, contextId }: TaskRecord, turn: string, at: number): Operation {
+    const key = storeKey(tenant, 'a2a-context', owner, agent, contextId)
+    return { op: 'set', key, value: { turn, at }, options: { ttlMs: this.#ttlMs } }
   }
 
-  async context({ tenant, id: owner }: Principal, agent: string, contextId: string): Promise<string | undefined> {
-    return (await this.store.get(storeKey(tenant, 'a2a-context', owner, agent, contextId)))?.value as string | undefined
+  /** The turn that the next task of a context goes on from: the last that ended. One that waits would stay unanswered there. */
+  async context(owner: Principal, agent: string, contextId: string): Promise<string | undefined> {
+    const [stored, task] = await Promise.all([
+      this.store.get(storeKey(owner.tenant, 'a2a-context', owner.id, agent, contextId)),
+      this.#lastEnded(owner, { agent, contextId }),
+    ])
+    // Version 0.1 also wrote one for each task, without a time.
+    const direct = typeof stored?.value === 'string' ? { turn: stored.value, at: 0 } : (stored?.value as ContextRecord | undefined)
+    return direct && (!task || direct.at > task.updatedAt) ? direct.turn : task?.steps.at(-1)?.turn
+  }
+
+  async #lastEnded(owner: Principal, filter: Filter): Promise<TaskRecord | undefined> {
+    for (let after: string | undefined; ;) {
+      const page = await this.list(owner, filter, { limit: FEW, ...(after !== undefined && { after }) })
+      const found = page.items.find(({ steps }) => steps.at(-1)?.end && !steps.at(-1)?.waits)
+      if (found || (after = page.next) === undefined) return found
+    }
   }
 
   /** The newest status first. */
@@ -170,10 +209,10 @@ export class TaskRecords {
     return this.store.count(indexOf({ tenant: owner.tenant, owner: owner.id }, filter), from === undefined ? {} : { from })
   }
 
-  /** Every task that is stored as running. */
-  async *running(): AsyncGenerator<TaskRecord, void> {
+  /** Every task that version 0.1 left running. */
+  async *leftRunning(): AsyncGenerator<TaskRecord, void> {
     for (let after: string | undefined; ;) {
-      const page = await this.store.list(LIVE, after === undefined ? {} : { after })
+      const page = await this.store.list(LIVE_BEFORE, after === undefined ? {} : { after })
       for (const { value } of page.items) yield value as unknown as TaskRecord
       if ((after = page.next) === undefined) return
     }

@@ -50,6 +50,14 @@ export interface Shared {
   readonly push: TaskPush
 }
 
+/** By which recovery knows a response that belongs to a task. */
+export const KEEPER = 'a2a'
+
+/** What is noted with a response: after a crash its task is found by it. */
+export interface TaskNote {
+  readonly task: string
+}
+
 /** The extension by which a client gets thoughts, tool calls and progress as messages of its stream. */
 export const EVENTS_EXTENSION = 'https://uamp.dev/a2a/events/v1'
 

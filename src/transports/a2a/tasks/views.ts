@@ -39,7 +39,7 @@ export class Views {
   async live(live: Live, { historyLength, artifacts = true }: Shown = {}): Promise<Task> {
     const { record } = live
     const known = artifacts ? [...(await this.before(record, live.index)), ...(await this.#given(live))] : []
-    return taskOf(record, known, await this.history(record, historyLength, live))
+    return taskOf(record, known, await this.history(record, historyLength))
   }
 
   async stored(record: TaskRecord, { historyLength, artifacts = true }: Shown = {}): Promise<Task> {
@@ -62,11 +62,8 @@ export class Views {
     return step ? this.#of(step, ownerOf(record)) : []
   }
 
-  async history(record: TaskRecord, length: number | undefined, live?: Live): Promise<readonly Message[] | undefined> {
-    if (length === 0) return undefined
-    const known = live?.history
-    if (!known) return this.#records.history(record, length)
-    return length === undefined ? known : known.slice(-length)
+  async history(record: TaskRecord, length?: number): Promise<readonly Message[] | undefined> {
+    return length === 0 ? undefined : this.#records.history(record, length)
   }
 
   /** What the response of a live task gave, or has given so far. */

@@ -1,5 +1,5 @@
 /** Payments as the extension a2a-x402 has them: in the metadata of messages, on the same task. */
-import type { EventOf } from '../../../protocol/events.ts'
+import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Payment } from '../../../protocol/payment.ts'
 import type { Message, Struct } from '../model.ts'
@@ -14,7 +14,7 @@ const ERROR = 'x402.payment.error'
 const OFFER_SECONDS = 600
 
 /** What a question for payment says: every way to pay. */
-export function offer({ requirements, extra }: EventOf<'payment.required'>, now: number): Struct {
+export function offer({ requirements, extra }: Draft<EventOf<'payment.required'>>, now: number): Struct {
   const { amount, currency, schemes = [{ scheme: 'token' }], reason = 'Payment required', expires_at } = requirements
   const seconds = expires_at === undefined ? OFFER_SECONDS : Math.max(0, Math.floor((expires_at - now) / 1000))
   const accepts = schemes.map(({ scheme, network, address, min_amount, max_amount }) => ({
@@ -52,7 +52,7 @@ export function rejectsPayment({ metadata }: Message): boolean {
 
 export const REJECTED: Struct = { [STATUS]: 'payment-rejected' }
 
-type Outcome = EventOf<'payment.accepted' | 'payment.error'>
+type Outcome = Draft<EventOf<'payment.accepted' | 'payment.error'>>
 
 /** What became of the payments of a response; undefined when there were none. */
 export function receipts(outcomes: readonly Outcome[]): { readonly text: string; readonly metadata: Struct } | undefined {

@@ -45,14 +45,12 @@ interface Planned {
   readonly next: Next | undefined
 }
 
-/** How an index entry came or went. */
-type OnEntry = (index: string, by: 1 | -1) => void
-
 export interface ChangeOptions {
   readonly staging: Staging
   readonly now: () => number
   readonly expiryTime: () => number
-  readonly onEntry: OnEntry
+  /** An index entry has come or gone. */
+  readonly onEntry: (index: string, entry: readonly [sort: string, key: string], by: 1 | -1) => void
 }
 
 /** The writes of records. Everything runs inside a transaction of the queue. */
@@ -140,8 +138,15 @@ export class RecordChanges {
     if (this.#insert.run(inserts) < inserts.length / 5) throw new Surprise()
     this.#displace.run(entries.gone)
     this.#place.run(entries.come)
-    for (let at = 0; at < entries.gone.length; at += 3) this.#options.onEntry(entries.gone[at] as string, -1)
-    for (let at = 0; at < entries.come.length; at += 3) this.#options.onEntry(entries.come[at] as string, 1)
+    this.#tell(entries.gone, -1)
+    this.#tell(entries.come, 1)
+  }
+
+  #tell(entries: readonly string[], by: 1 | -1): void {
+    for (let at = 0; at < entries.length; at += 3) {
+      const [index = '', sort = '', key = ''] = entries.slice(at, at + 3)
+      this.#options.onEntry(index, [sort, key], by)
+    }
   }
 
   #plan(key: string, planned: Planned): void {

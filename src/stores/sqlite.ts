@@ -4,11 +4,12 @@ import { promisify } from 'node:util'
 import { clocksOf, expiryClock, type Clocks } from '../core/clocks.ts'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
+import { change, RecordChanges } from './sqlite-changes.ts'
+import { Lists } from './sqlite-lists.ts'
 import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
 import { findMark, StoreMark, type Found } from './sqlite-mark.ts'
 import { StoreProbe } from './sqlite-probe.ts'
 import { CommitQueue } from './sqlite-queue.ts'
-import { change } from './sqlite-changes.ts'
 import { Records } from './sqlite-records.ts'
 import { Connection, explain } from './sqlite-schema.ts'
 import { Staging } from './sqlite-staging.ts'
@@ -63,12 +64,15 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
   const log = new WriteAheadLog(db, noted, () => mark.empty())
   const staging = new Staging()
   const streams = new Streams(db, staging)
-  const records = new Records(db, { staging, now: clocks.now, expiryTime: expiryClock(clocks) })
-  const { changes } = records
+  const times = { now: clocks.now, expiryTime: expiryClock(clocks) }
+  const lists = new Lists(db, { ...times, read })
+  const changes = new RecordChanges(db, { ...times, staging, onEntry: lists.onEntry })
+  const records = new Records(db, { ...times, changes })
   const reload = (thrown: unknown) => {
     probe.note(thrown)
     streams.reload()
-    records.reload()
+    changes.reload()
+    lists.reload()
   }
   const upkeep = () => (log.due ? log.checkpoint().catch(onError) : undefined)
   const flush = () => {
@@ -216,9 +220,9 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     async delete(key) {
       await write(() => changes.delete(key))
     },
-    list: async (index, page) => read(() => records.list(index, page)),
-    count: async (index, options) => read(() => records.count(index, options?.from)),
-    keys: async (index, page) => read(() => records.keys(index, page)),
+    list: (index, page) => lists.list(index, page),
+    count: (index, options) => lists.count(index, options?.from),
+    keys: async (index, page) => read(() => lists.keys(index, page)),
     async *scan() {
       yield* pages(async (after) => read(() => records.scan(after, PAGE)))
       yield* pages(async (after) => transact(() => streams.scan(after, PAGE)))

@@ -8,6 +8,8 @@ import { Rows, type Staging, Surprise } from './sqlite-staging.ts'
 const INDEX_EVERY = 512
 /** Streams whose id and last position are kept in memory. */
 const MOST_KNOWN = 8192
+/** Bytes of a group that is read together with others. */
+const SMALL_BYTES = 16 * 1024
 /** Dropped streams that are looked at in one purge. */
 const PURGE_STREAMS = 64
 
@@ -42,6 +44,7 @@ export class Streams {
   readonly #insert: Rows
   readonly #last: Statement
   readonly #page: Statement
+  readonly #text: Statement
   readonly #index: Statement
   readonly #weigh: Statement
   readonly #mark: Statement
@@ -65,9 +68,10 @@ export class Streams {
     this.#insert = new Rows(db, 5, (rows) => `INSERT INTO groups (id, stream, first, last, text) VALUES ${rows}`)
     this.#last = db.query('SELECT last FROM group_index WHERE stream = ? ORDER BY last DESC LIMIT 1')
     this.#page = db.query(
-      `SELECT g.first, g.last, g.text FROM group_index i JOIN groups g ON g.id = i.id
-       WHERE i.stream = ? AND i.last > ? ORDER BY i.last LIMIT ?`,
+      `SELECT g.first, g.last, g.id, CASE WHEN octet_length(g.text) <= ${SMALL_BYTES} THEN g.text END
+       FROM group_index i JOIN groups g ON g.id = i.id WHERE i.stream = ? AND i.last > ? ORDER BY i.last LIMIT ?`,
     )
+    this.#text = db.query('SELECT text FROM groups WHERE id = ?')
     this.#index = db.command('INSERT INTO group_index SELECT stream, last, id FROM groups WHERE id > ? ORDER BY stream, last')
     this.#weigh = db.command(
       `UPDATE streams SET bytes = streams.bytes + added.bytes
@@ -157,12 +161,15 @@ export class Streams {
     return this.#get(name)?.last ?? 0
   }
 
-  /** The index must not be behind. */
-  page(name: string, after: number, limit: number): Group[] {
+  /** Some groups, of which a large one comes alone. The index must not be behind. */
+  page(name: string, after: number, limit: number): { readonly groups: readonly Group[]; readonly more: boolean } {
     const stream = this.#get(name)
-    if (!stream || stream.last <= after) return []
-    const rows = this.#page.all([stream.id, after, limit]) as [number, number, string | ArrayBuffer][]
-    return rows.map(([first, last, text]) => ({ first, last, text: decode(text) }))
+    if (!stream || stream.last <= after) return { groups: [], more: false }
+    const rows = this.#page.all([stream.id, after, limit]) as GroupRow[]
+    const large = rows.findIndex(([, , , text]) => text === null)
+    const shown = large < 0 ? rows : rows.slice(0, Math.max(1, large))
+    const groups = shown.map(([first, last, id, text]) => ({ first, last, text: decode(text ?? (this.#text.get([id]) as [Text])[0]) }))
+    return { groups, more: (groups.at(-1)?.last ?? stream.last) < stream.last }
   }
 
   index(): void {
@@ -249,11 +256,14 @@ export class Streams {
   }
 }
 
+type Text = string | ArrayBuffer
+type GroupRow = readonly [first: number, last: number, id: number, text: Text | null]
+
 /** The driver reads a text only up to its first NUL, and replaces lone surrogates. */
 function encode(text: string): string | Uint8Array {
   return text.includes('\0') || !text.isWellFormed() ? Buffer.from(text, 'utf16le') : text
 }
 
-function decode(text: string | ArrayBuffer): string {
+function decode(text: Text): string {
   return typeof text === 'string' ? text : Buffer.from(text).toString('utf16le')
 }

@@ -198,13 +198,13 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     },
     async *read(stream, { after = 0, limit = Infinity } = {}) {
       let position = after
-      for (let left = limit; left > 0; left -= PAGE) {
-        const from = position
-        const groups = await readStream(() => streams.page(stream, from, Math.min(PAGE, left)))
+      for (let left = limit; left > 0;) {
+        const [from, most] = [position, Math.min(PAGE, left)]
+        const { groups, more } = await readStream(() => streams.page(stream, from, most))
         yield* groups
-        const end = groups.at(-1)
-        if (!end || groups.length < PAGE) return
-        position = end.last
+        if (!more) return
+        position = groups.at(-1)?.last ?? position
+        left -= groups.length
         await turn()
       }
     },

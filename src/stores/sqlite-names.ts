@@ -1,8 +1,8 @@
 import { UampError } from '../protocol/errors.ts'
 
-const UNSAFE = /[\0\p{Surrogate}]/u
-
-/** With these characters two different names would be one to the driver. */
+/** With NUL or half a surrogate pair two different names would be one to the driver. */
 export function checkName(name: string): void {
-  if (UNSAFE.test(name)) throw new UampError('invalid_request', 'A name must not contain NUL or half a surrogate pair')
+  if (name.includes('\0') || !name.isWellFormed()) {
+    throw new UampError('invalid_request', 'A name must not contain NUL or half a surrogate pair')
+  }
 }

@@ -1,5 +1,6 @@
 import { UampError } from '../protocol/errors.ts'
 import { type Connection, errorCode, type Statement } from './sqlite-schema.ts'
+import { type Staging, Surprise } from './sqlite-staging.ts'
 
 /** What a transaction adds to the log besides its texts: the pages around them. */
 const TRANSACTION_BYTES = 8192
@@ -23,6 +24,9 @@ interface Outcome {
 export interface QueueOptions {
   /** Resolves when everything committed before the call would survive a loss of power. */
   readonly durable: () => Promise<void>
+  readonly staging: Staging
+  /** Writes what the jobs of a transaction have staged. */
+  readonly flush: () => void
   /** Throws when nothing may be written any more. */
   readonly assertSound: () => void
   /** What is kept in memory of the tables is no longer true. */
@@ -54,8 +58,8 @@ export class CommitQueue {
   }
 
   /**
-   * A UampError thrown by `run` is an answer for its caller alone, so `run` throws it before it has written anything. After any
-   * other error the transaction is undone and each job is run again by itself, so `run` may be called twice.
+   * A UampError thrown by `run` is an answer for its caller alone, so `run` throws it before it has staged anything, or takes that back.
+   * After any other error the transaction is undone and each job is run again by itself, so `run` may be called several times.
    */
   write<T>(run: () => T, sync = false): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -95,11 +99,13 @@ export class CommitQueue {
     }
   }
 
-  #transact(jobs: readonly Job[]): Outcome[] {
+  #transact(jobs: readonly Job[], careful = false): Outcome[] {
     this.#options.assertSound()
+    this.#options.staging.careful = careful
     try {
       this.#begin.run([])
       const outcomes = jobs.map(attempt)
+      this.#options.flush()
       this.#commit.run([])
       this.#db.written += TRANSACTION_BYTES
       return outcomes
@@ -107,6 +113,7 @@ export class CommitQueue {
       // Some errors, a full disk among them, have already undone it.
       if (this.#db.inTransaction) this.#rollback.run([])
       this.#options.onRollback(thrown)
+      if (thrown instanceof Surprise) return this.#transact(jobs, true)
       throw thrown
     }
   }

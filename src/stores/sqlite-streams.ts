@@ -1,12 +1,15 @@
 import type { Group, Kept } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from './sqlite-names.ts'
-import type { Connection, Portion, Statement } from './sqlite-schema.ts'
+import type { Bound, Connection, Portion, Statement } from './sqlite-schema.ts'
+import { Rows, type Staging, Surprise } from './sqlite-staging.ts'
 
 /** Groups that may wait for their index entry. */
 const INDEX_EVERY = 512
 /** Streams whose id and last position are kept in memory. */
 const MOST_KNOWN = 8192
+/** Bytes of a group that is read together with others. */
+const SMALL_BYTES = 16 * 1024
 /** Dropped streams that are looked at in one purge. */
 const PURGE_STREAMS = 64
 
@@ -15,20 +18,33 @@ interface Stream {
   last: number
 }
 
+/** A stream that is not in the table yet. Without a name: it was dropped again. */
+interface Added {
+  readonly id: number
+  name: string | null
+}
+
 /** Everything here runs inside a transaction of the queue, except `last` and `page` when nothing is queued. */
 export class Streams {
   readonly #db: Connection
+  readonly #staging: Staging
   readonly #known = new Map<string, Stream>()
+  /** Staged, as are those below: streams that will be added, groups as rows without their id, and the ids of dropped streams by their name. */
+  #added: Added[] = []
+  #groups: Bound[][] = []
+  readonly #drops = new Map<string, number>()
+  #newestStream = 0
   #newest = 0
   #indexed = 0
   #weighed = 0
 
   readonly #marks: Statement
   readonly #find: Statement
-  readonly #create: Statement
-  readonly #insert: Statement
+  readonly #create: Rows
+  readonly #insert: Rows
   readonly #last: Statement
   readonly #page: Statement
+  readonly #text: Statement
   readonly #index: Statement
   readonly #weigh: Statement
   readonly #mark: Statement
@@ -40,20 +56,22 @@ export class Streams {
   readonly #remove: Statement
   readonly #scan: Statement
 
-  constructor(db: Connection) {
+  constructor(db: Connection, staging: Staging) {
     this.#db = db
+    this.#staging = staging
     this.#marks = db.query(
-      `SELECT i.value, w.value, coalesce((SELECT max(id) FROM groups), 0) FROM marks i, marks w
+      `SELECT i.value, w.value, coalesce((SELECT max(id) FROM groups), 0), coalesce((SELECT max(id) FROM streams), 0) FROM marks i, marks w
        WHERE i.name = 'indexed' AND w.name = 'weighed'`,
     )
     this.#find = db.query('SELECT id FROM streams WHERE name = ?')
-    this.#create = db.query('INSERT INTO streams (name, bytes) VALUES (?, 0) RETURNING id')
-    this.#insert = db.command('INSERT INTO groups (id, stream, first, last, text) VALUES (?, ?, ?, ?, ?)')
+    this.#create = new Rows(db, 3, (rows) => `INSERT INTO streams (id, name, bytes) VALUES ${rows} ON CONFLICT (name) DO NOTHING`)
+    this.#insert = new Rows(db, 5, (rows) => `INSERT INTO groups (id, stream, first, last, text) VALUES ${rows}`)
     this.#last = db.query('SELECT last FROM group_index WHERE stream = ? ORDER BY last DESC LIMIT 1')
     this.#page = db.query(
-      `SELECT g.first, g.last, g.text FROM group_index i JOIN groups g ON g.id = i.id
-       WHERE i.stream = ? AND i.last > ? ORDER BY i.last LIMIT ?`,
+      `SELECT g.first, g.last, g.id, CASE WHEN octet_length(g.text) <= ${SMALL_BYTES} THEN g.text END
+       FROM group_index i JOIN groups g ON g.id = i.id WHERE i.stream = ? AND i.last > ? ORDER BY i.last LIMIT ?`,
     )
+    this.#text = db.query('SELECT text FROM groups WHERE id = ?')
     this.#index = db.command('INSERT INTO group_index SELECT stream, last, id FROM groups WHERE id > ? ORDER BY stream, last')
     this.#weigh = db.command(
       `UPDATE streams SET bytes = streams.bytes + added.bytes
@@ -77,10 +95,12 @@ export class Streams {
     this.reload()
   }
 
-  /** Reads again what is kept in memory: at first, and after a rollback. */
+  /** Forgets what is staged, and reads again what is kept in memory: at first, and after a rollback. */
   reload(): void {
     this.#known.clear()
-    const [indexed, weighed, newest] = this.#marks.get([]) as [number, number, number]
+    this.#unstage()
+    const [indexed, weighed, newest, newestStream] = this.#marks.get([]) as [number, number, number, number]
+    this.#newestStream = newestStream
     this.#indexed = indexed
     this.#weighed = weighed
     // Purged ids must not come back below the mark, where they would never be indexed.
@@ -92,34 +112,64 @@ export class Streams {
   }
 
   append(name: string, { first, last, text }: Group, expected?: number): void {
-    const stream = this.#get(name)
+    const isNew = expected === 0 && !this.#staging.careful
+    const stream = isNew ? this.#known.get(name) : this.#get(name)
     const at = stream?.last ?? 0
     if (expected !== undefined && expected !== at) throw new UampError('conflict', `The stream is at ${at}, not at ${expected}`)
     if (first <= at) throw new UampError('conflict', `The stream is at ${at} already, a group cannot begin at ${first}`)
     const target = stream ?? this.#add(name)
-    this.#insert.run([++this.#newest, target.id, first, last, encode(text)])
+    this.#groups.push([target.id, first, last, encode(text)])
     target.last = last
-    this.#db.written += text.length
-    if (this.#newest - this.#indexed >= INDEX_EVERY) this.index()
+    this.#staging.onUndo(() => {
+      this.#groups.pop()
+      target.last = at
+    })
   }
 
   drop(name: string): void {
     const stream = this.#get(name)
     if (!stream) return
-    this.#unname.run([stream.id])
+    const added = this.#added.find(({ id }) => id === stream.id)
+    if (added) added.name = null
+    else this.#drops.set(name, stream.id)
     this.#known.delete(name)
+    this.#staging.onUndo(() => {
+      if (added) added.name = name
+      else this.#drops.delete(name)
+      this.#known.set(name, stream)
+    })
+  }
+
+  /** Writes what is staged. */
+  flush(): void {
+    for (const id of this.#drops.values()) this.#unname.run([id])
+    if (this.#create.run(this.#added.flatMap(({ id, name }) => [id, name, 0])) < this.#added.length) throw new Surprise()
+    for (const group of this.#groups) this.#db.written += (group[3] as string | Uint8Array).length
+    this.#insert.run(this.#groups.flatMap((group) => [++this.#newest, ...group]))
+    this.#unstage()
+    if (this.#newest - this.#indexed >= INDEX_EVERY) this.index()
+    this.#trim()
+  }
+
+  #unstage(): void {
+    this.#added = []
+    this.#groups = []
+    this.#drops.clear()
   }
 
   last(name: string): number {
     return this.#get(name)?.last ?? 0
   }
 
-  /** The index must not be behind. */
-  page(name: string, after: number, limit: number): Group[] {
+  /** Some groups, of which a large one comes alone. The index must not be behind. */
+  page(name: string, after: number, limit: number): { readonly groups: readonly Group[]; readonly more: boolean } {
     const stream = this.#get(name)
-    if (!stream || stream.last <= after) return []
-    const rows = this.#page.all([stream.id, after, limit]) as [number, number, string | ArrayBuffer][]
-    return rows.map(([first, last, text]) => ({ first, last, text: decode(text) }))
+    if (!stream || stream.last <= after) return { groups: [], more: false }
+    const rows = this.#page.all([stream.id, after, limit]) as GroupRow[]
+    const large = rows.findIndex(([, , , text]) => text === null)
+    const shown = large < 0 ? rows : rows.slice(0, Math.max(1, large))
+    const groups = shown.map(([first, last, id, text]) => ({ first, last, text: decode(text ?? (this.#text.get([id]) as [Text])[0]) }))
+    return { groups, more: (groups.at(-1)?.last ?? stream.last) < stream.last }
   }
 
   index(): void {
@@ -171,7 +221,7 @@ export class Streams {
     const known = this.#known.get(name)
     if (known) return this.#remember(name, known)
     checkName(name)
-    const row = this.#find.get([name]) as [number] | undefined
+    const row = this.#drops.has(name) ? undefined : (this.#find.get([name]) as [number] | undefined)
     if (!row) return undefined
     this.index()
     const last = this.#last.get(row) as [number] | undefined
@@ -179,7 +229,13 @@ export class Streams {
   }
 
   #add(name: string): Stream {
-    const [id] = this.#create.get([name]) as [number]
+    checkName(name)
+    const id = ++this.#newestStream
+    this.#added.push({ id, name })
+    this.#staging.onUndo(() => {
+      this.#added.pop()
+      this.#known.delete(name)
+    })
     return this.#remember(name, { id, last: 0 })
   }
 
@@ -187,19 +243,27 @@ export class Streams {
   #remember(name: string, stream: Stream): Stream {
     this.#known.delete(name)
     this.#known.set(name, stream)
-    if (this.#known.size > MOST_KNOWN) {
-      const oldest = this.#known.keys().next()
-      if (!oldest.done) this.#known.delete(oldest.value)
-    }
+    // The position of a stream whose groups are staged stands nowhere else.
+    if (this.#groups.length === 0) this.#trim()
     return stream
   }
+
+  #trim(): void {
+    for (const name of this.#known.keys()) {
+      if (this.#known.size <= MOST_KNOWN) return
+      this.#known.delete(name)
+    }
+  }
 }
+
+type Text = string | ArrayBuffer
+type GroupRow = readonly [first: number, last: number, id: number, text: Text | null]
 
 /** The driver reads a text only up to its first NUL, and replaces lone surrogates. */
 function encode(text: string): string | Uint8Array {
   return text.includes('\0') || !text.isWellFormed() ? Buffer.from(text, 'utf16le') : text
 }
 
-function decode(text: string | ArrayBuffer): string {
+function decode(text: Text): string {
   return typeof text === 'string' ? text : Buffer.from(text).toString('utf16le')
 }

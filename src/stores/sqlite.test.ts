@@ -264,6 +264,25 @@ describe('the file', () => {
   })
 })
 
+test('a stream or record of an earlier run was said to be new', async () => {
+  const path = newPath()
+  const before = open({ path })
+  await before.append('s', group(1))
+  await before.set('k', 1)
+  await before.close()
+  const store = open({ path })
+  const outcomes = await Promise.allSettled([
+    store.append('t', group(1), { expected: 0 }),
+    store.append('s', group(1), { expected: 0 }),
+    store.append('s', group(2), { expected: 1 }),
+    store.set('k', 2, { ifVersion: 0 }),
+    store.set('l', 2, { ifVersion: 0 }),
+  ])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
+  expect(await all(store.read('s'))).toEqual([group(1), group(2)])
+  expect((await store.get('k'))?.value).toBe(1)
+})
+
 test('deletes expired records and dropped streams as it goes', async () => {
   const path = newPath()
   let time = 0

@@ -4,12 +4,15 @@ import { promisify } from 'node:util'
 import { clocksOf, expiryClock, type Clocks } from '../core/clocks.ts'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
+import { change, RecordChanges } from './sqlite-changes.ts'
+import { Lists } from './sqlite-lists.ts'
 import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
 import { findMark, StoreMark, type Found } from './sqlite-mark.ts'
 import { StoreProbe } from './sqlite-probe.ts'
 import { CommitQueue } from './sqlite-queue.ts'
-import { change, Records } from './sqlite-records.ts'
+import { Records } from './sqlite-records.ts'
 import { Connection, explain } from './sqlite-schema.ts'
+import { Staging } from './sqlite-staging.ts'
 import { Streams } from './sqlite-streams.ts'
 
 /** How often expired records and dropped streams are looked for, by the writes that come, and how much goes at a time. */
@@ -59,18 +62,25 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
   const sync = options.fdatasync ?? promisify(fdatasync)
   const noted = (fd: number) => sync(fd).then(() => mark.note())
   const log = new WriteAheadLog(db, noted, () => mark.empty())
-  const streams = new Streams(db)
-  const records = new Records(db, { now: clocks.now, expiryTime: expiryClock(clocks) })
+  const staging = new Staging()
+  const streams = new Streams(db, staging)
+  const times = { now: clocks.now, expiryTime: expiryClock(clocks) }
+  const lists = new Lists(db, { ...times, read })
+  const changes = new RecordChanges(db, { ...times, staging, onEntry: lists.onEntry })
+  const records = new Records(db, { ...times, changes })
   const reload = (thrown: unknown) => {
     probe.note(thrown)
     streams.reload()
-    records.reload()
+    changes.reload()
+    lists.reload()
   }
   const upkeep = () => (log.due ? log.checkpoint().catch(onError) : undefined)
-  const queue = new CommitQueue(db, { durable: log.durable, assertSound: log.assertSound, onRollback: reload, upkeep })
-  const savepoint = db.command('SAVEPOINT batch')
-  const release = db.command('RELEASE batch')
-  const undo = db.command('ROLLBACK TO batch')
+  const flush = () => {
+    changes.flush()
+    streams.flush()
+  }
+  const { durable, assertSound } = log
+  const queue = new CommitQueue(db, { staging, flush, durable, assertSound, onRollback: reload, upkeep })
 
   let closing: Promise<void> | undefined
   let purgeAt = monotonic() + PURGE_EVERY_MS
@@ -85,17 +95,26 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     return queue.write(run, sync)
   }
 
+  /** Runs in a transaction, and finds in the tables what was asked for before. */
+  function transact<T>(run: () => T, sync?: boolean): Promise<T> {
+    assertOpen()
+    return queue.write(() => {
+      flush()
+      return run()
+    }, sync)
+  }
+
   /** Waits for what is queued, so that a caller reads its own writes. */
   function read<T>(run: () => T): T | Promise<T> {
     assertOpen()
-    return queue.idle ? readNow(run) : queue.write(run)
+    return queue.idle ? readNow(run) : transact(run)
   }
 
   /** As `read`, with the index of the streams brought up to date. */
   function readStream<T>(run: () => T): T | Promise<T> {
     assertOpen()
     if (queue.idle && !streams.behind) return readNow(run)
-    return queue.write(() => {
+    return transact(() => {
       streams.index()
       return run()
     })
@@ -113,15 +132,15 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
   function purge(): void {
     purgeAt = monotonic() + PURGE_EVERY_MS
     const run = () => [records.purge(PURGE), streams.purge(PURGE)].includes(true)
-    queue.write(run).then((more) => {
+    transact(run).then((more) => {
       if (more) purgeAt = monotonic()
     }, onError)
   }
 
   async function tidy(): Promise<boolean> {
     assertOpen()
-    const purged = await queue.write(() => [records.purge(PURGE), streams.purge(PURGE)].includes(true))
-    if (purged || (await queue.write(() => db.shrink()))) return true
+    const purged = await transact(() => [records.purge(PURGE), streams.purge(PURGE)].includes(true))
+    if (purged || (await transact(() => db.shrink()))) return true
     if (!db.scrub) return false
     db.scrub = false
     log.scrub()
@@ -146,10 +165,10 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     switch (operation.op) {
       case 'set': {
         const set = change(operation.key, operation.value, operation.options)
-        return () => records.set(set)
+        return () => changes.set(set)
       }
       case 'delete':
-        return () => records.delete(operation.key, operation.ifVersion)
+        return () => changes.delete(operation.key, operation.ifVersion)
       case 'append':
         return append(operation.stream, operation.group, operation.expected)
       case 'drop':
@@ -165,25 +184,9 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     return () => streams.append(stream, group, expected)
   }
 
-  function atomically(steps: readonly (() => unknown)[]): void {
-    savepoint.run([])
-    try {
-      for (const step of steps) step()
-    } catch (thrown) {
-      // After some errors SQLite has undone the whole transaction, and the savepoint with it.
-      if (db.inTransaction) {
-        undo.run([])
-        release.run([])
-      }
-      reload(thrown)
-      throw thrown
-    }
-    release.run([])
-  }
-
   async function shut(): Promise<void> {
     try {
-      await queue.write(() => streams.index())
+      await transact(() => streams.index())
     } finally {
       await log.close(() => mark.close(() => db.close()))
     }
@@ -195,13 +198,13 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     },
     async *read(stream, { after = 0, limit = Infinity } = {}) {
       let position = after
-      for (let left = limit; left > 0; left -= PAGE) {
-        const from = position
-        const groups = await readStream(() => streams.page(stream, from, Math.min(PAGE, left)))
+      for (let left = limit; left > 0;) {
+        const [from, most] = [position, Math.min(PAGE, left)]
+        const { groups, more } = await readStream(() => streams.page(stream, from, most))
         yield* groups
-        const end = groups.at(-1)
-        if (!end || groups.length < PAGE) return
-        position = end.last
+        if (!more) return
+        position = groups.at(-1)?.last ?? position
+        left -= groups.length
         await turn()
       }
     },
@@ -212,28 +215,28 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     get: async (key) => read(() => records.get(key)),
     async set(key, value, { sync, ...conditions } = {}) {
       const set = change(key, value, conditions)
-      return write(() => records.set(set), sync)
+      return write(() => changes.set(set), sync)
     },
     async delete(key) {
-      await write(() => records.delete(key))
+      await write(() => changes.delete(key))
     },
-    list: async (index, page) => read(() => records.list(index, page)),
-    count: async (index, options) => read(() => records.count(index, options?.from)),
-    keys: async (index, page) => read(() => records.keys(index, page)),
+    list: (index, page) => lists.list(index, page),
+    count: (index, options) => lists.count(index, options?.from),
+    keys: async (index, page) => read(() => lists.keys(index, page)),
     async *scan() {
       yield* pages(async (after) => read(() => records.scan(after, PAGE)))
-      yield* pages(async (after) => write(() => streams.scan(after, PAGE)))
+      yield* pages(async (after) => transact(() => streams.scan(after, PAGE)))
     },
     bytes: async () => read(() => db.bytes),
     tidy,
     async batch(operations, { sync } = {}) {
       const steps = operations.map(prepare)
-      await write(() => atomically(steps), sync)
+      await write(() => staging.atomically(steps), sync)
     },
     async probe() {
       assertOpen()
       probe.assertSound()
-      await queue.write(probe.write, true)
+      await transact(probe.write, true)
     },
     close: () => (closing ??= shut()),
   }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Json } from '../../src/protocol/json.ts'
+import { batchTests } from './store-batches.ts'
 import { storeModelTest } from './store-model.ts'
 import { all, group, streamTests } from './store-streams.ts'
 import { upkeepTests } from './store-upkeep.ts'
@@ -23,6 +24,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
     })
 
     streamTests(fresh)
+    batchTests(fresh)
     upkeepTests(fresh, (ms) => {
       time += ms
     })

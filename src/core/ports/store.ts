@@ -23,15 +23,19 @@ export interface Store {
   /** Returns the new version. */
   set(key: string, value: Json, options?: SetOptions & { readonly sync?: boolean }): Promise<number>
   delete(key: string): Promise<void>
+  /** Large values may be read one by one: what changes meanwhile comes as it is then, and what goes is missing from the page. */
   list(index: string, page: PageRequest & { readonly descending?: boolean }): Promise<Page<{ readonly key: string; readonly value: Json }>>
   /**
-   * How many records an index has; with `from`, those whose sort key is that or above. Does not go through all of them, so that one
-   * which has expired counts until it is purged.
+   * How many records an index has; with `from`, those whose sort key is that or above. Looks at no record, so that one which has
+   * expired counts until it is purged.
    */
   count(index: string, options?: { readonly from?: string }): Promise<number>
   /** The keys of an index, with the size of their values instead of these. Also those that have expired and are not purged yet. */
   keys(index: string, page: PageRequest): Promise<Page<{ readonly key: string; readonly bytes: number }>>
-  /** All or nothing: what a turn's end, the ledger or a lease needs. */
+  /**
+   * All or nothing: what a turn's end, the ledger or a lease needs. Of what is said to be new (`ifVersion: 0`, `expected: 0`) nothing
+   * has to be looked up, so say it where it is so.
+   */
   batch(operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void>
   /** Every record and every stream, in small steps and in no order. What changes meanwhile may be missing. */
   scan(): AsyncIterable<Kept>

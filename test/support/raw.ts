@@ -29,6 +29,7 @@ export async function json(url: string, body?: object, sending: Sending = {}): P
 }
 
 interface Event {
+  readonly id: string | undefined
   readonly event: string | undefined
   readonly data: string
 }
@@ -47,7 +48,7 @@ export async function* sse(url: string, body?: object, { headers, signal }: Send
     for (;;) {
       const { done, value } = await reader.read().catch(cut)
       if (done) return
-      for (const { event, data } of parse(decoder.decode(value, { stream: true }))) yield { event, data }
+      for (const { id, event, data } of parse(decoder.decode(value, { stream: true }))) yield { id, event, data }
     }
   } finally {
     reader.cancel().catch(() => undefined)
@@ -82,8 +83,12 @@ export class Line {
   #wake: (() => void) | undefined
   #closed: { readonly code: number; readonly reason: string } | undefined
 
-  static async open(url: string, stage: { after(task: () => void | Promise<void>): void }): Promise<Line> {
-    const socket = new WebSocket(url.replace('http', 'ws'), { maxPayload: 0, perMessageDeflate: false })
+  static async open(
+    url: string,
+    stage: { after(task: () => void | Promise<void>): void },
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Line> {
+    const socket = new WebSocket(url.replace('http', 'ws'), { maxPayload: 0, perMessageDeflate: false, headers })
     stage.after(() => socket.terminate())
     const line = new Line(socket)
     await once(socket, 'open')

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { BOTH_STORED, Hearing, json, Lost, sse, Told, type Driver, type Wire } from '../driver.ts'
+import { json, sse, Told, type Wire } from '../../support/raw.ts'
+import { BOTH_STORED, Hearing, Lost, type Driver } from '../driver.ts'
 import type { Said } from '../said.ts'
 
 /** What the bindings and generations call differently. */
@@ -24,11 +25,11 @@ const over = ({ name, version, path, body, read }: Binding): Driver => ({
     const headers = { 'a2a-version': version }
     const hearing = new Hearing()
     if (!streamed) {
-      const { task } = read(await json(url, body(prompt, false), headers))
+      const { task } = read(await json(url, body(prompt, false), { headers }))
       for (const artifact of task.artifacts ?? []) take(hearing, artifact)
       return ended(hearing, task.status)
     }
-    for await (const { data } of sse(url, body(prompt, true), headers)) {
+    for await (const { data } of sse(url, body(prompt, true), { headers })) {
       const { artifactUpdate, statusUpdate } = read(JSON.parse(data))
       if (artifactUpdate) take(hearing, artifactUpdate.artifact)
       if (statusUpdate && !/submitted|working/i.test(statusUpdate.status.state)) return ended(hearing, statusUpdate.status)

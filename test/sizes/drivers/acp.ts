@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream'
 import { acpOverStdio } from '../../../src/compose/acp-stdio.ts'
 import { passingKeys } from '../../../src/stores/file-keys.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
-import { Hearing, Line, Lost, sse, STREAMED_STORED, Told, type Driver, type Stage, type Wire } from '../driver.ts'
+import { Line, sse, Told, type Wire } from '../../support/raw.ts'
+import { Hearing, Lost, STREAMED_STORED, type Driver, type Stage } from '../driver.ts'
 import { sayer, type Said } from '../said.ts'
 
 const PROMPT_ID = 3
@@ -65,12 +66,12 @@ export const acpHttp: Driver = {
       const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(message) })
       if (!response.ok) throw new Told(String(response.status), await response.text())
     }
-    const own = sse(url, undefined, connection)
+    const own = sse(url, undefined, { headers: connection })
     const first = own.next()
     await send(NEW_SESSION)
     const { value } = await first
     const { sessionId } = JSON.parse(value?.data ?? '').result
-    const stream = sse(url, undefined, { ...connection, 'acp-session-id': sessionId })
+    const stream = sse(url, undefined, { headers: { ...connection, 'acp-session-id': sessionId } })
     // Where the connection is given up, its own stream says why.
     const ends = { own: own.next().then((step) => ({ step, of: 'own' as const })), session: next() }
     ends.session.catch(() => undefined)

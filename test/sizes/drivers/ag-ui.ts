@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { Hearing, Lost, sse, STREAMED_STORED, Told, type Driver, type Wire } from '../driver.ts'
+import { sse, Told, type Wire } from '../../support/raw.ts'
+import { Hearing, Lost, STREAMED_STORED, type Driver } from '../driver.ts'
 
 export const agUi: Driver = {
   name: 'AG-UI',

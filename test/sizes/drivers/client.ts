@@ -1,5 +1,6 @@
 import { connect, UampClientError } from '../../../src/client/node.ts'
-import { Hearing, STREAMED_STORED, Told, Lost, type Driver } from '../driver.ts'
+import { Told } from '../../support/raw.ts'
+import { Hearing, STREAMED_STORED, Lost, type Driver } from '../driver.ts'
 import { heardIn } from './events.ts'
 
 const over = (name: string, transport: 'websocket' | 'sse'): Driver => ({

@@ -1,4 +1,5 @@
-import { ALL_CHOICES, Hearing, json, Lost, sse, Told, type Driver, type Wire } from '../driver.ts'
+import { json, sse, Told, type Wire } from '../../support/raw.ts'
+import { ALL_CHOICES, Hearing, Lost, type Driver } from '../driver.ts'
 
 export const completions: Driver = {
   name: 'Chat Completions',

@@ -1,4 +1,5 @@
-import { Hearing, Line, Lost, sse, STREAMED_STORED, Told, type Driver, type Wire } from '../driver.ts'
+import { Line, sse, Told, type Wire } from '../../support/raw.ts'
+import { Hearing, Lost, STREAMED_STORED, type Driver } from '../driver.ts'
 import type { Said } from '../said.ts'
 
 const create = { type: 'session.create', uamp_version: '1.0', session: { modalities: ['text'] } }

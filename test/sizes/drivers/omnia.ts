@@ -1,4 +1,5 @@
-import { Hearing, Line, Lost, STREAMED_STORED, Told, type Driver, type Wire } from '../driver.ts'
+import { Line, Told, type Wire } from '../../support/raw.ts'
+import { Hearing, Lost, STREAMED_STORED, type Driver } from '../driver.ts'
 
 export const omnia: Driver = {
   name: 'Omnia',

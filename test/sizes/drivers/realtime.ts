@@ -1,4 +1,5 @@
-import { Hearing, Line, Lost, Told, type Driver, type Stage } from '../driver.ts'
+import { Line, Told } from '../../support/raw.ts'
+import { Hearing, Lost, type Driver, type Stage } from '../driver.ts'
 import type { Said } from '../said.ts'
 
 /** Nothing of a Realtime session is kept. */

@@ -1,4 +1,5 @@
-import { ALL_CHOICES, Hearing, json, Line, Lost, sse, Told, type Driver, type Wire } from '../driver.ts'
+import { json, Line, sse, Told, type Wire } from '../../support/raw.ts'
+import { ALL_CHOICES, Hearing, Lost, type Driver } from '../driver.ts'
 import type { Said } from '../said.ts'
 
 /** Takes one event. Gives what was said when it was the last. */

@@ -32,7 +32,7 @@ const ASKED: readonly (readonly [string, string, (n: number, said: string) => ob
     'runs of AG-UI',
     '/ag-ui',
     (n, said) => ({ threadId: `t${n}`, runId: `r${n}`, messages: [{ id: 'u', role: 'user', content: said }] }),
-    'ag-ui-run',
+    'alias',
   ],
 ]
 
@@ -57,6 +57,6 @@ test.each(ASKED)('%s stayed when their sessions went for want of room, and took 
   const { bytes, kinds } = await remoteStorage(data).show()
   expect(bytes).toBeLessThanOrEqual(limits.storedBytes)
   // A part of what alice has is there still, and each is as whole as it was.
-  expect(kinds['session']?.count).toBeGreaterThan(1)
-  expect(kinds[kind]?.count).toBe((kinds['session']?.count ?? 0) - 1)
+  expect(kinds['head']?.count).toBeGreaterThan(1)
+  expect(kinds[kind]?.count).toBe((kinds['head']?.count ?? 0) - 1)
 })

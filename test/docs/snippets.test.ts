@@ -13,12 +13,13 @@ const hasShell = ['bash', 'curl'].every((command) => spawnSync(command, ['--vers
 for (const document of documents) {
   const snippets = snippetsOf(document)
   if (snippets.length === 0) continue
-  describe(document, () => {
+  // The blocks of a document build on each other; documents do not.
+  describe.concurrent(document, () => {
     let workspace: Workspace
     beforeAll(() => void (workspace = new Workspace()))
     afterAll(() => workspace.close())
 
-    test.for(snippets)('$title', async (snippet, { skip }) => {
+    test.sequential.for(snippets)('$title', async (snippet, { expect, skip }) => {
       if (snippet.language === 'sh' && !hasShell) skip('bash or curl is not on the PATH')
       if (snippet.kind === 'run') expect(await workspace.run(snippet)).toContain(snippet.expected ?? '')
       else await serve(workspace, snippet)

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { isLong } from '../support/trials.ts'
 
 const RUN = fileURLToPath(new URL('run.js', import.meta.url))
 /** Of the fuzzing alone. Starting, settling and measuring take some twenty seconds more. */
-const SECONDS = Number(process.env['UAMP_FUZZ_SECONDS'] ?? 40)
+const SECONDS = isLong ? 120 : 10
 /** The same each time, so that a change is what breaks it. */
 const SEED = 20_261_116
 

@@ -31,23 +31,34 @@ class LongestFirst extends BaseSequencer {
 const leftOut = process.env['UAMP_FAST'] === '1' ? Object.values(LEFT_OUT).flat() : []
 const exclude = ['**/node_modules/**', 'test/tooling/fixtures/**', ...leftOut]
 
+const common = {
+  pool: 'forks',
+  retry: 0,
+  testTimeout: 30_000,
+  hookTimeout: 30_000,
+  // One second by default, which a busy machine takes for a webhook.
+  expect: { poll: { timeout: 10_000 } },
+  // More than the two cores of CI: many files wait for other processes most of their time.
+  maxWorkers: 3,
+} as const
+
 export default defineConfig({
   test: {
+    ...common,
+    // Here and not in what the projects share: once is enough.
     globalSetup: 'test/support/fresh-place.ts',
-    pool: 'forks',
-    maxWorkers: 2,
-    retry: 0,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    // One second by default, which a busy machine takes for a webhook.
-    expect: { poll: { timeout: 10_000 } },
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: 'alone', include: ALONE, exclude } },
+      { test: { ...common, name: 'alone', include: ALONE, exclude } },
       // No module has state, so that a worker may load them once for all its files.
       {
-        extends: true,
-        test: { name: 'shared', include: ['src/**/*.test.ts', 'test/**/*.test.ts'], exclude: [...exclude, ...ALONE], isolate: false },
+        test: {
+          ...common,
+          name: 'shared',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: [...exclude, ...ALONE],
+          isolate: false,
+        },
       },
     ],
   },

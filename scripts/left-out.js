@@ -15,5 +15,16 @@ export const LEFT_OUT = {
     'test/omnia/{resume,reconnect,config}.test.ts',
     'src/cli/load-module.test.ts',
   ],
+  'takes seconds: thousands of clients, or megabytes': [
+    'test/{clock-steps,hostile,isolation,kept-bytes,nesting,receiving,unread}.test.ts',
+    'test/acp/http-{abandoned,streams}.test.ts',
+    'test/agents/{llm-isolation,mcp}.test.ts',
+    'test/client/reconnect.test.ts',
+    'test/matrix/**',
+    'test/omnia/large.test.ts',
+    'test/openai/unstored-large.test.ts',
+    'test/tooling/import-rules.test.ts',
+    'src/server/node/limits.test.ts',
+  ],
   'is a long trial': ['test/chaos/**', 'test/fuzz/**', 'test/sizes/**', 'test/month.test.ts'],
 }

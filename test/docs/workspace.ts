@@ -104,10 +104,15 @@ export class Workspace {
   }
 }
 
+/** Ports that a workspace of this process has, or had. */
+const taken = new Set<number>()
+
 /** Below the ports that the system gives to clients, so that none of them takes it before the server does. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000)
+    if (taken.has(port)) continue
+    taken.add(port)
     const server = createServer()
     const free = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false))

@@ -29,13 +29,20 @@ function runVitest() {
   return { ...tally, failed: tally.failed || (status === 0 ? 0 : 1) }
 }
 
-/** @returns {Tally} */
-function testAll() {
-  if (!fast && ((isStale() && !build()) || !installInterop())) return { passed: 0, failed: 1, skipped: [] }
+/** @returns {Promise<boolean>} whether there is all that the tests need; the one is built while the other is installed */
+async function prepare() {
+  const installing = installInterop()
+  const built = !isStale() || build()
+  return (await installing) && built
+}
+
+/** @returns {Promise<Tally>} */
+async function testAll() {
+  if (!fast && !(await prepare())) return { passed: 0, failed: 1, skipped: [] }
   return runVitest()
 }
 
-const { passed, failed, skipped } = testAll()
+const { passed, failed, skipped } = await testAll()
 const strict = process.env['UAMP_NO_SKIPS'] === '1'
 for (const { name, reason } of skipped) console.log(`skipped${strict ? ', which counts as a failure here' : ''}: ${name} (${reason})`)
 const failures = failed + (strict ? skipped.length : 0)

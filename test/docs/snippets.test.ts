@@ -11,7 +11,7 @@ const documents = ['README.md', ...guides]
 const hasShell = ['bash', 'curl'].every((command) => spawnSync(command, ['--version']).status === 0)
 
 // The longest, so it is begun first.
-test.concurrent('the TypeScript in the guide compiles', { timeout: 60_000 }, async ({ expect }) => {
+test.concurrent('the TypeScript in the guide compiles', { timeout: 180_000 }, async ({ expect }) => {
   const workspace = new Workspace()
   const files = guides.flatMap((document, number) => {
     mkdirSync(join(workspace.folder, String(number)))

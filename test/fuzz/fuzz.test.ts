@@ -31,7 +31,7 @@ describe('what breaks a rule is found', () => {
     ['leak', 'memory is back to where it was'],
   ])('%s', { timeout: 60_000 }, async (fault, rule) => {
     // Nothing but the fault, and what is the server's own.
-    const { status, output } = await fuzz('--seconds', '3', '--seed', '1', '--only', 'server', '--plant', fault)
+    const { status, output } = await fuzz('--seconds', '6', '--seed', '1', '--only', 'server', '--plant', fault)
     expect(output).toMatch(new RegExp(`BROKEN \\d+ times: ${rule}`))
     expect(output).toContain('again: npm run fuzz -- --seed 1')
     expect(status).toBe(1)

@@ -1,4 +1,5 @@
 import { relative } from 'node:path'
+import { env } from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LEFT_OUT } from './scripts/left-out.js'
@@ -28,7 +29,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const leftOut = process.env['UAMP_FAST'] === '1' ? Object.values(LEFT_OUT).flat() : []
+const leftOut = env['UAMP_FAST'] === '1' ? Object.values(LEFT_OUT).flat() : []
 const exclude = ['**/node_modules/**', 'test/tooling/fixtures/**', ...leftOut]
 
 const common = {

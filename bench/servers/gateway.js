@@ -12,4 +12,13 @@ const agent = llmAgent({ name: 'demo', model: { provider, model: 'mock' } })
 const { data, remove } = await dataOf(store)
 const server = await serve(agent, { port: 0, host: '127.0.0.1', data })
 
-answer({}, { ready: { port: server.port }, close: remove })
+answer(
+  {},
+  {
+    ready: { port: server.port },
+    async close() {
+      await server.close({ graceMs: 0 })
+      await remove()
+    },
+  },
+)

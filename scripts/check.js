@@ -59,7 +59,7 @@ function tests() {
 /** @type {Record<string, () => Outcome | Promise<Outcome>>} */
 const checks = {
   // First: lint and types look at what the clients export.
-  'interop clients': () => ({ problems: installInterop() ? [] : ['test/interop could not be installed'] }),
+  'interop clients': async () => ({ problems: (await installInterop()) ? [] : ['test/interop could not be installed'] }),
   format: tool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.'),
   lint: tool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format=unix'),
   // Before the types: the examples take theirs from what is built.

@@ -1,12 +1,13 @@
 // @ts-check
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './build.js'
 
-/** Official clients have a package.json of their own, so that users need not install them. @returns {boolean} */
-export function installInterop() {
+/** Official clients have a package.json of their own, so that users need not install them. @returns {Promise<boolean>} */
+export async function installInterop() {
   const folder = join(root, 'test/interop')
   const installed = join(folder, 'node_modules/.installed')
   const fingerprint = () => {
@@ -17,11 +18,12 @@ export function installInterop() {
   }
   if (existsSync(installed) && readFileSync(installed, 'utf8') === fingerprint()) return true
   console.log('Installing the clients of test/interop …')
-  const { status } = spawnSync('npm', ['install', '--prefix', folder], {
+  const npm = spawn('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund'], {
     cwd: folder,
     stdio: 'inherit',
     shell: process.platform === 'win32',
   })
+  const [status] = await once(npm, 'exit')
   if (status === 0) writeFileSync(installed, fingerprint())
   return status === 0
 }

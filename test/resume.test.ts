@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { demo } from '../src/agents/demo/index.ts'
+import { counter } from './support/agents.ts'
 import { startChild } from './support/child.ts'
 import { startServer } from './support/server.ts'
 import { isEnd, say, textOf } from './support/talk.ts'
@@ -39,11 +40,11 @@ async function persistent(
 }
 
 test('two readers on different bindings are cut again and again, and miss and repeat nothing', { timeout: 120_000 }, async () => {
-  const { url, gateway } = await startServer(demo(), { data: folder() })
+  const { url, gateway } = await startServer(counter, { data: folder() })
   const wire = await overWebSocket(url)
   const session = await wire.open()
   const N = 20_000
-  await wire.send({ type: 'input.text', text: `/count ${N} 1` })
+  await wire.send({ type: 'input.text', text: String(N) })
   await wire.send({ type: 'response.create' })
   wire.cut()
   const owned = await gateway.attach(session, { tenant: 'default', id: 'anonymous', scopes: [] })

@@ -4,7 +4,7 @@ import { median, percentile, sleep } from './stats.js'
 import { naive } from '../servers/index.js'
 
 /** @typedef {import('../servers/index.js').Server} Server */
-/** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'responses' | 'responses-unstored' | 'a2a' | 'a2a-once' | 'ag-ui' | 'acp' | 'omnia'} Transport */
+/** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'completions-16k' | 'completions-100k-tokens' | 'responses' | 'responses-unstored' | 'a2a' | 'a2a-once' | 'ag-ui' | 'acp' | 'omnia'} Transport */
 /** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number, words?: number }} Load `words`: as many are in the answer, where that is not one a delta */
 /** @typedef {{ rate: number, cpu: number, clientCpu: number, firsts: number[] }} Sample */
 /** @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number }} Row */

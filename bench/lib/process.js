@@ -75,7 +75,24 @@ export function answer(methods, { ready = {}, close } = {}) {
   send({ id: -1, result: ready })
 }
 
+/** How often the resident memory of a server under load is looked at. */
+const WATCH_MS = 50
+/** @type {NodeJS.Timeout | undefined} */
+let watch
+/** @type {number[]} */
+let resident = []
+
 const usage = {
+  /** Begins to look at the resident memory, without a collection. */
+  watch() {
+    resident = []
+    watch = setInterval(() => resident.push(process.memoryUsage.rss()), WATCH_MS)
+  },
+  /** What it was since then, in bytes. */
+  watched() {
+    clearInterval(watch)
+    return resident
+  },
   /** The most resident memory that the process has had, in bytes. */
   peak() {
     return { peak: process.resourceUsage().maxRSS * 1024 }

@@ -26,6 +26,8 @@ export class SurfaceClient {
   #tail = Buffer.alloc(0)
   #text = ''
   #left = -1
+  /** What was asked last, where it is asked again with the same bytes. @type {{ text: string, json: string } | undefined} */
+  #asked
   /** @type {(() => void) | undefined} */
   #done
   /** @type {((reason: Error) => void) | undefined} */
@@ -60,8 +62,8 @@ export class SurfaceClient {
 
   /** @param {string} text */
   async respond(text) {
-    const { path, body, headers = '' } = this.#surface
-    const json = JSON.stringify(body(text))
+    const { path, headers = '' } = this.#surface
+    const json = this.#json(text)
     const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#options.port}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\n${headers}${this.#headers}`
     this.#answered = false
     this.#events = 0
@@ -80,6 +82,15 @@ export class SurfaceClient {
     this.#failed = undefined
     this.tally.deltas = this.#surface.stream ? this.#events - this.#overhead : 1
     return { event: undefined }
+  }
+
+  /** @param {string} text */
+  #json(text) {
+    const { body, constant } = this.#surface
+    if (this.#asked?.text === text) return this.#asked.json
+    const json = JSON.stringify(body(text))
+    if (constant) this.#asked = { text, json }
+    return json
   }
 
   /** Reads one whole answer. @param {string} text @param {string} expected @param {number} deltas */

@@ -1,7 +1,7 @@
 // @ts-check
 import { randomUUID } from 'node:crypto'
 
-/** @typedef {{ path: string, body: (text: string) => object, stream: boolean, headers?: string, parse: (text: string) => { deltas: string[], whole: string } }} Surface */
+/** @typedef {{ path: string, body: (text: string) => object, stream: boolean, constant?: boolean, headers?: string, parse: (text: string) => { deltas: string[], whole: string } }} Surface `constant`: the same text is always asked for with the same bytes */
 
 /** @type {Surface} */
 const RESPONSES = {
@@ -31,6 +31,34 @@ const a2a = (method) => ({
   }),
 })
 
+/** Tokens of a message in a long conversation; a token is a word of four letters. */
+const TOKENS = 250
+
+/** What was said before. @param {number} tokens */
+const conversation = (tokens) =>
+  Array.from({ length: Math.ceil(tokens / TOKENS) }, (_, i) => ({
+    role: i % 2 ? 'assistant' : 'user',
+    content: 'word '.repeat(Math.min(TOKENS, tokens - i * TOKENS)),
+  }))
+
+/** @type {Surface} */
+const COMPLETIONS_ONCE = {
+  path: '/v1/chat/completions',
+  stream: false,
+  body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }] }),
+  parse: (text) => {
+    const { choices } = JSON.parse(text)
+    if (choices[0].finish_reason !== 'stop') throw new Error('the choice has no finish_reason')
+    return { deltas: [choices[0].message.content], whole: choices[0].message.content }
+  },
+}
+
+/** The whole conversation in each request, as clients of Chat Completions send it. @param {number} tokens @returns {Surface} */
+function after(tokens) {
+  const said = conversation(tokens)
+  return { ...COMPLETIONS_ONCE, constant: true, body: (text) => ({ model: 'demo', messages: [...said, { role: 'user', content: text }] }) }
+}
+
 /** What a client of each surface sends, and how its answer is checked. @type {Record<string, Surface>} */
 export const SURFACES = {
   completions: {
@@ -47,16 +75,9 @@ export const SURFACES = {
       return { deltas, whole: deltas.join('') }
     },
   },
-  'completions-once': {
-    path: '/v1/chat/completions',
-    stream: false,
-    body: (text) => ({ model: 'demo', messages: [{ role: 'user', content: text }] }),
-    parse: (text) => {
-      const { choices } = JSON.parse(text)
-      if (choices[0].finish_reason !== 'stop') throw new Error('the choice has no finish_reason')
-      return { deltas: [choices[0].message.content], whole: choices[0].message.content }
-    },
-  },
+  'completions-once': COMPLETIONS_ONCE,
+  'completions-16k': after(3200),
+  'completions-100k-tokens': after(100_000),
   responses: RESPONSES,
   'responses-unstored': { ...RESPONSES, body: (text) => ({ ...RESPONSES.body(text), store: false }) },
   a2a: {

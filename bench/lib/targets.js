@@ -16,6 +16,36 @@ export function targetRow(target) {
 /** What is asked of a row, and what we aim for. @param {number} got @param {{ need: number, aim: number }} goal */
 const goal = (got, { need, aim }) => ({ got, need, note: got >= aim ? `and the aim of ${aim}` : `aim ${aim}` })
 
+/**
+ * What is not a rate, and may be at most so much; `least`: at least.
+ *
+ * @type {Record<string, { need: number, aim?: number, unit?: string, least?: boolean }>}
+ */
+const SINGLE = {
+  'a2a list': { need: 2 },
+  'gap between deltas, alone: p99.9': { need: 15, unit: 'ms' },
+  'gap between deltas, beside four 16 MB answers: p99.9': { need: 50, unit: 'ms' },
+  'gap between deltas, beside lists: p99.9': { need: 50, unit: 'ms' },
+  'share delivered': { need: 1, least: true },
+  'idle session beyond its socket': { need: 8, aim: 5, unit: 'kB' },
+  'large answers': { need: 1500, unit: 'MB' },
+  // Whatever is kept of a response is larger than that.
+  'heap kept per response': { need: 50, unit: 'bytes' },
+  'cancel, p99': { need: 100, unit: 'ms' },
+  'file growth per 1,000 small stored responses': { need: 1.5, aim: 1, unit: 'MB' },
+  'ready after process start': { need: 250, aim: 200, unit: 'ms' },
+  'production dependencies': { need: 60, unit: 'MB' },
+}
+
+/** @param {string} kind @param {number} got @param {string} [target] its name, where several are of this kind @returns {Target} */
+export function singleTarget(kind, got, target = kind) {
+  const asked = SINGLE[kind]
+  if (!asked) throw new Error(`nothing is asked of ${kind}`)
+  const { need, aim, unit, least = false } = asked
+  const note = aim === undefined ? {} : { note: got <= aim ? `and the aim of ${aim}` : `aim ${aim}` }
+  return { target, got, need, atMost: !least, ...(unit && { unit }), ...note }
+}
+
 const BURST = { ws: { need: 1.1, aim: 1.3 }, sse: { need: 1, aim: 1.2 } }
 const TEMPLATE = { need: 0.55, aim: 0.7 }
 
@@ -105,14 +135,12 @@ const GATEWAY = [
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
 function gatewayTargets(results) {
-  return GATEWAY.flatMap(({ name, pass, peer }) => {
-    const row = controlOf(results, name, 'uamp')
-    const other = controlOf(results, name, 'portkey')
-    if (!row) return []
-    return [
+  return GATEWAY.flatMap(({ name: scenario, pass, peer }) => {
+    const other = controlOf(results, scenario, 'portkey')
+    return ours(results, scenario).flatMap(({ name, row }) => [
       ...(pass ? [{ target: `${name}: per CPU-second, to the pass-through`, ...goal(row.cpuRatio, pass) }] : []),
       ...(other ? [{ target: `${name}: per CPU-second, to Portkey`, ...goal(row.cpuRatio / other.cpuRatio, peer) }] : []),
-    ]
+    ])
   })
 }
 

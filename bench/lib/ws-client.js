@@ -20,10 +20,10 @@ export class WsClient {
   #skip = 0
   #tail = EMPTY
 
-  /** @param {{ port: number, buffer: Uint8Array, dialect?: import('./dialects.js').Dialect }} options `buffer` is shared: each read is used up before the next */
-  constructor({ port, buffer, dialect = EVENTS }) {
+  /** @param {{ port: number, buffer: Uint8Array, dialect?: import('./dialects.js').Dialect, tally?: Tally }} options `buffer` is shared: each read is used up before the next */
+  constructor({ port, buffer, dialect = EVENTS, tally = new Tally(dialect) }) {
     this.dialect = dialect
-    this.tally = new Tally(dialect)
+    this.tally = tally
     this.#socket = connect({
       port,
       host: '127.0.0.1',

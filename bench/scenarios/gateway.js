@@ -11,7 +11,7 @@ const LOAD = { clients: 16, ms: 0, rounds: 5 }
 
 /**
  * Between clients and a provider: `split`, each chunk a write of its own, as providers send them; `burst`; and not streamed, an answer
- * of one word (`once`) and one of a hundred (`long once`).
+ * of one word (`once`) and one of a hundred (`long once`), and after conversations of 16 KiB and of 100,000 tokens.
  */
 export const GATEWAY_LOADS = /** @type {const} */ ([
   { name: 'gateway split 16', upstream: 'split', transport: 'completions', deltas: CHUNKS, ...LOAD, responses: 40, warm: 100 },
@@ -26,6 +26,17 @@ export const GATEWAY_LOADS = /** @type {const} */ ([
     ...LOAD,
     responses: 400,
     warm: 500,
+  },
+  { name: 'gateway 16k 16', upstream: 'burst', transport: 'completions-16k', deltas: 1, ...LOAD, responses: 400, warm: 400 },
+  {
+    name: 'gateway 100k tokens 8',
+    upstream: 'burst',
+    transport: 'completions-100k-tokens',
+    deltas: 1,
+    ...LOAD,
+    clients: 8,
+    responses: 25,
+    warm: 25,
   },
 ])
 
@@ -45,6 +56,7 @@ export async function gateway({ quick, execArgv, attempt }) {
         const servers = [
           control,
           server('uamp', 'gateway', port),
+          { ...server('uamp', 'gateway', port), store: 'sqlite', args: [port, 'sqlite'] },
           ...(hasPeer('@portkey-ai/gateway') ? [server('portkey', 'portkey', port)] : []),
         ]
         const load = quick ? { ...full, responses: 5, rounds: 1, warm: 5 } : full
@@ -60,5 +72,5 @@ export async function gateway({ quick, execArgv, attempt }) {
 /** @param {string} name @param {string} file @param {string} port @returns {Server} */
 function server(name, file, port) {
   const headers = file === 'portkey' ? { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `http://127.0.0.1:${port}/v1` } : {}
-  return { name, store: '–', file: `servers/${file}.js`, args: [port], headers }
+  return { name, store: file === 'gateway' ? 'memory' : '–', file: `servers/${file}.js`, args: [port], headers }
 }

@@ -47,9 +47,15 @@ function openAi({ quick }) {
       rounds: quick ? 1 : 3,
       warm: 1,
     },
+    // What was said before comes with every request: 16 KiB, and as many as a long conversation has.
+    { name: 'completions 16k 16', transport: 'completions-16k', clients: 16, ms: 0, deltas: 1, ...few(requests, 2) },
+    { name: 'completions 100k tokens 8', transport: 'completions-100k-tokens', clients: 8, ms: 0, deltas: 1, ...few(requests, 24) },
     { name: 'responses burst 16', transport: 'responses', clients: 16, ms: 0, ...load },
   ]
 }
+
+/** @template {{ responses: number, warm: number }} T @param {T} load @param {number} part */
+const few = (load, part) => ({ ...load, responses: Math.ceil(load.responses / part), warm: Math.ceil(load.warm / part) })
 
 /** What front ends, editors and dashboards speak: a stream for each run, and sockets. @param {{ quick: boolean }} options @returns {Scenario[]} */
 function interactive({ quick }) {

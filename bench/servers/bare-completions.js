@@ -1,6 +1,6 @@
 // @ts-check
 import { randomUUID } from 'node:crypto'
-import { count } from './bare-session.js'
+import { said } from './bare-session.js'
 
 /** @typedef {{ id: string, created: number, model: string }} Head */
 
@@ -12,9 +12,9 @@ import { count } from './bare-session.js'
  * @param {'naive' | 'best' | 'template'} kind
  */
 export async function complete({ model, messages, stream }, response, kind) {
-  const [, n, ms] = messages.at(-1).content.split(' ').map(Number)
+  const prompt = messages.at(-1).content
   const head = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model }
-  if (!stream) return once(response, head, { n, ms })
+  if (!stream) return once(response, head, { prompt, heard: lettersOf(messages) })
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
   let text = ''
   const flush = () => {
@@ -30,8 +30,8 @@ export async function complete({ model, messages, stream }, response, kind) {
   send({ role: 'assistant', content: '' }, null)
   if (kind === 'template') {
     const [before, after] = chunkOf(head, { content: '\0' }, null).split('"\\u0000"')
-    for await (const content of count(n ?? 0, ms ?? 0)) write(before + JSON.stringify(content) + after)
-  } else for await (const content of count(n ?? 0, ms ?? 0)) send({ content }, null)
+    for await (const content of said(prompt)) write(before + JSON.stringify(content) + after)
+  } else for await (const content of said(prompt)) send({ content }, null)
   send({}, 'stop')
   const rest = text
   text = ''
@@ -44,10 +44,15 @@ function chunkOf({ id, created, model }, delta, finish) {
   return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model, choices })}\n\n`
 }
 
-/** @param {import('node:http').ServerResponse} response @param {Head} head @param {{ n: number, ms: number }} asked */
-async function once(response, { id, created, model }, { n, ms }) {
+/** @param {import('node:http').ServerResponse} response @param {Head} head @param {{ prompt: string, heard: number }} asked */
+async function once(response, { id, created, model }, { prompt, heard }) {
+  const input = Math.ceil(heard / 4)
   let content = ''
-  for await (const text of count(n, ms || 0)) content += text
+  let n = 0
+  for await (const text of said(prompt)) {
+    content += text
+    n++
+  }
   const body = JSON.stringify({
     id,
     object: 'chat.completion',
@@ -55,12 +60,28 @@ async function once(response, { id, created, model }, { n, ms }) {
     model,
     choices: [{ index: 0, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: 'stop' }],
     usage: {
-      prompt_tokens: 2,
+      prompt_tokens: input,
       completion_tokens: n,
-      total_tokens: n + 2,
+      total_tokens: n + input,
       prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
       completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
     },
   })
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body)
+}
+
+/** One stored answer of Responses, of which only the text is large. @param {any} request @param {import('node:http').ServerResponse} response */
+export async function respond({ model, input }, response) {
+  let text = ''
+  for await (const piece of said(input)) text += piece
+  const output = [{ type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text, annotations: [] }] }]
+  const body = JSON.stringify({ id: `resp_${randomUUID()}`, object: 'response', status: 'completed', model, output })
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body)
+}
+
+/** The demo counts what it heard. @param {{ content: string }[]} messages */
+function lettersOf(messages) {
+  let letters = 0
+  for (const { content } of messages) letters += content.length
+  return letters
 }

@@ -75,10 +75,23 @@ export class BareSession {
   }
 }
 
-/** The agent: what the demo does for `/count n ms`. @param {number} n @param {number} ms */
+/** The agent: what the demo does for `/count n ms` and `/big bytes`. @param {string} prompt */
+export function said(prompt) {
+  const [command, first, second] = prompt.split(' ')
+  return command === '/big' ? big(Number(first)) : count(Number(first ?? 0), Number(second ?? 0))
+}
+
+/** @param {number} n @param {number} ms */
 export async function* count(n, ms) {
   for (let i = 1; i <= n; i++) {
-    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+    if (ms > 0 && i > 1) await new Promise((resolve) => setTimeout(resolve, ms))
     yield i === 1 ? '1' : ` ${i}`
   }
+}
+
+const PIECE = 64 * 1024
+
+/** @param {number} bytes */
+async function* big(bytes) {
+  for (let left = bytes; left > 0; left -= PIECE) yield 'x'.repeat(Math.min(left, PIECE))
 }

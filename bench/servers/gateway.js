@@ -1,12 +1,24 @@
 // @ts-check
-import { llmAgent } from '../../dist/agents/llm/index.js'
-import { serve } from '../../dist/compose/index.js'
-import { openaiCompatible } from '../../dist/providers/openai-compatible/index.js'
+import { llmAgent } from 'uamp/agents/llm'
+import { serve } from 'uamp/server/node'
+import { openaiCompatible } from 'uamp/providers/openai-compatible'
 import { answer } from '../lib/process.js'
+import { dataOf } from './data.js'
 
 /** An agent with a model, and nothing else of it: what most users have. */
-const provider = openaiCompatible({ name: 'mock', baseUrl: `http://127.0.0.1:${process.argv[2]}/v1` })
+const [, , upstream, store = 'memory'] = process.argv
+const provider = openaiCompatible({ name: 'mock', baseUrl: `http://127.0.0.1:${upstream}/v1` })
 const agent = llmAgent({ name: 'demo', model: { provider, model: 'mock' } })
-const server = await serve(agent, { port: 0, host: '127.0.0.1', data: 'memory' })
+const { data, remove } = await dataOf(store)
+const server = await serve(agent, { port: 0, host: '127.0.0.1', data })
 
-answer({}, { ready: { port: server.port } })
+answer(
+  {},
+  {
+    ready: { port: server.port },
+    async close() {
+      await server.close({ graceMs: 0 })
+      await remove()
+    },
+  },
+)

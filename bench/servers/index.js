@@ -8,6 +8,8 @@ export const naive = { name: 'bare, naive', store: '–', file: 'servers/bare.js
 export const best = { name: 'bare, best', store: '–', file: 'servers/bare.js', args: ['best'] }
 /** @type {Server} */
 export const template = { name: 'bare, template', store: '–', file: 'servers/bare.js', args: ['template'] }
+/** With sessions that a client can come back to. @type {Server} */
+export const resumable = { ...best, args: ['best', 'resumable'] }
 /** @type {Server} */
 export const sqlite = { name: 'uamp', store: 'sqlite', file: 'servers/ours.js', args: ['sqlite'] }
 /** @type {Server} */

@@ -1,21 +1,23 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { demo } from '../../dist/agents/demo/index.js'
-import { serve } from '../../dist/compose/index.js'
+// @ts-check
+import { demo } from 'uamp/agents/demo'
+import { serve } from 'uamp/server/node'
 import { answer } from '../lib/process.js'
+import { dataOf } from './data.js'
 
-const folder = process.argv[2] === 'memory' ? undefined : await mkdtemp(join(tmpdir(), 'uamp-bench-'))
+const [, , store, folder] = process.argv
+const { data, remove } = await dataOf(store, folder)
 // Load clients ask faster than people may.
 const omnia = { limits: { messagesPerSecond: 1e6, messageBurst: 1e6 } }
-const server = await serve([demo()], { port: 0, host: '127.0.0.1', data: folder ?? 'memory', omnia })
+const server = await serve([demo()], { port: 0, host: '127.0.0.1', data, omnia })
 
 answer(
   {},
   {
     ready: { port: server.port },
     async close() {
-      if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+      // Only a database that somebody looks at afterwards is worth closing.
+      if (folder !== undefined) await server.close({ graceMs: 0 })
+      await remove()
     },
   },
 )

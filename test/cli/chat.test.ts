@@ -1,18 +1,24 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
+import { demo } from '../../src/agents/demo/index.ts'
+import { serve } from '../../src/compose/index.ts'
 import { Cli, finished, project, serving } from './run.ts'
 
-async function demo(): Promise<string> {
-  return (await serving()).url
-}
+/** One for all that only talk to it. */
+let url = ''
+beforeAll(async () => {
+  const server = await serve(demo(), { port: 0, data: 'memory', log: () => undefined })
+  url = server.url
+  return () => server.close({ graceMs: 0 })
+})
 
 const ID = '[0-9a-f-]{36}'
 
 test('piped lines are messages; only the answers go to standard output', async () => {
   const input = 'hello\n\n/think hard\n/tool add {"a":1,"b":2}\n/tool slow {"ms":20}\n/tool none\n/progress 2\nlast, without an end'
-  const { code, stdout, stderr } = await finished(['chat', await demo()], { input })
+  const { code, stdout, stderr } = await finished(['chat', url], { input })
   expect(stdout.split('\n')).toEqual([
     'You said: hello',
     'I thought about: hard',
@@ -40,7 +46,7 @@ test('piped lines are messages; only the answers go to standard output', async (
 })
 
 test('media is named, with its content id', async () => {
-  const { stdout } = await finished(['chat', await demo()], { input: '/image\n/file\n/audio 1\n/video\n' })
+  const { stdout } = await finished(['chat', url], { input: '/image\n/file\n/audio 1\n/video\n' })
   expect(stdout).toMatch(new RegExp(`^\\[image png One orange pixel ${ID}\\]\nHere is an image\\.\n`))
   expect(stdout).toMatch(new RegExp(`^\\[file demo.csv text/csv ${ID}\\]\nHere is a file\\.\n`, 'm'))
   expect(stdout).toMatch(new RegExp(`^A tone of 1 s\\.\n\\[audio pcm16 1 s A tone ${ID}\\]\n`, 'm'))
@@ -48,28 +54,28 @@ test('media is named, with its content id', async () => {
 })
 
 test('approvals are asked: yes, no, and no when nobody is left to answer', async () => {
-  const { stdout, stderr, code } = await finished(['chat', await demo()], { input: '/approve a\ny\n/approve b\nn\n/approve c\n' })
+  const { stdout, stderr, code } = await finished(['chat', url], { input: '/approve a\ny\n/approve b\nn\n/approve c\n' })
   expect(stdout).toBe('Approved: a\nDenied: b\nDenied: c\n')
   expect(stderr).toBe('a [y/n]\nb [y/n]\nc [y/n]\n')
   expect(code).toBe(0)
 })
 
 test('a response that failed is told, the next one is answered, and the exit code is 1', async () => {
-  const { stdout, stderr, code } = await finished(['chat', await demo()], { input: '/error kaput\nhello\n' })
+  const { stdout, stderr, code } = await finished(['chat', url], { input: '/error kaput\nhello\n' })
   expect(stderr).toContain('kaput: You asked me to fail')
   expect(stdout).toBe('You said: hello\n')
   expect(code).toBe(1)
 })
 
 test('/exit leaves', async () => {
-  const cli = new Cli(['chat', await demo()])
+  const cli = new Cli(['chat', url])
   cli.write('hello\n/exit\nnever\n')
   expect(await cli.exit()).toBe(0)
   expect(cli.stdout).toBe('You said: hello\n')
 })
 
 test('Ctrl-C stops the answer, and leaves when nothing runs', async () => {
-  const cli = new Cli(['chat', await demo()])
+  const cli = new Cli(['chat', url])
   cli.write('/count 1000000 5\n')
   await cli.prints(/1 2 3/)
   cli.signal('SIGINT')
@@ -80,7 +86,6 @@ test('Ctrl-C stops the answer, and leaves when nothing runs', async () => {
 })
 
 test('goes on with an earlier session, without saying it all again', async () => {
-  const url = await demo()
   const { headers } = await fetch(`${url}/events`, {
     method: 'POST',
     body: JSON.stringify([{ type: 'session.create' }, { type: 'input.text', text: 'first' }]),
@@ -114,18 +119,20 @@ test('lets in by token, and says what is wrong with it', async () => {
   const cwd = await project({ 'my-token': `${secret}\n`, empty: '\n', many: 'a b' })
   const attempt = (args: string[] = [], env: Record<string, string> = {}) =>
     finished(['chat', url, ...args], { input: 'hello\n', cwd, env })
-  expect(await attempt()).toMatchObject({ code: 1, stderr: expect.stringContaining('wants a token: uamp chat --token-file') })
-  expect(await attempt(['--token', `alice:${secret}`])).toMatchObject({ code: 1, stderr: expect.stringContaining('the secret alone') })
   const known = { code: 0, stdout: 'You said: hello\n' }
-  expect(await attempt(['--token', secret])).toMatchObject(known)
-  // These two cannot be read in the list of processes.
-  expect(await attempt(['--token-file', 'my-token'])).toMatchObject(known)
-  expect(await attempt([], { UAMP_TOKEN: secret })).toMatchObject(known)
-  const missing = expect.stringContaining('The token file none cannot be read: there is no such file')
-  expect(await attempt(['--token-file', 'none'])).toMatchObject({ code: 1, stderr: missing })
-  for (const file of ['empty', 'many']) {
-    expect(await attempt(['--token-file', file])).toMatchObject({ code: 1, stderr: expect.stringContaining('must have one secret in it') })
-  }
+  const refused = (why: string) => ({ code: 1, stderr: expect.stringContaining(why) as string })
+  const cases: [Promise<unknown>, object][] = [
+    [attempt(), refused('wants a token: uamp chat --token-file')],
+    [attempt(['--token', `alice:${secret}`]), refused('the secret alone')],
+    [attempt(['--token', secret]), known],
+    // These two cannot be read in the list of processes.
+    [attempt(['--token-file', 'my-token']), known],
+    [attempt([], { UAMP_TOKEN: secret }), known],
+    [attempt(['--token-file', 'none']), refused('The token file none cannot be read: there is no such file')],
+    [attempt(['--token-file', 'empty']), refused('must have one secret in it')],
+    [attempt(['--token-file', 'many']), refused('must have one secret in it')],
+  ]
+  for (const [outcome, expected] of cases) expect(await outcome).toMatchObject(expected)
 })
 
 test('talks to the agent that is named, by option or by address', async () => {
@@ -148,7 +155,7 @@ test('says what to do when there is nobody to talk to', async () => {
     code: 1,
     stderr: expect.stringMatching(/There is no server at http:\/\/127\.0\.0\.1:1\. Start one with `npx uamp serve`/),
   })
-  const unknown = await finished(['chat', await demo(), '--session', 'sess_none'])
+  const unknown = await finished(['chat', url, '--session', 'sess_none'])
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Leave --session out') })
   const nonsense = await finished(['chat', 'ftp://example.com'])
   expect(nonsense).toMatchObject({ code: 1, stderr: expect.stringContaining('write it like http://localhost:8787') })

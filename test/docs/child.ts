@@ -45,7 +45,7 @@ export class Child {
   }
 
   static node(file: string, options: ChildOptions & { readonly args?: readonly string[] }): Child {
-    return new Child(process.execPath, [...TYPESCRIPT, file, ...(options.args ?? [])], options)
+    return new Child(process.execPath, [...(file.endsWith('.ts') ? TYPESCRIPT : []), file, ...(options.args ?? [])], options)
   }
 
   get over(): boolean {

@@ -10,15 +10,32 @@ const guides = readdirSync(join(ROOT, 'docs')).flatMap((name) => (name.endsWith(
 const documents = ['README.md', ...guides]
 const hasShell = ['bash', 'curl'].every((command) => spawnSync(command, ['--version']).status === 0)
 
+// The longest, so it is begun first.
+test.concurrent('the TypeScript in the guide compiles', { timeout: 180_000 }, async ({ expect }) => {
+  const workspace = new Workspace()
+  const files = guides.flatMap((document, number) => {
+    mkdirSync(join(workspace.folder, String(number)))
+    const programs = snippetsOf(document).filter(({ language }) => language === 'ts')
+    return programs.map(({ text, file }) => workspace.write(text, join(String(number), file)))
+  })
+  const options = '--noEmit --strict --target es2023 --module nodenext --lib es2023,dom,dom.asynciterable --skipLibCheck --types node'
+  const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options.split(' '), ...files]
+  const compiler = new Child(process.execPath, args, { cwd: workspace.folder })
+  await compiler.exit
+  await workspace.close()
+  expect(compiler.output).toBe('')
+})
+
 for (const document of documents) {
   const snippets = snippetsOf(document)
   if (snippets.length === 0) continue
-  describe(document, () => {
+  // The blocks of a document build on each other; documents do not.
+  describe.concurrent(document, () => {
     let workspace: Workspace
     beforeAll(() => void (workspace = new Workspace()))
     afterAll(() => workspace.close())
 
-    test.for(snippets)('$title', async (snippet, { skip }) => {
+    test.sequential.for(snippets)('$title', async (snippet, { expect, skip }) => {
       if (snippet.language === 'sh' && !hasShell) skip('bash or curl is not on the PATH')
       if (snippet.kind === 'run') expect(await workspace.run(snippet)).toContain(snippet.expected ?? '')
       else await serve(workspace, snippet)
@@ -38,21 +55,6 @@ async function serve(workspace: Workspace, { text, file, expected }: Snippet): P
   const heard = (await response.text()).matchAll(/"delta":\{"type":"text","text":("(?:[^"\\]|\\.)*")/g)
   expect([...heard].map(([, piece]) => JSON.parse(piece as string) as string).join('')).toContain(hear)
 }
-
-test('the TypeScript in the guide compiles', { timeout: 60_000 }, async () => {
-  const workspace = new Workspace()
-  const files = guides.flatMap((document, number) => {
-    mkdirSync(join(workspace.folder, String(number)))
-    const programs = snippetsOf(document).filter(({ language }) => language === 'ts')
-    return programs.map(({ text, file }) => workspace.write(text, join(String(number), file)))
-  })
-  const options = '--noEmit --strict --target es2023 --module nodenext --lib es2023,dom,dom.asynciterable --skipLibCheck --types node'
-  const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options.split(' '), ...files]
-  const compiler = new Child(process.execPath, args, { cwd: workspace.folder })
-  await compiler.exit
-  await workspace.close()
-  expect(compiler.output).toBe('')
-})
 
 test('links lead somewhere', () => {
   const broken = documents.flatMap((document) =>

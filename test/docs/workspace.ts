@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { transformSync } from '@swc/wasm-typescript'
 import { Child, ROOT } from './child.ts'
 import type { Snippet } from './snippets.ts'
 
@@ -50,7 +51,7 @@ export class Workspace {
   async serve(text = DEMO, file = 'demo.ts'): Promise<void> {
     await this.#server?.stop()
     this.#port = await freePort()
-    const server = (this.#server = Child.node(this.write(text, file), { cwd: this.folder }))
+    const server = (this.#server = Child.node(this.#program(text, file), { cwd: this.folder }))
     while (
       !(await fetch(`${this.url}/ready`).then(
         ({ ok }) => ok,
@@ -65,7 +66,7 @@ export class Workspace {
   /** Runs a program to its end and gives what it printed. Throws when it fails. */
   async run({ text, file, language }: Snippet): Promise<string> {
     if (!this.#server) await this.serve()
-    const child = language === 'sh' ? this.#shell(text) : Child.node(this.write(text, file), { cwd: this.folder })
+    const child = language === 'sh' ? this.#shell(text) : Child.node(this.#program(text, file), { cwd: this.folder })
     const code = await child.exit
     if (code !== 0) throw new Error(`It ended with ${code}:\n${child.output}`)
     return child.output
@@ -81,6 +82,15 @@ export class Workspace {
     rmSync(this.folder, { recursive: true })
   }
 
+  /**
+   * The JavaScript of a program, made by what strips types for `uamp serve`. Here and not in the program's process, because eighty of
+   * them would each load it first.
+   */
+  #program(text: string, file: string): string {
+    const stripped = file.endsWith('.ts') ? transformSync(text, { mode: 'strip-only', module: true, filename: file }).code : text
+    return this.write(stripped.replaceAll(/'(\.\/[\w.-]+)\.ts'/g, "'$1.js'"), file.replace(/\.ts$/, '.js'))
+  }
+
   #install(name: string, from: string): void {
     const to = join(this.folder, 'node_modules', name)
     mkdirSync(dirname(to), { recursive: true })
@@ -94,10 +104,15 @@ export class Workspace {
   }
 }
 
+/** Ports that a workspace of this process has, or had. */
+const taken = new Set<number>()
+
 /** Below the ports that the system gives to clients, so that none of them takes it before the server does. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000)
+    if (taken.has(port)) continue
+    taken.add(port)
     const server = createServer()
     const free = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false))

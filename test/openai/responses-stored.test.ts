@@ -7,6 +7,7 @@ import { serve } from '../../src/compose/index.ts'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import { text } from '../../src/core/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
+import { counter } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { client, deltasOf, readEvents, textOf, type Json, type Told } from './responses-wire.ts'
@@ -213,9 +214,9 @@ async function cutAfter(open: (signal: AbortSignal) => Promise<Response>, many: 
 }
 
 verifies('openai-responses.get-stream', 'a stream that is cut again and again misses and repeats nothing', async () => {
-  const { api } = await start()
+  const { api } = await start(counter)
   const N = 6000
-  const body = { input: `/count ${N} 1`, background: true, stream: true }
+  const body = { input: String(N), background: true, stream: true }
   const heard = await cutAfter((signal) => api.call('POST', '', { body, signal }), 50)
   const id = heard[0]?.['response'].id as string
   for (let cut = 0; heard.at(-1)?.type !== 'response.completed'; cut++) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { isLong } from '../support/trials.ts'
 import { allCells, isLarge, nameOf, pairedCells } from './cells.ts'
 import { runCell } from './run-cell.ts'
 
@@ -8,9 +9,10 @@ const BROKE: ReadonlySet<string> = new Set([
   'Responses, WebSocket, 60 MiB, the rest at the end, fast, streamed, stored',
 ])
 
-const paired = pairedCells().filter(isLarge)
+/** Larger ones, and those of many deltas, take most of the time, and are for long trials. */
+const paired = pairedCells().filter((cell) => isLarge(cell) && (isLong || cell.size === '5 MiB'))
 const names = new Set(paired.map(nameOf))
-const broke = allCells().filter((cell) => BROKE.has(nameOf(cell)) && !names.has(nameOf(cell)))
+const broke = allCells().filter((cell) => isLong && BROKE.has(nameOf(cell)) && !names.has(nameOf(cell)))
 
 describe('large answers arrive byte for byte, or end in a clear error', () => {
   test.each([...paired, ...broke].map((cell) => [nameOf(cell), cell] as const))('%s', { timeout: 240_000 }, async (_, cell) => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import { text } from '../../src/core/drafts.ts'
 import type { AgentPort, Turn } from '../../src/core/ports/agent.ts'
@@ -22,6 +23,15 @@ export function scripted(drafts: readonly Draft[]): AgentPort {
     yield* drafts
   })
 }
+
+/** Counts up to its prompt, some numbers a millisecond: for so long that it can be cut, and soon over. */
+export const counter: AgentPort = defineAgent('counter', async function* ({ messages }) {
+  const last = Number(messages.at(-1)?.content)
+  for (let n = 1; n <= last; n++) {
+    if (n % 8 === 0) await sleep(1)
+    yield text(n === 1 ? '1' : ` ${n}`)
+  }
+})
 
 /** Speaks for ever and never waits. `stopped` resolves when its `finally` has run. */
 export function endless(): { agent: AgentPort; stopped: Promise<void> } {

@@ -1,0 +1,30 @@
+// @ts-check
+
+/** What `npm test -- --fast` leaves out, by the reason why. @type {Readonly<Record<string, readonly string[]>>} */
+export const LEFT_OUT = {
+  'needs the clients of test/interop, or a browser': ['test/interop/**', 'test/docs/snippets.test.ts', 'test/client/browser.test.ts'],
+  'runs the built package in processes of its own': [
+    'test/cli/**',
+    'test/examples/**',
+    'test/secrets/every-place.test.ts',
+    'test/tooling/readme.test.ts',
+    'test/{resume,kills}.test.ts',
+    'test/a2a/*-crash.test.ts',
+    'test/acp/stdio.test.ts',
+    'test/remotes/acp*.test.ts',
+    'test/omnia/{resume,reconnect,config}.test.ts',
+    'src/cli/load-module.test.ts',
+  ],
+  'takes seconds: thousands of clients, or megabytes': [
+    'test/{clock-steps,hostile,isolation,kept-bytes,nesting,receiving,unread}.test.ts',
+    'test/acp/http-{abandoned,streams}.test.ts',
+    'test/agents/{llm-isolation,mcp}.test.ts',
+    'test/client/reconnect.test.ts',
+    'test/matrix/**',
+    'test/omnia/large.test.ts',
+    'test/openai/unstored-large.test.ts',
+    'test/tooling/import-rules.test.ts',
+    'src/server/node/limits.test.ts',
+  ],
+  'is a long trial': ['test/chaos/**', 'test/fuzz/**', 'test/sizes/**', 'test/month.test.ts'],
+}

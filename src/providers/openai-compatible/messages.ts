@@ -130,7 +130,7 @@ function toPart(item: ContentItem, input: ReadonlySet<InputKind>): Part[] {
       return [audio ? { type: 'input_audio', input_audio: audio } : { type: 'text', text: note(item) }]
     }
     case 'file': {
-      const text = fileText(item)
+      const text = input.has('text_file') ? undefined : fileText(item)
       if (text !== undefined) return [{ type: 'text', text }]
       const data = input.has('file') ? (fileDataUrl(item) ?? publicUrl(item.file)) : undefined
       if (data === undefined || !data.startsWith('data:')) return [{ type: 'text', text: note(item) }]

@@ -22,6 +22,18 @@ export function toUsage(told: Readonly<Record<string, unknown>>): Usage {
     cache_write: written,
     output,
     reasoning: count(completion['reasoning_tokens']) ?? count(told['reasoning_tokens']),
+    cost: isRecord(told['cost']) ? costIn(told['cost']) : undefined,
+  })
+}
+
+/** What another UAMP server says that it cost. */
+function costIn({ input_cost, output_cost, total_cost, currency }: Readonly<Record<string, unknown>>): Usage['cost'] {
+  if (count(total_cost) === undefined) return undefined
+  return present({
+    input_cost: count(input_cost),
+    output_cost: count(output_cost),
+    total_cost: count(total_cost),
+    currency: typeof currency === 'string' ? currency : undefined,
   })
 }
 

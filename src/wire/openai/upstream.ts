@@ -55,9 +55,10 @@ export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>)
   return value
 }
 
-/** Whether the answer is a stream. Some servers give it a wrong type; one that is no stream ends without its end. */
-export function isStream(headers: Pick<Headers, 'get'>): boolean {
-  return !/\b(json|html)\b/.test(headers.get('content-type') ?? '')
+/** Whether the answer is a stream. Some servers give a wrong type to the one that was asked for; one that is no stream ends without its end. */
+export function isStream(headers: Pick<Headers, 'get'>, whole = false): boolean {
+  const type = headers.get('content-type') ?? ''
+  return whole ? type.includes('event-stream') : !/\b(json|html)\b/.test(type)
 }
 
 /** The data of an event. */

@@ -5,7 +5,7 @@ import type { ContentItem, MediaItem } from '../../protocol/content.ts'
 import { plainText, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
 import { note } from '../../wire/openai/media-parts.ts'
-import type { Part } from './model.ts'
+import type { Part } from '../../wire/a2a/parts.ts'
 
 /** Characters of an earlier conversation that are told. Of a longer one the beginning is left out. */
 const TRANSCRIPT = 100_000

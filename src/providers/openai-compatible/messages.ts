@@ -1,8 +1,8 @@
 import { parseJson } from '../../protocol/json.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
-import { fileDataUrl, fileText, imageUrl, inputAudio, note, publicUrl } from '../../wire/openai/media-parts.ts'
-import { toSteps, type ResultStep, type Step } from '../../wire/openai/steps.ts'
+import { fileDataUrl, fileText, imageUrl, inputAudio, note, publicUrl } from '../../wire/media-parts.ts'
+import { toSteps, type ResultStep, type Step } from '../../wire/steps.ts'
 import type { InputKind, ReasoningField } from './options.ts'
 import { detailsIn } from './reasoning-details.ts'
 

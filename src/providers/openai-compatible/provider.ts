@@ -7,8 +7,8 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { settingsFor } from '../../wire/openai/settings.ts'
-import { callIds } from '../../wire/openai/steps.ts'
-import { explainOpenAi, hashed, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
+import { callIds } from '../../wire/steps.ts'
+import { explainError, hashed, isStream, wholeAnswer } from '../../wire/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { factsOf, ModelList, toCapabilities } from './capabilities.ts'
 import type { OpenAiCompatibleOptions, ReasoningField } from './options.ts'
@@ -78,7 +78,7 @@ export class OpenAiCompatible implements Provider {
       http,
       request: { url: `${baseUrl}/chat/completions`, method: 'POST', headers, body },
       signal,
-      explain: explainOpenAi,
+      explain: explainError,
       ...(whole ? wholeBounds(timeouts) : streamBounds(timeouts)),
       retries,
       once,

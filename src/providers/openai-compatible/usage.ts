@@ -1,6 +1,6 @@
 import { isRecord } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { present } from '../../wire/openai/settings.ts'
+import { present } from '../../wire/fields.ts'
 
 /** UAMP events §8.7: `input_tokens` includes what was read from the cache, `cached_tokens` is what was read. */
 export function toUsage(told: Readonly<Record<string, unknown>>): Usage {

@@ -5,7 +5,7 @@
 import { isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Part } from '../../wire/a2a/parts.ts'
 import { SPELLED } from '../../wire/a2a/states.ts'
-import { struct, text, texts } from './fields.ts'
+import { struct, text, texts } from '../../wire/fields.ts'
 import type { Artifact, Message, State, Status, Struct, Told } from './model.ts'
 
 const STATES: ReadonlySet<string> = new Set(Object.values(SPELLED))

@@ -9,7 +9,7 @@ export const MAY_IMPORT = {
   auth: ['protocol', 'core', 'envelope'],
   transports: ['protocol', 'wire', 'core', 'envelope'],
   providers: ['protocol', 'wire', 'core'],
-  remotes: ['protocol', 'wire', 'core', 'client'],
+  remotes: ['protocol', 'wire', 'core', 'client', 'providers', 'agents'],
   payments: ['protocol', 'core'],
   agents: ['protocol', 'core', 'skills'],
   skills: ['protocol', 'core'],

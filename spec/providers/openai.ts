@@ -96,5 +96,6 @@ export const openaiCompatible = provider('OpenAI Chat Completions', {
   'compatible.retry': ['errors', 'What may pass is tried again before the first chunk, and never after it.'],
   'compatible.cancel': ['streaming', 'A cancel closes the connection; an answer that was read leaves it open for the next.'],
   'compatible.whole': ['create', 'An answer in one piece is understood too.'],
+  'compatible.silent': ['create', 'Where nobody sees an answer before its end, it is asked for in one piece, and is the same.'],
   'compatible.capabilities': ['models', 'What a model can do is told by what is known of it, and by the server’s own list.'],
 })

@@ -1,9 +1,9 @@
 import type { Draft } from '../protocol/events.ts'
 
-/** Makes drafts of one answer of one vendor. */
-export interface AnswerReader {
+/** Makes drafts of one answer of one vendor. `T`: the data of an event, or an answer in one piece. */
+export interface AnswerReader<T = string> {
   /** Adds to `out` what the data of an event says. Throws where that is a failure. */
-  read(data: string, out: Draft[]): void
+  read(data: T, out: Draft[]): void
   /** The answer is complete: that its connection breaks afterwards is nobody's concern. */
   readonly over: boolean
   /** How long it may take to be taken back after that where the connection stays open; undefined: as long as it stays. */
@@ -15,13 +15,13 @@ export interface AnswerReader {
 }
 
 /** Events that came together. */
-export type EventBatch = readonly { readonly data: string }[]
+export type EventBatch<T = string> = readonly { readonly data: T }[]
+
+/** Sends the request: its answer, as it comes. */
+type Open<T> = () => AsyncIterable<EventBatch<T>> | Promise<AsyncIterable<EventBatch<T>>>
 
 /** The drafts of an answer. What was said and spent before it failed is told before the failure is. */
-export function answerDrafts(
-  open: () => AsyncIterable<EventBatch> | Promise<AsyncIterable<EventBatch>>,
-  reader: AnswerReader,
-): AsyncIterableIterator<Draft, undefined> {
+export function answerDrafts<T = string>(open: Open<T>, reader: AnswerReader<T>): AsyncIterableIterator<Draft, undefined> {
   return new AnswerDrafts(open, reader)
 }
 
@@ -30,10 +30,10 @@ type Step = IteratorResult<Draft, undefined>
 const DONE: Step = { done: true, value: undefined }
 
 /** Not a generator: every word of a model goes through here, and what came together is handed on without waiting in between. */
-class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
-  readonly #open: () => AsyncIterable<EventBatch> | Promise<AsyncIterable<EventBatch>>
-  readonly #reader: AnswerReader
-  #batches: AsyncIterator<EventBatch> | undefined
+class AnswerDrafts<T> implements AsyncIterableIterator<Draft, undefined> {
+  readonly #open: Open<T>
+  readonly #reader: AnswerReader<T>
+  #batches: AsyncIterator<EventBatch<T>> | undefined
   #told: Draft[] = []
   /** How many of them were handed on. */
   #at = 0
@@ -43,7 +43,7 @@ class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
   /** Thrown once everything is told. */
   #failure: { readonly reason: unknown } | undefined
 
-  constructor(open: () => AsyncIterable<EventBatch> | Promise<AsyncIterable<EventBatch>>, reader: AnswerReader) {
+  constructor(open: Open<T>, reader: AnswerReader<T>) {
     this.#open = open
     this.#reader = reader
   }
@@ -124,7 +124,7 @@ class AnswerDrafts implements AsyncIterableIterator<Draft, undefined> {
 }
 
 /** The next events until then, whatever came before: afterwards it is left. */
-async function linger(batches: AsyncIterator<EventBatch>, until: number): Promise<IteratorResult<EventBatch, unknown>> {
+async function linger<B>(batches: AsyncIterator<B>, until: number): Promise<IteratorResult<B, unknown>> {
   const ms = until - performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)))
@@ -137,7 +137,7 @@ async function linger(batches: AsyncIterator<EventBatch>, until: number): Promis
   return { done: true, value: undefined }
 }
 
-/** An answer that came in one piece, where a stream was asked for. */
-export async function* inOnePiece(data: string): AsyncGenerator<EventBatch, void> {
+/** An answer that came in one piece. */
+export async function* inOnePiece<T>(data: T): AsyncGenerator<EventBatch<T>, void> {
   yield [{ data }]
 }

@@ -168,7 +168,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       messages: history,
       pending: [],
       waiting: undefined,
-      payment: init.payment,
+      opening: { payment: init.payment, silent: init.silent === true && !init.persist },
       input: init.input,
     }
     const { session, journal } = this.#build(

@@ -24,7 +24,8 @@ export interface SessionState extends SessionRecord {
   /** What a request said that opened it. */
   readonly input?: readonly Message[] | undefined
   readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
-  readonly payment?: Payment | undefined
+  /** What else that request brought; `silent`: nobody sees its responses before they end, not even in the store. */
+  readonly opening?: { readonly payment: Payment | undefined; readonly silent: boolean } | undefined
 }
 
 /** What the gateway makes for one session. */

@@ -2,7 +2,6 @@ import type { Capabilities } from '../protocol/capabilities.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
-import type { Payment } from '../protocol/payment.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { Stamp } from './entry.ts'
 import type { Holding } from './budget.ts'
@@ -54,7 +53,7 @@ export class AgentSession implements Session, TurnHost {
   readonly #stamp: Stamp
   #messages: readonly Message[]
   #head: string | null
-  readonly #payment: Payment | undefined
+  readonly opening: SessionState['opening']
   readonly #pending: PendingInputs
   #turn: ActiveTurn | undefined
   #record: TurnRecord | undefined
@@ -87,7 +86,7 @@ export class AgentSession implements Session, TurnHost {
     this.#unread = new Unread(host.limits.resumeWindowMs, stop)
     this.#messages = state.messages
     this.#head = state.head
-    this.#payment = state.payment
+    this.opening = state.opening
     this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
     this.#stamp = new Stamp(state.id)
     this.#parked = state.waiting && new Parked(state.waiting)
@@ -284,7 +283,8 @@ export class AgentSession implements Session, TurnHost {
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
     const { keeper } = run.options
-    const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment: this.#payment, keeper }
+    const { payment } = this.opening ?? {}
+    const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment, keeper }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn

@@ -41,6 +41,7 @@ export interface TurnHost {
   readonly owner: Principal
   readonly client: Capabilities | undefined
   readonly duplex: boolean
+  readonly opening?: { readonly silent: boolean } | undefined
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
@@ -77,6 +78,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly config: SessionConfig
   readonly principal: Principal
   readonly client: Capabilities | undefined
+  readonly silent: boolean
   readonly http: HttpClient
   readonly #secrets: TurnStart['secrets']
   readonly questions: QuestionBook
@@ -125,6 +127,7 @@ export class ActiveTurn implements Turn, Asker {
     this.http = start.secrets.http
     this.principal = host.owner
     this.client = host.client
+    this.silent = host.opening?.silent ?? false
     this.#host = host
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.id, this.responseId)

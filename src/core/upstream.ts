@@ -28,6 +28,12 @@ export function streamBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
   return { maxBytes: ANSWER_BYTES, timeouts: { totalMs: ANSWER_MS, ...timeouts } }
 }
 
+/** The bounds of an answer that is sent when it is thought up: it has no first word to wait for. */
+export function wholeBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
+  const { totalMs = ANSWER_MS } = timeouts ?? {}
+  return streamBounds({ ...timeouts, firstByteMs: totalMs })
+}
+
 /** The bounds of an answer in one piece, from one who knows what to say. */
 export function shortBounds(maxBytes: number, ms: number): AnswerBounds {
   return { maxBytes, timeouts: { firstByteMs: ms, idleMs: ms, totalMs: ms } }

@@ -1,5 +1,5 @@
 import type { MediaItem } from '../protocol/content.ts'
-import { bareBase64, publicUrl } from './openai/media-parts.ts'
+import { bareBase64, publicUrl } from './media-parts.ts'
 import { wav } from './wav.ts'
 
 /** Where a media item's bytes are: here, or where others can fetch them. */

@@ -185,7 +185,7 @@ describe('a failure', () => {
 verifies('anthropic.abort', 'a cancel closes the connection', async () => {
   const upstream = await startUpstream()
   const cancel = new AbortController()
-  const answering = ask(claude(upstream), { model: `${MODEL}@text+stall`, messages: 'Hello' }, cancel.signal)
+  const answering = ask(claude(upstream), { model: `${MODEL}@text+stall`, messages: 'Hello' }, cancel)
   await upstream.until(() => upstream.answers === 1)
   cancel.abort(new Error('cancelled'))
   await upstream.until(() => upstream.aborts === 1)

@@ -22,14 +22,18 @@ export interface Answered {
 export type Asked = { readonly model: string; readonly messages: string | readonly Message[] } & Partial<Pick<ModelRequest, 'config'>>
 
 /** Asks a provider over real connections, and gathers what it yields as a session would. */
-export async function ask(provider: Provider, asked: Asked, signal: AbortSignal = new AbortController().signal): Promise<Answered> {
+export async function ask(
+  provider: Provider,
+  asked: Asked,
+  { signal = new AbortController().signal, silent }: { readonly signal?: AbortSignal; readonly silent?: boolean } = {},
+): Promise<Answered> {
   const http = nodeHttp()
   onTestFinished(() => http.close())
   const output = new Output()
   const drafts: Draft[] = []
   let error: UampError | undefined
   try {
-    for await (const draft of provider.generate(toRequest(asked), { http, signal, sessionId: 'sess_1' })) {
+    for await (const draft of provider.generate(toRequest(asked), { http, signal, sessionId: 'sess_1', silent })) {
       drafts.push(draft)
       output.add(draft)
     }

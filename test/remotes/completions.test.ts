@@ -233,7 +233,7 @@ verifies(
     expect(new Set(ids).size).toBe(4)
     expect(textOf(events)).toBe('Done')
     expect(bodies[2].messages.slice(1)).toMatchObject([
-      { role: 'assistant', reasoning_content: 'I need both.', tool_calls: [{ id: ids[0] }, { id: ids[1] }] },
+      { role: 'assistant', reasoning: 'I need both.', tool_calls: [{ id: ids[0] }, { id: ids[1] }] },
       { role: 'tool', tool_call_id: ids[0], content: '1' },
       { role: 'tool', tool_call_id: ids[1], content: '2' },
       { role: 'assistant', tool_calls: [{ id: ids[2] }, { id: ids[3] }] },

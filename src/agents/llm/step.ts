@@ -34,6 +34,8 @@ export class Step {
   /** Whether the text waits until it is checked. */
   readonly #holds: boolean
   readonly #names = new Map<string, string>()
+  /** Calls that were carried out where the model is: their results came with them. */
+  readonly #answered = new Set<string>()
   readonly #held: string[] = []
   #heldLength = 0
   #usage = false
@@ -71,6 +73,14 @@ export class Step {
     if (delta.type === 'tool_call') {
       const call = this.#named(delta.tool_call)
       const told: Draft = call === delta.tool_call ? draft : { type: 'response.delta', delta: { type: 'tool_call', tool_call: call } }
+      this.#output.add(told)
+      return told
+    }
+    if (delta.type === 'tool_result') {
+      const { tool_result } = delta
+      const call_id = this.#names.get(tool_result.call_id) ?? tool_result.call_id
+      this.#answered.add(call_id)
+      const told: Draft = { type: 'response.delta', delta: { type: 'tool_result', tool_result: { ...tool_result, call_id } } }
       this.#output.add(told)
       return told
     }
@@ -121,8 +131,10 @@ export class Step {
   get end(): Draft | undefined {
     if (!this.#done) return undefined
     const { status, extensions } = this.#done.response
-    if (status === 'completed' && !extensions) return undefined
-    return { type: 'response.done', response: { id: '', status, output: [], ...(extensions && { extensions }) } }
+    const { signature } = this.#done
+    if (status === 'completed' && !extensions && signature === undefined) return undefined
+    const response = { id: '', status, output: [], ...(extensions && { extensions }) }
+    return { type: 'response.done', response, ...(signature !== undefined && { signature }) }
   }
 
   /** What it adds to the conversation. */
@@ -130,7 +142,9 @@ export class Step {
     return outputMessages(this.#output.items())
   }
 
+  /** The calls that are left to carry out. */
   get calls(): ToolCall[] {
-    return this.#output.items().flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
+    const calls = this.#output.items().flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
+    return calls.filter(({ id }) => !this.#answered.has(id))
   }
 }

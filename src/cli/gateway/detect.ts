@@ -2,7 +2,7 @@ import { fetchHttp } from '../../core/fetch-http.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { isRecord } from '../../protocol/json.ts'
-import { wholeAnswer } from '../../wire/openai/upstream.ts'
+import { wholeAnswer } from '../../wire/upstream.ts'
 import type { AssembleContext } from './assemble.ts'
 import { PROVIDERS, type ProviderKind } from './providers.ts'
 

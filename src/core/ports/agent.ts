@@ -67,6 +67,8 @@ export interface Turn {
   readonly said?: readonly Message[] | undefined
   /** False: a question ends the response, so what else runs must have come to its end before. */
   readonly duplex?: boolean | undefined
+  /** True: nobody sees the response before its end, so an agent may fetch it in one piece. An agent may ignore this. */
+  readonly silent?: boolean | undefined
   /** The agents that handed this turn over, the first one first. */
   readonly through?: readonly string[] | undefined
   /** The session's configuration with the overrides of this `response.create`. */

@@ -6,7 +6,7 @@ import type { Turn } from './agent.ts'
 export type ModelRequest = { readonly model: string } & Pick<Turn, 'messages' | 'config'>
 
 /** What a provider needs of the turn it works for. A turn is one. */
-export type ModelContext = Pick<Turn, 'signal' | 'http' | 'sessionId' | 'redact'>
+export type ModelContext = Pick<Turn, 'signal' | 'http' | 'sessionId' | 'redact' | 'silent'>
 
 /**
  * An LLM behind an API. Yields what agents yield: text, tool calls with their arguments as they come, thinking, media, usage,

@@ -138,7 +138,7 @@ export interface SessionInit {
   readonly parent?: string
   /** What the first response is asked, where that is more than input events can say: calls, results, thoughts. */
   readonly input?: readonly Message[]
-  /** Nobody is told of its first response before that has ended: until then it need not be in the store. */
+  /** Nobody sees its first response before that has ended: until then it need not be in the store. One that is not stored has `Turn.silent`. */
   readonly silent?: boolean
   /** Earlier messages that a stateless protocol sends again each time. */
   readonly history?: readonly Message[]

@@ -2,8 +2,8 @@ import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import { isRecord, parseJson } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
-import { fileText, note } from '../../wire/openai/media-parts.ts'
-import { toSteps, type ResultStep } from '../../wire/openai/steps.ts'
+import { fileText, note } from '../../wire/media-parts.ts'
+import { toSteps, type ResultStep } from '../../wire/steps.ts'
 
 /** Messages API, content blocks. */
 export type Block = { readonly type: string; readonly [field: string]: unknown }

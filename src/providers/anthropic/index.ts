@@ -4,7 +4,7 @@ import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, streamBounds, type Timeouts } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
+import { explainError, isStream, wholeAnswer } from '../../wire/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
@@ -44,7 +44,7 @@ export function anthropic({
           name: 'anthropic',
           http,
           signal,
-          explain: explainOpenAi,
+          explain: explainError,
           ...streamBounds(timeouts),
           retries,
           request: {

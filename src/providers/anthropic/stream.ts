@@ -2,7 +2,7 @@ import type { AnswerReader } from '../../core/answer-drafts.ts'
 import { done } from '../../core/done.ts'
 import { text } from '../../core/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { cutOff, eventData, failureOf } from '../../wire/openai/upstream.ts'
+import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
 import { JSON_TOOL } from './tools.ts'
 import { laterUsage, toUsage, type WireUsage } from './usage.ts'
 

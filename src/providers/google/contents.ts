@@ -2,8 +2,8 @@ import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts
 import { isRecord, parseJson } from '../../protocol/json.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
-import { fileText, note } from '../../wire/openai/media-parts.ts'
-import { toSteps, type ResultStep } from '../../wire/openai/steps.ts'
+import { fileText, note } from '../../wire/media-parts.ts'
+import { toSteps, type ResultStep } from '../../wire/steps.ts'
 import type { Traits } from './models.ts'
 import { given, UNSIGNED, wireId } from './signatures.ts'
 

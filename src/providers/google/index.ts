@@ -4,7 +4,7 @@ import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, streamBounds, type Timeouts } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
+import { explainError, isStream, wholeAnswer } from '../../wire/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
@@ -63,7 +63,7 @@ export function google({ apiKey, baseUrl = BASE, headers, timeouts, retries, new
 const KEY_REFUSED = 'the key was refused'
 
 function explain(body: unknown): string | undefined {
-  const words = explainOpenAi(body)
+  const words = explainError(body)
   return words?.startsWith('API key') ? KEY_REFUSED : words
 }
 

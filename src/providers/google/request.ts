@@ -1,7 +1,8 @@
 import type { ModelRequest } from '../../core/ports/provider.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { modelFor, ownSlot, present, settingsFor, usableChoice, type Settings } from '../../wire/openai/settings.ts'
+import { present } from '../../wire/fields.ts'
+import { modelFor, ownSlot, settingsFor, usableChoice, type Settings } from '../../wire/openai/settings.ts'
 import { toContents } from './contents.ts'
 import { traitsOf, type Traits } from './models.ts'
 

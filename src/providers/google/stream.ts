@@ -4,7 +4,7 @@ import { text } from '../../core/drafts.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { cutOff, eventData, failureOf } from '../../wire/openai/upstream.ts'
+import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
 import { kept, newCallId } from './signatures.ts'
 
 /** Gemini API, GenerateContentResponse: what is read of it. Anything may be missing, and more may come. */

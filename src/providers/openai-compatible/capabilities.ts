@@ -2,8 +2,8 @@ import type { HttpClient } from '../../core/ports/http.ts'
 import { callUpstream, shortBounds } from '../../core/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { isRecord } from '../../protocol/json.ts'
-import { present } from '../../wire/openai/settings.ts'
-import { explainOpenAi, wholeAnswer } from '../../wire/openai/upstream.ts'
+import { present } from '../../wire/fields.ts'
+import { explainError, wholeAnswer } from '../../wire/upstream.ts'
 import type { InputKind, ModelFacts, OpenAiCompatibleOptions } from './options.ts'
 
 const TIMEOUT_MS = 5_000
@@ -68,7 +68,7 @@ export class ModelList {
       request: { url: `${baseUrl}/models`, method: 'GET', headers: this.#headers },
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...shortBounds(LIST_BYTES, TIMEOUT_MS),
-      explain: explainOpenAi,
+      explain: explainError,
       retries: 0,
     })
     const { data } = await wholeAnswer(name, answer.body)

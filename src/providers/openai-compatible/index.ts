@@ -1,5 +1,5 @@
 import type { Provider } from '../../core/ports/provider.ts'
-import { present } from '../../wire/openai/settings.ts'
+import { present } from '../../wire/fields.ts'
 import type { OpenAiCompatibleOptions } from './options.ts'
 import { DEEPSEEK, FIREWORKS, OLLAMA } from './presets.ts'
 import { OpenAiCompatible } from './provider.ts'

@@ -1,8 +1,8 @@
 import { parseJson } from '../../protocol/json.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
-import { fileDataUrl, fileText, imageUrl, inputAudio, note, publicUrl } from '../../wire/openai/media-parts.ts'
-import { toSteps, type ResultStep, type Step } from '../../wire/openai/steps.ts'
+import { fileDataUrl, fileText, imageUrl, inputAudio, note, publicUrl } from '../../wire/media-parts.ts'
+import { toSteps, type ResultStep, type Step } from '../../wire/steps.ts'
 import type { InputKind, ReasoningField } from './options.ts'
 import { detailsIn } from './reasoning-details.ts'
 
@@ -130,7 +130,7 @@ function toPart(item: ContentItem, input: ReadonlySet<InputKind>): Part[] {
       return [audio ? { type: 'input_audio', input_audio: audio } : { type: 'text', text: note(item) }]
     }
     case 'file': {
-      const text = fileText(item)
+      const text = input.has('text_file') ? undefined : fileText(item)
       if (text !== undefined) return [{ type: 'text', text }]
       const data = input.has('file') ? (fileDataUrl(item) ?? publicUrl(item.file)) : undefined
       if (data === undefined || !data.startsWith('data:')) return [{ type: 'text', text: note(item) }]

@@ -4,7 +4,7 @@ import type { Timeouts } from '../../core/upstream.ts'
 /** The field in which a server tells its thoughts, and wants them back. */
 export type ReasoningField = 'reasoning_content' | 'reasoning'
 
-export type InputKind = 'image' | 'image_url' | 'audio' | 'file'
+export type InputKind = 'image' | 'image_url' | 'audio' | 'file' | 'text_file'
 
 /** What is known of a model beforehand. Its name may be the beginning of several. */
 export interface ModelFacts {
@@ -19,7 +19,10 @@ export interface ModelFacts {
 
 /** How one server differs from the others that speak Chat Completions. */
 export interface Dialect {
-  /** What it takes beside text; `image_url` are images that it fetches itself. Anything else is named to the model in words. */
+  /**
+   * What it takes beside text; `image_url` are images that it fetches itself; files of text are told as
+   * text unless it takes a `text_file`. Anything else is named to the model in words.
+   */
   readonly input?: readonly InputKind[]
   /** Its models can answer in audio, to who asks for it. Default false. */
   readonly speech?: boolean
@@ -53,5 +56,7 @@ export interface OpenAiCompatibleOptions extends Dialect {
   readonly http?: HttpClient
   readonly timeouts?: Partial<Timeouts>
   readonly retries?: number
+  /** A request may have effects: it is sent again only where it surely did not begin. Default false. */
+  readonly once?: boolean
   readonly newId?: () => string
 }

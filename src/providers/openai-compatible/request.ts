@@ -13,11 +13,11 @@ export function modelOf({ model, config }: ModelRequest, name: string): string {
   return modelFor(config, name) ?? model
 }
 
-/** The body of a request. `learned`: the field in which this model was seen to tell its thoughts. */
+/** The body of a request. `learned`: the field in which this model was seen to tell its thoughts; `whole`: for an answer in one piece. */
 export function toBody(
   { model, messages, config }: ModelRequest,
   options: OpenAiCompatibleOptions,
-  learned: ReasoningField | undefined,
+  { learned, whole }: { readonly learned: ReasoningField | undefined; readonly whole: boolean },
 ): Readonly<Record<string, unknown>> {
   const facts = factsOf(model, options)
   const { name, defaults, maxTokensField = 'max_tokens' } = options
@@ -34,8 +34,7 @@ export function toBody(
       reasoningField: options.reasoningField ?? learned,
       emptyReasoning: options.reasoningField !== undefined,
     }),
-    stream: true,
-    stream_options: { include_usage: true },
+    ...(!whole && { stream: true, stream_options: { include_usage: true } }),
     ...settings,
     ...effort(reasoning_effort, options),
     ...(max_tokens !== undefined && { [maxTokensField]: max_tokens }),

@@ -1,12 +1,14 @@
+import * as z from 'zod/mini'
 import type { AnswerReader } from '../../core/answer-drafts.ts'
 import { done } from '../../core/done.ts'
 import { text } from '../../core/drafts.ts'
+import { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { imageItem } from '../../wire/openai/media.ts'
-import { SameShape } from '../../wire/openai/same-shape.ts'
-import { cutOff, eventData, failureOf } from '../../wire/openai/upstream.ts'
+import { SameShape } from './same-shape.ts'
+import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
 import type { ReasoningField } from './options.ts'
 import { ReasoningDetails } from './reasoning-details.ts'
 import { Speech } from './speech.ts'
@@ -27,7 +29,7 @@ export interface StreamOptions {
 }
 
 /** One answer, chunk by chunk: what it says goes to `out`. The same for an answer in one piece. */
-export class ChatStream implements AnswerReader {
+export class ChatStream implements AnswerReader<string | Fields> {
   readonly #options: StreamOptions
   readonly #calls: ToolCalls
   readonly #details = new ReasoningDetails()
@@ -36,6 +38,7 @@ export class ChatStream implements AnswerReader {
   readonly #tags: ThinkTags
   #usage: Fields | undefined
   #finish: string | undefined
+  #signature: string | undefined
   #over = false
 
   constructor(options: StreamOptions) {
@@ -44,17 +47,22 @@ export class ChatStream implements AnswerReader {
     this.#tags = new ThinkTags(options.thinkTags)
   }
 
-  /** `[DONE]` has come: nothing after it counts. */
+  /** The server said why it ended, or `[DONE]`. */
   get over(): boolean {
-    return this.#over
+    return this.#over || this.#finish !== undefined
   }
 
-  read(data: string, out: Draft[]): void {
+  read(data: string | Fields, out: Draft[]): void {
+    // Nothing after `[DONE]` counts.
     if (this.#over) return
+    if (typeof data !== 'string') return void this.#chunk(data, out)
     const text = this.#shape.textOf(data)
-    if (text !== undefined) this.#content(text, out)
-    else if (data === '[DONE]') this.#over = true
-    else this.#chunk(data, out)
+    if (text !== undefined) return this.#content(text, out)
+    if (data === '[DONE]') this.#over = true
+    else {
+      const only = this.#chunk(eventData(this.#options.name, data), out)
+      if (only !== undefined) this.#shape.learn(data, only)
+    }
   }
 
   usage(out: Draft[]): void {
@@ -65,41 +73,37 @@ export class ChatStream implements AnswerReader {
   /** The end of the stream. Throws if it is not the end of the answer. */
   end(out: Draft[]): void {
     const { name, newId } = this.#options
+    const finish = this.#finish
     for (const piece of this.#tags.end()) this.#said(piece, out)
     this.#sign(out)
     this.#speech.end(newId, out)
     this.usage(out)
-    switch (this.#finish) {
-      case undefined:
-        if (!this.#over) throw cutOff(name)
-        return
-      case 'length':
-      case 'content_filter':
-        out.push(done({ stop: this.#finish }))
-        return
-      case 'error':
-      case 'insufficient_system_resource':
-        throw new UampError(this.#finish === 'error' ? 'provider_error' : 'overloaded', `${name} stopped in the middle of its answer`)
-      default:
+    if (!this.over) throw cutOff(name)
+    if (finish === 'error' || finish === 'insufficient_system_resource') {
+      throw new UampError(finish === 'error' ? 'provider_error' : 'overloaded', `${name} stopped in the middle of its answer`)
     }
+    const stop = finish === 'length' || finish === 'content_filter' ? finish : undefined
+    if (stop !== undefined || this.#signature !== undefined) out.push(done({ stop, signature: this.#signature }))
   }
 
-  #chunk(data: string, out: Draft[]): void {
-    const chunk = eventData(this.#options.name, data)
+  /** Returns the text of a chunk that says nothing else. */
+  #chunk(chunk: Fields, out: Draft[]): string | undefined {
     if (chunk['error'] != null) throw failureOf(this.#options.name, chunk['error'])
     if (isRecord(chunk['usage'])) this.#usage = chunk['usage']
+    if (typeof chunk['signature'] === 'string') this.#signature = chunk['signature']
     const choices: unknown = chunk['choices']
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
-    if (!isRecord(choice)) return
+    if (!isRecord(choice)) return undefined
+    // An answer in one piece has a message where a stream has deltas.
     const delta = choice['delta'] ?? choice['message']
-    if (isRecord(delta)) this.#delta(delta, out)
-    if (isRecord(delta) && saysOnlyText(chunk, choice, delta)) this.#shape.learn(data, String(delta['content']))
+    if (isRecord(delta)) this.#delta(delta, out, choice['delta'] == null)
     if (choice['error'] != null) throw failureOf(this.#options.name, choice['error'])
     if (typeof choice['finish_reason'] === 'string') this.#finish = choice['finish_reason']
+    return isRecord(delta) && saysOnlyText(chunk, choice, delta) ? String(delta['content']) : undefined
   }
 
-  #delta(delta: Fields, out: Draft[]): void {
-    const { content, refusal, tool_calls, audio, images } = delta
+  #delta(delta: Fields, out: Draft[], whole: boolean): void {
+    const { content, refusal, tool_calls, audio, images, content_items } = delta
     this.#reason(delta, out)
     if (typeof content === 'string') this.#content(content, out)
     else if (Array.isArray(content)) for (const part of content) this.#part(part, out)
@@ -108,10 +112,12 @@ export class ChatStream implements AnswerReader {
     }
     if (Array.isArray(images)) for (const image of images) this.#image(image, out)
     if (isRecord(audio)) this.#speech.add(audio, out)
+    if (Array.isArray(content_items)) out.push(...itemsIn(content_items))
     if (!Array.isArray(tool_calls) || tool_calls.length === 0) return
     for (const piece of this.#tags.end()) this.#said(piece, out)
     this.#sign(out)
-    for (const piece of tool_calls) this.#calls.add(piece, out)
+    // Calls of a whole message need no index: each is one of its own.
+    for (const [index, piece] of tool_calls.entries()) this.#calls.add(whole && isRecord(piece) ? { index, ...piece } : piece, out)
   }
 
   #content(content: string, out: Draft[]): void {
@@ -164,6 +170,14 @@ export class ChatStream implements AnswerReader {
     const delta = { ...imageItem(url, { param: 'images' }), content_id: this.#options.newId() }
     out.push({ type: 'response.delta', delta })
   }
+}
+
+/** What OpenAI has no field for, from a server that speaks UAMP as well. Anything else is left out. */
+function itemsIn(given: readonly unknown[]): Draft[] {
+  return given.flatMap((item) => {
+    const { success, data } = z.safeParse(ContentItem, item)
+    return success ? [{ type: 'response.delta', delta: data }] : []
+  })
 }
 
 function said(value: unknown): value is string {

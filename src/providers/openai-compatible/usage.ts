@@ -1,6 +1,6 @@
 import { isRecord } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { present } from '../../wire/openai/settings.ts'
+import { present } from '../../wire/fields.ts'
 
 /** UAMP events §8.7: `input_tokens` includes what was read from the cache, `cached_tokens` is what was read. */
 export function toUsage(told: Readonly<Record<string, unknown>>): Usage {
@@ -22,6 +22,18 @@ export function toUsage(told: Readonly<Record<string, unknown>>): Usage {
     cache_write: written,
     output,
     reasoning: count(completion['reasoning_tokens']) ?? count(told['reasoning_tokens']),
+    cost: isRecord(told['cost']) ? costIn(told['cost']) : undefined,
+  })
+}
+
+/** What another UAMP server says that it cost. */
+function costIn({ input_cost, output_cost, total_cost, currency }: Readonly<Record<string, unknown>>): Usage['cost'] {
+  if (count(total_cost) === undefined) return undefined
+  return present({
+    input_cost: count(input_cost),
+    output_cost: count(output_cost),
+    total_cost: count(total_cost),
+    currency: typeof currency === 'string' ? currency : undefined,
   })
 }
 

@@ -4,7 +4,7 @@ import { secretsOf } from '../../core/secrets.ts'
 import { upstreamEvents } from '../../core/upstream-events.ts'
 import { callUpstream, streamBounds, type Timeouts } from '../../core/upstream.ts'
 import { modelFor } from '../../wire/openai/settings.ts'
-import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
+import { explainError, isStream, wholeAnswer } from '../../wire/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { factsOf, toCapabilities, type ModelFacts } from './models.ts'
 import { toBody } from './request.ts'
@@ -64,7 +64,7 @@ export function openai(options: OpenAiOptions): Provider {
       http,
       request: { url, method: 'POST', headers, body },
       signal,
-      explain: explainOpenAi,
+      explain: explainError,
       ...streamBounds(timeouts),
       retries,
     })

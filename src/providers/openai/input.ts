@@ -1,7 +1,7 @@
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
-import { fileDataUrl, fileText, imageUrl, note, publicUrl } from '../../wire/openai/media-parts.ts'
-import { toSteps, type ResultStep, type Step } from '../../wire/openai/steps.ts'
+import { fileDataUrl, fileText, imageUrl, note, publicUrl } from '../../wire/media-parts.ts'
+import { toSteps, type ResultStep, type Step } from '../../wire/steps.ts'
 import { fromSignature } from './reasoning.ts'
 
 type InputItem = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { present } from '../../wire/openai/settings.ts'
+import { present } from '../../wire/fields.ts'
 
 /** What is known of a model beforehand. Its name may be the beginning of several. */
 export interface ModelFacts {

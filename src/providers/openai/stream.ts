@@ -4,8 +4,8 @@ import { text } from '../../core/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { present } from '../../wire/openai/settings.ts'
-import { cutOff, eventData, failureOf } from '../../wire/openai/upstream.ts'
+import { present } from '../../wire/fields.ts'
+import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
 import { toSignature } from './reasoning.ts'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -3,7 +3,7 @@ import type { Ability } from '../../core/ports/agent.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Interface, Version } from './dialect.ts'
-import { struct, text, texts } from './fields.ts'
+import { struct, text, texts } from '../../wire/fields.ts'
 import type { Struct } from './model.ts'
 
 export interface Card {

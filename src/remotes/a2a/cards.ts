@@ -4,7 +4,7 @@ import { callUpstream, shortBounds } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { readCard, type Card } from './card.ts'
 import { statusOf } from './errors.ts'
-import { readJson } from './whole.ts'
+import { readJson } from '../../wire/upstream.ts'
 
 const CARD_BYTES = 1024 * 1024
 /** How long a card counts that does not say so itself, and at most. */

@@ -1,8 +1,9 @@
 /** How each generation and binding is asked. */
 import { isRecord } from '../../protocol/json.ts'
 import type { HttpRequest } from '../../core/ports/http.ts'
+import { partIn, protoPart } from '../../wire/a2a/parts.ts'
 import { failureIn, toError } from './errors.ts'
-import type { Outgoing, Part, Told } from './model.ts'
+import type { Outgoing, Told } from './model.ts'
 import { readTold } from './read.ts'
 
 /** 0.2 and 0.3 are asked alike. */
@@ -111,7 +112,7 @@ function sendParams(version: Version, message: Outgoing, { stream, outputModes }
       }
     case '0.3':
       return {
-        message: { kind: 'message', messageId, role: 'user', parts: parts.map((part) => kindPart(part, 'kind')), ...about },
+        message: { kind: 'message', messageId, role: 'user', parts: parts.map(partIn('kind')), ...about },
         configuration: { acceptedOutputModes: outputModes, ...(!stream && { blocking: false }) },
       }
     case '0.1':
@@ -119,19 +120,10 @@ function sendParams(version: Version, message: Outgoing, { stream, outputModes }
         // There the client names the task.
         id: taskId ?? messageId,
         ...(contextId !== undefined && { sessionId: contextId }),
-        message: { role: 'user', parts: parts.map((part) => kindPart(part, 'type')), ...(metadata && { metadata }) },
+        message: { role: 'user', parts: parts.map(partIn('type')), ...(metadata && { metadata }) },
         acceptedOutputModes: outputModes,
       }
   }
-}
-
-/** 0.1 calls the kind of a part `type`. */
-function kindPart({ text, raw, url, data, filename, mediaType }: Part, key: 'kind' | 'type'): object {
-  if (text !== undefined) return { [key]: 'text', text }
-  // Data that is no object has no place in a data part of these.
-  if (data !== undefined) return { [key]: 'data', data: isRecord(data) ? data : { value: data } }
-  const about = { ...(filename !== undefined && { name: filename }), ...(mediaType !== undefined && { mimeType: mediaType }) }
-  return { [key]: 'file', file: { ...(raw === undefined ? { uri: url } : { bytes: raw }), ...about } }
 }
 
 /** 0.3 over REST is the JSON of its protocol buffers, whose names are others than those of its JSON-RPC. */
@@ -147,11 +139,4 @@ function protoParams({ messageId, parts, contextId, taskId, metadata }: Outgoing
     },
     configuration: { acceptedOutputModes: outputModes, ...(!stream && { blocking: false }) },
   }
-}
-
-function protoPart({ text, raw, url, data, filename, mediaType }: Part): object {
-  if (text !== undefined) return { text }
-  if (data !== undefined) return { data: { data: isRecord(data) ? data : { value: data } } }
-  const about = { ...(filename !== undefined && { name: filename }), ...(mediaType !== undefined && { mimeType: mediaType }) }
-  return { file: { ...(raw === undefined ? { fileWithUri: url } : { fileWithBytes: raw }), ...about } }
 }

@@ -7,7 +7,7 @@ import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
 import type { Ask, Dialect } from './dialect.ts'
 import { failureIn, isOtherTongue, toError } from './errors.ts'
 import type { Told } from './model.ts'
-import { readJson } from './whole.ts'
+import { readJson } from '../../wire/upstream.ts'
 
 /** Bytes of an answer in one piece: a task with all that it made. One that is longer is given up. */
 const WHOLE_BYTES = 64 * 1024 * 1024

@@ -1,27 +1,19 @@
 /** A2A's errors as ours. */
 import { UampError, type ErrorCode } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
+import { REASONS } from '../../wire/a2a/errors.ts'
 
 const SHOWN = 300
 
-/** By JSON-RPC code: what 1.0 calls it, and what it is here. A2A 1.0 §5.4; the older generations have the same numbers. */
-const KINDS: Readonly<Record<number, readonly [reason: string, of: ErrorCode]>> = {
-  [-32700]: ['PARSE_ERROR', 'invalid_request'],
-  [-32600]: ['INVALID_REQUEST', 'invalid_request'],
-  [-32601]: ['METHOD_NOT_FOUND', 'not_supported'],
-  [-32602]: ['INVALID_PARAMS', 'invalid_request'],
-  [-32603]: ['INTERNAL', 'provider_error'],
-  [-32001]: ['TASK_NOT_FOUND', 'not_found'],
-  [-32002]: ['TASK_NOT_CANCELABLE', 'conflict'],
-  [-32003]: ['PUSH_NOTIFICATION_NOT_SUPPORTED', 'not_supported'],
-  [-32004]: ['UNSUPPORTED_OPERATION', 'not_supported'],
-  [-32005]: ['CONTENT_TYPE_NOT_SUPPORTED', 'not_supported'],
-  [-32006]: ['INVALID_AGENT_RESPONSE', 'provider_error'],
-  [-32007]: ['EXTENDED_AGENT_CARD_NOT_CONFIGURED', 'not_supported'],
-  [-32008]: ['EXTENSION_SUPPORT_REQUIRED', 'not_supported'],
-  [-32009]: ['VERSION_NOT_SUPPORTED', 'version_mismatch'],
-}
-const REASONS = new Map(Object.values(KINDS))
+/** By JSON-RPC code. The generations before 1.0 have the same numbers. */
+const BY_CODE = new Map<unknown, string>(Object.entries(REASONS).map(([reason, { code }]) => [code, reason]))
+/** What it is here, by what 1.0 calls it. What the other side cannot do, or did wrong, is not our client's mistake. */
+const CODES = new Map<string, ErrorCode>([
+  ...Object.entries(REASONS).map(([reason, { of }]) => [reason, of] as const),
+  ['METHOD_NOT_FOUND', 'not_supported'],
+  ['CONTENT_TYPE_NOT_SUPPORTED', 'not_supported'],
+  ['INTERNAL', 'provider_error'],
+])
 
 interface Failure {
   readonly reason: string | undefined
@@ -35,7 +27,7 @@ export function failureIn(body: unknown): Failure | undefined {
   if (!isRecord(error)) return undefined
   const { code, message, data, details } = error
   return {
-    reason: reasonIn(data) ?? reasonIn(details) ?? (typeof code === 'number' ? KINDS[code]?.[0] : undefined),
+    reason: reasonIn(data) ?? reasonIn(details) ?? BY_CODE.get(code),
     message: typeof message === 'string' && message !== '' ? message.slice(0, SHOWN) : undefined,
   }
 }
@@ -44,12 +36,12 @@ export function failureIn(body: unknown): Failure | undefined {
 function reasonIn(details: unknown): string | undefined {
   if (!Array.isArray(details)) return undefined
   const reasons = details.map((detail: unknown) => (isRecord(detail) ? detail['reason'] : undefined))
-  return reasons.find((reason): reason is string => typeof reason === 'string' && REASONS.has(reason))
+  return reasons.find((reason): reason is string => typeof reason === 'string' && CODES.has(reason))
 }
 
 /** As one of ours. `refused` is what its HTTP status made of it, where it had one. */
 export function toError(name: string, { reason, message }: Failure, refused?: UampError): UampError {
-  const of = reason === undefined ? undefined : REASONS.get(reason)
+  const of = reason === undefined ? undefined : CODES.get(reason)
   const details = { ...refused?.details, ...(reason !== undefined && { remote_code: reason }) }
   return new UampError(of ?? refused?.code ?? 'provider_error', `${name} refused${message === undefined ? '' : `: ${message}`}`, {
     ...(refused?.cause !== undefined && { cause: refused.cause }),

@@ -2,10 +2,8 @@ import * as z from 'zod/mini'
 import { draftIn, type Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { Delta } from '../../protocol/server-events.ts'
+import { EVENTS_EXTENSION } from '../../wire/a2a/extensions.ts'
 import type { Message } from './model.ts'
-
-/** The extension by which a uamp server tells what A2A has no words for: thoughts, its tools, progress, what it used. */
-export const EVENTS_EXTENSION = 'https://uamp.dev/a2a/events/v1'
 
 /** The session's own to say, or told by the task itself. */
 const OTHERS =

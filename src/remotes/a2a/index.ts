@@ -10,7 +10,7 @@ import { Cards } from './cards.ts'
 import { dialectOf, type Interface } from './dialect.ts'
 import { Endpoint } from './endpoint.ts'
 import { Exchange, type Place } from './exchange.ts'
-import { EVENTS_EXTENSION } from './extras.ts'
+import { EVENTS_EXTENSION } from '../../wire/a2a/extensions.ts'
 import { Follow } from './follow.ts'
 import { waysTo, type Way } from './ways.ts'
 

@@ -4,8 +4,8 @@ import { fromBase64 } from '../../protocol/base64.ts'
 import type { ContentItem, MediaItem } from '../../protocol/content.ts'
 import { plainText, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
-import { note } from '../../wire/openai/media-parts.ts'
-import type { Part } from './model.ts'
+import { note } from '../../wire/media-parts.ts'
+import type { Part } from '../../wire/a2a/parts.ts'
 
 /** Characters of an earlier conversation that are told. Of a longer one the beginning is left out. */
 const TRANSCRIPT = 100_000

@@ -1,24 +1,16 @@
 /** What an A2A agent says, in one form for all generations. */
 
+import type { Part } from '../../wire/a2a/parts.ts'
+import { SPELLED, TERMINAL, type TaskState } from '../../wire/a2a/states.ts'
+
 export type Struct = Readonly<Record<string, unknown>>
 
 /** 1.0 calls them `TASK_STATE_…`; here they are spelled as before. What is not known here is `unknown`. */
-export type State =
-  'submitted' | 'working' | 'completed' | 'failed' | 'canceled' | 'rejected' | 'input-required' | 'auth-required' | 'unknown'
+export type State = (typeof SPELLED)[TaskState] | 'unknown'
 
-export const ENDED: ReadonlySet<State> = new Set(['completed', 'failed', 'canceled', 'rejected'])
+export const ENDED: ReadonlySet<State> = new Set([...TERMINAL].map((state) => SPELLED[state]))
 /** Nothing more comes until somebody answers. */
 export const SETTLED: ReadonlySet<State> = new Set([...ENDED, 'input-required', 'auth-required'])
-
-/** One of `text`, `raw` (base64), `url` and `data` is there. */
-export interface Part {
-  readonly text?: string
-  readonly raw?: string
-  readonly url?: string
-  readonly data?: unknown
-  readonly filename?: string
-  readonly mediaType?: string
-}
 
 export interface Message {
   readonly id: string | undefined

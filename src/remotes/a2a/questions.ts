@@ -4,6 +4,7 @@ import { ApprovalRequest } from '../../protocol/extension-events.ts'
 import { isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import { PaymentRequired, ToolCallEvent } from '../../protocol/server-events.ts'
+import { X402 } from '../../wire/a2a/extensions.ts'
 import type { Message, Outgoing, Struct } from './model.ts'
 
 const Call = z.pick(ToolCallEvent, { type: true, call_id: true, name: true, arguments: true })
@@ -12,9 +13,6 @@ const Pay = z.pick(PaymentRequired, { type: true, requirements: true, extra: tru
 /** What another uamp server asks by data parts of a task that waits for input. */
 const Question = z.discriminatedUnion('type', [Call, Approval, Pay])
 type Question = z.infer<typeof Question>
-
-/** What the A2A extension for x402 calls its metadata. */
-const X402 = { status: 'x402.payment.status', required: 'x402.payment.required', payload: 'x402.payment.payload' }
 
 /** Those that our client can be asked as what they are. Another question is text, and its answer the next message. */
 export function questionsIn(message: Message | undefined): readonly Question[] {

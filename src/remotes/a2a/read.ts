@@ -3,19 +3,12 @@
  * has. Little is demanded, as agents in the field leave out much.
  */
 import { isRecord, recordsIn } from '../../protocol/json.ts'
-import { struct, text, texts } from './fields.ts'
-import type { Artifact, Message, Part, State, Status, Struct, Told } from './model.ts'
+import type { Part } from '../../wire/a2a/parts.ts'
+import { SPELLED } from '../../wire/a2a/states.ts'
+import { struct, text, texts } from '../../wire/fields.ts'
+import type { Artifact, Message, State, Status, Struct, Told } from './model.ts'
 
-const STATES: ReadonlySet<string> = new Set<State>([
-  'submitted',
-  'working',
-  'completed',
-  'failed',
-  'canceled',
-  'rejected',
-  'input-required',
-  'auth-required',
-])
+const STATES: ReadonlySet<string> = new Set(Object.values(SPELLED))
 
 /** `wrapped`: 0.3 over REST, where the data of a data part is inside another `data`. */
 export interface ReadOptions {

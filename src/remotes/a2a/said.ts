@@ -2,8 +2,9 @@ import { base64 } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
+import type { Part } from '../../wire/a2a/parts.ts'
 import { extrasIn } from './extras.ts'
-import type { Artifact, Message, Part, Told, ToldTask } from './model.ts'
+import type { Artifact, Message, Told, ToldTask } from './model.ts'
 
 /** Artifacts of one task. With more it is given up. */
 const ARTIFACTS = 10_000

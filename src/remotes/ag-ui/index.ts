@@ -13,8 +13,8 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
 import { contextText, toWireMessages } from '../../wire/ag-ui/messages.ts'
-import { callIds } from '../../wire/openai/steps.ts'
-import { explainOpenAi } from '../../wire/openai/upstream.ts'
+import { callIds } from '../../wire/steps.ts'
+import { explainError } from '../../wire/upstream.ts'
 import { sseParser } from '../../wire/sse-parse.ts'
 import { Heard } from './heard.ts'
 import { isAgUi, isOpenQuestion, resumed, type ResumeEntry } from './questions.ts'
@@ -48,7 +48,7 @@ export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
 async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draft, void> {
   const { url, token, headers, newId = () => crypto.randomUUID() } = options
   const name = `"${options.name}"`
-  const to = { name, url, token, explain: explainOpenAi, ...streamBounds(), headers: { accept: 'text/event-stream', ...headers } }
+  const to = { name, url, token, explain: explainError, ...streamBounds(), headers: { accept: 'text/event-stream', ...headers } }
   const thread = { ...common(turn), threadId: newId() }
   const offered = offeredBy(turn)
   const client = new ClientAnswers(turn, { offered })

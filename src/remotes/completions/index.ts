@@ -1,21 +1,7 @@
-import { answerDrafts } from '../../core/answer-drafts.ts'
-import { ClientAnswers, offeredBy } from '../../core/client-answers.ts'
-import { defineAgent } from '../../core/define-agent.ts'
-import { outputMessages } from '../../core/output.ts'
-import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import type { HttpAnswer } from '../../core/ports/http.ts'
-import { secretsOf } from '../../core/secrets.ts'
-import { upstreamEvents } from '../../core/upstream-events.ts'
-import { postUpstream, streamBounds } from '../../core/upstream.ts'
+import { llmAgent } from '../../agents/llm/index.ts'
+import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { UampError } from '../../protocol/errors.ts'
-import type { Draft } from '../../protocol/events.ts'
-import type { Message } from '../../protocol/message.ts'
-import { sseParser } from '../../wire/sse-parse.ts'
-import { callIds } from '../../wire/openai/steps.ts'
-import { explainOpenAi, isStream, wholeAnswer } from '../../wire/openai/upstream.ts'
-import { Answer } from './answer.ts'
-import { toRequest, type Asked } from './request.ts'
+import { openaiCompatible } from '../../providers/openai-compatible/index.ts'
 
 /** Requests of one turn: each round of tool results is a new one. */
 const ROUNDS = 64
@@ -38,49 +24,23 @@ export interface RemoteCompletionsOptions {
  * Whatever answers `POST /chat/completions`, as an agent. Calls of the client's tools are put to the client, and their results
  * sent in the next request. A cancel closes the connection.
  */
-export function remoteCompletions(options: RemoteCompletionsOptions): AgentPort {
-  const { name, description, url, apiKey, headers } = options
-  const secrets = secretsOf({ values: [apiKey], headers, urls: [url] })
-  const tools = { supports_tools: true, supports_parallel_tools: true }
-  const capabilities = { modalities: ['text', 'image'], tools, ...options.capabilities }
-  return defineAgent(name, (turn) => run(turn, options), { description, capabilities, secrets })
-}
-
-async function* run(turn: Turn, options: RemoteCompletionsOptions): AsyncGenerator<Draft, void> {
-  const { name, newId = () => crypto.randomUUID() } = options
-  let messages: readonly Message[] = [...turn.messages, ...(turn.said ?? [])]
-  const taken = callIds(messages)
-  // It has no other tools than those that the client brought.
-  const client = new ClientAnswers(turn, { offered: offeredBy(turn) })
-  for (let round = 0; round < ROUNDS; round++) {
-    const answer = new Answer({ name, taken, newId })
-    const response = await request(turn, options, { messages, config: turn.config })
-    if (isStream(response.headers)) {
-      yield* answerDrafts(() => upstreamEvents(response.body, { name, parse: sseParser() }), answer)
-    } else {
-      const drafts: Draft[] = []
-      answer.take(await wholeAnswer(name, response.body), drafts)
-      answer.end(drafts)
-      for (const draft of drafts) yield draft
-    }
-    if (answer.calls.length === 0) {
-      const done = answer.done()
-      if (done) yield done
-      return
-    }
-    const results = await Promise.all(answer.calls.map((call) => client.result(call)))
-    const items = results.map((tool_result) => ({ type: 'tool_result' as const, tool_result }))
-    for (const delta of items) yield { type: 'response.delta', delta }
-    messages = [...messages, answer.message(), ...outputMessages(items)]
-  }
-  throw new UampError('tool_budget_exceeded', `"${name}" asked for tools in ${ROUNDS} answers one after the other`)
-}
-
-function request(turn: Turn, options: RemoteCompletionsOptions, asked: Asked): Promise<HttpAnswer> {
-  const { name, url, apiKey: token, headers } = options
-  const post = { url: `${url.replace(/\/+$/, '')}/chat/completions`, headers: { accept: 'text/event-stream', ...headers } }
-  return postUpstream(
-    { name, token, once: true, ...streamBounds(), explain: explainOpenAi, body: toRequest(asked, options), ...post },
-    turn,
-  )
+export function remoteCompletions({ url, model, description, capabilities, ...options }: RemoteCompletionsOptions): AgentPort {
+  const provider = openaiCompatible({
+    ...options,
+    baseUrl: url,
+    // It is an agent: it may do more than answer, it hears and sees for itself, and `<think>` is something that it says.
+    once: true,
+    speech: true,
+    input: ['image', 'image_url', 'audio', 'file', 'text_file'],
+    thinkTags: false,
+  })
+  return llmAgent({
+    name: options.name,
+    ...(description !== undefined && { description }),
+    model: { provider, model },
+    capabilities: { modalities: ['text', 'image'], ...capabilities },
+    checkOutput: false,
+    maxSteps: ROUNDS,
+    limits: { budget: Infinity },
+  })
 }

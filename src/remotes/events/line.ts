@@ -4,7 +4,7 @@ import { upstreamEvents } from '../../core/upstream-events.ts'
 import { postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../core/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
-import { explainOpenAi } from '../../wire/openai/upstream.ts'
+import { explainError } from '../../wire/upstream.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
 import { readEvent } from './incoming.ts'
 
@@ -82,5 +82,5 @@ interface Post extends AnswerBounds {
 
 function post({ name, url, token }: LineOptions, by: Pick<Turn, 'http' | 'signal'>, { events, ...how }: Post): Promise<HttpAnswer> {
   const to = { name: `The server of "${name}"`, url: `${url.replace(/\/+$/, '')}/events`, token, ...how }
-  return postUpstream({ ...to, explain: explainOpenAi, body: events }, by)
+  return postUpstream({ ...to, explain: explainError, body: events }, by)
 }

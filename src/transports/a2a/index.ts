@@ -17,7 +17,7 @@ import { v03Routes } from './v03/rest.ts'
 import * as v03 from './v03/write.ts'
 import { errorDetails } from './v1/errors.ts'
 import { methods as v1Methods } from './v1/methods.ts'
-import { REST, RestV1 } from './v1/rest.ts'
+import { REST, restV1 } from './v1/rest.ts'
 
 export type { AgentCard, AgentSkill, CardAddition, SigningKey } from './card/index.ts'
 export type { A2aOptions } from './options.ts'
@@ -88,15 +88,14 @@ function rpcRoutes(parts: Parts): HttpRoute[] {
   }))
 }
 
-/** The methods that some path has; those which one path has are known to `RestV1`. */
+/** The methods that some path has; those which one path has are known to `restV1`. */
 function restRoutes(parts: Parts): HttpRoute[] {
-  const rest = new RestV1(parts)
   return (['GET', 'POST', 'DELETE'] as const).map((method) => ({
     method,
     path: `${REST}/*`,
     access: 'request',
     refusal: restRefusal,
-    handle: (request, call) => rest.handle(request, call),
+    handle: (_, call) => restV1(parts, call),
   }))
 }
 

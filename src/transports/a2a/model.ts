@@ -4,17 +4,15 @@
  */
 import type { KnownCall } from '../../core/ports/transport.ts'
 import type { Json } from '../../protocol/json.ts'
+import type { Part as AnyPart } from '../../wire/a2a/parts.ts'
+import type { TaskState } from '../../wire/a2a/states.ts'
+
+export { TERMINAL, type TaskState } from '../../wire/a2a/states.ts'
 
 export type Struct = Readonly<Record<string, Json>>
 
-/** Exactly one of `text`, `raw` (base64), `url` and `data` is there. */
-export interface Part {
-  readonly text?: string
-  readonly raw?: string
-  readonly url?: string
+export interface Part extends AnyPart {
   readonly data?: Json
-  readonly filename?: string
-  readonly mediaType?: string
   readonly metadata?: Struct
 }
 
@@ -28,16 +26,6 @@ export interface Message {
   readonly extensions?: readonly string[]
   readonly referenceTaskIds?: readonly string[]
 }
-
-export type TaskState =
-  | 'TASK_STATE_SUBMITTED'
-  | 'TASK_STATE_WORKING'
-  | 'TASK_STATE_COMPLETED'
-  | 'TASK_STATE_FAILED'
-  | 'TASK_STATE_CANCELED'
-  | 'TASK_STATE_INPUT_REQUIRED'
-  | 'TASK_STATE_REJECTED'
-  | 'TASK_STATE_AUTH_REQUIRED'
 
 export interface TaskStatus {
   readonly state: TaskState
@@ -190,10 +178,3 @@ export interface PushConfigs {
   ): Promise<{ readonly configs: readonly PushConfig[]; readonly nextPageToken: string }>
   delete(call: KnownCall, request: { readonly taskId: string; readonly id: string }): Promise<void>
 }
-
-export const TERMINAL: ReadonlySet<TaskState> = new Set([
-  'TASK_STATE_COMPLETED',
-  'TASK_STATE_FAILED',
-  'TASK_STATE_CANCELED',
-  'TASK_STATE_REJECTED',
-])

@@ -2,7 +2,7 @@ import type * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
 import { JsonBoundError, parseJson as parseText } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
-import { parseValue } from '../../wire/openai/parse.ts'
+import { parseValue } from '../../wire/parse.ts'
 import { a2aError } from './errors.ts'
 
 /** A body as JSON. Throws `PARSE_ERROR`. */

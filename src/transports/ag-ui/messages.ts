@@ -1,7 +1,7 @@
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { mediaItem } from '../../wire/ag-ui/messages.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import type { Part, WireMessage } from './schema.ts'
 
 type Assistant = Extract<WireMessage, { role: 'assistant' }>

@@ -1,6 +1,6 @@
 import type { Session } from '../../core/ports/session.ts'
 import type { UampError } from '../../protocol/errors.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import { RunEncoder, type Place, type RunPlan } from './encoder.ts'
 import type { Out } from './events.ts'
 import { markOf } from './ids.ts'

@@ -4,7 +4,7 @@ import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { contextText } from '../../wire/ag-ui/messages.ts'
-import { parseBody, parseValue } from '../../wire/openai/parse.ts'
+import { parseBody, parseValue } from '../../wire/parse.ts'
 import { paymentFrom } from '../../wire/payment.ts'
 import { OwnProps, RunAgentInput, type ResumeEntry, type WireMessage } from './schema.ts'
 

@@ -5,7 +5,7 @@ import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/t
 import type { Usage } from '../../protocol/usage.ts'
 import { openAiErrorBody, openAiFailure } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
-import { invalid, parseBody } from '../../wire/openai/parse.ts'
+import { invalid, parseBody } from '../../wire/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { ChunkEncoder, DONE, errorChunk, lastChunk, type ChunkHead } from './chunks.ts'
 import { toCompletion } from './completion.ts'

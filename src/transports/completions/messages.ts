@@ -1,7 +1,7 @@
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { audioItem, fileItem, imageItem } from '../../wire/openai/media.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import type { ChatMessage, Part } from './schema.ts'
 
 type Assistant = Extract<ChatMessage, { role: 'assistant' }>

@@ -1,6 +1,6 @@
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import { toMessages } from './messages.ts'
 import type { CompletionRequest } from './schema.ts'
 

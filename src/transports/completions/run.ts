@@ -26,7 +26,7 @@ export class Run {
   }
 
   static async start(host: Host, call: KnownCall, { agent, asked }: { agent: string; asked: Asked }): Promise<Run> {
-    const { messages, config, store } = asked
+    const { messages, config, store, stream } = asked
     const payment = paymentFrom(call.request.headers)
     const session = await host.gateway.open({
       transport: 'completions',
@@ -37,6 +37,7 @@ export class Run {
       persist: store,
       onDetach: 'cancel',
       input: messages,
+      silent: !stream,
       ...(payment && { payment }),
     })
     const run = new Run(session, session.read(), host.log)

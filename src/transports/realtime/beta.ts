@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import { list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
-import { parseValue } from '../../wire/openai/parse.ts'
+import { parseValue } from '../../wire/parse.ts'
 import { itemWords } from './items.ts'
 import type { Dialect, GivenItem, Settings } from './model.ts'
 import { defined, MaxTokens, Modalities, reader, readSame, responseFields, sameSettings, TurnDetection, Voice } from './schema.ts'

@@ -4,7 +4,7 @@ import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
 import { imageItem } from '../../wire/openai/media.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import { cutAt, durationMs, type Decode } from './audio/formats.ts'
 import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
 

@@ -1,7 +1,7 @@
 import type { Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseObject } from '../../wire/json-object.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 
 /** A frame as the event that it should be. */
 export function parseFrame(frame: string | Uint8Array): Slot {

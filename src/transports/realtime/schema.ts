@@ -5,7 +5,7 @@ import { limits } from '../../protocol/limits.ts'
 import { Payment } from '../../protocol/payment.ts'
 import { Instructions } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
-import { invalid, parseValue } from '../../wire/openai/parse.ts'
+import { invalid, parseValue } from '../../wire/parse.ts'
 import type { Command, Settings } from './model.ts'
 import { completeDetection } from './settings.ts'
 

@@ -3,7 +3,7 @@ import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.t
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import { endingOf } from './endings.ts'
 import type { Outbox } from './outbox.ts'
 import type { Ending, RealtimeResponse } from './response.ts'

@@ -2,7 +2,7 @@ import type { Questions } from '../../core/ports/agent.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { audioItem, fileItem, imageItem } from '../../wire/openai/media.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import { placeOf } from './ids.ts'
 import type { InputItem, Part } from './schema.ts'
 

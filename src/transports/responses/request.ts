@@ -1,6 +1,6 @@
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
-import { invalid } from '../../wire/openai/parse.ts'
+import { invalid } from '../../wire/parse.ts'
 import { settingsOf } from './response.ts'
 import { isFunction, type CreateRequest, type InputItem } from './schema.ts'
 

@@ -1,7 +1,7 @@
 import type { Call, Host, Socket, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiErrorBody, openAiStatus } from '../../wire/openai/errors.ts'
-import { invalid, parseBody, parseValue } from '../../wire/openai/parse.ts'
+import { invalid, parseBody, parseValue } from '../../wire/parse.ts'
 import { toAsked, type Asked } from './request.ts'
 import { Run } from './run.ts'
 import { CreateEvent, CreateRequest } from './schema.ts'

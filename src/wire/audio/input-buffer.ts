@@ -1,4 +1,4 @@
-import { invalid } from '../openai/parse.ts'
+import { invalid } from '../parse.ts'
 import { Detector, FRAME, type Detection } from './detector.ts'
 import { SAMPLES_PER_MS } from './samples.ts'
 

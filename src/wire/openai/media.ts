@@ -1,5 +1,5 @@
 import type { ContentItem } from '../../protocol/content.ts'
-import { invalid } from './parse.ts'
+import { invalid } from '../parse.ts'
 
 type ImageItem = Extract<ContentItem, { type: 'image' }>
 type AudioItem = Extract<ContentItem, { type: 'audio' }>

@@ -1,5 +1,6 @@
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { present, text } from '../fields.ts'
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
@@ -61,19 +62,8 @@ function read(slot: unknown): Settings {
   })
 }
 
-/** Without what is undefined, so that spreading one over another keeps what the other has. */
-export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
-}
-
 function number(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 function stops(value: unknown): string | readonly string[] | undefined {

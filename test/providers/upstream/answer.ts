@@ -56,10 +56,16 @@ export async function answer(response: ServerResponse, asked: Asked): Promise<vo
   const problem = vendor.check(call, facts) ?? misused(name, filled, facts)
   if (problem) return refuse(problem)
 
-  if (!stream) return send(response, json(200, vendor.fold(filled.flatMap(dataOf))), id)
+  const playing = { how: delivery, failure: vendor.failure(FAILED), bareFailure: vendor.refuse(FAILED).body, cut }
+  if (!stream) {
+    const { headers: plain, body: text } = json(200, vendor.fold(filled.flatMap(dataOf)))
+    response.writeHead(200, { ...plain, ...ids(id) })
+    const half = Math.ceil(text.length / 2)
+    const how = new Set([...delivery].filter((way) => way !== 'comments' && way !== 'crlf'))
+    return play(response, [text.slice(0, half), text.slice(half)], { ...playing, how })
+  }
   response.writeHead(200, { ...exchange.answer?.headers, ...ids(id) })
   response.flushHeaders()
-  const playing = { how: delivery, failure: vendor.failure(FAILED), bareFailure: vendor.refuse(FAILED).body, cut }
   await play(response, vendor.adapt(filled, body), playing)
 }
 

@@ -1,8 +1,5 @@
-import { EVENTS_EXTENSION } from '../tasks/shared.ts'
+import { EVENTS_EXTENSION, X402_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { AgentExtension } from './model.ts'
-
-/** a2a-x402, version 0.2. */
-const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2'
 
 /** What every agent here can do beyond the core of the protocol. */
 export const EXTENSIONS: readonly AgentExtension[] = [

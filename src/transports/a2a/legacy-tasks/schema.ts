@@ -2,7 +2,8 @@
 import * as z from 'zod/mini'
 import { list } from '../../../protocol/json.ts'
 import { limits } from '../../../protocol/limits.ts'
-import { Id, maybe, Metadata } from '../v03/schema.ts'
+import { Id, maybe } from '../schema.ts'
+import { Metadata } from '../v03/schema.ts'
 import { Message } from '../v01/schema.ts'
 
 export const CreateTask = z

@@ -3,11 +3,12 @@ import { isMedia, type ContentItem } from '../../../protocol/content.ts'
 import type { ServerEvent } from '../../../protocol/events.ts'
 import type { Json } from '../../../protocol/json.ts'
 import type { Delta } from '../../../protocol/server-events.ts'
+import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Artifact, StreamVisitor, TaskStatus } from '../model.ts'
 import { artifactsOf, mediaArtifact, textArtifactId } from './artifacts.ts'
 import { isEnd, type EndEvent } from './ending.ts'
 import type { Step } from './records.ts'
-import { EVENTS_EXTENSION, statusOf } from './shared.ts'
+import { statusOf } from './shared.ts'
 
 export interface Told {
   readonly taskId: string

@@ -58,9 +58,6 @@ export interface TaskNote {
   readonly task: string
 }
 
-/** The extension by which a client gets thoughts, tool calls and progress as messages of its stream. */
-export const EVENTS_EXTENSION = 'https://uamp.dev/a2a/events/v1'
-
 export function notFound(id: string): Error {
   return a2aError('TASK_NOT_FOUND', `Task "${id.slice(0, 256)}" was not found`, { taskId: id.slice(0, 256) })
 }

@@ -2,13 +2,8 @@
 import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Payment } from '../../../protocol/payment.ts'
+import { X402 } from '../../../wire/a2a/extensions.ts'
 import type { Message, Struct } from '../model.ts'
-
-const STATUS = 'x402.payment.status'
-const REQUIRED = 'x402.payment.required'
-const PAYLOAD = 'x402.payment.payload'
-const RECEIPTS = 'x402.payment.receipts'
-const ERROR = 'x402.payment.error'
 
 /** How long an offer holds, where the agent does not say. */
 const OFFER_SECONDS = 600
@@ -29,12 +24,12 @@ export function offer({ requirements, extra }: Draft<EventOf<'payment.required'>
     maxTimeoutSeconds: seconds,
     extra: { amount, currency, ...(min_amount !== undefined && { min_amount }), ...(extra as Record<string, Json> | undefined) },
   }))
-  return { [STATUS]: 'payment-required', [REQUIRED]: { x402Version: 1, error: reason, accepts } }
+  return { [X402.status]: 'payment-required', [X402.required]: { x402Version: 1, error: reason, accepts } }
 }
 
 /** What a message pays with. */
 export function paymentIn({ metadata }: Message): Payment | undefined {
-  const payload = metadata?.[PAYLOAD]
+  const payload = metadata?.[X402.payload]
   if (typeof payload === 'string') return { scheme: 'token', token: payload }
   if (!isRecord(payload)) return undefined
   // Version 2 has scheme and network in what was accepted.
@@ -47,10 +42,10 @@ export function paymentIn({ metadata }: Message): Payment | undefined {
 }
 
 export function rejectsPayment({ metadata }: Message): boolean {
-  return metadata?.[STATUS] === 'payment-rejected'
+  return metadata?.[X402.status] === 'payment-rejected'
 }
 
-export const REJECTED: Struct = { [STATUS]: 'payment-rejected' }
+export const REJECTED: Struct = { [X402.status]: 'payment-rejected' }
 
 type Outcome = Draft<EventOf<'payment.accepted' | 'payment.error'>>
 
@@ -64,7 +59,7 @@ export function receipts(outcomes: readonly Outcome[]): { readonly text: string;
       : { success: false, transaction: '', network: '', errorReason: outcome.code },
   )
   if (last.type === 'payment.accepted') {
-    return { text: 'The payment was accepted.', metadata: { [STATUS]: 'payment-completed', [RECEIPTS]: history } }
+    return { text: 'The payment was accepted.', metadata: { [X402.status]: 'payment-completed', [X402.receipts]: history } }
   }
-  return { text: last.message, metadata: { [STATUS]: 'payment-failed', [RECEIPTS]: history, [ERROR]: last.code } }
+  return { text: last.message, metadata: { [X402.status]: 'payment-failed', [X402.receipts]: history, [X402.error]: last.code } }
 }

@@ -1,6 +1,7 @@
 /** What clients of A2A 0.1 send, and agents of UAMP transports with them. */
 import * as z from 'zod/mini'
-import { HistoryLength, Id, LoosePart, maybe, Metadata, Modes, partsOf, Push, Role } from '../v03/schema.ts'
+import { Id, maybe } from '../schema.ts'
+import { HistoryLength, LoosePart, Metadata, Modes, partsOf, Push, Role } from '../v03/schema.ts'
 
 /** Messages had no id of their own. */
 export const Message = z.object({ role: Role, parts: partsOf(LoosePart), metadata: Metadata })

@@ -1,30 +1,12 @@
 /** From the shapes of 1.0 to those of A2A 0.1. */
+import { partIn } from '../../../wire/a2a/parts.ts'
+import { SPELLED } from '../../../wire/a2a/states.ts'
 import type { RpcResult, Shape } from '../binding.ts'
-import type {
-  Artifact,
-  Message,
-  PushConfig,
-  StreamBatch,
-  StreamEvent,
-  StreamVisitor,
-  Task,
-  TaskState,
-  TaskStatus,
-  TaskStream,
-} from '../model.ts'
-import { fromPushConfig, isFinal, partIn } from '../v03/write.ts'
+import type { Artifact, Message, PushConfig, StreamBatch, StreamEvent, StreamVisitor, Task, TaskStatus, TaskStream } from '../model.ts'
+import { fromPushConfig, isFinal } from '../v03/write.ts'
 
 /** It knew neither `rejected` nor `auth-required`. */
-const STATES = {
-  TASK_STATE_SUBMITTED: 'submitted',
-  TASK_STATE_WORKING: 'working',
-  TASK_STATE_COMPLETED: 'completed',
-  TASK_STATE_FAILED: 'failed',
-  TASK_STATE_CANCELED: 'canceled',
-  TASK_STATE_INPUT_REQUIRED: 'input-required',
-  TASK_STATE_REJECTED: 'failed',
-  TASK_STATE_AUTH_REQUIRED: 'input-required',
-} as const satisfies Record<TaskState, string>
+const STATES = { ...SPELLED, TASK_STATE_REJECTED: 'failed', TASK_STATE_AUTH_REQUIRED: 'input-required' } as const
 
 export const part = partIn('type')
 

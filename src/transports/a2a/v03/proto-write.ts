@@ -1,24 +1,10 @@
 /** From the shapes of 1.0 to ProtoJSON of `a2a.v1`, which is what REST of A2A 0.3 answers with. */
-import type { Artifact, Message, Part, PushConfig, SendResult, StreamEvent, Task, TaskStatus } from '../model.ts'
-import { fromPushConfig, isFinal, slotted, wrapped } from './write.ts'
-
-function part(given: Part): object {
-  const { text, raw, url, data, filename, mediaType, metadata } = given
-  if (text !== undefined) return { text, ...slotted(given) }
-  if (data !== undefined) {
-    const { data: inner, metadata: marked } = wrapped(data, given)
-    return { data: { data: inner }, ...(marked && { metadata: marked }) }
-  }
-  const file = {
-    ...(raw !== undefined ? { fileWithBytes: raw } : { fileWithUri: url }),
-    ...(mediaType !== undefined && { mimeType: mediaType }),
-    ...(filename !== undefined && { name: filename }),
-  }
-  return { file, ...(metadata && { metadata }) }
-}
+import { protoPart } from '../../../wire/a2a/parts.ts'
+import type { Artifact, Message, PushConfig, SendResult, StreamEvent, Task, TaskStatus } from '../model.ts'
+import { fromPushConfig, isFinal } from './write.ts'
 
 export function protoMessage({ parts, ...rest }: Message): object {
-  return { ...rest, content: parts.map(part) }
+  return { ...rest, content: parts.map(protoPart) }
 }
 
 /** `CANCELLED`: 1.0 dropped one l. */
@@ -31,7 +17,7 @@ function protoStatus({ state, message, timestamp }: TaskStatus): object {
 }
 
 function protoArtifact({ parts, ...rest }: Artifact): object {
-  return { ...rest, parts: parts.map(part) }
+  return { ...rest, parts: parts.map(protoPart) }
 }
 
 export function protoTask({ status, artifacts, history, ...rest }: Task): object {

@@ -1,12 +1,8 @@
 /** From what clients of A2A 0.2 and 0.3 send to the shapes of 1.0. */
 import { isRecord } from '../../../protocol/json.ts'
+import { SLOT, WRAPPED } from '../../../wire/a2a/parts.ts'
 import type { Message, Part, PushConfig, SendRequest, Struct } from '../model.ts'
 import { bytesOf, uriOf, type File, type LoosePart, type Message as WireMessage, type MessageSendParams, type Push } from './schema.ts'
-
-/** Marks data that earlier generations have no shape for and that is therefore wrapped as `{ value }`. The official SDK writes the same. */
-export const WRAPPED = 'data_part_compat'
-/** Where a part's fields go that earlier generations do not have. */
-export const SLOT = 'uamp'
 
 /** `exactOptionalPropertyTypes` and JSON alike: what is not there is left out. */
 export function given<K extends string, V>(key: K, value: V | null | undefined): { readonly [P in K]?: V } {

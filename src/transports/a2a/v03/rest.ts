@@ -1,12 +1,11 @@
 import { jsonAnswer } from '../../../core/json-answer.ts'
 import type { HttpRoute, KnownCall, Streamed } from '../../../core/ports/transport.ts'
-import { reportError } from '../../../core/report-error.ts'
-import type { UampError } from '../../../protocol/errors.ts'
 import { restLines, streamAnswer, type Parts, type RpcContext } from '../binding.ts'
 import { contextOf, heldBy, requireExtensions } from '../context.ts'
 import { a2aError } from '../errors.ts'
 import type { SendRequest, TaskStream } from '../model.ts'
-import { isJsonType, parseJson, parseParams } from '../parse.ts'
+import { parseParams } from '../parse.ts'
+import { answerRest, at, segmentsAfter, taskNamed, type Resource } from '../rest.ts'
 import { versionOf } from '../version.ts'
 import { restV03Refusal, statusOf } from './errors.ts'
 import { allPush } from './methods.ts'
@@ -23,13 +22,9 @@ const LISTED = 100
 
 type Answer = { readonly result: object | null } | { readonly stream: TaskStream }
 
-/** `body` is read when it is asked for: who subscribes or cancels has nothing to say. */
 type Operation = (context: RpcContext, body: () => unknown) => Promise<Answer>
 
-/** What a path answers to, by method. */
-type Resource = Readonly<Partial<Record<string, Operation>>>
-
-/** REST of A2A 0.3 (§3.2.3). A router has no way to say `/tasks/{id}:cancel`, so the path is read here. */
+/** REST of A2A 0.3 (§3.2.3). */
 export function v03Routes(parts: Parts): readonly HttpRoute[] {
   const route = (method: HttpRoute['method'], path: string, find: Find): HttpRoute => ({
     method,
@@ -49,22 +44,20 @@ export function v03Routes(parts: Parts): readonly HttpRoute[] {
 
 type Find = (request: Request) => Operation
 
-async function handle(parts: Parts, call: KnownCall, find: Find): Promise<Response | Streamed> {
-  const { request } = call
-  const text = request.method === 'POST' ? await request.text() : ''
-  try {
-    const context = contextOf(parts, call)
-    checkVersion(request)
-    const operation = find(request)
-    const answer = await operation(context, () => bodyOf(request, text))
-    const headers = headersOf(context)
-    if ('stream' in answer) return streamAnswer(answer.stream, restLines(protoEvent), { headers })
-    if (answer.result === null) return new Response(null, { status: 204, headers })
-    return jsonAnswer(answer.result, { headers, ...heldBy(context) })
-  } catch (thrown) {
-    const error = reportError(parts.host, thrown, { transport: 'a2a', message: 'A method failed', url: request.url })
-    return restV03Refusal(error, allowed(error) ?? statusOf(error.details?.['reason']))
-  }
+function handle(parts: Parts, given: KnownCall, find: Find): Promise<Response | Streamed> {
+  return answerRest(parts, given, {
+    refusal: restV03Refusal,
+    statusOf,
+    async answer(call, body) {
+      const context = contextOf(parts, call)
+      checkVersion(call.request)
+      const answer = await find(call.request)(context, body)
+      const headers = headersOf(context)
+      if ('stream' in answer) return streamAnswer(answer.stream, restLines(protoEvent), { headers })
+      if (answer.result === null) return new Response(null, { status: 204, headers })
+      return jsonAnswer(answer.result, { headers, ...heldBy(context) })
+    },
+  })
 }
 
 /** What the answer says of the extensions that are in use (A2A 0.3.0 §5.5.2.1), by the name of its time. */
@@ -76,33 +69,12 @@ function checkVersion(request: Request): void {
   if (versionOf(request) === '1.0') throw a2aError('VERSION_NOT_SUPPORTED', 'REST of A2A 1.0 is at /a2a/rest, without /v1')
 }
 
-function bodyOf(request: Request, text: string): unknown {
-  if (text.trim() === '') return {}
-  if (!isJsonType(request.headers.get('content-type'))) {
-    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'A request is sent as application/json')
-  }
-  return parseJson(text)
-}
-
 function locate({ method, url }: Request): Operation {
   const { pathname, searchParams } = new URL(url)
-  const segments = pathname.slice(pathname.indexOf(`${REST}/`) + REST.length + 1).split('/')
-  const here = resource(segments.map(decoded), searchParams)
-  if (!here) throw a2aError('METHOD_NOT_FOUND', 'There is nothing at this path')
-  const operation = here[method === 'HEAD' ? 'GET' : method]
-  if (!operation) throw a2aError('METHOD_NOT_FOUND', `${method} is not possible here`, { allow: Object.keys(here).join(', ') })
-  return operation
+  return at(resource(segmentsAfter(REST, pathname), searchParams), method)
 }
 
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
-}
-
-function resource([first, named, configs, config, ...more]: readonly string[], query: URLSearchParams): Resource | undefined {
+function resource([first, named, configs, config, ...more]: readonly string[], query: URLSearchParams): Resource<Operation> | undefined {
   if (more.length > 0) return undefined
   if (named === undefined) {
     if (first === 'message:send') return { POST: send }
@@ -116,20 +88,13 @@ function resource([first, named, configs, config, ...more]: readonly string[], q
   return config === undefined ? pushConfigs(named) : pushConfig(named, config)
 }
 
-function task(named: string, query: URLSearchParams): Resource {
-  const colon = named.lastIndexOf(':')
-  const id = named.slice(0, colon)
-  switch (colon < 0 ? '' : named.slice(colon)) {
-    case ':cancel':
-      return { POST: async ({ tasks, call }) => ({ result: protoTask(await tasks.cancel(call, { id })) }) }
-    // GET in the Protocol Buffer definition, POST in the text and from the official client.
-    case ':subscribe': {
-      const follow: Operation = async ({ tasks, call }) => ({ stream: await resubscribe(tasks, call, id) })
-      return { GET: follow, POST: follow }
-    }
-    default:
-      return { GET: getTask(named, query) }
-  }
+function task(named: string, query: URLSearchParams): Resource<Operation> {
+  const { id, action } = taskNamed(named)
+  if (action === undefined) return { GET: getTask(id, query) }
+  if (action === 'cancel') return { POST: async ({ tasks, call }) => ({ result: protoTask(await tasks.cancel(call, { id })) }) }
+  // GET in the Protocol Buffer definition, POST in the text and from the official client.
+  const follow: Operation = async ({ tasks, call }) => ({ stream: await resubscribe(tasks, call, id) })
+  return { GET: follow, POST: follow }
 }
 
 function getTask(id: string, query: URLSearchParams): Operation {
@@ -157,7 +122,7 @@ function asked(context: RpcContext, body: () => unknown): SendRequest {
   return toSendRequest(parseParams(MessageSendParams, toMessageSendParams(body())))
 }
 
-function pushConfigs(taskId: string): Resource {
+function pushConfigs(taskId: string): Resource<Operation> {
   return {
     POST: async ({ push, call }, body) => {
       const { pushNotificationConfig } = parseParams(SetPushParams, toSetPushParams(taskId, body()))
@@ -167,7 +132,7 @@ function pushConfigs(taskId: string): Resource {
   }
 }
 
-function pushConfig(taskId: string, id: string): Resource {
+function pushConfig(taskId: string, id: string): Resource<Operation> {
   return {
     GET: async ({ push, call }) => ({ result: protoPush(await push.get(call, { taskId, id })) }),
     DELETE: async ({ push, call }) => {
@@ -175,10 +140,4 @@ function pushConfig(taskId: string, id: string): Resource {
       return { result: null }
     },
   }
-}
-
-/** HTTP has a status of its own for a path that has other methods, and wants to be told which. */
-function allowed({ details }: UampError): { status: number; headers: Record<string, string> } | undefined {
-  const allow = details?.['allow']
-  return typeof allow === 'string' ? { status: 405, headers: { allow } } : undefined
 }

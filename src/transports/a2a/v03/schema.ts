@@ -3,34 +3,14 @@ import * as z from 'zod/mini'
 import { isRecord, list, type Json } from '../../../protocol/json.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Struct } from '../model.ts'
+import { Base64, HeaderText, Id, isBase64, maybe, MaybeUrl, Name, Url } from '../schema.ts'
 
-/** Clients write null for what they leave out. */
-export const maybe = <T extends z.core.SomeType>(schema: T) => z.optional(z.nullable(schema))
-
-const text = (max: number) => z.string().check(z.maxLength(max))
-
-export const Id = text(limits.idLength).check(z.minLength(1, 'must not be empty'))
-/** ProtoJSON may write an empty string for what is not there. */
-const MaybeId = maybe(text(limits.idLength))
+const MaybeId = maybe(Name)
 /** Handed on untouched, as an extension slot is. */
 export const Metadata = maybe(z.custom<Struct>(isRecord, 'must be an object'))
 export const HistoryLength = maybe(z.int().check(z.minimum(0)))
-export const Modes = maybe(list(text(limits.idLength), limits.list))
+export const Modes = maybe(list(Name, limits.list))
 const Names = maybe(list(z.string(), limits.list))
-
-/** Characters of an address, and of a webhook's token or credentials. */
-const URL_LENGTH = 8_192
-const SECRET = 4_096
-
-const isUrl = (url: string) => url.length <= URL_LENGTH && URL.canParse(url)
-const ABSOLUTE = 'must be an absolute URL'
-const Url = z.string().check(z.refine(isUrl, ABSOLUTE))
-/** Empty is ProtoJSON's way to say that there is none. */
-const MaybeUrl = maybe(z.string().check(z.refine((url) => url === '' || isUrl(url), ABSOLUTE)))
-/** It becomes part of a header. */
-const Secret = text(SECRET).check(z.refine((secret) => !/[\r\n\0]/.test(secret), 'must be one line'))
-const isBase64 = (bytes: string) => /^[A-Za-z0-9+/_-]*={0,2}$/.test(bytes) && bytes.replace(/=+$/, '').length % 4 !== 1
-const Base64 = z.string().check(z.refine(isBase64, 'must be base64'))
 
 const TextPart = z.object({ kind: z.literal('text'), text: z.string(), metadata: Metadata })
 
@@ -110,8 +90,8 @@ const SCHEMES = 16
 export const Push = z.object({
   id: MaybeId,
   url: Url,
-  token: maybe(Secret),
-  authentication: maybe(z.object({ schemes: maybe(list(Secret, SCHEMES)), credentials: maybe(Secret) })),
+  token: maybe(HeaderText),
+  authentication: maybe(z.object({ schemes: maybe(list(HeaderText, SCHEMES)), credentials: maybe(HeaderText) })),
 })
 export type Push = z.infer<typeof Push>
 

@@ -4,9 +4,10 @@ import type { Message, Part, Struct } from '../model.ts'
 import { parseParams } from '../parse.ts'
 import { toMessageSendParams, toSetPushParams } from './proto-read.ts'
 import { protoEvent, protoMessage, protoPush, protoTask } from './proto-write.ts'
+import { partIn } from '../../../wire/a2a/parts.ts'
 import { toMessage, toPart, toPush, toSendRequest } from './read.ts'
 import { LoosePart, Message as WireMessage, MessageSendParams, Part as WirePart, Push, SetPushParams } from './schema.ts'
-import { fromEvent, fromMessage, fromPush, fromTask, partIn } from './write.ts'
+import { fromEvent, fromMessage, fromPush, fromTask } from './write.ts'
 
 const overTheWire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 

@@ -5,21 +5,13 @@
 import * as z from 'zod/mini'
 import { list, Slot, type Json } from '../../../protocol/json.ts'
 import { limits } from '../../../protocol/limits.ts'
-import type { TaskState } from '../model.ts'
+import { SPELLED, type TaskState } from '../../../wire/a2a/states.ts'
+import { Base64, HeaderText, Id, maybe, Name, Secret, Url } from '../schema.ts'
 
-/** Characters of a page token, a webhook's token or its credentials. */
-const SECRET = 4_096
-const URL_LENGTH = 8_192
 /** Tasks on a page, unless the client says how many (A2A 1.0 §3.1.4). */
 export const PAGE_SIZE = 50
 const MAX_PAGE_SIZE = 100
 
-const maybe = <T extends z.core.SomeType>(schema: T) => z.optional(z.nullable(schema))
-
-const Id = z.string().check(z.maxLength(limits.idLength))
-const GivenId = Id.check(z.refine((id) => id !== '', 'must not be empty'))
-const Name = z.string().check(z.maxLength(limits.idLength))
-const Secret = z.string().check(z.maxLength(SECRET))
 const tenant = maybe(Name)
 
 const number = z.transform((value: unknown) => (typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value))
@@ -27,17 +19,7 @@ const integer = (check: z.core.$ZodCheck<number>) => z.pipe(number, z.int().chec
 const HistoryLength = integer(z.gte(0))
 
 const ROLES = ['ROLE_UNSPECIFIED', 'ROLE_USER', 'ROLE_AGENT']
-const STATES = [
-  'TASK_STATE_UNSPECIFIED',
-  'TASK_STATE_SUBMITTED',
-  'TASK_STATE_WORKING',
-  'TASK_STATE_COMPLETED',
-  'TASK_STATE_FAILED',
-  'TASK_STATE_CANCELED',
-  'TASK_STATE_INPUT_REQUIRED',
-  'TASK_STATE_REJECTED',
-  'TASK_STATE_AUTH_REQUIRED',
-] as const satisfies readonly (TaskState | 'TASK_STATE_UNSPECIFIED')[]
+const STATES = ['TASK_STATE_UNSPECIFIED', ...(Object.keys(SPELLED) as TaskState[])] as const
 
 const named = (names: readonly string[]) =>
   z.transform((value: unknown) =>
@@ -47,13 +29,6 @@ const named = (names: readonly string[]) =>
 /** What clients send is always from them to us. */
 const Role = z.pipe(named(ROLES), z.literal('ROLE_USER'))
 const State = z.pipe(named(STATES), z.enum(STATES))
-
-const isUrl = (text: string) => text.length <= URL_LENGTH && URL.canParse(text)
-const Url = z.string().check(z.refine(isUrl, 'must be an absolute URL'))
-
-/** ProtoJSON takes the standard alphabet and the one for URLs, with padding or without. */
-const isBase64 = (text: string) => /^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1
-const Base64 = z.string().check(z.refine(isBase64, 'must be base64'))
 
 const isTime = (text: string) =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
@@ -78,24 +53,20 @@ function hasOneContent({ text, raw, url, data }: { text?: unknown; raw?: unknown
 }
 
 const Message = z.object({
-  messageId: GivenId,
+  messageId: Id,
   role: Role,
   parts: list(Part, limits.list).check(z.refine((parts) => parts.length > 0, 'must have at least one part')),
-  contextId: maybe(Id),
-  taskId: maybe(Id),
+  contextId: maybe(Name),
+  taskId: maybe(Name),
   metadata: maybe(Slot),
   extensions: maybe(list(z.string(), limits.list)),
-  referenceTaskIds: maybe(list(Id, limits.list)),
+  referenceTaskIds: maybe(list(Name, limits.list)),
 })
 export type Message = z.infer<typeof Message>
 
-const isHeader = (text: string) => !/[\r\n\0]/.test(text)
-/** Both become part of a header. */
-const HeaderText = Secret.check(z.refine(isHeader, 'must be one line'))
-
 const pushFields = {
   tenant,
-  id: maybe(Id),
+  id: maybe(Name),
   url: Url,
   token: maybe(HeaderText),
   authentication: maybe(
@@ -121,11 +92,11 @@ export const SendMessageRequest = z.object({
 })
 export type SendMessageRequest = z.infer<typeof SendMessageRequest>
 
-export const GetTaskRequest = z.object({ tenant, id: GivenId, historyLength: maybe(HistoryLength) })
+export const GetTaskRequest = z.object({ tenant, id: Id, historyLength: maybe(HistoryLength) })
 
 export const ListTasksRequest = z.object({
   tenant,
-  contextId: maybe(Id),
+  contextId: maybe(Name),
   status: maybe(State),
   pageSize: maybe(integer(z.gte(1)).check(z.lte(MAX_PAGE_SIZE))),
   pageToken: maybe(Secret),
@@ -135,17 +106,17 @@ export const ListTasksRequest = z.object({
 })
 export type ListTasksRequest = z.infer<typeof ListTasksRequest>
 
-export const CancelTaskRequest = z.object({ tenant, id: GivenId, metadata: maybe(Slot) })
+export const CancelTaskRequest = z.object({ tenant, id: Id, metadata: maybe(Slot) })
 
-export const SubscribeToTaskRequest = z.object({ tenant, id: GivenId })
+export const SubscribeToTaskRequest = z.object({ tenant, id: Id })
 
-export const CreatePushConfigRequest = z.object({ ...pushFields, taskId: GivenId })
+export const CreatePushConfigRequest = z.object({ ...pushFields, taskId: Id })
 
-export const OnePushConfigRequest = z.object({ tenant, taskId: GivenId, id: GivenId })
+export const OnePushConfigRequest = z.object({ tenant, taskId: Id, id: Id })
 
 export const ListPushConfigsRequest = z.object({
   tenant,
-  taskId: GivenId,
+  taskId: Id,
   pageSize: maybe(integer(z.gte(0))),
   pageToken: maybe(Secret),
 })

@@ -1,6 +1,6 @@
 import { base64 as toBase64, bytesIn } from '../../../protocol/base64.ts'
 import { SAMPLES_PER_MS, toSamples, wholeSamples } from '../../../wire/audio/samples.ts'
-import { invalid } from '../../../wire/openai/parse.ts'
+import { invalid } from '../../../wire/parse.ts'
 import { alaw, ulaw } from './g711.ts'
 import { downsampler, upsampler } from './resample.ts'
 

@@ -1,6 +1,5 @@
 /** Fields of JSON that others wrote: what is not of the kind that it should be is not there. */
-import { isRecord } from '../../protocol/json.ts'
-import type { Struct } from './model.ts'
+import { isRecord } from '../protocol/json.ts'
 
 /** ts-proto writes an empty text where there is none. */
 export function text(value: unknown): string | undefined {
@@ -11,6 +10,13 @@ export function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : []
 }
 
-export function struct(value: unknown): Struct | undefined {
+export function struct(value: unknown): Readonly<Record<string, unknown>> | undefined {
   return isRecord(value) && Object.keys(value).length > 0 ? value : undefined
+}
+
+/** Without what is undefined, so that spreading one over another keeps what the other has. */
+export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
 }

@@ -1,6 +1,6 @@
-import { fromBase64 } from '../../protocol/base64.ts'
-import type { ContentItem, MediaItem } from '../../protocol/content.ts'
-import { wav } from '../wav.ts'
+import { fromBase64 } from '../protocol/base64.ts'
+import type { ContentItem, MediaItem } from '../protocol/content.ts'
+import { wav } from './wav.ts'
 
 type Of<T extends ContentItem['type']> = Extract<ContentItem, { type: T }>
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ContentItem } from '../../protocol/content.ts'
-import type { Message } from '../../protocol/message.ts'
+import type { ContentItem } from '../protocol/content.ts'
+import type { Message } from '../protocol/message.ts'
 import { callIds, toSteps } from './steps.ts'
 
 const call = (id: string) => ({ id, name: 'tool', arguments: '{}' })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod/mini'
-import { parseParams } from '../rpc-params.ts'
+import { parseParams } from './rpc-params.ts'
 import { parseBody, parseValue } from './parse.ts'
 
 /** An array of which every entry is wrong, in several ways, and that counts how many were looked at. */

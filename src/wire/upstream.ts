@@ -1,13 +1,13 @@
-/** What OpenAI's APIs, and those that imitate them, say beside their answers. */
-import { UampError, type ErrorCode } from '../../protocol/errors.ts'
-import { isRecord, jsonIn } from '../../protocol/json.ts'
+/** What APIs of models and agents say beside their answers. Most do it as OpenAI's do. */
+import { UampError, type ErrorCode } from '../protocol/errors.ts'
+import { isRecord, jsonIn, parseJson } from '../protocol/json.ts'
 
 /** Bytes of an answer in one piece. One that is longer is given up. */
 const WHOLE_BYTES = 64 * 1024 * 1024
 const SHOWN = 300
 
 /** Where in the body of a refusal it says why. Imitations put the error, or only its text, in other places. */
-export function explainOpenAi(body: unknown): string | undefined {
+export function explainError(body: unknown): string | undefined {
   const first: unknown = Array.isArray(body) ? body[0] : body
   if (!isRecord(first)) return undefined
   const error = first['error'] ?? first
@@ -22,7 +22,7 @@ export function failureOf(name: string, error: unknown): UampError {
   const { type, code, status } = isRecord(error) ? error : {}
   const marks = [type, code, status].flatMap((mark) => (typeof mark === 'string' || typeof mark === 'number' ? [String(mark)] : []))
   const [kind, secret] = kindOf(marks)
-  const words = secret ? undefined : explainOpenAi({ error })
+  const words = secret ? undefined : explainError({ error })
   return new UampError(kind, `${name} failed${words === undefined ? '' : `: ${words}`}`, {
     cause: new Error(JSON.stringify(error)?.slice(0, SHOWN)),
     ...(typeof code === 'string' && !secret && { details: { code } }),
@@ -40,24 +40,39 @@ function kindOf(marks: readonly string[]): readonly [kind: ErrorCode, secret?: b
   return ['provider_error']
 }
 
-/** An answer in one piece where a stream was asked for: what some servers send, and many when they fail. */
-export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>): Promise<Record<string, unknown>> {
-  const decoder = new TextDecoder()
-  const pieces: string[] = []
+/** The JSON of a body. One of more than `limit` bytes is given up. */
+export async function readJson(name: string, body: AsyncIterable<Uint8Array>, limit: number = WHOLE_BYTES): Promise<unknown> {
+  const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body) {
-    if ((size += chunk.length) > WHOLE_BYTES) throw new UampError('provider_error', `${name} sent more than ${WHOLE_BYTES} bytes`)
-    pieces.push(decoder.decode(chunk, { stream: true }))
+    if ((size += chunk.length) > limit) throw new UampError('provider_error', `${name} sent more than ${limit} bytes`)
+    chunks.push(chunk)
   }
-  const value = jsonIn(pieces.join(''))
+  try {
+    return parseJson(decoded(chunks))
+  } catch (cause) {
+    throw new UampError('provider_error', `${name} answered with something that is not JSON: is the address right?`, { cause })
+  }
+}
+
+/** A decoder that keeps a character that was cut in two costs several times as much as one that need not. */
+function decoded(chunks: readonly Uint8Array[]): string {
+  const decoder = new TextDecoder()
+  return chunks.length === 1 ? decoder.decode(chunks[0]) : chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('')
+}
+
+/** An answer in one piece: asked for, or what some servers send where a stream was asked for, and many when they fail. */
+export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>): Promise<Record<string, unknown>> {
+  const value = await readJson(name, body)
   if (!isRecord(value)) throw new UampError('provider_error', `${name} answered with something that is no API: is the address right?`)
   if (value['error'] != null) throw failureOf(name, value['error'])
   return value
 }
 
-/** Whether the answer is a stream. Some servers give it a wrong type; one that is no stream ends without its end. */
-export function isStream(headers: Pick<Headers, 'get'>): boolean {
-  return !/\b(json|html)\b/.test(headers.get('content-type') ?? '')
+/** Whether the answer is a stream. Some servers give a wrong type to the one that was asked for; one that is no stream ends without its end. */
+export function isStream(headers: Pick<Headers, 'get'>, whole = false): boolean {
+  const type = headers.get('content-type') ?? ''
+  return whole ? type.includes('event-stream') : !/\b(json|html)\b/.test(type)
 }
 
 /** The data of an event. */

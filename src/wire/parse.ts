@@ -1,8 +1,8 @@
 import * as z from 'zod/mini'
-import { UampError } from '../../protocol/errors.ts'
-import { FIRST_EXPLAINED, FIRST_MISTAKE } from '../../protocol/explain.ts'
-import { JsonBoundError, parseJson } from '../../protocol/json.ts'
-import { limits } from '../../protocol/limits.ts'
+import { UampError } from '../protocol/errors.ts'
+import { FIRST_EXPLAINED, FIRST_MISTAKE } from '../protocol/explain.ts'
+import { JsonBoundError, parseJson } from '../protocol/json.ts'
+import { limits } from '../protocol/limits.ts'
 
 /** A body from its text. Throws `invalid_request`, and says in `details.param` where it is wrong. */
 export function parseBody<T extends z.ZodMiniType>(schema: T, text: string): z.output<T> {

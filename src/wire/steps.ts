@@ -1,5 +1,5 @@
-import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
-import { textOf, type Message } from '../../protocol/message.ts'
+import type { ContentItem, ToolCall, ToolResult } from '../protocol/content.ts'
+import { textOf, type Message } from '../protocol/message.ts'
 
 /** A conversation as OpenAI's APIs want it: every call has one result, right after it, and no result is without its call. */
 export type Step =

@@ -1,0 +1,14 @@
+/** The extension by which a uamp server tells what A2A has no words for: thoughts, its tools, progress, what it used. */
+export const EVENTS_EXTENSION = 'https://uamp.dev/a2a/events/v1'
+
+/** a2a-x402, version 0.2. */
+export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2'
+
+/** What that extension calls its metadata. */
+export const X402 = {
+  status: 'x402.payment.status',
+  required: 'x402.payment.required',
+  payload: 'x402.payment.payload',
+  receipts: 'x402.payment.receipts',
+  error: 'x402.payment.error',
+} as const

@@ -17,6 +17,9 @@ interface JournalOptions {
   readonly epoch: number
 }
 
+/** What is written with a turn, made when it is written. */
+type Kept = () => readonly Operation[]
+
 /** What a stored session writes down: its inputs as they come, its turns as they open and close. */
 export class Journal {
   readonly #records: Records
@@ -39,6 +42,8 @@ export class Journal {
   #unwritten: Unwritten[] = []
   /** A session that nobody knows of yet, with its alias. */
   #unwrittenSession: readonly Operation[] | undefined
+  /** The name of a silent one, until it is written. */
+  #alias: readonly Operation[] = []
   #silent = false
   #turn: string | null
 
@@ -123,26 +128,26 @@ export class Journal {
   }
 
   /** A turn begins: its input is used up. `kept`: what is written with it. */
-  async open(session: SessionRecord, record: TurnRecord, kept: readonly Operation[] = []): Promise<void> {
+  async open(session: SessionRecord, record: TurnRecord, kept: Kept = () => []): Promise<void> {
     const before = this.#turn
     this.#turn = record.id
     const inputs = this.#unwritten
     this.#unwritten = []
-    const turn = fresh(this.#records.setTurn(record))
-    const where = this.#session(session)
     const unused = this.#unused
     this.#unused = []
     this.#running = true
-    const used = unused.length > 0 ? [this.#records.sealed.dropInputs(this.#tenant, this.#id)] : []
-    const written = this.#unwrittenSession
-      ? [...this.#unwrittenSession, turn, ...where.map(fresh), ...kept]
-      : [turn, ...where, ...used, ...kept]
-    if (this.#unwrittenSession && this.#silent) {
+    const alias = this.#unwrittenSession
+    const turn = (): Operation => fresh(this.#records.setTurn(record))
+    if (alias && this.#silent) {
       this.#unwrittenSession = undefined
-      this.#logStore.withNext(written)
+      this.#logStore.withNext(() => [...alias, turn(), ...this.#session(session).map(fresh), ...kept()])
+      this.#alias = alias
       for (const { resolve } of inputs) resolve()
       return
     }
+    const used = unused.length > 0 ? [this.#records.sealed.dropInputs(this.#tenant, this.#id)] : []
+    const where = this.#session(session)
+    const written = alias ? [...alias, turn(), ...where.map(fresh), ...kept()] : [turn(), ...where, ...used, ...kept()]
     try {
       await this.#records.store.batch(written, { sync: true })
       this.#unwrittenSession = undefined
@@ -158,21 +163,23 @@ export class Journal {
     }
   }
 
-  /** A turn has ended. `kept`: what is written with that. */
-  async end(session: SessionRecord, record: TurnRecord, kept: readonly Operation[] = []): Promise<void> {
+  /** A turn has ended. `kept`: what is written with that; `isFirst`: and with its beginning. */
+  async end(session: SessionRecord, record: TurnRecord, kept: (isFirst: boolean) => readonly Operation[]): Promise<void> {
     this.#running = false
     const isOver = record.status !== 'waiting'
     const isPaid = isOver && this.#unpaid
     if (isOver) this.#unpaid = false
-    const written = [this.#records.setTurn(record), ...(isPaid ? this.#session(session) : []), ...kept]
-    const beginning = this.#logStore.takeNext()
-    if (beginning.length === 0) await this.#logStore.commit(written)
+    const isFirst = this.#logStore.takeNext() !== undefined
+    const turn = this.#records.setTurn(record)
+    if (!isFirst) await this.#logStore.commit([turn, ...(isPaid ? this.#session(session) : []), ...kept(false)])
     else {
       // Until then the session is not there, and neither is a log of it.
-      this.#unwrittenSession = beginning
-      await this.#logStore.commit(merged(beginning, written), { sync: true })
+      this.#unwrittenSession = this.#alias
+      const written = [...this.#alias, fresh(turn), ...this.#session(session).map(fresh), ...kept(true)]
+      await this.#logStore.commit(written, { sync: true })
       this.#unwrittenSession = undefined
     }
+    this.#alias = []
     this.#silent = false
     if (isOver && record.run !== record.id) await this.#settleRun(record)
   }
@@ -221,21 +228,6 @@ export class Journal {
     this.#apart = apart
     return [...set, ...late]
   }
-}
-
-/** Both as one: of a record that is written again, the beginning is left out. */
-function merged(beginning: readonly Operation[], end: readonly Operation[]): Operation[] {
-  const begun = new Map(beginning.map((operation) => [keyOf(operation), operation]))
-  const rest = end.map((operation) => {
-    const first = begun.get(keyOf(operation))
-    begun.delete(keyOf(operation))
-    return first?.op === 'set' && first.options?.ifVersion === 0 ? fresh(operation) : operation
-  })
-  return [...begun.values(), ...rest]
-}
-
-function keyOf(operation: Operation): string {
-  return 'key' in operation ? operation.key : operation.stream
 }
 
 /** Of a record that is not there yet: it is not looked for. */

@@ -30,7 +30,7 @@ export class LogStore implements StoredLog {
   #encoded: string[] = []
   #encodedTo: number
   /** To be written with the next commit, whatever that is for. */
-  #next: readonly Operation[] = []
+  #next: (() => readonly Operation[]) | undefined
   /** Everything up to here is committed. */
   committed: number
   uncommittedBytes = 0
@@ -68,15 +68,15 @@ export class LogStore implements StoredLog {
   }
 
   /** Operations that go with the next commit. */
-  withNext(operations: readonly Operation[]): void {
+  withNext(operations: () => readonly Operation[]): void {
     this.#next = operations
     this.#committer.later(this)
   }
 
   /** What would go with the next commit; whoever takes it commits it. */
-  takeNext(): readonly Operation[] {
+  takeNext(): (() => readonly Operation[]) | undefined {
     const next = this.#next
-    this.#next = []
+    this.#next = undefined
     return next
   }
 
@@ -87,7 +87,7 @@ export class LogStore implements StoredLog {
   async commit(given: readonly Operation[] = [], options?: { readonly sync?: boolean }): Promise<void> {
     while (this.#committing) await this.#committing.catch(() => undefined)
     const next = this.takeNext()
-    const operations = next.length > 0 ? [...next, ...given] : given
+    const operations = next ? [...next(), ...given] : given
     const rest = this.#log?.since(this.#encodedTo, given.length > 0)
     if (rest && rest.items.length > 0) this.absorb(rest)
     const texts = this.#encoded
@@ -102,7 +102,7 @@ export class LogStore implements StoredLog {
       await this.#committing
     } catch (error) {
       this.#encoded = [...texts, ...this.#encoded]
-      if (next.length > 0) this.#next = next
+      this.#next ??= next
       throw error
     } finally {
       this.#committing = undefined

@@ -70,7 +70,7 @@ async function closeTurn(records: Records, turn: TurnRecord, { epoch, keeper, is
     [
       { op: 'append', stream, group: { first, last: first + entries.length - 1, text }, expected: position },
       records.setTurn({ ...turn, output: items, status: 'failed', error }),
-      ...(keeper?.closed(turn, end) ?? []),
+      ...(keeper?.closed(turn, end, false) ?? []),
     ],
     { sync: true },
   )

@@ -353,7 +353,7 @@ export class AgentSession implements Session, TurnHost {
     const event = terminalEvent(turn.responseId, end, turn.output.usage)
     const { keeper } = turn
     const sealing = {
-      commit: () => this.#journal?.end(this, record, keeper?.closed(record, event)),
+      commit: () => this.#journal?.end(this, record, (isFirst) => keeper?.closed(record, event, isFirst) ?? []),
       untold: this.#journal?.silent ?? false,
       over: (failure: unknown) => keeper?.settled?.(failure),
     }

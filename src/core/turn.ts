@@ -241,9 +241,7 @@ export class ActiveTurn implements Turn, Asker {
   async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
     const { log } = this.#host
     await this.#host.turnstile.enter()
-    let slices = 0
-    let left = SLICE_EVENTS
-    let until = performance.now() + SLICE_MS
+    let [slices, left, until] = [0, SLICE_EVENTS, performance.now() + SLICE_MS]
     for (;;) {
       const step = await iterator.next()
       // What it says while it waits for an answer belongs to the response that the answer opens.

@@ -27,11 +27,12 @@ export type EndDraft = Draft<EventOf<'response.done' | 'response.error' | 'respo
 export interface TurnKeeper {
   /** By which `recoverWith` finds its like after a crash. */
   readonly name: string
-  opened(turn: KeptTurn): readonly Operation[]
+  /** Called when the response opens. What it gives back is called when that is written, if that is before the end is. */
+  opened(turn: KeptTurn): () => readonly Operation[]
   /** Every event of the response except its end, as it is said and before it is stored; of plain text only the first piece. */
   see?(event: Draft): void
-  /** Called once, before the end is stored. */
-  closed(turn: KeptTurn, end: EndDraft): readonly Operation[]
+  /** Called before the end is stored. `isFirst`: nothing has been written yet, as nobody hears of the response before its end. */
+  closed(turn: KeptTurn, end: EndDraft, isFirst: boolean): readonly Operation[]
   /** The end is stored, and readers are told of it next. `failure`: it could not be stored. */
   settled?(failure?: unknown): void
 }

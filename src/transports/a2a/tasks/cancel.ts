@@ -5,7 +5,7 @@ import { TERMINAL, type Message, type Task } from '../model.ts'
 import type { Live } from './live.ts'
 import { mustFindOwn } from './own.ts'
 import { ownerOf, type Found, type TaskRecord } from './records.ts'
-import { notFound, notify, statusOf, type Shared } from './shared.ts'
+import { notify, statusOf, type Shared } from './shared.ts'
 import { REJECTED } from './x402.ts'
 
 /** Stops a task, and waits until it has stopped. */
@@ -13,6 +13,8 @@ export async function cancel(shared: Shared, call: KnownCall, id: string): Promi
   const { lives, records, views } = shared
   const found = await mustFindOwn(shared, call, id)
   const live = lives.get(records.keyOf(call.principal, id))
+  await live?.started
+  if (live?.isRefused) return cancel(shared, call, id)
   if (live) return views.live(await cancelLive(shared, live))
   if (TERMINAL.has(found.record.status.state)) throw notCancelable(found.record)
   try {
@@ -25,8 +27,7 @@ export async function cancel(shared: Shared, call: KnownCall, id: string): Promi
 }
 
 async function cancelLive({ host }: Shared, live: Live): Promise<Live> {
-  const { session, record } = live
-  await live.started.catch(() => Promise.reject(notFound(record.id)))
+  const { session } = live
   // It may have ended in between.
   await session.send({ type: 'response.cancel', event_id: host.newId(), response_id: live.step.turn }).catch(() => undefined)
   await live.ended.catch(() => undefined)

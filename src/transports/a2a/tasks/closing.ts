@@ -42,7 +42,7 @@ export function recoverTask(shared: Shared): RecoverKeeper {
     const endings = new Endings()
     return {
       name: KEEPER,
-      opened: () => [],
+      opened: () => () => [],
       see: (event) => endings.see(event),
       closed: (_, end) => closing(shared, { record: found.record }, endings.end(end, shared.host.now())).operations,
     }

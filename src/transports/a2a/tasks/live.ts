@@ -39,12 +39,12 @@ export class Live implements TurnKeeper {
   #apart: readonly Operation[] = []
   /** What webhooks are told once they know of the task. */
   #untold: StreamEvent[] | undefined = []
-  /** Resolves when its response has begun; rejects when it could not. */
-  readonly started: Promise<void>
   /** Resolves when its response has ended and that is stored. Rejects when it could not be stored, and nobody was told of it. */
   readonly ended: Promise<void>
-  #start: () => void = () => undefined
-  #refuse: (reason: unknown) => void = () => undefined
+  #start: (() => void) | undefined
+  #starting: Promise<void> | undefined
+  #hasStarted = false
+  isRefused = false
   #end: () => void = () => undefined
   #fail: (reason: unknown) => void = () => undefined
 
@@ -61,12 +61,7 @@ export class Live implements TurnKeeper {
       this.#end = resolve
       this.#fail = reject
     })
-    this.started = new Promise((resolve, reject) => {
-      this.#start = resolve
-      this.#refuse = reject
-    })
     // Whoever asks is told; mostly nobody does.
-    this.started.catch(() => undefined)
     this.ended.catch(() => undefined)
   }
 
@@ -83,12 +78,17 @@ export class Live implements TurnKeeper {
     return this.#record.steps.at(-1) as Step
   }
 
+  /** Resolves when its response has begun, or could not. */
+  get started(): Promise<void> {
+    return this.#hasStarted ? Promise.resolve() : (this.#starting ??= new Promise((resolve) => (this.#start = resolve)))
+  }
+
   /** What its response gave, where that is known here. */
   get artifacts(): readonly Artifact[] | undefined {
     return this.#artifacts
   }
 
-  opened({ id, session, after, createdAt }: KeptTurn): readonly Operation[] {
+  opened({ id, session, after, createdAt }: KeptTurn): () => readonly Operation[] {
     const { records } = this.#shared
     const { steps } = this.#record
     const step: Step = { session, turn: id, after, startedAt: createdAt }
@@ -97,7 +97,7 @@ export class Live implements TurnKeeper {
     const { record, operations } = records.withMessages(begun, [this.#message])
     this.#record = record
     this.#apart = operations
-    return this.direct ? [] : [records.set(record, this.#version), ...operations]
+    return () => (this.direct ? [] : [records.set(record, this.#version), ...operations])
   }
 
   /** It is a task after all, for an agent that might have answered with a message. */
@@ -119,14 +119,15 @@ export class Live implements TurnKeeper {
     }
   }
 
-  closed(turn: KeptTurn, end: EndDraft): readonly Operation[] {
+  closed(turn: KeptTurn, end: EndDraft, isFirst: boolean): readonly Operation[] {
     const { host } = this.#shared
     if (this.direct?.isMessage) return [this.#shared.records.setContext(this.#record, turn.id, host.now())]
     const ending = this.#endings.end(end, host.now())
-    const { record, operations } = closing(this.#shared, { record: this.#record }, ending)
+    const before = { record: this.#record, ...(isFirst && { version: this.#version }) }
+    const { record, operations } = closing(this.#shared, before, ending)
     this.#next = record
     if (ending.output) this.#artifacts = artifactsOf(turn.id, ending.output, ending.quiet)
-    return this.direct ? [...this.#apart, ...operations] : operations
+    return isFirst || this.direct ? [...this.#apart, ...operations] : operations
   }
 
   /** A client that is told of a question may answer at once, so from here on the task takes that. */
@@ -145,7 +146,7 @@ export class Live implements TurnKeeper {
 
   /** It has begun, and its client may know it. `isNew`: webhooks are told of the whole task. */
   begun(isNew: boolean): void {
-    this.#start()
+    this.#starts()
     this.#shared.lives.wake(this.key)
     const untold = this.#untold ?? []
     this.#untold = undefined
@@ -158,9 +159,15 @@ export class Live implements TurnKeeper {
 
   /** It could not begin: it is as if it had never been there. */
   refused(reason: unknown): void {
+    this.isRefused = true
     this.#shared.lives.remove(this)
-    this.#refuse(reason)
     this.#fail(reason)
+    this.#starts()
+  }
+
+  #starts(): void {
+    this.#hasStarted = true
+    this.#start?.()
   }
 
   #tellArtifact(artifact: Artifact): void {

@@ -1,4 +1,4 @@
-import { eachBatch } from '../../core/each-batch.ts'
+import { eachBatch } from '../../core/reading/each-batch.ts'
 import { withoutOwnTools } from '../../core/own-tools.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'

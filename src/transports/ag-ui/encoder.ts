@@ -1,13 +1,15 @@
 import type { Batch } from '../../core/ports/session.ts'
+import { isQuestion, isWaiting, stopReason, type Question } from '../../core/reading/ends.ts'
+import { ResponseFold } from '../../core/reading/response-fold.ts'
 import { isMedia, type ContentItem } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { fieldsOf, isRecord } from '../../protocol/json.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import { addUsage, wholeInput, type Usage } from '../../protocol/usage.ts'
+import { wholeInput } from '../../protocol/usage.ts'
 import { Answer } from './answer.ts'
 import type { AgUiEvent, Out } from './events.ts'
 import { idIn } from './ids.ts'
-import { interruptOf, isQuestion, type Question } from './interrupts.ts'
+import { interruptOf } from './interrupts.ts'
 import { CONTENT_ACTIVITY, toWireMessages } from '../../wire/ag-ui/messages.ts'
 
 /** What a run is, wherever it is told. */
@@ -46,6 +48,8 @@ interface Finish {
   readonly result?: unknown
 }
 
+const NOWHERE: Out = { text: () => undefined, event: () => undefined }
+
 /** Told in other words, or of no concern to a client. */
 const OWN: ReadonlySet<string> = new Set(['response.created', 'session.created', 'session.updated', 'pong', 'x.ack'])
 
@@ -53,21 +57,19 @@ const OWN: ReadonlySet<string> = new Set(['response.created', 'session.created',
  * One run as events of AG-UI 1.0, from the events of a session's log: the same events give the same run, whenever they are read.
  * Pure: no clock, no I/O.
  */
-export class RunEncoder {
+export class RunEncoder extends ResponseFold {
   readonly #plan: RunPlan
   readonly #snapshots: readonly (readonly object[])[]
   readonly #known: Place
   readonly #answer: Answer
   #pending: AgUiEvent[] = []
-  readonly #questions: Question[] = []
-  #usage: Usage | undefined
   #transcript = ''
-  #running = false
+  #out: Out = NOWHERE
   /** Until the question that the run answers: an earlier run told it. */
   #muted: boolean
-  ended = false
 
   constructor(plan: RunPlan, { snapshots = [], known = { seq: 0, part: Infinity } }: EncoderOptions = {}) {
+    super(plan.response)
     this.#plan = plan
     this.#snapshots = snapshots
     this.#known = known
@@ -76,34 +78,32 @@ export class RunEncoder {
   }
 
   read(batch: Batch, out: Out): void {
-    batch.visit({
-      text: (text, seq = 0) => {
-        if (this.#running && text !== '') this.#text(text, seq, out)
-      },
-      event: (event, seq = 0) => {
-        if (this.ended) return
-        this.#event(event)
-        this.#flush(seq, out)
-      },
-    })
+    this.#out = out
+    batch.visit(this)
   }
 
-  #text(text: string, seq: number, out: Out): void {
+  text(text: string, seq = 0): void {
+    if (!this.running || text === '') return
     const { text: open } = this.#answer
     const messageId = open ?? this.#answer.speak()
-    if (this.#pending.length > 0) this.#flush(seq, out, true)
-    if (this.#isNew(seq, Infinity)) out.text(messageId, text, seq)
+    if (this.#pending.length > 0) this.#flush(seq, true)
+    if (this.#isNew(seq, Infinity)) this.#out.text(messageId, text, seq)
+  }
+
+  override event(event: ServerEvent, seq = 0): void {
+    super.event(event, seq)
+    this.#flush(seq)
   }
 
   /** Of several events only the last has the bare number: who lost it goes on behind the others. */
-  #flush(seq: number, out: Out, goesOn = false): void {
+  #flush(seq: number, goesOn = false): void {
     const events = this.#pending
     if (events.length === 0) return
     this.#pending = []
     const last = goesOn ? events.length : events.length - 1
     events.forEach((event, index) => {
       const part = index === last ? Infinity : index + 1
-      if (this.#isNew(seq, part)) out.event(event, index === last ? seq : `${seq}.${part}`)
+      if (this.#isNew(seq, part)) this.#out.event(event, index === last ? seq : `${seq}.${part}`)
     })
   }
 
@@ -112,18 +112,11 @@ export class RunEncoder {
     return !this.#muted && (seq > known || (seq === known && part > parts))
   }
 
-  #event(event: ServerEvent): void {
-    const mine = 'response_id' in event && event.response_id === this.#plan.response
-    if (event.type === 'response.created' && mine) return this.#begin()
-    // A crash can take the beginning of a response, but not its end.
-    if (!this.#running && mine && isEnd(event)) this.#begin()
-    if (!this.#running) return
-    if (isQuestion(event)) return this.#question(event)
-    this.#during(event)
+  protected get silent(): boolean {
+    return !this.#answer.spoke
   }
 
-  #begin(): void {
-    this.#running = true
+  protected begin(): void {
     const { threadId, runId, parentRunId, session, response } = this.#plan
     const uamp = { session_id: session, response_id: response }
     const parent = parentRunId !== undefined && { parentRunId }
@@ -131,11 +124,12 @@ export class RunEncoder {
     for (const messages of this.#snapshots) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages })
   }
 
-  #during(event: ServerEvent): void {
+  protected tell(event: ServerEvent): void {
+    if (isQuestion(event)) return this.#question(event)
     const answer = this.#answer
     switch (event.type) {
       case 'response.delta':
-        return this.#delta(event.delta)
+        return this.item(event.delta)
       case 'thinking':
         return answer.think(event.content, { signature: event.signature, whole: event.is_delta === false })
       case 'tool.call_done':
@@ -149,7 +143,6 @@ export class RunEncoder {
         this.#transcript = ''
         return
       case 'usage.delta':
-        this.#usage = addUsage(this.#usage, event.delta)
         return
       case 'progress': {
         const { target, target_id, stage, message, percent, step, total_steps } = event
@@ -196,7 +189,7 @@ export class RunEncoder {
     }
   }
 
-  #delta(delta: Delta | ContentItem): void {
+  protected item(delta: Delta | ContentItem): void {
     const answer = this.#answer
     switch (delta.type) {
       case 'text':
@@ -250,30 +243,28 @@ export class RunEncoder {
     if (question.type === 'tool.call') this.#answer.ask({ id: question.call_id, name: question.name, arguments: question.arguments })
     else if (question.type === 'x.approval.request' && question.tool_call) this.#answer.endCall(question.tool_call.id)
     const { id } = interruptOf(question, this.#plan.response)
-    if (!duplex) this.#questions.push(question)
-    else if (this.#muted) {
+    if (!duplex) return
+    if (this.#muted) {
       this.#answer.close('completed')
       this.#pending = []
       if (id !== resumes) return
       this.#muted = false
-      this.#begin()
+      this.begin()
     } else if (question.type !== 'tool.call' || tools.has(question.name)) this.#finish({ type: 'success' }, { questions: [question] })
   }
 
-  #done({ response, signature }: EventOf<'response.done'>): void {
-    this.#usage = response.usage ?? this.#usage
-    if (!this.#answer.spoke) for (const item of response.output) this.#delta(item)
-    const uamp = isRecord(response.extensions?.['uamp']) ? response.extensions['uamp'] : {}
-    const { waiting, stop_reason } = uamp
+  #done(event: EventOf<'response.done'>): void {
+    const { response, signature } = event
+    const stop_reason = stopReason(event)
     const known = { ...(signature !== undefined && { signature }), ...(stop_reason !== undefined && { stop_reason }) }
     // What an agent elsewhere ended its run with.
     const { result } = fieldsOf(response.extensions?.['ag-ui'])
-    this.#finish({ type: 'success' }, { questions: waiting === undefined ? [] : this.#questions, uamp: known, result })
+    this.#finish({ type: 'success' }, { questions: isWaiting(event) ? this.questions : [], uamp: known, result })
   }
 
   #finish(outcome: { type: string }, { questions = [], uamp = {}, result }: Finish = {}): void {
     this.ended = true
-    this.#running = false
+    this.running = false
     this.#answer.close(outcome.type === 'cancelled' ? 'cancelled' : 'completed')
     const { threadId, runId, response } = this.#plan
     const calls = questions.flatMap((question) => (question.type === 'tool.call' ? [question.call_id] : []))
@@ -287,7 +278,7 @@ export class RunEncoder {
 
   #fail({ code, message, details }: EventOf<'response.error'>['error']): void {
     this.ended = true
-    this.#running = false
+    this.running = false
     this.#answer.close('failed')
     const metadata = details && { metadata: { uamp: { details } } }
     this.#emit({ type: 'RUN_ERROR', message, code, ...this.#used(), ...metadata })
@@ -295,7 +286,7 @@ export class RunEncoder {
 
   /** What a cache gave is a part of the whole there, whatever the provider counts. */
   #used(): object {
-    const usage = this.#usage
+    const { usage } = this
     if (!usage) return {}
     const { output_tokens: outputTokens = 0, cached_tokens, cache_read, cache_write, reasoning } = usage
     const inputTokens = wholeInput(usage)
@@ -311,8 +302,4 @@ export class RunEncoder {
   #emit(event: AgUiEvent): void {
     this.#pending.push(event)
   }
-}
-
-function isEnd({ type }: ServerEvent): boolean {
-  return type === 'response.done' || type === 'response.error' || type === 'response.cancelled'
 }

@@ -1,4 +1,4 @@
-import { eachBatch } from '../../core/each-batch.ts'
+import { eachBatch } from '../../core/reading/each-batch.ts'
 import type { Batch, InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import { reportError } from '../../core/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'

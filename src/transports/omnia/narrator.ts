@@ -1,5 +1,5 @@
 import type { StoredTurn, Visitor } from '../../core/ports/session.ts'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import { RESPONSE_ENDS } from '../../core/reading/ends.ts'
 import { bytesIn } from '../../protocol/base64.ts'
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'

@@ -1,12 +1,12 @@
-import type { Batch } from '../../core/ports/session.ts'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import type { Frame } from '../../core/ports/transport.ts'
+import { stopReason } from '../../core/reading/ends.ts'
+import { ResponseFold } from '../../core/reading/response-fold.ts'
+import type { ResponseRun } from '../../core/reading/response-run.ts'
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { addUsage, type Usage } from '../../protocol/usage.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Items } from './item-list.ts'
@@ -31,7 +31,7 @@ const LEAP = 10_000
  * One response, from the events of a session's log. The same events give the same answer with the same numbers, whenever they are
  * read: while it runs, when a client comes back, or days later. Without a wire it is only gathered.
  */
-export class Answer {
+export class Answer extends ResponseFold {
   readonly #head: ResponseHead
   /** The functions that the client runs. Calls of others are the agent's own. */
   readonly #functions: ReadonlySet<string>
@@ -41,29 +41,21 @@ export class Answer {
   readonly #wire: Wire | undefined
   readonly #items: Items
   #status: ResponseState['status'] = 'in_progress'
-  #usage: Usage | undefined
   #failure: UampError | undefined
   #reason: ResponseState['reason']
   #signature: string | undefined
   #completedAt: number | null = null
-  #payment: EventOf<'payment.required'> | undefined
-  /** Between its first event and its last. */
-  #running = false
-  #ended = false
   /** The last event that was read; before that the last one before its first, or less than any where that is not known. */
   seq = -1
 
   constructor({ id, agent, config, endedAt }: AnswerOptions, wire?: Wire) {
+    super(id)
     this.#head = headOf(id, agent, config)
     this.#functions = functionNames(config)
     this.#extras = wantsExtras(config)
     this.#endedAt = endedAt
     this.#wire = wire
     this.#items = new Items({ response: id, agent }, wire)
-  }
-
-  get ended(): boolean {
-    return this.#ended
   }
 
   /** Why it is no answer, if it has ended and is none. */
@@ -79,7 +71,7 @@ export class Answer {
       completedAt: this.#completedAt,
       error: this.#failure ? shownError(this.#failure) : null,
       reason: this.#reason,
-      usage: this.ended ? shownUsage(this.#usage) : null,
+      usage: this.ended ? shownUsage(this.usage) : null,
       signature: this.#signature,
     })
   }
@@ -88,24 +80,14 @@ export class Answer {
     return this.#items.all
   }
 
-  /** Reads what belongs to it: the log of a session holds other responses too. */
-  read(batch: Batch): void {
-    batch.visit({
-      text: (text, seq) => {
-        if (seq !== undefined) this.#reach(seq)
-        if (this.#running) this.#items.text(text)
-      },
-      event: (event, seq) => {
-        if (seq !== undefined) this.#reach(seq)
-        if (event.type === 'response.created' && event.response_id === this.#head.id) this.#begin()
-        else if (this.#running) this.#event(event)
-        else if (!this.#ended && RESPONSE_ENDS.has(event.type) && 'response_id' in event && event.response_id === this.#head.id) {
-          // Its beginning was lost with the process that told it.
-          this.#begin()
-          this.#event(event)
-        }
-      },
-    })
+  text(text: string, seq: number | undefined): void {
+    if (seq !== undefined) this.#reach(seq)
+    if (this.running) this.#items.text(text)
+  }
+
+  override event(event: ServerEvent, seq: number | undefined): void {
+    if (seq !== undefined) this.#reach(seq)
+    super.event(event, seq)
   }
 
   /** Where numbers of the log leap, a process died: what it had told last is lost, and its numbers with it. */
@@ -119,23 +101,26 @@ export class Answer {
     for (const item of output) {
       if (item.type === 'text' && !item.refusal) this.#items.text(item.text)
       else if (item.type === 'tool_call' && asked.has(item.tool_call.id)) this.#items.ask(item.tool_call)
-      else this.#delta(item)
+      else this.item(item)
     }
     this.#items.close('completed')
   }
 
-  #begin(): void {
-    this.#running = true
+  protected get silent(): boolean {
+    return this.#items.all.length === 0
+  }
+
+  protected begin(): void {
     const response = this.response()
     this.#wire?.send('response.created', { response })
     this.#wire?.send('response.in_progress', { response })
   }
 
-  #event(event: ServerEvent): void {
+  protected tell(event: ServerEvent): void {
     const items = this.#items
     switch (event.type) {
       case 'response.delta':
-        return this.#delta(event.delta)
+        return this.item(event.delta)
       case 'thinking':
         items.think(event.content, event.signature)
         if (event.is_delta === false) items.settle()
@@ -155,10 +140,7 @@ export class Answer {
       case 'transcript.done':
         return this.#wire?.send('response.audio.transcript.done', {})
       case 'usage.delta':
-        this.#usage = addUsage(this.#usage, event.delta)
-        return
       case 'payment.required':
-        this.#payment = event
         return
       case 'response.done':
         return this.#done(event)
@@ -171,7 +153,7 @@ export class Answer {
     }
   }
 
-  #delta(delta: Delta | ContentItem): void {
+  protected item(delta: Delta | ContentItem): void {
     const items = this.#items
     switch (delta.type) {
       case 'text':
@@ -207,13 +189,11 @@ export class Answer {
     this.#items.media(item)
   }
 
-  #done({ response, signature }: EventOf<'response.done'>): void {
-    this.#usage = response.usage ?? this.#usage
-    this.#signature = signature
-    if (this.#payment) return this.#fail(paymentRefusal(this.#payment))
-    // An agent may say everything with its end.
-    if (this.#items.all.length === 0) for (const item of response.output) this.#delta(item)
-    const stop = uampIn(response.extensions)['stop_reason']
+  #done(event: EventOf<'response.done'>): void {
+    this.#signature = event.signature
+    const unpaid = this.questions.find((question) => question.type === 'payment.required')
+    if (unpaid) return this.#fail(paymentRefusal(unpaid))
+    const stop = stopReason(event)
     this.#reason = stop === 'length' ? 'max_output_tokens' : stop === 'content_filter' ? 'content_filter' : undefined
     if (this.#reason === undefined) this.#end('completed', 'response.completed')
     else this.#end('incomplete', 'response.incomplete')
@@ -226,8 +206,6 @@ export class Answer {
 
   #end(status: ResponseState['status'], type: string): void {
     this.#items.close(status === 'completed' ? 'completed' : 'incomplete')
-    this.#running = false
-    this.#ended = true
     this.#status = status
     this.#completedAt = status === 'completed' ? Math.floor(this.#endedAt() / 1000) : null
     this.#wire?.send(type, { response: this.response() })
@@ -237,6 +215,17 @@ export class Answer {
     const { type, session_id: _, response_id: __, event_id: ___, seq: ____, ...fields } = event as ServerEvent & { response_id?: string }
     this.#wire?.send(`uamp:${type}`, fields)
   }
+}
+
+/** An answer on its way to its client. */
+export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGenerator<Frame, Frame | undefined> {
+  // Made when they are written, so that no text is kept.
+  return run.frames((batch) => ({
+    eachText: (visit) => {
+      wire.to(visit)
+      batch.visit(answer)
+    },
+  }))
 }
 
 function shownError(error: UampError): object {

@@ -1,6 +1,6 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
-import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
+import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
 import type { ClientEvent, ServerEvent } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import type { Message, Part, Struct } from '../model.ts'

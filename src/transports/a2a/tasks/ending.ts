@@ -1,4 +1,4 @@
-import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
+import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'

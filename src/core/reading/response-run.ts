@@ -27,7 +27,7 @@ export class ResponseRun extends ResponseBatches {
   #closed = false
 
   constructor(host: Pick<Host, 'newId' | 'log'>, options: RunOptions) {
-    super(options.reader)
+    super(options.reader, options.response)
     this.response = options.response
     this.#host = host
     this.#options = options

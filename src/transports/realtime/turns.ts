@@ -148,7 +148,8 @@ export class Turns implements Visitor {
         if (this.#state === 'running') this.#active?.announce()
         return
       case 'response.done':
-        if (this.#state === 'running') this.#active?.finish(event.response.output)
+        // What a turn said before its calls was told by an earlier Realtime response.
+        if (this.#state === 'running' && this.#asked.size === 0) this.#active?.finish(event.response.output)
         return this.#ended(endingOf(event))
       case 'response.cancelled':
       case 'response.error':

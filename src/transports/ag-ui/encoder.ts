@@ -1,7 +1,8 @@
 import type { Batch } from '../../core/ports/session.ts'
-import { isQuestion, isWaiting, stopReason, type Question } from '../../core/reading/ends.ts'
+import { isWaiting, stopReason, type Question } from '../../core/reading/ends.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, alike, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import { ResponseFold } from '../../core/reading/response-fold.ts'
-import { isMedia, type ContentItem } from '../../protocol/content.ts'
+import type { ContentItem } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
@@ -50,14 +51,89 @@ interface Finish {
 
 const NOWHERE: Out = { text: () => undefined, event: () => undefined }
 
-/** Told in other words, or of no concern to a client. */
-const OWN: ReadonlySet<string> = new Set(['response.created', 'session.created', 'session.updated', 'pong', 'x.ack'])
-
 /**
  * One run as events of AG-UI 1.0, from the events of a session's log: the same events give the same run, whenever they are read.
  * Pure: no clock, no I/O.
  */
 export class RunEncoder extends ResponseFold {
+  static readonly mapping: Mapping<RunEncoder> = {
+    'response.created': ['`RUN_STARTED`'],
+    'response.delta': [
+      'text: `TEXT_MESSAGE_…`; thoughts: `REASONING_…`; calls and results: `TOOL_CALL_…`; media: `ACTIVITY_SNAPSHOT`',
+      (run, { delta }) => run.item(delta),
+    ],
+    thinking: [
+      '`REASONING_…`',
+      (run, { content, signature, is_delta }) => run.#answer.think(content, { signature, whole: is_delta === false }),
+    ],
+    ...alike(['tool.call', 'x.approval.request', 'payment.required'], [
+      'the end of the run: `pendingToolCallIds` for calls, else an interrupt; before the first word a payment is a 402',
+      (run: RunEncoder, event: Question) => run.#question(event),
+    ] as const),
+    'tool.call_done': ['`TOOL_CALL_END`', (run, { call_id }) => run.#answer.endCall(call_id)],
+    'transcript.delta': [
+      '`TEXT_MESSAGE_CONTENT`',
+      (run, { transcript }) => {
+        run.#transcript += transcript
+        run.#say(transcript)
+      },
+    ],
+    'transcript.done': [
+      'what of the words did not come before',
+      (run, { transcript }) => {
+        // Audio may be faster than its words.
+        if (transcript?.startsWith(run.#transcript)) run.#say(transcript.slice(run.#transcript.length))
+        run.#transcript = ''
+      },
+    ],
+    'usage.delta': ['added up: `usage` of the end'],
+    progress: [
+      '`ACTIVITY_SNAPSHOT`, `uamp.progress`',
+      (run, { target, target_id, stage, message, percent, step, total_steps }) =>
+        run.#activity(idIn(run.id, `progress.${target}`), 'uamp.progress', {
+          target,
+          target_id,
+          stage,
+          message,
+          percent,
+          step,
+          total_steps,
+        }),
+    ],
+    'x.plan': ['`ACTIVITY_SNAPSHOT`, `PLAN`', (run, { entries }) => run.#activity(idIn(run.id, 'plan'), 'PLAN', { entries })],
+    'x.state.snapshot': ['`STATE_SNAPSHOT`', (run, { snapshot }) => run.#emit({ type: 'STATE_SNAPSHOT', snapshot: snapshot ?? null })],
+    'x.state.delta': ['`STATE_DELTA`', (run, { delta }) => run.#emit({ type: 'STATE_DELTA', delta })],
+    'x.messages.snapshot': [
+      '`MESSAGES_SNAPSHOT`',
+      (run, { messages }) => {
+        run.#answer.settle()
+        run.#emit({ type: 'MESSAGES_SNAPSHOT', messages: toWireMessages(messages, () => run.#answer.next()) })
+      },
+    ],
+    'x.activity.snapshot': ['`ACTIVITY_SNAPSHOT`', (run, event) => run.#ownActivity(event)],
+    'x.activity.delta': ['`ACTIVITY_DELTA`', (run, event) => run.#ownActivity(event)],
+    'x.step.started': ['`STEP_STARTED`', (run, { name }) => run.#answer.stepStarted(name)],
+    'x.step.finished': ['`STEP_FINISHED`', (run, { name }) => run.#answer.stepFinished(name)],
+    'x.subagent.started': ['`SUBAGENT_STARTED`', (run, event) => run.#answer.subagentStarted(event)],
+    'x.subagent.finished': ['`SUBAGENT_FINISHED`, `SUBAGENT_ERROR`', (run, event) => run.#answer.subagentFinished(event)],
+    'x.reasoning.encrypted': ['`REASONING_ENCRYPTED_VALUE`', (run, event) => run.#answer.encrypted(event)],
+    'x.custom': ['`CUSTOM`', (run, { name, value }) => run.#emit({ type: 'CUSTOM', name, value: value ?? null })],
+    'x.raw': [
+      '`RAW`',
+      (run, { event, source }) => run.#emit({ type: 'RAW', event: event ?? null, ...(source !== undefined && { source }) }),
+    ],
+    'response.done': ['`RUN_FINISHED`', (run, event) => run.#done(event)],
+    'response.cancelled': ['`RUN_FINISHED`, outcome `cancelled`', (run) => run.#finish({ type: 'cancelled' })],
+    'response.error': ['`RUN_ERROR`', (run, { error }) => run.#fail(error)],
+    'session.error': ['`RUN_ERROR`', (run, { error }) => run.#fail(error)],
+    'session.end': ['`RUN_ERROR`', (run) => run.#fail({ code: 'interrupted', message: 'The session was ended' })],
+    ...alike(['session.created', 'session.updated', 'pong', 'x.ack'], ['not told: a run is no session']),
+    ...alike(['capabilities', 'rate_limit', 'audio.delta', 'audio.done', ...ABOUT_OTHERS, ...ABOUT_PAYMENTS], [
+      '`CUSTOM`, named `uamp.…`',
+      (run: RunEncoder, event: ServerEvent) => run.#other(event),
+    ] as const),
+  }
+
   readonly #plan: RunPlan
   readonly #snapshots: readonly (readonly object[])[]
   readonly #known: Place
@@ -125,68 +201,7 @@ export class RunEncoder extends ResponseFold {
   }
 
   protected tell(event: ServerEvent): void {
-    if (isQuestion(event)) return this.#question(event)
-    const answer = this.#answer
-    switch (event.type) {
-      case 'response.delta':
-        return this.item(event.delta)
-      case 'thinking':
-        return answer.think(event.content, { signature: event.signature, whole: event.is_delta === false })
-      case 'tool.call_done':
-        return answer.endCall(event.call_id)
-      case 'transcript.delta':
-        this.#transcript += event.transcript
-        return this.#say(event.transcript)
-      case 'transcript.done':
-        // Audio may be faster than its words.
-        if (event.transcript?.startsWith(this.#transcript)) this.#say(event.transcript.slice(this.#transcript.length))
-        this.#transcript = ''
-        return
-      case 'usage.delta':
-        return
-      case 'progress': {
-        const { target, target_id, stage, message, percent, step, total_steps } = event
-        const content = { target, target_id, stage, message, percent, step, total_steps }
-        return this.#activity(idIn(this.#plan.response, `progress.${target}`), 'uamp.progress', content)
-      }
-      case 'x.plan':
-        return this.#activity(idIn(this.#plan.response, 'plan'), 'PLAN', { entries: event.entries })
-      case 'x.state.snapshot':
-        return this.#emit({ type: 'STATE_SNAPSHOT', snapshot: event.snapshot ?? null })
-      case 'x.state.delta':
-        return this.#emit({ type: 'STATE_DELTA', delta: event.delta })
-      case 'x.messages.snapshot':
-        answer.settle()
-        return this.#emit({ type: 'MESSAGES_SNAPSHOT', messages: toWireMessages(event.messages, () => answer.next()) })
-      case 'x.activity.snapshot':
-      case 'x.activity.delta':
-        return this.#ownActivity(event)
-      case 'x.step.started':
-        return answer.stepStarted(event.name)
-      case 'x.step.finished':
-        return answer.stepFinished(event.name)
-      case 'x.subagent.started':
-        return answer.subagentStarted(event)
-      case 'x.subagent.finished':
-        return answer.subagentFinished(event)
-      case 'x.reasoning.encrypted':
-        return answer.encrypted(event)
-      case 'x.custom':
-        return this.#emit({ type: 'CUSTOM', name: event.name, value: event.value ?? null })
-      case 'x.raw':
-        return this.#emit({ type: 'RAW', event: event.event ?? null, ...(event.source !== undefined && { source: event.source }) })
-      case 'response.done':
-        return this.#done(event)
-      case 'response.cancelled':
-        return this.#finish({ type: 'cancelled' })
-      case 'response.error':
-      case 'session.error':
-        return this.#fail(event.error)
-      case 'session.end':
-        return this.#fail({ code: 'interrupted', message: 'The session was ended' })
-      default:
-        if (!OWN.has(event.type)) this.#other(event)
-    }
+    tellBy(RunEncoder.mapping, this, event)
   }
 
   protected item(delta: Delta | ContentItem): void {
@@ -204,10 +219,13 @@ export class RunEncoder extends ResponseFold {
         const { call_id, text, data } = delta.tool_progress
         return this.#activity(idIn(this.#plan.response, `progress.${call_id}`), 'uamp.tool_progress', { call_id, text, data })
       }
-      default:
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'file':
         answer.settle()
         // A chunk of a stream has no handle; the whole comes with one.
-        if (isMedia(delta) && delta.content_id !== undefined) this.#activity(answer.next(), CONTENT_ACTIVITY, { item: delta })
+        if (delta.content_id !== undefined) this.#activity(answer.next(), CONTENT_ACTIVITY, { item: delta })
         else this.#emit({ type: 'CUSTOM', name: 'uamp.response.delta', value: { delta } })
     }
   }

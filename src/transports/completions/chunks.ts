@@ -1,4 +1,5 @@
 import type { Batch } from '../../core/ports/session.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import { ResponseFold } from '../../core/reading/response-fold.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -26,6 +27,40 @@ export interface ChunkHead {
  * (`.stream()` of OpenAI's) fail on one without an index, on a first one without a role, on an answer without a finish reason.
  */
 export class ChunkEncoder extends ResponseFold {
+  static readonly mapping: Mapping<ChunkEncoder> = {
+    'response.created': ['the first chunk, with the first word'],
+    'response.delta': [
+      'text: `delta.content`, or `delta.refusal`; calls of the client’s functions: `delta.tool_calls`; everything else: `content_items`',
+      (chunks, { delta }) => chunks.item(delta),
+    ],
+    thinking: ['`delta.reasoning_content`', (chunks, { content }) => content !== '' && chunks.#chunk({ reasoning_content: content })],
+    'tool.call': [
+      '`delta.tool_calls`; `finish_reason` is `tool_calls`',
+      (chunks, { call_id: id, name, arguments: args }) => chunks.#ask({ id, name, arguments: args }),
+    ],
+    'audio.delta': ['`delta.audio.data`, for clients that want sound', (chunks, { audio }) => chunks.#piece(audio)],
+    'transcript.delta': [
+      '`delta.audio.transcript`; `delta.content` for clients that do not want sound',
+      (chunks, { transcript }) => {
+        chunks.#speech.say(transcript)
+        chunks.#words(transcript)
+      },
+    ],
+    'transcript.done': [
+      'what of the words did not come before',
+      (chunks, { transcript }) => chunks.#words(chunks.#speech.complete(transcript)),
+    ],
+    'usage.delta': ['added up: `usage`'],
+    'response.done': ['`finish_reason`, `usage`, and `signature` in a last chunk without choices', (chunks, event) => chunks.#done(event)],
+    'response.error': ['a status, or an error in the stream', (chunks, { error }) => chunks.#fail(toldError(error))],
+    'response.cancelled': ['an error, `cancelled`', (chunks) => chunks.#fail(new UampError('cancelled', 'The answer was stopped'))],
+    'payment.required': ['402, or an error in the stream', (chunks, event) => chunks.#fail(paymentRefusal(event))],
+    'x.approval.request': ['never asked: the agent is told that nobody is there to allow it'],
+    ...alike([...ABOUT_SESSIONS, ...ABOUT_OTHERS, 'session.error', 'session.end'], ['not told: there is no session']),
+    ...alike(ABOUT_PAYMENTS, ['not told: no field']),
+    ...alike(['progress', 'tool.call_done', 'audio.done', 'x.plan', ...BESIDE_ANSWERS], ['not told: no field']),
+  }
+
   readonly #head: ChunkHead
   readonly #shape: Shape
   /** Up to the delta, and after it. */
@@ -73,31 +108,7 @@ export class ChunkEncoder extends ResponseFold {
   protected begin(): void {}
 
   protected tell(event: ServerEvent): void {
-    switch (event.type) {
-      case 'response.delta':
-        return this.item(event.delta)
-      case 'thinking':
-        return event.content === '' ? undefined : this.#chunk({ reasoning_content: event.content })
-      case 'tool.call':
-        return this.#ask({ id: event.call_id, name: event.name, arguments: event.arguments })
-      case 'audio.delta':
-        this.#speech.piece()
-        return this.#shape.audio === undefined ? undefined : this.#audio({ data: event.audio })
-      case 'transcript.delta':
-        this.#speech.say(event.transcript)
-        return this.#words(event.transcript)
-      case 'transcript.done':
-        return this.#words(this.#speech.complete(event.transcript))
-      case 'response.done':
-        return this.#done(event)
-      case 'response.error':
-        return this.#fail(toldError(event.error))
-      case 'response.cancelled':
-        return this.#fail(new UampError('cancelled', 'The answer was stopped'))
-      case 'payment.required':
-        return this.#fail(paymentRefusal(event))
-      default:
-    }
+    tellBy(ChunkEncoder.mapping, this, event)
   }
 
   protected item(delta: Delta): void {
@@ -115,7 +126,9 @@ export class ChunkEncoder extends ResponseFold {
         return this.#sound(delta)
       case 'tool_progress':
         return
-      default:
+      case 'image':
+      case 'video':
+      case 'file':
         return this.#other(delta)
     }
   }
@@ -157,6 +170,11 @@ export class ChunkEncoder extends ResponseFold {
     }
     if (isNew) this.#audio({ data: audio, ...(words !== '' && { transcript: words }) })
     else this.#words(words)
+  }
+
+  #piece(data: string): void {
+    this.#speech.piece()
+    if (this.#shape.audio !== undefined) this.#audio({ data })
   }
 
   /** Words of what is spoken: the answer itself for those who only read. */

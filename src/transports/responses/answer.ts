@@ -1,5 +1,6 @@
 import type { Frame } from '../../core/ports/transport.ts'
 import { stopReason } from '../../core/reading/ends.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import { ResponseFold } from '../../core/reading/response-fold.ts'
 import type { ResponseRun } from '../../core/reading/response-run.ts'
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
@@ -32,6 +33,56 @@ const LEAP = 10_000
  * read: while it runs, when a client comes back, or days later. Without a wire it is only gathered.
  */
 export class Answer extends ResponseFold {
+  static readonly mapping: Mapping<Answer> = {
+    'response.created': ['`response.created`, `response.in_progress`'],
+    'response.delta': [
+      'text: `response.output_text.delta`, or `response.refusal.delta`; calls of the client’s functions: `function_call` item; ' +
+        'calls and results of the agent’s own tools: `mcp_call` item; images: `image_generation_call` item; other media: message item',
+      (answer, { delta }) => answer.item(delta),
+    ],
+    thinking: [
+      '`reasoning` item',
+      (answer, { content, signature, is_delta }) => {
+        answer.#items.think(content, signature)
+        if (is_delta === false) answer.#items.settle()
+      },
+    ],
+    'tool.call': [
+      '`function_call` item',
+      (answer, { call_id: id, name, arguments: args }) => answer.#items.ask({ id, name, arguments: args }),
+    ],
+    'tool.call_done': ['the end of a `function_call` item', (answer, { call_id }) => answer.#items.finishCall(call_id)],
+    'x.approval.request': [
+      '`mcp_approval_request` item; never asked with `store: false`',
+      (answer, event) => answer.#items.approval(event),
+    ],
+    'audio.delta': ['`response.audio.delta`', (answer, { audio }) => answer.#audio(audio)],
+    'audio.done': ['`response.audio.done`', (answer) => answer.#wire?.send('response.audio.done', {})],
+    'transcript.delta': [
+      '`response.audio.transcript.delta`',
+      (answer, { transcript }) => {
+        answer.#words += transcript
+        answer.#wire?.send('response.audio.transcript.delta', { delta: transcript })
+      },
+    ],
+    'transcript.done': [
+      '`response.audio.transcript.done`',
+      (answer, { transcript }) => {
+        if (transcript?.startsWith(answer.#words)) answer.#words = transcript
+        answer.#wire?.send('response.audio.transcript.done', {})
+      },
+    ],
+    'usage.delta': ['added up: `usage`'],
+    'payment.required': ['402, or `response.failed`'],
+    'response.done': ['`response.completed`, or `response.incomplete`; `signature`', (answer, event) => answer.#done(event)],
+    'response.error': ['a status, or `response.failed`', (answer, { error }) => answer.#fail(toldError(error))],
+    'response.cancelled': ['`response.incomplete`', (answer) => answer.#end('cancelled', 'response.incomplete')],
+    ...alike(
+      [...ABOUT_SESSIONS, ...ABOUT_OTHERS, ...ABOUT_PAYMENTS, ...BESIDE_ANSWERS, 'session.error', 'session.end', 'progress', 'x.plan'],
+      ['an event named `uamp:…`, for clients that ask for those', (answer: Answer, event: ServerEvent) => answer.#extra(event)] as const,
+    ),
+  }
+
   readonly #head: ResponseHead
   /** The functions that the client runs. Calls of others are the agent's own. */
   readonly #functions: ReadonlySet<string>
@@ -45,6 +96,9 @@ export class Answer extends ResponseFold {
   #reason: ResponseState['reason']
   #signature: string | undefined
   #completedAt: number | null = null
+  /** Sound or words that came in pieces, of which no item is known yet. */
+  #sound = false
+  #words = ''
   /** The last event that was read; before that the last one before its first, or less than any where that is not known. */
   seq = -1
 
@@ -117,46 +171,14 @@ export class Answer extends ResponseFold {
   }
 
   protected tell(event: ServerEvent): void {
-    const items = this.#items
-    switch (event.type) {
-      case 'response.delta':
-        return this.item(event.delta)
-      case 'thinking':
-        items.think(event.content, event.signature)
-        if (event.is_delta === false) items.settle()
-        return
-      case 'tool.call':
-        return items.ask({ id: event.call_id, name: event.name, arguments: event.arguments })
-      case 'tool.call_done':
-        return items.finishCall(event.call_id)
-      case 'x.approval.request':
-        return items.approval(event)
-      case 'audio.delta':
-        return this.#wire?.send('response.audio.delta', { delta: event.audio })
-      case 'audio.done':
-        return this.#wire?.send('response.audio.done', {})
-      case 'transcript.delta':
-        return this.#wire?.send('response.audio.transcript.delta', { delta: event.transcript })
-      case 'transcript.done':
-        return this.#wire?.send('response.audio.transcript.done', {})
-      case 'usage.delta':
-      case 'payment.required':
-        return
-      case 'response.done':
-        return this.#done(event)
-      case 'response.error':
-        return this.#fail(toldError(event.error))
-      case 'response.cancelled':
-        return this.#end('cancelled', 'response.incomplete')
-      default:
-        if (this.#extras) this.#extra(event)
-    }
+    tellBy(Answer.mapping, this, event)
   }
 
   protected item(delta: Delta | ContentItem): void {
     const items = this.#items
     switch (delta.type) {
       case 'text':
+        if (delta.text === this.#words) this.#words = ''
         return delta.refusal ? items.refuse(delta.text) : items.text(delta.text)
       case 'thinking':
         items.settle()
@@ -171,7 +193,9 @@ export class Answer extends ResponseFold {
         return
       case 'image':
         return items.image(delta)
-      default:
+      case 'audio':
+      case 'video':
+      case 'file':
         return this.#media(delta)
     }
   }
@@ -184,15 +208,27 @@ export class Answer extends ResponseFold {
   #media(item: MediaItem): void {
     // A chunk of a stream has no handle; the whole comes with one.
     if (item.type === 'audio' && item.content_id === undefined && typeof item.audio === 'string') {
-      return this.#wire?.send('response.audio.delta', { delta: item.audio })
+      return this.#audio(item.audio)
+    }
+    if (item.type === 'audio') {
+      this.#sound = false
+      this.#words = ''
     }
     this.#items.media(item)
+  }
+
+  #audio(piece: string): void {
+    this.#sound = true
+    this.#wire?.send('response.audio.delta', { delta: piece })
   }
 
   #done(event: EventOf<'response.done'>): void {
     this.#signature = event.signature
     const unpaid = this.questions.find((question) => question.type === 'payment.required')
     if (unpaid) return this.#fail(paymentRefusal(unpaid))
+    // Speech that only came in pieces is the last item of an output.
+    const last = event.response.output.at(-1)
+    if (last && (last.type === 'audio' ? this.#sound : last.type === 'text' && last.text === this.#words)) this.item(last)
     const stop = stopReason(event)
     this.#reason = stop === 'length' ? 'max_output_tokens' : stop === 'content_filter' ? 'content_filter' : undefined
     if (this.#reason === undefined) this.#end('completed', 'response.completed')
@@ -212,6 +248,7 @@ export class Answer extends ResponseFold {
   }
 
   #extra(event: ServerEvent): void {
+    if (!this.#extras) return
     const { type, session_id: _, response_id: __, event_id: ___, seq: ____, ...fields } = event as ServerEvent & { response_id?: string }
     this.#wire?.send(`uamp:${type}`, fields)
   }

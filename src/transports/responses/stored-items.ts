@@ -152,7 +152,11 @@ function shownSaid(item: ContentItem): Unnamed[] {
     }
     case 'text':
       return [{ prefix: 'msg', type: 'message', role: 'assistant', status: 'completed', content: shownPart(item, 'output_text') }]
-    default: {
+    case 'tool_result':
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'file': {
       const said = { prefix: 'msg', type: 'message', role: 'assistant', status: 'completed' } as const
       return [{ ...said, content: [], uamp: { content_items: [item] } }]
     }
@@ -183,7 +187,10 @@ function shownPart(item: ContentItem, type: 'input_text' | 'output_text'): objec
       return [
         { type: 'input_audio', input_audio: { data: typeof item.audio === 'string' ? item.audio : '', format: item.format ?? 'wav' } },
       ]
-    default:
+    case 'thinking':
+    case 'tool_call':
+    case 'tool_result':
+    case 'video':
       return []
   }
 }

@@ -73,6 +73,7 @@ export class ChunkEncoder extends ResponseFold {
   readonly #results = new Set<string>()
   readonly #speech = new Speech()
   #visit: (text: string) => void = () => undefined
+  /** Between its first chunk and its last: looked at for every delta. */
   #begun = false
   #audible = false
   /** It was refused or broke off: the client has been told why. */
@@ -95,8 +96,10 @@ export class ChunkEncoder extends ResponseFold {
 
   /** Only the text itself is quoted. */
   text(text: string): void {
-    if (!this.running) return
-    if (!this.#begun) this.#start()
+    if (!this.#begun) {
+      if (!this.running) return
+      this.#start()
+    }
     this.#visit(this.#textBefore + jsonText(text) + '}' + this.#after)
   }
 
@@ -196,11 +199,12 @@ export class ChunkEncoder extends ResponseFold {
     const pending = [...this.#calls.keys()].some((id) => !this.#results.has(id))
     const finish = finishReason(event, { pending, legacy: this.#shape.legacy })
     this.#visit(`${this.#before}{},"finish_reason":${JSON.stringify(finish)}}]${this.#shape.usage ? ',"usage":null' : ''}}\n\n`)
+    this.#begun = false
   }
 
   #fail(error: UampError): void {
     this.ended = this.failed = true
-    this.running = false
+    this.running = this.#begun = false
     this.#visit(errorChunk(openAiErrorBody(error)))
   }
 

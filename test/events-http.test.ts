@@ -204,3 +204,17 @@ test('a question for a client that says it understands it, and has not opened it
   await wire.next('response.done')
   expect(textOf(wire.heard)).toBe('yes')
 })
+
+test('a POST that resumes a session and asks streams its own answer, not those before it', async () => {
+  const { url } = await startServer(demo())
+  const ask = (text: string) => [{ type: 'input.text', text }, { type: 'response.create' }]
+  const first = await post(url, [{ type: 'session.create' }, ...ask('/count 2')], { accept: 'text/event-stream' })
+  const id = first.headers.get('x-session-id') as string
+  await first.text()
+  const resume = {
+    type: 'session.create',
+    session: { modalities: ['text'], extensions: { uamp: { resume: { session_id: id, after: 0 } } } },
+  }
+  const second = await (await post(url, [resume, ...ask('/count 3')], { accept: 'text/event-stream' })).text()
+  expect(second.match(/"type":"response.done"/g)).toHaveLength(2)
+})

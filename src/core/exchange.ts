@@ -3,6 +3,7 @@ import type { Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import type { Principal } from './ports/access.ts'
 import type { Gateway } from './ports/session.ts'
+import { isEnd } from './reading/ends.ts'
 
 export interface Exchange {
   /** The transport that asks, for what is counted. */
@@ -36,7 +37,7 @@ export async function* exchange(
     for await (const batch of reader) {
       for (const { event } of batch) {
         yield event
-        if (event.type === 'response.done' || event.type === 'response.error' || event.type === 'response.cancelled') return
+        if (isEnd(event)) return
       }
     }
   } finally {

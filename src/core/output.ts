@@ -4,6 +4,7 @@ import type { Message } from '../protocol/message.ts'
 import { textOf } from '../protocol/message.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import { addUsage, type Usage } from '../protocol/usage.ts'
+import { StreamedSpeech } from './streamed-speech.ts'
 import type { Spoken } from './unsaid.ts'
 import { weigh } from './weight.ts'
 
@@ -20,14 +21,13 @@ export class Output {
   #usage: Usage | undefined
   #size = 0
   #signed = false
-  #sound = false
-  #words = ''
+  #speech: StreamedSpeech | undefined
   /** Calls that were put to the client: they are whole. */
   readonly #asked = new Set<string>()
 
   /** Roughly what it holds. */
   get size(): number {
-    return this.#size
+    return this.#size + (this.#speech?.size ?? 0)
   }
 
   get usage(): Usage | undefined {
@@ -68,26 +68,25 @@ export class Output {
         this.#usage = addUsage(this.#usage, draft.delta)
         return
       case 'audio.delta':
-        this.#sound = true
-        return
+        return this.#streamed().sound(draft.audio, draft.format)
       case 'transcript.delta':
         this.#size += draft.transcript.length
-        this.#words += draft.transcript
-        return
+        return this.#streamed().say(draft.transcript)
       case 'transcript.done':
-        this.#words = draft.transcript ?? this.#words
-        return
+        return this.#streamed().complete(draft.transcript)
       default:
     }
   }
 
-  /** What was streamed and is not kept. */
+  /** What was streamed as speech. */
   get spoken(): Spoken {
-    return { sound: this.#sound, words: this.#words }
+    this.#close()
+    return this.#speech?.heardBeside(this.#items) ?? { sound: false, words: '', items: 0 }
   }
 
   /** What was heard in another way. */
   keep(item: ContentItem): void {
+    this.#speech?.known(item)
     this.#addItem(item)
   }
 
@@ -100,10 +99,14 @@ export class Output {
     this.#items[index < 0 ? this.#items.length : index] = item
   }
 
-  /** The items so far. */
+  /** The items so far. Speech that only came in pieces is the last. */
   items(): ContentItem[] {
     this.#close()
-    return [...this.#items]
+    return [...this.#items, ...(this.#speech?.items(this.#items) ?? [])]
+  }
+
+  #streamed(): StreamedSpeech {
+    return (this.#speech ??= new StreamedSpeech())
   }
 
   #addDelta(delta: Delta): void {
@@ -126,8 +129,9 @@ export class Output {
         return
       case 'audio':
         // A chunk of a stream has no handle; the agent yields the whole item, with its content id, when it is complete.
-        if (delta.content_id !== undefined) this.#addItem(delta)
-        else this.#sound = true
+        if (delta.content_id !== undefined || typeof delta.audio !== 'string') return this.keep(delta)
+        this.#streamed().sound(delta.audio, delta.format)
+        if (delta.transcript !== undefined) this.#streamed().say(delta.transcript)
         return
       default:
         this.#addItem(delta)

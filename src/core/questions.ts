@@ -45,7 +45,7 @@ interface Open extends Question {
 }
 
 /** The question that an event answers. A payment has no id: it goes to whoever waits for one. */
-export function answered<Q extends Question>(questions: Iterable<Q>, event: ClientEvent): Q | undefined {
+export function answered<Q extends Pick<Question, 'id' | 'type'>>(questions: Iterable<Q>, event: ClientEvent): Q | undefined {
   for (const question of questions) {
     const { type, id } = question
     if (event.type === 'tool.result' && type === 'tool.call' && id === event.call_id) return question

@@ -6,7 +6,7 @@ import { text } from './drafts.ts'
 import { createGateway } from './gateway.ts'
 import type { InputEvent, Session, SessionInit } from './ports/session.ts'
 import type { Store } from './ports/store.ts'
-import { ResponseBatches } from './response-batches.ts'
+import { ResponseBatches } from './reading/response-batches.ts'
 
 const init: SessionInit = {
   transport: 'test',

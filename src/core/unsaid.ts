@@ -3,10 +3,12 @@ import type { Draft } from '../protocol/events.ts'
 import { uampIn } from '../protocol/extensions.ts'
 import type { Slot } from '../protocol/json.ts'
 
-/** What was streamed and is not kept. */
+/** What was streamed as speech. */
 export interface Spoken {
   readonly sound: boolean
   readonly words: string
+  /** How many items it is, the last of what was said. Those that the end gives are better: they are whole. */
+  readonly items: number
 }
 
 interface Rest {
@@ -20,7 +22,8 @@ interface Rest {
  * What an agent gives with its end beyond what it has said. Many repeat all of it there; some say all or a part of it only there.
  * Texts go on where they were; of other things the first ones are those that were said.
  */
-export function restOf(given: readonly ContentItem[], said: readonly ContentItem[], { sound, words }: Spoken): Rest {
+export function restOf(given: readonly ContentItem[], all: readonly ContentItem[], { sound, words, items }: Spoken): Rest {
+  const said = all.slice(0, all.length - items)
   const text = new Continued(given, said, 'text')
   const thoughts = new Continued(given, said, 'thinking')
   const known = new Set(said.map(idOf))

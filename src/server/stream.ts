@@ -1,5 +1,5 @@
 import type { Streamed, Texts } from '../core/ports/transport.ts'
-import { PREFLIGHT_MS } from '../core/response-batches.ts'
+import { PREFLIGHT_MS } from '../core/reading/response-batches.ts'
 import { SSE_HEADERS } from '../wire/sse.ts'
 
 /**

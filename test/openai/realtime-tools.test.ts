@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/define-agent.ts'
 import { text } from '../../src/core/drafts.ts'
@@ -51,6 +51,12 @@ const hasty = defineAgent('hasty', async function* (turn) {
   const { result } = await turn.ask('tool.call', { call_id: call.id, name: call.name, arguments: call.arguments })
   yield { type: 'response.delta', delta: { type: 'tool_call', tool_call: call } }
   yield text(result)
+})
+
+/** Says nothing after the client has answered. */
+const terse = defineAgent('terse', async function* (turn) {
+  yield text('Let me see.')
+  await turn.ask('tool.call', { call_id: 'call_1', name: 'weather', arguments: '{}' })
 })
 
 const ONE = [{ id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' }]
@@ -205,4 +211,11 @@ verifies('openai-realtime.cancel', 'a cancelled call is incomplete, and no call 
   })
   await wire.respond(says('again'))
   expect(textOf(wire)).toBe('2 no calls')
+})
+
+test('a turn that says nothing after its call does not repeat what it said before it', async () => {
+  const wire = await open(terse)
+  await wire.respond(says('call'))
+  const events = await wire.respond(output('call_1', 'rain'))
+  expect(events.at(-1)?.['response'].output).toEqual([])
 })

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import { RESPONSE_ENDS } from '../../core/reading/ends.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'

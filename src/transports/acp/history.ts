@@ -1,4 +1,4 @@
-import { turnsUpTo } from '../../core/conversation.ts'
+import { turnsUpTo } from '../../core/reading/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
 import { newIn } from './begun.ts'

@@ -1,22 +1,26 @@
 /** The methods of UAMP transports, ACP, which are older than the protocol's own: one request, and notifications while it is answered. */
 import type { Access, Principal } from '../../core/ports/access.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import type { Visitor } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
+import { ResponseFold } from '../../core/reading/response-fold.ts'
+import { ResponseRun } from '../../core/reading/response-run.ts'
 import { SessionSecrets } from '../../core/session-secrets.ts'
 import { toolDefinition } from '../../core/tool.ts'
 import { toolRunner } from '../../core/tool-loop.ts'
 import { UampError } from '../../protocol/errors.ts'
+import type { ServerEvent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
+import type { Delta } from '../../protocol/server-events.ts'
 import { notificationText, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { parseParams } from '../../wire/rpc-params.ts'
+import { Speech } from '../../wire/speech.ts'
 import { toldBody } from './errors.ts'
 import { CallTool, Submit } from './schema.ts'
 
 export interface SeedContext {
-  readonly host: Pick<Host, 'gateway' | 'newId' | 'http' | 'secrets'>
+  readonly host: Pick<Host, 'gateway' | 'newId' | 'http' | 'secrets' | 'log'>
   readonly agent: AgentPort
   readonly principal: Principal
   readonly access: Access
@@ -71,38 +75,61 @@ async function submit({ host, agent, principal, signal, payment: paid, notify }:
     ...(payment && { payment }),
   })
   const reader = session.read({ signal })
-  let content = ''
-  let frames: string[] = []
-  let failure: Error | undefined
-  let over = false
-  const visitor: Visitor = {
-    text: (piece) => {
-      content += piece
-      frames.push(notificationText('prompt/progress', { content: piece, role: 'assistant' }))
-    },
-    event: (event) => {
-      if (event.type === 'payment.required') failure ??= paymentRefusal(event)
-      if (event.type === 'response.error') failure ??= toldBody(event.error)
-      if (event.type === 'response.cancelled') failure ??= new UampError('cancelled', 'The prompt was cancelled')
-      over ||= event.type === 'response.done' || failure !== undefined
-    },
-  }
+  const sent = session.send({ type: 'response.create', event_id: host.newId() })
+  const run = new ResponseRun(host, { session, reader, response: session.turn ?? '' })
+  const answer = new SubmitAnswer(run.response)
   try {
-    await session.send({ type: 'response.create', event_id: host.newId() })
+    await sent
     await notify([notificationText('prompt/started', { requestId: String(id) })])
-    for await (const batch of reader) {
-      batch.visit(visitor)
+    for (let batch = await run.take(); batch && !answer.ended; batch = await run.take()) {
+      batch.visit(answer)
+      const frames = answer.frames.splice(0)
       if (frames.length > 0) await notify(frames)
-      frames = []
-      if (over) break
     }
   } finally {
-    reader.close()
-    await session.release()
+    run.close()
   }
-  if (failure) throw failure
-  if (!over) throw new UampError('cancelled', 'The prompt was cancelled')
-  return { status: 'complete', content }
+  if (answer.failure) throw answer.failure
+  if (!answer.ended) throw new UampError('cancelled', 'The prompt was cancelled')
+  return { status: 'complete', content: answer.content }
+}
+
+/** The words of an answer. These methods have no field for anything else. */
+class SubmitAnswer extends ResponseFold {
+  content = ''
+  readonly frames: string[] = []
+  failure: Error | undefined
+  readonly #speech = new Speech()
+
+  text(text: string): void {
+    if (!this.running || text === '') return
+    this.content += text
+    this.frames.push(notificationText('prompt/progress', { content: text, role: 'assistant' }))
+  }
+
+  protected get silent(): boolean {
+    return this.content === ''
+  }
+
+  protected begin(): void {}
+
+  protected item(item: Delta): void {
+    if (item.type === 'text') this.text(item.text)
+    if (item.type === 'audio' && item.content_id !== undefined) this.text(this.#speech.whole(item.transcript).words)
+  }
+
+  protected tell(event: ServerEvent): void {
+    if (event.type === 'response.delta') this.item(event.delta)
+    if (event.type === 'transcript.delta') {
+      this.#speech.say(event.transcript)
+      this.text(event.transcript)
+    }
+    if (event.type === 'transcript.done') this.text(this.#speech.complete(event.transcript))
+    if (event.type === 'payment.required') this.failure = paymentRefusal(event)
+    if (event.type === 'response.error') this.failure = toldBody(event.error)
+    if (event.type === 'response.cancelled') this.failure = new UampError('cancelled', 'The prompt was cancelled')
+    this.ended ||= this.failure !== undefined
+  }
 }
 
 function toolsOf({ tools, capabilities }: AgentPort): Slot[] {

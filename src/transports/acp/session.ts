@@ -1,5 +1,6 @@
-import { eachBatch } from '../../core/each-batch.ts'
+import { eachBatch } from '../../core/reading/each-batch.ts'
 import { withoutOwnTools } from '../../core/own-tools.ts'
+import { isEnd, type EndEvent } from '../../core/reading/ends.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import type { Tool } from '../../core/ports/skill.ts'
@@ -164,26 +165,15 @@ export class AcpSession implements Visitor {
     }
     if (seq <= this.#done) return
     if (seq < Infinity) this.#done = seq
-    switch (event.type) {
-      case 'response.created':
-        if (event.response_id === this.#prompt?.response) this.#entitle(this.#prompt.title)
-        return
-      case 'tool.call':
-        return void this.#call(event)
-      case 'x.approval.request':
-        return void this.#approve(event)
-      case 'payment.required':
-        return this.#pay(event)
-      case 'session.updated':
-        return this.#tellSettings()
-      case 'capabilities':
-        this.#tellSettings()
-        return this.#tellCommands()
-      case 'response.done':
-      case 'response.error':
-      case 'response.cancelled':
-        return this.#end(event)
-      default:
+    if (isEnd(event)) this.#end(event)
+    else if (event.type === 'response.created') {
+      if (event.response_id === this.#prompt?.response) this.#entitle(this.#prompt.title)
+    } else if (event.type === 'tool.call') void this.#call(event)
+    else if (event.type === 'x.approval.request') void this.#approve(event)
+    else if (event.type === 'payment.required') this.#pay(event)
+    else if (event.type === 'session.updated' || event.type === 'capabilities') {
+      this.#tellSettings()
+      if (event.type === 'capabilities') this.#tellCommands()
     }
   }
 
@@ -277,7 +267,7 @@ export class AcpSession implements Visitor {
     return this.#options.host.agents.get(this.session.agent)
   }
 
-  #end(event: EventOf<'response.done' | 'response.error' | 'response.cancelled'>): void {
+  #end(event: EndEvent): void {
     this.#renew()
     const { response_id } = event
     if (response_id === undefined || response_id !== this.#prompt?.response) return

@@ -1,5 +1,5 @@
+import { stopReason } from '../../core/reading/ends.ts'
 import type { EventOf } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
 import { fieldsOf, type Slot } from '../../protocol/json.ts'
 
 /** ACP, Stop Reasons: what is not here is the end of a turn. */
@@ -18,5 +18,5 @@ export function ending(event: EventOf<'response.done' | 'response.cancelled'>): 
   const uamp = { responseId, ...(usage && { usage }), ...(signature !== undefined && { signature }) }
   // An ACP agent elsewhere may have a reason that only ACP has.
   const own = fieldsOf(extensions?.['acp'])['stopReason'] === 'max_turn_requests' ? 'max_turn_requests' : undefined
-  return { stopReason: own ?? STOP_REASONS.get(uampIn(extensions)['stop_reason']) ?? 'end_turn', _meta: { uamp } }
+  return { stopReason: own ?? STOP_REASONS.get(stopReason(event)) ?? 'end_turn', _meta: { uamp } }
 }

@@ -1,6 +1,7 @@
 import type { Visitor } from '../../core/ports/session.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import type { ContentItem } from '../../protocol/content.ts'
-import type { ServerEvent } from '../../protocol/events.ts'
+import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { jsonText, type Slot } from '../../protocol/json.ts'
 import { itemsOf, type Message } from '../../protocol/message.ts'
 import type { Delta } from '../../protocol/server-events.ts'
@@ -26,6 +27,51 @@ const EMPTY_TEXT = '"text":""'
 
 /** The events of a session as `session/update`s. Text, by far the most frequent, is written into a template. */
 export class Updates implements Visitor {
+  static readonly mapping: Mapping<Updates> = {
+    'response.created': [
+      'the next message; before it what was asked elsewhere: `user_message_chunk`',
+      (updates, event) => updates.begin(event.response_id),
+    ],
+    'response.delta': [
+      'text and media: `agent_message_chunk`; thoughts: `agent_thought_chunk`; calls, their progress and results: `tool_call`, `tool_call_update`',
+      (updates, { delta }) => updates.item(delta),
+    ],
+    thinking: ['`agent_thought_chunk`', (updates, { content, redacted }) => updates.#thought(content, redacted)],
+    'transcript.delta': [
+      '`agent_message_chunk`',
+      (updates, { transcript }) => {
+        updates.#speech.say(transcript)
+        updates.text(transcript)
+      },
+    ],
+    'transcript.done': [
+      'what of the words did not come before',
+      (updates, { transcript }) => updates.text(updates.#speech.complete(transcript)),
+    ],
+    ...alike(['audio.delta', 'audio.done'], ['not told: the whole of a speech is']),
+    'tool.call': [
+      '`tool_call_update`, and the client’s own method or MCP server',
+      (updates, { call_id: id, name, arguments: args }) => updates.calls.asked({ id, name, arguments: args }),
+    ],
+    'tool.call_done': ['not told: the result is'],
+    'x.approval.request': ['`session/request_permission`', (updates) => updates.calls.settle()],
+    'payment.required': ['the prompt fails with -32402'],
+    progress: ['of a tool: `tool_call_update`; else `_uamp/event`', (updates, event) => updates.#progress(event)],
+    'usage.delta': ['`usage_update`, where the agent says how large its window is', (updates, { delta }) => updates.#usage(delta)],
+    'x.plan': ['`plan`', (updates, event) => updates.#plan(event)],
+    rate_limit: ['`notice`, for clients that show them', (updates) => updates.#limited()],
+    'response.done': ['the answer to `session/prompt`, with its `stopReason`', (updates, { response }) => updates.#end(response.output)],
+    'response.error': ['`session/prompt` fails', (updates) => updates.calls.end(false)],
+    'response.cancelled': ['`stopReason` is `cancelled`', (updates) => updates.calls.end(false)],
+    'session.updated': ['`current_mode_update`, `config_option_update`, where they changed'],
+    capabilities: ['`available_commands_update`, and what changed of modes and options'],
+    ...alike(['session.created', 'session.end'], ['not told: the methods of ACP say so']),
+    ...alike(['session.error', 'pong', 'x.ack', ...ABOUT_OTHERS, ...ABOUT_PAYMENTS, ...BESIDE_ANSWERS], [
+      '`_uamp/event`, for clients that ask for it',
+      (updates: Updates, event: ServerEvent) => updates.#extra(event),
+    ] as const),
+  }
+
   readonly calls: ToolCalls
   readonly #options: UpdatesOptions
   #response = ''
@@ -59,57 +105,32 @@ export class Updates implements Visitor {
   }
 
   event(event: ServerEvent): void {
-    switch (event.type) {
-      case 'response.created':
-        return this.begin(event.response_id)
-      case 'response.delta':
-        return this.item(event.delta)
-      case 'thinking':
-        return this.#thought(event.content, event.redacted)
-      case 'transcript.delta':
-        this.#speech.say(event.transcript)
-        return this.text(event.transcript)
-      case 'transcript.done':
-        return this.text(this.#speech.complete(event.transcript))
-      case 'tool.call':
-        return this.calls.asked({ id: event.call_id, name: event.name, arguments: event.arguments })
-      case 'progress':
-        if (event.target === 'tool' && event.target_id !== undefined)
-          return this.calls.progress(event.target_id, event.message ?? event.stage ?? '')
-        return this.#extra(event)
-      case 'usage.delta':
-        return this.#usage(event.delta)
-      case 'x.plan':
-        this.calls.settle()
-        return this.tell({
-          sessionUpdate: 'plan',
-          entries: event.entries.map(({ priority, ...entry }) => ({ ...entry, priority: priorityOf(priority) })),
-        })
-      case 'rate_limit':
-        if (this.#options.notices)
-          this.tell({ sessionUpdate: 'notice', severity: 'warning', title: 'The agent is at its limit: try again shortly' })
-        return
-      case 'response.done':
-        // An agent may say everything with its end.
-        if (!this.#spoke) for (const item of event.response.output) this.item(item)
-        return this.calls.end(true)
-      case 'response.error':
-      case 'response.cancelled':
-        return this.calls.end(false)
-      case 'x.approval.request':
-        return this.calls.settle()
-      case 'session.created':
-      case 'session.updated':
-      case 'session.end':
-      case 'capabilities':
-      case 'tool.call_done':
-      case 'payment.required':
-      case 'audio.delta':
-      case 'audio.done':
-        return
-      default:
-        return this.#extra(event)
-    }
+    tellBy(Updates.mapping, this, event)
+  }
+
+  #end(output: readonly ContentItem[]): void {
+    // An agent may say everything with its end.
+    if (!this.#spoke) for (const item of output) this.item(item)
+    this.calls.end(true)
+  }
+
+  #progress(event: EventOf<'progress'>): void {
+    const { target, target_id, message, stage = '' } = event
+    if (target === 'tool' && target_id !== undefined) this.calls.progress(target_id, message ?? stage)
+    else this.#extra(event)
+  }
+
+  #plan({ entries }: EventOf<'x.plan'>): void {
+    this.calls.settle()
+    this.tell({
+      sessionUpdate: 'plan',
+      entries: entries.map(({ priority, ...entry }) => ({ ...entry, priority: priorityOf(priority) })),
+    })
+  }
+
+  #limited(): void {
+    if (!this.#options.notices) return
+    this.tell({ sessionUpdate: 'notice', severity: 'warning', title: 'The agent is at its limit: try again shortly' })
   }
 
   /** What the agent was told, by whoever. */
@@ -151,7 +172,10 @@ export class Updates implements Visitor {
       }
       case 'thinking':
         return this.#thought(delta.thinking, delta.redacted)
-      default: {
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'file': {
         // A chunk of audio has no handle; the whole comes with one.
         if (delta.type === 'audio' && delta.content_id === undefined) return
         if (delta.type === 'audio') this.text(this.#speech.whole(delta.transcript).words)

@@ -1,13 +1,16 @@
 import type { Batch } from '../../core/ports/session.ts'
-import { isMedia, type ContentItem } from '../../protocol/content.ts'
+import { isWaiting, stopReason, type Question } from '../../core/reading/ends.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, alike, tellBy, type Mapping } from '../../core/reading/mapping.ts'
+import { ResponseFold } from '../../core/reading/response-fold.ts'
+import type { ContentItem } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { fieldsOf, isRecord } from '../../protocol/json.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import { addUsage, wholeInput, type Usage } from '../../protocol/usage.ts'
+import { wholeInput } from '../../protocol/usage.ts'
 import { Answer } from './answer.ts'
 import type { AgUiEvent, Out } from './events.ts'
 import { idIn } from './ids.ts'
-import { interruptOf, isQuestion, type Question } from './interrupts.ts'
+import { interruptOf } from './interrupts.ts'
 import { CONTENT_ACTIVITY, toWireMessages } from '../../wire/ag-ui/messages.ts'
 
 /** What a run is, wherever it is told. */
@@ -46,28 +49,103 @@ interface Finish {
   readonly result?: unknown
 }
 
-/** Told in other words, or of no concern to a client. */
-const OWN: ReadonlySet<string> = new Set(['response.created', 'session.created', 'session.updated', 'pong', 'x.ack'])
+const NOWHERE: Out = { text: () => undefined, event: () => undefined }
 
 /**
  * One run as events of AG-UI 1.0, from the events of a session's log: the same events give the same run, whenever they are read.
  * Pure: no clock, no I/O.
  */
-export class RunEncoder {
+export class RunEncoder extends ResponseFold {
+  static readonly mapping: Mapping<RunEncoder> = {
+    'response.created': ['`RUN_STARTED`'],
+    'response.delta': [
+      'text: `TEXT_MESSAGE_…`; thoughts: `REASONING_…`; calls and results: `TOOL_CALL_…`; media: `ACTIVITY_SNAPSHOT`',
+      (run, { delta }) => run.item(delta),
+    ],
+    thinking: [
+      '`REASONING_…`',
+      (run, { content, signature, is_delta }) => run.#answer.think(content, { signature, whole: is_delta === false }),
+    ],
+    ...alike(['tool.call', 'x.approval.request', 'payment.required'], [
+      'the end of the run: `pendingToolCallIds` for calls, else an interrupt; before the first word a payment is a 402',
+      (run: RunEncoder, event: Question) => run.#question(event),
+    ] as const),
+    'tool.call_done': ['`TOOL_CALL_END`', (run, { call_id }) => run.#answer.endCall(call_id)],
+    'transcript.delta': [
+      '`TEXT_MESSAGE_CONTENT`',
+      (run, { transcript }) => {
+        run.#transcript += transcript
+        run.#say(transcript)
+      },
+    ],
+    'transcript.done': [
+      'what of the words did not come before',
+      (run, { transcript }) => {
+        // Audio may be faster than its words.
+        if (transcript?.startsWith(run.#transcript)) run.#say(transcript.slice(run.#transcript.length))
+        run.#transcript = ''
+      },
+    ],
+    'usage.delta': ['added up: `usage` of the end'],
+    progress: [
+      '`ACTIVITY_SNAPSHOT`, `uamp.progress`',
+      (run, { target, target_id, stage, message, percent, step, total_steps }) =>
+        run.#activity(idIn(run.id, `progress.${target}`), 'uamp.progress', {
+          target,
+          target_id,
+          stage,
+          message,
+          percent,
+          step,
+          total_steps,
+        }),
+    ],
+    'x.plan': ['`ACTIVITY_SNAPSHOT`, `PLAN`', (run, { entries }) => run.#activity(idIn(run.id, 'plan'), 'PLAN', { entries })],
+    'x.state.snapshot': ['`STATE_SNAPSHOT`', (run, { snapshot }) => run.#emit({ type: 'STATE_SNAPSHOT', snapshot: snapshot ?? null })],
+    'x.state.delta': ['`STATE_DELTA`', (run, { delta }) => run.#emit({ type: 'STATE_DELTA', delta })],
+    'x.messages.snapshot': [
+      '`MESSAGES_SNAPSHOT`',
+      (run, { messages }) => {
+        run.#answer.settle()
+        run.#emit({ type: 'MESSAGES_SNAPSHOT', messages: toWireMessages(messages, () => run.#answer.next()) })
+      },
+    ],
+    'x.activity.snapshot': ['`ACTIVITY_SNAPSHOT`', (run, event) => run.#ownActivity(event)],
+    'x.activity.delta': ['`ACTIVITY_DELTA`', (run, event) => run.#ownActivity(event)],
+    'x.step.started': ['`STEP_STARTED`', (run, { name }) => run.#answer.stepStarted(name)],
+    'x.step.finished': ['`STEP_FINISHED`', (run, { name }) => run.#answer.stepFinished(name)],
+    'x.subagent.started': ['`SUBAGENT_STARTED`', (run, event) => run.#answer.subagentStarted(event)],
+    'x.subagent.finished': ['`SUBAGENT_FINISHED`, `SUBAGENT_ERROR`', (run, event) => run.#answer.subagentFinished(event)],
+    'x.reasoning.encrypted': ['`REASONING_ENCRYPTED_VALUE`', (run, event) => run.#answer.encrypted(event)],
+    'x.custom': ['`CUSTOM`', (run, { name, value }) => run.#emit({ type: 'CUSTOM', name, value: value ?? null })],
+    'x.raw': [
+      '`RAW`',
+      (run, { event, source }) => run.#emit({ type: 'RAW', event: event ?? null, ...(source !== undefined && { source }) }),
+    ],
+    'response.done': ['`RUN_FINISHED`', (run, event) => run.#done(event)],
+    'response.cancelled': ['`RUN_FINISHED`, outcome `cancelled`', (run) => run.#finish({ type: 'cancelled' })],
+    'response.error': ['`RUN_ERROR`', (run, { error }) => run.#fail(error)],
+    'session.error': ['`RUN_ERROR`', (run, { error }) => run.#fail(error)],
+    'session.end': ['`RUN_ERROR`', (run) => run.#fail({ code: 'interrupted', message: 'The session was ended' })],
+    ...alike(['session.created', 'session.updated', 'pong', 'x.ack'], ['not told: a run is no session']),
+    ...alike(['capabilities', 'rate_limit', 'audio.delta', 'audio.done', ...ABOUT_OTHERS, ...ABOUT_PAYMENTS], [
+      '`CUSTOM`, named `uamp.…`',
+      (run: RunEncoder, event: ServerEvent) => run.#other(event),
+    ] as const),
+  }
+
   readonly #plan: RunPlan
   readonly #snapshots: readonly (readonly object[])[]
   readonly #known: Place
   readonly #answer: Answer
   #pending: AgUiEvent[] = []
-  readonly #questions: Question[] = []
-  #usage: Usage | undefined
   #transcript = ''
-  #running = false
+  #out: Out = NOWHERE
   /** Until the question that the run answers: an earlier run told it. */
   #muted: boolean
-  ended = false
 
   constructor(plan: RunPlan, { snapshots = [], known = { seq: 0, part: Infinity } }: EncoderOptions = {}) {
+    super(plan.response)
     this.#plan = plan
     this.#snapshots = snapshots
     this.#known = known
@@ -76,34 +154,32 @@ export class RunEncoder {
   }
 
   read(batch: Batch, out: Out): void {
-    batch.visit({
-      text: (text, seq = 0) => {
-        if (this.#running && text !== '') this.#text(text, seq, out)
-      },
-      event: (event, seq = 0) => {
-        if (this.ended) return
-        this.#event(event)
-        this.#flush(seq, out)
-      },
-    })
+    this.#out = out
+    batch.visit(this)
   }
 
-  #text(text: string, seq: number, out: Out): void {
+  text(text: string, seq = 0): void {
+    if (!this.running || text === '') return
     const { text: open } = this.#answer
     const messageId = open ?? this.#answer.speak()
-    if (this.#pending.length > 0) this.#flush(seq, out, true)
-    if (this.#isNew(seq, Infinity)) out.text(messageId, text, seq)
+    if (this.#pending.length > 0) this.#flush(seq, true)
+    if (this.#isNew(seq, Infinity)) this.#out.text(messageId, text, seq)
+  }
+
+  override event(event: ServerEvent, seq = 0): void {
+    super.event(event, seq)
+    this.#flush(seq)
   }
 
   /** Of several events only the last has the bare number: who lost it goes on behind the others. */
-  #flush(seq: number, out: Out, goesOn = false): void {
+  #flush(seq: number, goesOn = false): void {
     const events = this.#pending
     if (events.length === 0) return
     this.#pending = []
     const last = goesOn ? events.length : events.length - 1
     events.forEach((event, index) => {
       const part = index === last ? Infinity : index + 1
-      if (this.#isNew(seq, part)) out.event(event, index === last ? seq : `${seq}.${part}`)
+      if (this.#isNew(seq, part)) this.#out.event(event, index === last ? seq : `${seq}.${part}`)
     })
   }
 
@@ -112,18 +188,11 @@ export class RunEncoder {
     return !this.#muted && (seq > known || (seq === known && part > parts))
   }
 
-  #event(event: ServerEvent): void {
-    const mine = 'response_id' in event && event.response_id === this.#plan.response
-    if (event.type === 'response.created' && mine) return this.#begin()
-    // A crash can take the beginning of a response, but not its end.
-    if (!this.#running && mine && isEnd(event)) this.#begin()
-    if (!this.#running) return
-    if (isQuestion(event)) return this.#question(event)
-    this.#during(event)
+  protected get silent(): boolean {
+    return !this.#answer.spoke
   }
 
-  #begin(): void {
-    this.#running = true
+  protected begin(): void {
     const { threadId, runId, parentRunId, session, response } = this.#plan
     const uamp = { session_id: session, response_id: response }
     const parent = parentRunId !== undefined && { parentRunId }
@@ -131,72 +200,11 @@ export class RunEncoder {
     for (const messages of this.#snapshots) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages })
   }
 
-  #during(event: ServerEvent): void {
-    const answer = this.#answer
-    switch (event.type) {
-      case 'response.delta':
-        return this.#delta(event.delta)
-      case 'thinking':
-        return answer.think(event.content, { signature: event.signature, whole: event.is_delta === false })
-      case 'tool.call_done':
-        return answer.endCall(event.call_id)
-      case 'transcript.delta':
-        this.#transcript += event.transcript
-        return this.#say(event.transcript)
-      case 'transcript.done':
-        // Audio may be faster than its words.
-        if (event.transcript?.startsWith(this.#transcript)) this.#say(event.transcript.slice(this.#transcript.length))
-        this.#transcript = ''
-        return
-      case 'usage.delta':
-        this.#usage = addUsage(this.#usage, event.delta)
-        return
-      case 'progress': {
-        const { target, target_id, stage, message, percent, step, total_steps } = event
-        const content = { target, target_id, stage, message, percent, step, total_steps }
-        return this.#activity(idIn(this.#plan.response, `progress.${target}`), 'uamp.progress', content)
-      }
-      case 'x.plan':
-        return this.#activity(idIn(this.#plan.response, 'plan'), 'PLAN', { entries: event.entries })
-      case 'x.state.snapshot':
-        return this.#emit({ type: 'STATE_SNAPSHOT', snapshot: event.snapshot ?? null })
-      case 'x.state.delta':
-        return this.#emit({ type: 'STATE_DELTA', delta: event.delta })
-      case 'x.messages.snapshot':
-        answer.settle()
-        return this.#emit({ type: 'MESSAGES_SNAPSHOT', messages: toWireMessages(event.messages, () => answer.next()) })
-      case 'x.activity.snapshot':
-      case 'x.activity.delta':
-        return this.#ownActivity(event)
-      case 'x.step.started':
-        return answer.stepStarted(event.name)
-      case 'x.step.finished':
-        return answer.stepFinished(event.name)
-      case 'x.subagent.started':
-        return answer.subagentStarted(event)
-      case 'x.subagent.finished':
-        return answer.subagentFinished(event)
-      case 'x.reasoning.encrypted':
-        return answer.encrypted(event)
-      case 'x.custom':
-        return this.#emit({ type: 'CUSTOM', name: event.name, value: event.value ?? null })
-      case 'x.raw':
-        return this.#emit({ type: 'RAW', event: event.event ?? null, ...(event.source !== undefined && { source: event.source }) })
-      case 'response.done':
-        return this.#done(event)
-      case 'response.cancelled':
-        return this.#finish({ type: 'cancelled' })
-      case 'response.error':
-      case 'session.error':
-        return this.#fail(event.error)
-      case 'session.end':
-        return this.#fail({ code: 'interrupted', message: 'The session was ended' })
-      default:
-        if (!OWN.has(event.type)) this.#other(event)
-    }
+  protected tell(event: ServerEvent): void {
+    tellBy(RunEncoder.mapping, this, event)
   }
 
-  #delta(delta: Delta | ContentItem): void {
+  protected item(delta: Delta | ContentItem): void {
     const answer = this.#answer
     switch (delta.type) {
       case 'text':
@@ -211,10 +219,13 @@ export class RunEncoder {
         const { call_id, text, data } = delta.tool_progress
         return this.#activity(idIn(this.#plan.response, `progress.${call_id}`), 'uamp.tool_progress', { call_id, text, data })
       }
-      default:
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'file':
         answer.settle()
         // A chunk of a stream has no handle; the whole comes with one.
-        if (isMedia(delta) && delta.content_id !== undefined) this.#activity(answer.next(), CONTENT_ACTIVITY, { item: delta })
+        if (delta.content_id !== undefined) this.#activity(answer.next(), CONTENT_ACTIVITY, { item: delta })
         else this.#emit({ type: 'CUSTOM', name: 'uamp.response.delta', value: { delta } })
     }
   }
@@ -250,30 +261,28 @@ export class RunEncoder {
     if (question.type === 'tool.call') this.#answer.ask({ id: question.call_id, name: question.name, arguments: question.arguments })
     else if (question.type === 'x.approval.request' && question.tool_call) this.#answer.endCall(question.tool_call.id)
     const { id } = interruptOf(question, this.#plan.response)
-    if (!duplex) this.#questions.push(question)
-    else if (this.#muted) {
+    if (!duplex) return
+    if (this.#muted) {
       this.#answer.close('completed')
       this.#pending = []
       if (id !== resumes) return
       this.#muted = false
-      this.#begin()
+      this.begin()
     } else if (question.type !== 'tool.call' || tools.has(question.name)) this.#finish({ type: 'success' }, { questions: [question] })
   }
 
-  #done({ response, signature }: EventOf<'response.done'>): void {
-    this.#usage = response.usage ?? this.#usage
-    if (!this.#answer.spoke) for (const item of response.output) this.#delta(item)
-    const uamp = isRecord(response.extensions?.['uamp']) ? response.extensions['uamp'] : {}
-    const { waiting, stop_reason } = uamp
+  #done(event: EventOf<'response.done'>): void {
+    const { response, signature } = event
+    const stop_reason = stopReason(event)
     const known = { ...(signature !== undefined && { signature }), ...(stop_reason !== undefined && { stop_reason }) }
     // What an agent elsewhere ended its run with.
     const { result } = fieldsOf(response.extensions?.['ag-ui'])
-    this.#finish({ type: 'success' }, { questions: waiting === undefined ? [] : this.#questions, uamp: known, result })
+    this.#finish({ type: 'success' }, { questions: isWaiting(event) ? this.questions : [], uamp: known, result })
   }
 
   #finish(outcome: { type: string }, { questions = [], uamp = {}, result }: Finish = {}): void {
     this.ended = true
-    this.#running = false
+    this.running = false
     this.#answer.close(outcome.type === 'cancelled' ? 'cancelled' : 'completed')
     const { threadId, runId, response } = this.#plan
     const calls = questions.flatMap((question) => (question.type === 'tool.call' ? [question.call_id] : []))
@@ -287,7 +296,7 @@ export class RunEncoder {
 
   #fail({ code, message, details }: EventOf<'response.error'>['error']): void {
     this.ended = true
-    this.#running = false
+    this.running = false
     this.#answer.close('failed')
     const metadata = details && { metadata: { uamp: { details } } }
     this.#emit({ type: 'RUN_ERROR', message, code, ...this.#used(), ...metadata })
@@ -295,7 +304,7 @@ export class RunEncoder {
 
   /** What a cache gave is a part of the whole there, whatever the provider counts. */
   #used(): object {
-    const usage = this.#usage
+    const { usage } = this
     if (!usage) return {}
     const { output_tokens: outputTokens = 0, cached_tokens, cache_read, cache_write, reasoning } = usage
     const inputTokens = wholeInput(usage)
@@ -311,8 +320,4 @@ export class RunEncoder {
   #emit(event: AgUiEvent): void {
     this.#pending.push(event)
   }
-}
-
-function isEnd({ type }: ServerEvent): boolean {
-  return type === 'response.done' || type === 'response.error' || type === 'response.cancelled'
 }

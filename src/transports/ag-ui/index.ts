@@ -1,17 +1,17 @@
 import { CORE_LIMITS } from '../../core/limits.ts'
-import type { Call, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
+import type { Call, Frame, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
+import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { capabilitiesOf } from './capabilities.ts'
-import type { Place } from './encoder.ts'
+import { RunEncoder, type Place } from './encoder.ts'
 import { asItIs, SseWire, type Wire } from './events.ts'
 import { toLegacy } from './legacy.ts'
 import { placeIn } from './place.ts'
 import { loadProto, ProtoWire, wantsProto, type ProtoModule } from './proto.ts'
 import { toAsked } from './request.ts'
-import { Run } from './run.ts'
 import { planOf, Runs, type RunRecord } from './runs.ts'
-import { Starter } from './start.ts'
+import { Starter, type Started } from './start.ts'
 import { historyOf, snapshotsOf } from './thread.ts'
 
 export interface AgUiOptions {
@@ -52,20 +52,28 @@ class Endpoint {
     const asked = await toAsked(request)
     this.#host.gateway.checkSlots(asked.extras)
     const starter = new Starter(this.#host, this.#runs, { call, asked })
-    const leaving = { cancels: !asked.detach, signal: call.signal }
-    let run = new Run(this.#host, await starter.start(), leaving)
-    const { duplex } = run.started.session
+    let started = await starter.start()
+    let run = this.#run(started, call, !asked.detach)
+    const { duplex } = started.session
     try {
-      let unpaid = await run.begin()
-      if (unpaid && (asked.payment || !duplex)) await run.asked()
-      if (unpaid && asked.payment) {
-        run = new Run(this.#host, await starter.pay(run.started, asked.payment), leaving)
-        unpaid = duplex ? undefined : await run.begin()
+      let refused = await run.preflight()
+      if (refused?.type === 'payment.required' && (asked.payment || !duplex)) {
+        // A session that is not duplex can be answered once the question has ended its response.
+        while (!duplex && (await run.take()));
+        if (asked.payment) {
+          run.over = true
+          run.close()
+          started = await starter.pay(started, asked.payment)
+          run = this.#run(started, call, !asked.detach)
+          refused = duplex ? undefined : await run.preflight()
+        }
       }
-      // Nobody was told of a thread that was refused for want of money.
-      if (unpaid && run.started.fresh) await run.started.session.end('payment_required')
-      if (unpaid) throw paymentRefusal(unpaid)
-      return this.#stream(run, await this.#wire(request, { legacy: asked.legacy, response: run.started.plan.response }))
+      if (refused?.type === 'payment.required') {
+        if (!duplex) await run.refuse(refused)
+        throw paymentRefusal(refused)
+      }
+      const wire = await this.#wire(request, { legacy: asked.legacy, response: run.response })
+      return this.#stream(run, started, { wire })
     } catch (thrown) {
       run.close()
       throw thrown
@@ -85,10 +93,10 @@ class Endpoint {
     const { joined } = record
     const snapshots = joined ? snapshotsOf(await historyOf(gateway, joined.from, principal), joined.messages) : []
     const started = { session, reader, plan: planOf(record, turn), snapshots, fresh: false }
-    const run = new Run(this.#host, started, { cancels: false, signal })
+    const run = this.#run(started, call, false)
     try {
       const place = await placeIn(known, started.plan, { session, after: record.after })
-      return this.#stream(run, await this.#wire(request, record), place)
+      return this.#stream(run, started, { wire: await this.#wire(request, record), known: place })
     } catch (thrown) {
       run.close()
       throw thrown
@@ -102,12 +110,26 @@ class Endpoint {
     return Response.json(capabilitiesOf(found, { httpBinary: (await this.#proto()) !== undefined }))
   }
 
-  #stream(run: Run, wire: Wire, known?: Place): Streamed {
+  #run({ session, reader, plan, fresh }: Started, call: KnownCall, cancels: boolean): ResponseRun {
+    const run = new ResponseRun(this.#host, { session, reader, response: plan.response, cancels, fresh })
+    run.stopWith(call)
+    return run
+  }
+
+  #stream(run: ResponseRun, { plan, snapshots }: Started, { wire, known }: { readonly wire: Wire; readonly known?: Place }): Streamed {
     const { headers, heartbeat } = wire
+    const encoder = new RunEncoder(plan, { snapshots, ...(known && { known }) })
+    const frames = run.frames((batch) => {
+      const frame = wire.frame((out) => encoder.read(batch, out))
+      // Where a question ends the run but not its response, that shows only in what is written.
+      const shown = plan.duplex ? written(frame) : frame
+      run.over ||= encoder.ended
+      return shown
+    })
     return {
       status: 200,
       headers,
-      frames: run.frames(wire, known && { known }),
+      frames,
       failure: ({ code, message }) => wire.frame((out) => out.event({ type: 'RUN_ERROR', message, code })),
       ...(heartbeat !== undefined && { heartbeat }),
     }
@@ -118,4 +140,11 @@ class Endpoint {
     const module = wantsProto(request.headers.get('accept')) ? await this.#proto() : undefined
     return module ? new ProtoWire(module, shape) : new SseWire(shape, response)
   }
+}
+
+function written(frame: Frame): Frame {
+  if (typeof frame === 'string' || frame instanceof Uint8Array) return frame
+  let text = ''
+  frame.eachText((piece) => (text += piece))
+  return text
 }

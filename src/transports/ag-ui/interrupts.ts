@@ -1,7 +1,9 @@
 import type { Questions } from '../../core/ports/agent.ts'
 import type { Waiting } from '../../core/ports/session.ts'
+import { matchAnswers } from '../../core/reading/answers.ts'
+import type { Question } from '../../core/reading/ends.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import type { EventOf } from '../../protocol/events.ts'
 import { isRecord, type Slot } from '../../protocol/json.ts'
 import { DECLINED, type Payment } from '../../protocol/payment.ts'
 import { invalid, parseValue } from '../../wire/parse.ts'
@@ -10,12 +12,7 @@ import { paymentId } from './ids.ts'
 import { said } from './messages.ts'
 import { Resolved, type ResumeEntry, type WireMessage } from './schema.ts'
 
-export type Question = EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>
 type Given = Questions[keyof Questions]
-
-export function isQuestion(event: ServerEvent): event is Question {
-  return event.type === 'tool.call' || event.type === 'x.approval.request' || event.type === 'payment.required'
-}
 
 const APPROVAL = {
   type: 'object',
@@ -71,15 +68,15 @@ export function answersTo({ response, questions }: Waiting, answering: Answering
   if (new Set(resume.map(({ interruptId }) => interruptId)).size < resume.length) {
     throw invalid('"resume" answers one interrupt twice', 'resume', 'duplicate_interrupt')
   }
-  const answers = questions.map(({ id, type, extensions }): Given | undefined => {
-    if (type === 'tool.call') return resultIn(answering, id)
+  const answers = questions.flatMap(({ id, type, extensions }): Given | readonly [] => {
+    if (type === 'tool.call') return resultIn(answering, id) ?? []
     const entry = resume.find(({ interruptId }) => interruptId === (type === 'payment.required' ? paymentId(response) : id))
     if (entry && formOf({ extensions })) return formed(entry, newId)
     if (entry) return resumed(entry, type, newId)
-    return type === 'payment.required' && payment ? { type: 'payment.submit', event_id: newId(), payment } : undefined
+    return type === 'payment.required' && payment ? { type: 'payment.submit', event_id: newId(), payment } : []
   })
-  const missing = questions.filter((_, index) => answers[index] === undefined)
-  if (missing.length === 0) return answers.filter((answer) => answer !== undefined)
+  const { missing } = matchAnswers(questions, answers)
+  if (missing.length === 0) return answers
   const undecided = missing.find(({ type }) => type === 'x.approval.request')
   if (undecided) {
     throw new UampError('conflict', `This thread waits for "${undecided.id}": send "resume" with it, also to cancel it`, {

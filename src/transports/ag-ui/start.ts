@@ -1,7 +1,7 @@
 import { responseConfig } from '../../core/overrides.ts'
 import type { InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
-import { ResponseBatches } from '../../core/response-batches.ts'
+import { ResponseBatches } from '../../core/reading/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Json } from '../../protocol/json.ts'

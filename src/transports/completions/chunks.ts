@@ -1,4 +1,8 @@
+import type { Batch } from '../../core/ports/session.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
+import { ResponseFold } from '../../core/reading/response-fold.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { jsonText } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
@@ -22,7 +26,41 @@ export interface ChunkHead {
  * One choice of a streamed answer, event by event, as texts ready for the wire. Every chunk is complete: clients that gather them
  * (`.stream()` of OpenAI's) fail on one without an index, on a first one without a role, on an answer without a finish reason.
  */
-export class ChunkEncoder {
+export class ChunkEncoder extends ResponseFold {
+  static readonly mapping: Mapping<ChunkEncoder> = {
+    'response.created': ['the first chunk, with the first word'],
+    'response.delta': [
+      'text: `delta.content`, or `delta.refusal`; calls of the client’s functions: `delta.tool_calls`; everything else: `content_items`',
+      (chunks, { delta }) => chunks.item(delta),
+    ],
+    thinking: ['`delta.reasoning_content`', (chunks, { content }) => content !== '' && chunks.#chunk({ reasoning_content: content })],
+    'tool.call': [
+      '`delta.tool_calls`; `finish_reason` is `tool_calls`',
+      (chunks, { call_id: id, name, arguments: args }) => chunks.#ask({ id, name, arguments: args }),
+    ],
+    'audio.delta': ['`delta.audio.data`, for clients that want sound', (chunks, { audio }) => chunks.#piece(audio)],
+    'transcript.delta': [
+      '`delta.audio.transcript`; `delta.content` for clients that do not want sound',
+      (chunks, { transcript }) => {
+        chunks.#speech.say(transcript)
+        chunks.#words(transcript)
+      },
+    ],
+    'transcript.done': [
+      'what of the words did not come before',
+      (chunks, { transcript }) => chunks.#words(chunks.#speech.complete(transcript)),
+    ],
+    'usage.delta': ['added up: `usage`'],
+    'response.done': ['`finish_reason`, `usage`, and `signature` in a last chunk without choices', (chunks, event) => chunks.#done(event)],
+    'response.error': ['a status, or an error in the stream', (chunks, { error }) => chunks.#fail(toldError(error))],
+    'response.cancelled': ['an error, `cancelled`', (chunks) => chunks.#fail(new UampError('cancelled', 'The answer was stopped'))],
+    'payment.required': ['402, or an error in the stream', (chunks, event) => chunks.#fail(paymentRefusal(event))],
+    'x.approval.request': ['never asked: the agent is told that nobody is there to allow it'],
+    ...alike([...ABOUT_SESSIONS, ...ABOUT_OTHERS, 'session.error', 'session.end'], ['not told: there is no session']),
+    ...alike(ABOUT_PAYMENTS, ['not told: no field']),
+    ...alike(['progress', 'tool.call_done', 'audio.done', 'x.plan', ...BESIDE_ANSWERS], ['not told: no field']),
+  }
+
   readonly #head: ChunkHead
   readonly #shape: Shape
   /** Up to the delta, and after it. */
@@ -34,10 +72,16 @@ export class ChunkEncoder {
   readonly #asked = new Set<string>()
   readonly #results = new Set<string>()
   readonly #speech = new Speech()
+  #visit: (text: string) => void = () => undefined
+  /** Between its first chunk and its last: looked at for every delta. */
   #begun = false
   #audible = false
+  /** It was refused or broke off: the client has been told why. */
+  failed = false
+  signature: string | undefined
 
-  constructor(head: ChunkHead, shape: Shape, index: number) {
+  constructor(response: string, { head, shape, index }: { readonly head: ChunkHead; readonly shape: Shape; readonly index: number }) {
+    super(response)
     this.#head = head
     this.#shape = shape
     this.#before = `${chunkStart(head)}[{"index":${index},"delta":`
@@ -45,43 +89,32 @@ export class ChunkEncoder {
     this.#textBefore = `${this.#before}{"content":`
   }
 
-  /** The hot path: only the text itself is quoted. */
-  text(text: string): string {
-    const chunk = this.#textBefore + jsonText(text) + '}' + this.#after
-    return this.#begun ? chunk : this.#begin() + chunk
+  read(batch: Batch, visit: (text: string) => void): void {
+    this.#visit = visit
+    batch.visit(this)
   }
 
-  /** The chunks that an event becomes; none, for most kinds. */
-  event(event: ServerEvent): string {
-    switch (event.type) {
-      case 'response.delta':
-        return this.#delta(event.delta)
-      case 'thinking':
-        return event.content === '' ? '' : this.#chunk({ reasoning_content: event.content })
-      case 'tool.call':
-        return this.#ask({ id: event.call_id, name: event.name, arguments: event.arguments })
-      case 'audio.delta':
-        this.#speech.piece()
-        return this.#shape.audio === undefined ? '' : this.#audio({ data: event.audio })
-      case 'transcript.delta':
-        this.#speech.say(event.transcript)
-        return this.#words(event.transcript)
-      case 'transcript.done':
-        return this.#words(this.#speech.complete(event.transcript))
-      case 'response.done':
-        return this.#done(event)
-      case 'response.error':
-        return errorChunk(openAiErrorBody(toldError(event.error)))
-      case 'response.cancelled':
-        return errorChunk(openAiErrorBody(toldError({ code: 'cancelled', message: 'The answer was stopped' })))
-      case 'payment.required':
-        return errorChunk(openAiErrorBody(paymentRefusal(event)))
-      default:
-        return ''
+  /** Only the text itself is quoted. */
+  text(text: string): void {
+    if (!this.#begun) {
+      if (!this.running) return
+      this.#start()
     }
+    this.#visit(this.#textBefore + jsonText(text) + '}' + this.#after)
   }
 
-  #delta(delta: Delta): string {
+  protected get silent(): boolean {
+    return !this.#begun
+  }
+
+  /** An answer that is refused before its first word has no chunk. */
+  protected begin(): void {}
+
+  protected tell(event: ServerEvent): void {
+    tellBy(ChunkEncoder.mapping, this, event)
+  }
+
+  protected item(delta: Delta): void {
     switch (delta.type) {
       case 'text':
         return delta.refusal ? this.#chunk({ refusal: delta.text }) : this.text(delta.text)
@@ -91,32 +124,33 @@ export class ChunkEncoder {
         return this.#call(delta.tool_call)
       case 'tool_result':
         this.#results.add(delta.tool_result.call_id)
-        return this.#calls.has(delta.tool_result.call_id) ? '' : this.#item(delta)
+        return this.#calls.has(delta.tool_result.call_id) ? undefined : this.#other(delta)
       case 'audio':
         return this.#sound(delta)
       case 'tool_progress':
-        return ''
-      default:
-        return this.#item(delta)
+        return
+      case 'image':
+      case 'video':
+      case 'file':
+        return this.#other(delta)
     }
   }
 
   /** What OpenAI has no field for, beside what it has. */
-  #item(item: ContentItem): string {
-    return this.#chunk({ content_items: [item] })
+  #other(item: ContentItem): void {
+    this.#chunk({ content_items: [item] })
   }
 
   /** A call that is put to the client is whole: most often it was streamed before, and nothing of it comes after. */
-  #ask(call: ToolCall): string {
-    const chunk = this.#calls.has(call.id) ? '' : this.#call(call)
+  #ask(call: ToolCall): void {
+    if (!this.#calls.has(call.id)) this.#call(call)
     this.#asked.add(call.id)
-    return chunk
   }
 
-  #call(call: ToolCall): string {
-    if (this.#asked.has(call.id)) return ''
+  #call(call: ToolCall): void {
+    if (this.#asked.has(call.id)) return
     const known = this.#calls.get(call.id)
-    if (known === undefined && !this.#shape.functions.has(call.name)) return this.#item({ type: 'tool_call', tool_call: { ...call } })
+    if (known === undefined && !this.#shape.functions.has(call.name)) return this.#other({ type: 'tool_call', tool_call: { ...call } })
     if (this.#shape.legacy) {
       this.#calls.set(call.id, 0)
       return this.#chunk({ function_call: { ...(known === undefined && { name: call.name }), arguments: call.arguments } })
@@ -125,47 +159,63 @@ export class ChunkEncoder {
     this.#calls.set(call.id, index)
     const begins = known === undefined && { id: call.id, type: 'function' }
     const named = known === undefined && { name: call.name }
-    return this.#chunk({ tool_calls: [{ index, ...begins, function: { ...named, arguments: call.arguments } }] })
+    this.#chunk({ tool_calls: [{ index, ...begins, function: { ...named, arguments: call.arguments } }] })
   }
 
   /** A piece of sound has no handle. The whole has one, and most often its pieces came before. */
-  #sound(item: Extract<ContentItem, { type: 'audio' }>): string {
+  #sound(item: Extract<ContentItem, { type: 'audio' }>): void {
     const { audio, content_id, transcript } = item
     if (content_id === undefined) this.#speech.piece()
     const { isNew, words } = content_id === undefined ? { isNew: true, words: transcript ?? '' } : this.#speech.whole(transcript)
-    if (this.#shape.audio === undefined || typeof audio !== 'string') return this.#item(item) + this.#words(words)
-    return isNew ? this.#audio({ data: audio, ...(words !== '' && { transcript: words }) }) : this.#words(words)
+    if (this.#shape.audio === undefined || typeof audio !== 'string') {
+      this.#other(item)
+      return this.#words(words)
+    }
+    if (isNew) this.#audio({ data: audio, ...(words !== '' && { transcript: words }) })
+    else this.#words(words)
+  }
+
+  #piece(data: string): void {
+    this.#speech.piece()
+    if (this.#shape.audio !== undefined) this.#audio({ data })
   }
 
   /** Words of what is spoken: the answer itself for those who only read. */
-  #words(words: string): string {
-    if (words === '') return ''
-    return this.#shape.audio === undefined ? this.text(words) : this.#audio({ transcript: words })
+  #words(words: string): void {
+    if (words === '') return
+    if (this.#shape.audio === undefined) this.text(words)
+    else this.#audio({ transcript: words })
   }
 
-  #audio(audio: { data?: string; transcript?: string }): string {
+  #audio(audio: { data?: string; transcript?: string }): void {
     const begins = !this.#audible && { id: `audio_${this.#head.id}`, expires_at: this.#head.created + AUDIO_EXPIRES_S }
     this.#audible = true
-    return this.#chunk({ audio: { ...begins, ...audio } })
+    this.#chunk({ audio: { ...begins, ...audio } })
   }
 
-  #done(event: EventOf<'response.done'>): string {
-    // An agent may say everything with its end.
-    const unsaid = this.#begun ? '' : event.response.output.map((item) => this.#delta(item)).join('')
+  #done(event: EventOf<'response.done'>): void {
+    if (!this.#begun) this.#start()
+    this.signature = event.signature
     const pending = [...this.#calls.keys()].some((id) => !this.#results.has(id))
     const finish = finishReason(event, { pending, legacy: this.#shape.legacy })
-    const chunk = `${this.#before}{},"finish_reason":${JSON.stringify(finish)}}]${this.#shape.usage ? ',"usage":null' : ''}}\n\n`
-    return unsaid + (this.#begun ? chunk : this.#begin() + chunk)
+    this.#visit(`${this.#before}{},"finish_reason":${JSON.stringify(finish)}}]${this.#shape.usage ? ',"usage":null' : ''}}\n\n`)
+    this.#begun = false
   }
 
-  #chunk(delta: object): string {
-    const chunk = this.#before + JSON.stringify(delta) + this.#after
-    return this.#begun ? chunk : this.#begin() + chunk
+  #fail(error: UampError): void {
+    this.ended = this.failed = true
+    this.running = this.#begun = false
+    this.#visit(errorChunk(openAiErrorBody(error)))
   }
 
-  #begin(): string {
+  #chunk(delta: object): void {
+    if (!this.#begun) this.#start()
+    this.#visit(this.#before + JSON.stringify(delta) + this.#after)
+  }
+
+  #start(): void {
     this.#begun = true
-    return `${this.#before}{"role":"assistant","content":""}${this.#after}`
+    this.#visit(`${this.#before}{"role":"assistant","content":""}${this.#after}`)
   }
 }
 

@@ -1,17 +1,20 @@
 import { chooseAgent } from '../../core/choose-agent.ts'
+import { defer } from '../../core/defer.ts'
 import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
-import type { Usage } from '../../protocol/usage.ts'
-import { openAiErrorBody, openAiFailure } from '../../wire/openai/errors.ts'
+import { ResponseRun } from '../../core/reading/response-run.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { EventOf } from '../../protocol/events.ts'
+import { openAiErrorBody, openAiFailure, toldError } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
+import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { ChunkEncoder, DONE, errorChunk, lastChunk, type ChunkHead } from './chunks.ts'
 import { toCompletion } from './completion.ts'
 import { toUsage } from './finish.ts'
 import { toAsked, type Asked } from './request.ts'
-import { Run } from './run.ts'
 import { CompletionRequest } from './schema.ts'
 
 /** A client that sends `event` here gets the signature as an event of its own after `[DONE]`, where clients of OpenAI's would not find it. */
@@ -30,33 +33,63 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   const id = host.newId()
   const head: ChunkHead = { id: `chatcmpl-${id}`, created: Math.floor(host.now() / 1000), model: agent }
   const headers = openAiHeaders(call.quota, id)
-  const runs = await startAll(asked.choices, () => Run.start(host, call, { agent, asked }))
+  const runs = await startAll(asked.choices, () => start(host, call, { agent, asked }))
   try {
     if (!asked.stream) {
-      const ends = await Promise.all(runs.map((run) => run.end()))
+      const ends = await Promise.all(runs.map(endOf))
       return jsonAnswer(toCompletion(head, asked.shape, ends), { headers, gateway: host.gateway, principal: call.principal })
     }
-    await Promise.all(runs.map((run) => run.begin()))
+    await Promise.all(runs.map(beginningOf))
   } catch (thrown) {
     for (const run of runs) run.close()
     const error = host.secrets.told(thrown)
     host.meter.countError('completions', error.code)
     return openAiFailure(error, headers)
   }
-  const stream = new Stream(head, asked, request.headers.get(SIGNATURE_HEADER) === 'event')
+  const stream = new Stream(runs, { head, asked, signatureLast: request.headers.get(SIGNATURE_HEADER) === 'event' })
   return {
     status: 200,
     headers: { ...SSE_HEADERS, ...headers },
-    frames: stream.frames(runs),
+    frames: stream.frames(),
     heartbeat: SSE_HEARTBEAT,
     failure: (error) => errorChunk(openAiErrorBody(error)) + DONE,
   }
 }
 
+/** One choice: a session that nobody keeps, and its one response. */
+async function start(host: Host, call: KnownCall, { agent, asked }: { agent: string; asked: Asked }): Promise<ResponseRun> {
+  const { messages, config, store, stream } = asked
+  const payment = paymentFrom(call.request.headers)
+  const session = await host.gateway.open({
+    transport: 'completions',
+    agent,
+    principal: call.principal,
+    config,
+    duplex: false,
+    persist: store,
+    onDetach: 'cancel',
+    input: messages,
+    silent: !stream,
+    ...(payment && { payment }),
+  })
+  const reader = session.read()
+  const sent = session.send({ type: 'response.create', event_id: host.newId() })
+  const run = new ResponseRun(host, { session, reader, response: session.turn ?? '' })
+  try {
+    await sent
+    // Most short answers are there before it would pay to ask for the signal.
+    defer(() => defer(() => run.stopWith(call)))
+    return run
+  } catch (error) {
+    run.close()
+    throw error
+  }
+}
+
 /** All or none. */
-async function startAll(count: number, start: () => Promise<Run>): Promise<Run[]> {
-  if (count === 1) return [await start()]
-  const started = await Promise.allSettled(Array.from({ length: count }, start))
+async function startAll(count: number, begin: () => Promise<ResponseRun>): Promise<ResponseRun[]> {
+  if (count === 1) return [await begin()]
+  const started = await Promise.allSettled(Array.from({ length: count }, begin))
   const runs = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const refused = started.find((result) => result.status === 'rejected')
   if (!refused) return runs
@@ -64,38 +97,63 @@ async function startAll(count: number, start: () => Promise<Run>): Promise<Run[]
   throw refused.reason
 }
 
+/** Waits for the first word. Throws what is refused before it. */
+async function beginningOf(run: ResponseRun): Promise<void> {
+  const refused = await run.preflight()
+  if (refused) throw refusal(refused)
+}
+
+/** Throws if it is not a good one. */
+async function endOf(run: ResponseRun): Promise<EventOf<'response.done'>> {
+  const end = await run.end()
+  if (end?.type === 'response.done') return end
+  throw refusal(end)
+}
+
+function refusal(event: EventOf<'payment.required' | 'response.error' | 'response.cancelled'> | undefined): UampError {
+  if (event?.type === 'payment.required') return paymentRefusal(event)
+  if (event?.type === 'response.error') return toldError(event.error)
+  return new UampError('cancelled', 'The answer was stopped')
+}
+
+interface StreamOptions {
+  readonly head: ChunkHead
+  readonly asked: Asked
+  /** The seed's place for a signature, for those who ask for it. */
+  readonly signatureLast: boolean
+}
+
 /** The chunks of one answer, its choices as they come. */
 class Stream {
-  readonly #head: ChunkHead
-  readonly #asked: Asked
-  /** The seed's place for a signature, for those who ask for it. */
-  readonly #signatureLast: boolean
+  readonly #runs: readonly ResponseRun[]
+  readonly #options: StreamOptions
   readonly #encoders: readonly ChunkEncoder[]
-  readonly #usages: (Usage | undefined)[] = []
-  #signature: string | undefined
   #open: number
   #failed = false
 
-  constructor(head: ChunkHead, asked: Asked, signatureLast: boolean) {
-    this.#head = head
-    this.#asked = asked
-    this.#signatureLast = signatureLast
-    this.#open = asked.choices
-    this.#encoders = Array.from({ length: asked.choices }, (_, index) => new ChunkEncoder(head, asked.shape, index))
+  constructor(runs: readonly ResponseRun[], options: StreamOptions) {
+    const { head, asked } = options
+    this.#runs = runs
+    this.#options = options
+    this.#open = runs.length
+    this.#encoders = runs.map(({ response }, index) => new ChunkEncoder(response, { head, shape: asked.shape, index }))
   }
 
-  async *frames(runs: readonly Run[]): AsyncGenerator<Frame, Frame | undefined> {
+  async *frames(): AsyncGenerator<Frame, Frame | undefined> {
+    const runs = this.#runs
     try {
       const waiting = new Map(runs.map((run, index) => [index, step(run, index)]))
       while (waiting.size > 0) {
-        const { index, taken } = await (runs.length === 1 ? (waiting.get(0) as Promise<Step>) : Promise.race(waiting.values()))
+        const { index, batch } = await (runs.length === 1 ? (waiting.get(0) as Promise<Step>) : Promise.race(waiting.values()))
         waiting.delete(index)
-        if (!taken) return undefined
-        const texts = this.#texts(taken.batch, index)
-        if (taken.last && waiting.size === 0) return texts
+        if (!batch) return undefined
+        const texts = this.#texts(batch, index)
+        const run = runs[index] as ResponseRun
+        if (run.over) run.close()
+        if (run.over && waiting.size === 0) return texts
         yield texts
         if (this.#failed) return undefined
-        if (!taken.last) waiting.set(index, step(runs[index] as Run, index))
+        if (!run.over) waiting.set(index, step(run, index))
       }
       return undefined
     } finally {
@@ -107,42 +165,34 @@ class Stream {
   #texts(batch: Batch, index: number): Texts {
     const encoder = this.#encoders[index] as ChunkEncoder
     return {
-      eachText: (visit) =>
-        batch.visit({
-          text: (text) => visit(encoder.text(text)),
-          event: (event) => {
-            if (this.#failed) return
-            const text = encoder.event(event)
-            if (text !== '') visit(text)
-            if (event.type === 'response.done') {
-              this.#usages.push(event.response.usage)
-              this.#signature = event.signature
-              if (--this.#open === 0) visit(this.#end())
-            } else if (event.type === 'response.error' || event.type === 'response.cancelled' || event.type === 'payment.required') {
-              this.#failed = true
-              visit(DONE)
-            }
-          },
-        }),
+      eachText: (visit) => {
+        if (this.#failed) return
+        encoder.read(batch, visit)
+        if (!encoder.ended) return
+        this.#failed = encoder.failed
+        if (this.#failed) visit(DONE)
+        else if (--this.#open === 0) visit(this.#end())
+      },
     }
   }
 
   /** What follows the last choice, in one piece with the end of the answer: clients stop reading at `[DONE]`. */
   #end(): string {
-    const usage = this.#asked.shape.usage ? lastChunk(this.#head, { usage: toUsage(this.#usages) }) : ''
+    const { head, asked, signatureLast } = this.#options
+    const usage = asked.shape.usage ? lastChunk(head, { usage: toUsage(this.#encoders.map((encoder) => encoder.usage)) }) : ''
     // With several choices there is no one text that it would sign.
-    const signature = this.#asked.choices === 1 ? this.#signature : undefined
+    const signature = this.#encoders.length === 1 ? this.#encoders[0]?.signature : undefined
     if (signature === undefined) return usage + DONE
-    if (!this.#signatureLast) return usage + lastChunk(this.#head, { signature }) + DONE
+    if (!signatureLast) return usage + lastChunk(head, { signature }) + DONE
     return `${usage}${DONE}event: response_signature\ndata: ${JSON.stringify({ signature })}\n\n`
   }
 }
 
 interface Step {
   readonly index: number
-  readonly taken: { readonly batch: Batch; readonly last: boolean } | undefined
+  readonly batch: Batch | undefined
 }
 
-async function step(run: Run, index: number): Promise<Step> {
-  return { index, taken: await run.next() }
+async function step(run: ResponseRun, index: number): Promise<Step> {
+  return { index, batch: await run.take() }
 }

@@ -72,7 +72,9 @@ class Said {
           this.#items.push(item)
         }
         return
-      default:
+      case 'image':
+      case 'video':
+      case 'file':
         this.#items.push(item)
     }
   }

@@ -1,13 +1,13 @@
+import { stopReason } from '../../core/reading/ends.ts'
 import type { EventOf } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
 /** Why an answer ended. `pending`: calls that the client has to make. */
 export function finishReason(
-  { response }: EventOf<'response.done'>,
+  end: EventOf<'response.done'>,
   { pending, legacy }: { readonly pending: boolean; readonly legacy: boolean },
 ): string {
-  const reason = uampIn(response.extensions)['stop_reason']
+  const reason = stopReason(end)
   if (reason === 'length' || reason === 'content_filter') return reason
   if (pending) return legacy ? 'function_call' : 'tool_calls'
   return 'stop'

@@ -1,4 +1,4 @@
-import { eachBatch } from '../../core/each-batch.ts'
+import { eachBatch } from '../../core/reading/each-batch.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Socket } from '../../core/ports/transport.ts'

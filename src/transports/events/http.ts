@@ -1,6 +1,7 @@
 import { mapAsync } from '../../core/map-async.ts'
-import type { Batch, Reader, Session } from '../../core/ports/session.ts'
+import type { Batch, Session } from '../../core/ports/session.ts'
 import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
+import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import { JsonBoundError, parseJson } from '../../protocol/json.ts'
@@ -13,7 +14,6 @@ import { checkAgent, checkToken, identify, openSession, resumedEvent } from './o
 const SESSION_HEADER = 'x-session-id'
 /** The newest event when the stream begins: what comes up to it is a replay. */
 const HEAD_HEADER = 'x-session-head'
-const TERMINAL: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 /** Events in one POST. */
 const BATCH = 64
 
@@ -28,14 +28,14 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   host.gateway.checkSlots(sent, text.length)
   const [first] = sent
   const named = request.headers.get(SESSION_HEADER) ?? first?.session_id
-  let created = false
+  let after: number | undefined
   let session: Session | undefined
   let rest = sent
   if (first?.type === 'session.create') {
     const who = await identify(call.access, first.token, { known: principal })
     const opened = await openSession(host, { event: first, principal: who, access: call.access, agent: call.agent })
     session = opened.session
-    created = true
+    after = opened.after
     rest = sent.slice(1)
   } else if (named !== undefined && named !== null) {
     session = await findSession(host, named, call)
@@ -52,7 +52,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   const accepted = sent.map(({ event_id }) => event_id)
   if (session && wantsStream(request, rest)) {
     const reader = session.read({
-      after: created ? 0 : session.head,
+      after: after ?? session.head,
       extensions: announced(session.client).extensions,
       signal: call.signal,
     })
@@ -60,12 +60,13 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
       reader.close()
       throw thrown
     })
-    return streamed(host, session, oneResponse(reader))
+    const run = new ResponseRun(host, { session, reader, response: session.turn ?? '', releases: false })
+    return streamed(host, session, run.frames(toSse))
   }
   if (session) await sendAll(session, rest, call)
   return Response.json(
     { ...(session && { session_id: session.id }), accepted, ...(ignored.length > 0 && { ignored }) },
-    { status: created ? 201 : 202, headers: session ? { [SESSION_HEADER]: session.id } : {} },
+    { status: after === undefined ? 202 : 201, headers: session ? { [SESSION_HEADER]: session.id } : {} },
   )
 }
 
@@ -89,15 +90,7 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   return streamed(host, session, mapAsync(reader, toSse))
 }
 
-/** The log up to the end of one response. */
-async function* oneResponse(reader: Reader): AsyncGenerator<Texts, void> {
-  for await (const batch of reader) {
-    yield toSse(batch)
-    if (batch.has(TERMINAL)) return
-  }
-}
-
-function streamed({ newId }: Pick<Host, 'newId'>, session: Session, frames: AsyncIterable<Texts>): Streamed {
+function streamed({ newId }: Pick<Host, 'newId'>, session: Session, frames: Streamed['frames']): Streamed {
   return {
     status: 200,
     headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.head) },

@@ -57,16 +57,10 @@ export function inFlight(): UampError {
 export function refusedBy(thrown: unknown): UampError {
   const error = UampError.from(thrown)
   const { max_inputs: parts, max_bytes: bytes } = error.details ?? {}
-  switch (error.code) {
-    case 'not_found':
-      return expired()
-    case 'response_in_progress':
-      return inFlight()
-    case 'too_large':
-      return new UampError('too_large', `A message may have ${String(parts)} parts and ${String(bytes)} bytes`)
-    default:
-      return error
-  }
+  if (error.code === 'not_found') return expired()
+  if (error.code === 'response_in_progress') return inFlight()
+  if (error.code !== 'too_large') return error
+  return new UampError('too_large', `A message may have ${String(parts)} parts and ${String(bytes)} bytes`)
 }
 
 /** What a client is told. `details.code` is our own, finer one. */

@@ -1,4 +1,5 @@
-import { eachBatch } from '../../core/each-batch.ts'
+import { eachBatch } from '../../core/reading/each-batch.ts'
+import { isEnd } from '../../core/reading/ends.ts'
 import type { Batch, InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import { reportError } from '../../core/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -311,26 +312,17 @@ export class Line {
   }
 
   #notice(event: ServerEvent, seq: number): void {
-    switch (event.type) {
-      case 'response.created':
-        this.#since = seq - 1
-        return this.#begun(event, seq)
-      case 'tool.call':
-      case 'x.approval.request':
-        if (this.#isOurs) this.calls.asked(questionIn(event))
-        return
-      case 'response.error':
-        // It died with the process, before this began.
-        if (this.#found?.error?.code === 'interrupted' && event.response_id === this.#found.id) this.#narrator.recall(this.#found)
-        return this.#over(event.response_id, seq)
-      case 'response.done':
-      case 'response.cancelled':
-        return this.#over(event.response_id, seq)
-      case 'session.end':
-        this.ended = true
-        return
-      default:
-    }
+    if (event.type === 'response.created') {
+      this.#since = seq - 1
+      this.#begun(event, seq)
+    } else if (event.type === 'tool.call' || event.type === 'x.approval.request') {
+      if (this.#isOurs) this.calls.asked(questionIn(event))
+    } else if (isEnd(event)) {
+      const died = event.type === 'response.error' && this.#found?.error?.code === 'interrupted' && event.response_id === this.#found.id
+      // With the process, before this began.
+      if (died) this.#narrator.recall(this.#found as StoredTurn)
+      this.#over(event.response_id, seq)
+    } else if (event.type === 'session.end') this.ended = true
   }
 
   #begun({ response_id: id, extensions }: EventOf<'response.created'>, seq: number): void {

@@ -1,5 +1,6 @@
 import type { StoredTurn, Visitor } from '../../core/ports/session.ts'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import { isEnd } from '../../core/reading/ends.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import { bytesIn } from '../../protocol/base64.ts'
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -25,8 +26,6 @@ export interface NarratorOptions {
 /** What agents call pcm16 is told with its rate: a client would have to guess it. */
 const PCM16 = `audio/pcm;rate=${SOUND.sample_rate}`
 
-const TOLD_QUIETLY = new Set<string>([...RESPONSE_ENDS, 'response.created'])
-
 /** What is spoken, as a stream of its own. */
 interface Speech {
   readonly id: string
@@ -40,6 +39,70 @@ interface Speech {
 
 /** Server events as messages of Omnia, gathered until they are written in one piece. */
 export class Narrator implements Visitor {
+  static readonly mapping: Mapping<Narrator> = {
+    'response.created': [
+      'not told: an answer begins with its first word',
+      (narrator) => {
+        narrator.#hasSpoken = false
+        narrator.#transcript = ''
+        narrator.#calls.clear()
+      },
+    ],
+    'response.delta': [
+      'text: `chunk`; sound: `media_chunk` or a binary frame; calls and results of the agent’s own tools: `tool_call`, `tool_result`, ' +
+        'where the operator wants that; other media: in `parts` of `done`',
+      (narrator, { delta }) => narrator.#delta(delta),
+    ],
+    'audio.delta': ['`media_chunk` or a binary frame', (narrator, { audio, format }) => narrator.#speak(audio, format)],
+    'audio.done': ['the last of them', (narrator) => narrator.#endSpeech()],
+    'transcript.delta': ['`chunk`', (narrator, { transcript }) => narrator.#hear(transcript)],
+    'transcript.done': [
+      'what of the words did not come before',
+      (narrator, { transcript }) => {
+        if (transcript?.startsWith(narrator.#transcript)) narrator.#hear(transcript.slice(narrator.#transcript.length))
+      },
+    ],
+    'tool.call': [
+      '`tool_call`',
+      (narrator, { call_id: id, name, arguments: args }) =>
+        narrator.tell('tool_call', { tool_call: shownCall({ id, name, arguments: args }) }),
+    ],
+    'x.approval.request': ['`tool_call` with `consent_message`', (narrator, event) => narrator.#approval(event)],
+    'payment.required': ['`error`', (narrator, event) => narrator.#error(paymentRefusal(event))],
+    'usage.delta': ['in `ext` of `done`'],
+    'response.done': [
+      '`done`',
+      (narrator, { response: { id, status, output, usage, extensions }, signature }) =>
+        narrator.#end(output, { response_id: id, status, usage, signature, ...extensions }),
+    ],
+    'response.cancelled': [
+      '`done`, `ext.status` is `cancelled`',
+      (narrator, { response_id, partial_output = [] }) => narrator.#end(partial_output, { response_id, status: 'cancelled' }),
+    ],
+    'response.error': [
+      '`error`',
+      (narrator, { error }) => {
+        narrator.#endSpeech()
+        if (narrator.quiet !== 'all') narrator.#error(error)
+      },
+    ],
+    'session.end': ['`error`', (narrator) => narrator.#error(expired())],
+    ...alike(
+      [
+        'thinking',
+        'progress',
+        'tool.call_done',
+        'session.error',
+        'x.plan',
+        ...ABOUT_SESSIONS,
+        ...ABOUT_OTHERS,
+        ...ABOUT_PAYMENTS,
+        ...BESIDE_ANSWERS,
+      ],
+      ['not told: no message for it'],
+    ),
+  }
+
   readonly #options: NarratorOptions
   readonly #chunkHead: string
   #tail = ''
@@ -89,55 +152,19 @@ export class Narrator implements Visitor {
   }
 
   event(event: ServerEvent): void {
-    if (this.quiet !== undefined && !TOLD_QUIETLY.has(event.type)) return
-    switch (event.type) {
-      case 'response.created':
-        this.#hasSpoken = false
-        this.#transcript = ''
-        return this.#calls.clear()
-      case 'response.delta':
-        return this.#delta(event.delta)
-      case 'audio.delta':
-        return this.#speak(event.audio, event.format)
-      case 'audio.done':
-        return this.#endSpeech()
-      case 'transcript.delta':
-        return this.#hear(event.transcript)
-      // All of the words, of which some may not have come one by one.
-      case 'transcript.done':
-        if (event.transcript?.startsWith(this.#transcript)) this.#hear(event.transcript.slice(this.#transcript.length))
-        return
-      case 'tool.call': {
-        const { call_id: id, name, arguments: args } = event
-        return this.tell('tool_call', { tool_call: shownCall({ id, name, arguments: args }) })
-      }
-      // Whoever is asked to run a tool of this name consents, or not; that it has run nothing does not matter.
-      case 'x.approval.request': {
-        const { approval_id: id, message, tool_call: call } = event
-        const asked = shownCall({ id, name: call?.name ?? 'approval', arguments: call?.arguments ?? '' })
-        return this.tell('tool_call', { tool_call: { ...asked, consent_message: message } })
-      }
-      case 'payment.required':
-        return this.#error(paymentRefusal(event))
-      case 'response.done': {
-        const { id, status, output, usage, extensions } = event.response
-        return this.#end(output, { response_id: id, status, usage, signature: event.signature, ...extensions })
-      }
-      case 'response.cancelled':
-        return this.#end(event.partial_output ?? [], { response_id: event.response_id, status: 'cancelled' })
-      case 'response.error':
-        this.#endSpeech()
-        if (this.quiet !== 'all') this.#error(event.error)
-        return
-      case 'session.end':
-        return this.#error(expired())
-      default:
-    }
+    if (this.quiet !== undefined && event.type !== 'response.created' && !isEnd(event)) return
+    tellBy(Narrator.mapping, this, event)
   }
 
   /** What there is of a response that died with the process. */
   recall({ id, status, output }: StoredTurn): void {
     this.#end(output, { response_id: id, status })
+  }
+
+  /** Whoever is asked to run a tool of this name consents, or not; that it has run nothing does not matter. */
+  #approval({ approval_id: id, message, tool_call: call }: EventOf<'x.approval.request'>): void {
+    const asked = shownCall({ id, name: call?.name ?? 'approval', arguments: call?.arguments ?? '' })
+    this.tell('tool_call', { tool_call: { ...asked, consent_message: message } })
   }
 
   #error(error: EventOf<'response.error'>['error']): void {
@@ -156,7 +183,12 @@ export class Narrator implements Visitor {
         return this.#call(delta.tool_call)
       case 'tool_result':
         return this.#result(delta.tool_result)
-      default:
+      // With the end.
+      case 'image':
+      case 'video':
+      case 'file':
+      case 'thinking':
+      case 'tool_progress':
     }
   }
 

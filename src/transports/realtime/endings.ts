@@ -1,17 +1,15 @@
-import type { EventOf } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
+import { stopReason, type EndEvent } from '../../core/reading/ends.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import type { Ending } from './response.ts'
 
 /** Why an agent stopped before it was through, in OpenAI's words. */
 const INCOMPLETE: Readonly<Record<string, string>> = { length: 'max_output_tokens', content_filter: 'content_filter' }
 
-export function endingOf(event: EventOf<'response.done' | 'response.cancelled' | 'response.error'>): Ending {
+export function endingOf(event: EndEvent): Ending {
   switch (event.type) {
     case 'response.done': {
-      const { status, usage, extensions } = event.response
-      const { stop_reason } = uampIn(extensions)
-      const reason = typeof stop_reason === 'string' ? INCOMPLETE[stop_reason] : undefined
+      const { status, usage } = event.response
+      const reason = INCOMPLETE[stopReason(event) ?? '']
       const { signature } = event
       if (reason !== undefined) return { status: 'incomplete', details: { reason }, usage, signature }
       return { status, usage, signature }

@@ -1,6 +1,6 @@
 import type { Quota } from '../../core/ports/transport.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
-import type { Draft, ServerEvent } from '../../protocol/events.ts'
+import type { Draft, EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
@@ -74,43 +74,35 @@ export class RealtimeResponse {
     ;(this.#message ?? this.#openMessage()).parts.addText(piece)
   }
 
-  /** What the agent says beside plain text. What Realtime has no event for comes as the UAMP event that it is. */
-  take(event: ServerEvent): void {
-    switch (event.type) {
-      case 'response.delta':
-        this.#spoke = true
-        return this.#delta(event.delta, event)
-      case 'audio.delta':
-        this.#spoke = true
-        this.#speech.piece()
-        return this.#audio(event.audio, event.format)
-      case 'transcript.delta':
-        this.#speech.say(event.transcript)
-        return this.#transcript(event.transcript)
-      case 'transcript.done':
-        return this.#transcript(this.#speech.complete(event.transcript))
-      case 'tool.call':
-        return this.call({ id: event.call_id, name: event.name, arguments: event.arguments })
-      case 'usage.delta':
-        this.#usage = addUsage(this.#usage, event.delta)
-        return
-      case 'thinking':
-        this.#spoke = true
-        return this.#pass(event)
-      case 'progress':
-      case 'payment.required':
-      case 'payment.accepted':
-      case 'payment.balance':
-      case 'payment.error':
-        return this.#pass(event)
-      default:
-    }
+  sound({ audio, format }: EventOf<'audio.delta'>): void {
+    this.#spoke = true
+    this.#speech.piece()
+    this.#audio(audio, format)
+  }
+
+  words(words: string): void {
+    this.#speech.say(words)
+    this.#transcript(words)
+  }
+
+  /** All of the words, of which some may not have come one by one. */
+  allWords(words: string | undefined): void {
+    this.#transcript(this.#speech.complete(words))
+  }
+
+  spend(usage: Usage): void {
+    this.#usage = addUsage(this.#usage, usage)
+  }
+
+  think(event: EventOf<'thinking'>): void {
+    this.#spoke = true
+    this.pass(event)
   }
 
   /** The end of the agent's answer, which has everything that it said. An agent may say everything with its end. */
   finish(output: readonly ContentItem[]): void {
     if (this.#spoke || this.#output.length > 0) return
-    for (const item of output) this.#delta(item, { type: 'response.delta', delta: item })
+    for (const item of output) this.delta(item, { type: 'response.delta', delta: item })
   }
 
   /** A question to the client: its call is whole. */
@@ -130,12 +122,14 @@ export class RealtimeResponse {
     this.#options.out.tell({ type: 'response.done', response, ...(signature !== undefined && { signature }) })
   }
 
-  #delta(delta: Delta, event: ServerEvent | Draft): void {
+  /** A piece of what it says, or a whole item of it, and the event that it is. */
+  delta(delta: Delta, event: ServerEvent | Draft): void {
+    this.#spoke = true
     switch (delta.type) {
       case 'text':
         return this.text(delta.text)
       case 'audio':
-        if (typeof delta.audio !== 'string') return this.#pass(event)
+        if (typeof delta.audio !== 'string') return this.pass(event)
         return this.#sound(delta, delta.audio)
       case 'tool_call':
         return this.#callDelta(delta.tool_call)
@@ -147,7 +141,7 @@ export class RealtimeResponse {
       case 'video':
       case 'file':
       case 'thinking':
-        return this.#pass(event)
+        return this.pass(event)
     }
   }
 
@@ -248,7 +242,8 @@ export class RealtimeResponse {
     if (conversation) for (const event of dialect.finished(shown, previous)) out.tell(event)
   }
 
-  #pass(given: ServerEvent | Draft): void {
+  /** What Realtime has no event for comes as the UAMP event that it is. */
+  pass(given: ServerEvent | Draft): void {
     const { session_id: _session, seq: _seq, event_id: _event, ...event } = given as ServerEvent
     this.#options.out.tell({ ...event, response_id: this.id })
   }

@@ -1,4 +1,5 @@
 import { defer } from '../../core/defer.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
@@ -32,6 +33,42 @@ export interface Start {
  * the agent says meanwhile belongs to that next response.
  */
 export class Turns implements Visitor {
+  static readonly mapping: Mapping<Turns> = {
+    'response.created': ['`response.created`, `rate_limits.updated`', (turns) => turns.#speaker?.announce()],
+    'response.delta': [
+      'text, also of a refusal: `response.output_text.delta` (beta: `response.text.delta`); sound as below; calls of the client’s functions: ' +
+        '`function_call` item; images, video, files and thoughts: the UAMP event; the agent’s own tools: not told',
+      (turns, event) => turns.#delta(event),
+    ],
+    'audio.delta': ['`response.output_audio.delta` (beta: `response.audio.delta`)', (turns, event) => turns.#speaker?.sound(event)],
+    'transcript.delta': [
+      '`response.output_audio_transcript.delta` (beta: `response.audio_transcript.delta`); text for clients that do not want sound',
+      (turns, { transcript }) => turns.#speaker?.words(transcript),
+    ],
+    'transcript.done': ['what of the words did not come before', (turns, { transcript }) => turns.#speaker?.allWords(transcript)],
+    'tool.call': ['`function_call` item, and the end of the response', (turns, event) => turns.#call(event)],
+    'usage.delta': ['added up: `usage` of `response.done`', (turns, { delta }) => turns.#speaker?.spend(delta)],
+    'response.done': [
+      '`response.done`, with `signature`',
+      (turns, event) => {
+        // What a turn said before its calls was told by an earlier Realtime response.
+        if (turns.#asked.size === 0) turns.#speaker?.finish(event.response.output)
+        turns.#ended(endingOf(event))
+      },
+    ],
+    'response.cancelled': ['`response.done`, status `cancelled`', (turns, event) => turns.#ended(endingOf(event))],
+    'response.error': ['`response.done`, status `failed`', (turns, event) => turns.#ended(endingOf(event))],
+    thinking: ['the UAMP event', (turns, event) => turns.#speaker?.think(event)],
+    ...alike(['progress', 'payment.required', ...ABOUT_PAYMENTS], [
+      'the UAMP event',
+      (turns: Turns, event: ServerEvent) => turns.#speaker?.pass(event),
+    ] as const),
+    'x.approval.request': ['never asked: the agent is told that nobody is there to allow it'],
+    'session.end': ['the connection closes'],
+    ...alike(['audio.done', 'tool.call_done'], ['not told: the items say so']),
+    ...alike([...ABOUT_SESSIONS, ...ABOUT_OTHERS, 'session.error', 'x.plan', ...BESIDE_ANSWERS], ['not told: no event for it']),
+  }
+
   readonly #options: TurnsOptions
   #state: 'idle' | 'running' | 'waiting' | 'stopping' = 'idle'
   #active: RealtimeResponse | undefined
@@ -143,30 +180,27 @@ export class Turns implements Visitor {
   }
 
   event(event: ServerEvent): void {
-    switch (event.type) {
-      case 'response.created':
-        if (this.#state === 'running') this.#active?.announce()
-        return
-      case 'response.done':
-        if (this.#state === 'running') this.#active?.finish(event.response.output)
-        return this.#ended(endingOf(event))
-      case 'response.cancelled':
-      case 'response.error':
-        return this.#ended(endingOf(event))
-      case 'tool.call':
-        if (this.#state === 'running' && this.#active) {
-          this.#calls.set(event.call_id, undefined)
-          this.#asked.add(event.call_id)
-          this.#called ??= nextTurn()
-        }
-        break
-      case 'response.delta':
-        // The question may overtake the delta that shows the call, which is then no call of the next response.
-        if (event.delta.type === 'tool_call' && this.#asked.has(event.delta.tool_call.id)) return
-        break
-      default:
-    }
-    if (this.#state === 'running') this.#active?.take(event)
+    tellBy(Turns.mapping, this, event)
+  }
+
+  /** Who tells what the turn says. */
+  get #speaker(): RealtimeResponse | undefined {
+    return this.#state === 'running' ? this.#active : undefined
+  }
+
+  #delta(event: EventOf<'response.delta'>): void {
+    const { delta } = event
+    // The question may overtake the delta that shows the call, which is then no call of the next response.
+    if (delta.type !== 'tool_call' || !this.#asked.has(delta.tool_call.id)) this.#speaker?.delta(delta, event)
+  }
+
+  #call({ call_id: id, name, arguments: args }: EventOf<'tool.call'>): void {
+    const speaker = this.#speaker
+    if (!speaker) return
+    this.#calls.set(id, undefined)
+    this.#asked.add(id)
+    this.#called ??= nextTurn()
+    speaker.call({ id, name, arguments: args })
   }
 
   /** A call of its own for each batch: a loop that waits for the next one would keep the last one alive. */

@@ -15,13 +15,11 @@ test.each([0, 7])('a client that was told events which died with the process is 
   answer.seq = before
   let told = ''
   wire.to((text) => (told += text))
-  answer.read(
-    new Slice(
-      first,
-      entries,
-      entries.map(() => stamp),
-    ),
-  )
+  new Slice(
+    first,
+    entries,
+    entries.map(() => stamp),
+  ).visit(answer)
   expect(told).toContain('event: response.failed')
   expect([...told.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number))).toEqual([100_001, 100_002, 100_003])
 })

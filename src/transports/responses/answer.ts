@@ -1,12 +1,13 @@
-import type { Batch } from '../../core/ports/session.ts'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import type { Frame } from '../../core/ports/transport.ts'
+import { stopReason } from '../../core/reading/ends.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
+import { ResponseFold } from '../../core/reading/response-fold.ts'
+import type { ResponseRun } from '../../core/reading/response-run.ts'
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { addUsage, type Usage } from '../../protocol/usage.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Items } from './item-list.ts'
@@ -31,7 +32,57 @@ const LEAP = 10_000
  * One response, from the events of a session's log. The same events give the same answer with the same numbers, whenever they are
  * read: while it runs, when a client comes back, or days later. Without a wire it is only gathered.
  */
-export class Answer {
+export class Answer extends ResponseFold {
+  static readonly mapping: Mapping<Answer> = {
+    'response.created': ['`response.created`, `response.in_progress`'],
+    'response.delta': [
+      'text: `response.output_text.delta`, or `response.refusal.delta`; calls of the client’s functions: `function_call` item; ' +
+        'calls and results of the agent’s own tools: `mcp_call` item; images: `image_generation_call` item; other media: message item',
+      (answer, { delta }) => answer.item(delta),
+    ],
+    thinking: [
+      '`reasoning` item',
+      (answer, { content, signature, is_delta }) => {
+        answer.#items.think(content, signature)
+        if (is_delta === false) answer.#items.settle()
+      },
+    ],
+    'tool.call': [
+      '`function_call` item',
+      (answer, { call_id: id, name, arguments: args }) => answer.#items.ask({ id, name, arguments: args }),
+    ],
+    'tool.call_done': ['the end of a `function_call` item', (answer, { call_id }) => answer.#items.finishCall(call_id)],
+    'x.approval.request': [
+      '`mcp_approval_request` item; never asked with `store: false`',
+      (answer, event) => answer.#items.approval(event),
+    ],
+    'audio.delta': ['`response.audio.delta`', (answer, { audio }) => answer.#audio(audio)],
+    'audio.done': ['`response.audio.done`', (answer) => answer.#wire?.send('response.audio.done', {})],
+    'transcript.delta': [
+      '`response.audio.transcript.delta`',
+      (answer, { transcript }) => {
+        answer.#words += transcript
+        answer.#wire?.send('response.audio.transcript.delta', { delta: transcript })
+      },
+    ],
+    'transcript.done': [
+      '`response.audio.transcript.done`',
+      (answer, { transcript }) => {
+        if (transcript?.startsWith(answer.#words)) answer.#words = transcript
+        answer.#wire?.send('response.audio.transcript.done', {})
+      },
+    ],
+    'usage.delta': ['added up: `usage`'],
+    'payment.required': ['402, or `response.failed`'],
+    'response.done': ['`response.completed`, or `response.incomplete`; `signature`', (answer, event) => answer.#done(event)],
+    'response.error': ['a status, or `response.failed`', (answer, { error }) => answer.#fail(toldError(error))],
+    'response.cancelled': ['`response.incomplete`', (answer) => answer.#end('cancelled', 'response.incomplete')],
+    ...alike(
+      [...ABOUT_SESSIONS, ...ABOUT_OTHERS, ...ABOUT_PAYMENTS, ...BESIDE_ANSWERS, 'session.error', 'session.end', 'progress', 'x.plan'],
+      ['an event named `uamp:…`, for clients that ask for those', (answer: Answer, event: ServerEvent) => answer.#extra(event)] as const,
+    ),
+  }
+
   readonly #head: ResponseHead
   /** The functions that the client runs. Calls of others are the agent's own. */
   readonly #functions: ReadonlySet<string>
@@ -41,29 +92,24 @@ export class Answer {
   readonly #wire: Wire | undefined
   readonly #items: Items
   #status: ResponseState['status'] = 'in_progress'
-  #usage: Usage | undefined
   #failure: UampError | undefined
   #reason: ResponseState['reason']
   #signature: string | undefined
   #completedAt: number | null = null
-  #payment: EventOf<'payment.required'> | undefined
-  /** Between its first event and its last. */
-  #running = false
-  #ended = false
+  /** Sound or words that came in pieces, of which no item is known yet. */
+  #sound = false
+  #words = ''
   /** The last event that was read; before that the last one before its first, or less than any where that is not known. */
   seq = -1
 
   constructor({ id, agent, config, endedAt }: AnswerOptions, wire?: Wire) {
+    super(id)
     this.#head = headOf(id, agent, config)
     this.#functions = functionNames(config)
     this.#extras = wantsExtras(config)
     this.#endedAt = endedAt
     this.#wire = wire
     this.#items = new Items({ response: id, agent }, wire)
-  }
-
-  get ended(): boolean {
-    return this.#ended
   }
 
   /** Why it is no answer, if it has ended and is none. */
@@ -79,7 +125,7 @@ export class Answer {
       completedAt: this.#completedAt,
       error: this.#failure ? shownError(this.#failure) : null,
       reason: this.#reason,
-      usage: this.ended ? shownUsage(this.#usage) : null,
+      usage: this.ended ? shownUsage(this.usage) : null,
       signature: this.#signature,
     })
   }
@@ -88,24 +134,14 @@ export class Answer {
     return this.#items.all
   }
 
-  /** Reads what belongs to it: the log of a session holds other responses too. */
-  read(batch: Batch): void {
-    batch.visit({
-      text: (text, seq) => {
-        if (seq !== undefined) this.#reach(seq)
-        if (this.#running) this.#items.text(text)
-      },
-      event: (event, seq) => {
-        if (seq !== undefined) this.#reach(seq)
-        if (event.type === 'response.created' && event.response_id === this.#head.id) this.#begin()
-        else if (this.#running) this.#event(event)
-        else if (!this.#ended && RESPONSE_ENDS.has(event.type) && 'response_id' in event && event.response_id === this.#head.id) {
-          // Its beginning was lost with the process that told it.
-          this.#begin()
-          this.#event(event)
-        }
-      },
-    })
+  text(text: string, seq: number | undefined): void {
+    if (seq !== undefined) this.#reach(seq)
+    if (this.running) this.#items.text(text)
+  }
+
+  override event(event: ServerEvent, seq: number | undefined): void {
+    if (seq !== undefined) this.#reach(seq)
+    super.event(event, seq)
   }
 
   /** Where numbers of the log leap, a process died: what it had told last is lost, and its numbers with it. */
@@ -119,62 +155,30 @@ export class Answer {
     for (const item of output) {
       if (item.type === 'text' && !item.refusal) this.#items.text(item.text)
       else if (item.type === 'tool_call' && asked.has(item.tool_call.id)) this.#items.ask(item.tool_call)
-      else this.#delta(item)
+      else this.item(item)
     }
     this.#items.close('completed')
   }
 
-  #begin(): void {
-    this.#running = true
+  protected get silent(): boolean {
+    return this.#items.all.length === 0
+  }
+
+  protected begin(): void {
     const response = this.response()
     this.#wire?.send('response.created', { response })
     this.#wire?.send('response.in_progress', { response })
   }
 
-  #event(event: ServerEvent): void {
-    const items = this.#items
-    switch (event.type) {
-      case 'response.delta':
-        return this.#delta(event.delta)
-      case 'thinking':
-        items.think(event.content, event.signature)
-        if (event.is_delta === false) items.settle()
-        return
-      case 'tool.call':
-        return items.ask({ id: event.call_id, name: event.name, arguments: event.arguments })
-      case 'tool.call_done':
-        return items.finishCall(event.call_id)
-      case 'x.approval.request':
-        return items.approval(event)
-      case 'audio.delta':
-        return this.#wire?.send('response.audio.delta', { delta: event.audio })
-      case 'audio.done':
-        return this.#wire?.send('response.audio.done', {})
-      case 'transcript.delta':
-        return this.#wire?.send('response.audio.transcript.delta', { delta: event.transcript })
-      case 'transcript.done':
-        return this.#wire?.send('response.audio.transcript.done', {})
-      case 'usage.delta':
-        this.#usage = addUsage(this.#usage, event.delta)
-        return
-      case 'payment.required':
-        this.#payment = event
-        return
-      case 'response.done':
-        return this.#done(event)
-      case 'response.error':
-        return this.#fail(toldError(event.error))
-      case 'response.cancelled':
-        return this.#end('cancelled', 'response.incomplete')
-      default:
-        if (this.#extras) this.#extra(event)
-    }
+  protected tell(event: ServerEvent): void {
+    tellBy(Answer.mapping, this, event)
   }
 
-  #delta(delta: Delta | ContentItem): void {
+  protected item(delta: Delta | ContentItem): void {
     const items = this.#items
     switch (delta.type) {
       case 'text':
+        if (delta.text === this.#words) this.#words = ''
         return delta.refusal ? items.refuse(delta.text) : items.text(delta.text)
       case 'thinking':
         items.settle()
@@ -189,7 +193,9 @@ export class Answer {
         return
       case 'image':
         return items.image(delta)
-      default:
+      case 'audio':
+      case 'video':
+      case 'file':
         return this.#media(delta)
     }
   }
@@ -202,18 +208,28 @@ export class Answer {
   #media(item: MediaItem): void {
     // A chunk of a stream has no handle; the whole comes with one.
     if (item.type === 'audio' && item.content_id === undefined && typeof item.audio === 'string') {
-      return this.#wire?.send('response.audio.delta', { delta: item.audio })
+      return this.#audio(item.audio)
+    }
+    if (item.type === 'audio') {
+      this.#sound = false
+      this.#words = ''
     }
     this.#items.media(item)
   }
 
-  #done({ response, signature }: EventOf<'response.done'>): void {
-    this.#usage = response.usage ?? this.#usage
-    this.#signature = signature
-    if (this.#payment) return this.#fail(paymentRefusal(this.#payment))
-    // An agent may say everything with its end.
-    if (this.#items.all.length === 0) for (const item of response.output) this.#delta(item)
-    const stop = uampIn(response.extensions)['stop_reason']
+  #audio(piece: string): void {
+    this.#sound = true
+    this.#wire?.send('response.audio.delta', { delta: piece })
+  }
+
+  #done(event: EventOf<'response.done'>): void {
+    this.#signature = event.signature
+    const unpaid = this.questions.find((question) => question.type === 'payment.required')
+    if (unpaid) return this.#fail(paymentRefusal(unpaid))
+    // Speech that only came in pieces is the last item of an output.
+    const last = event.response.output.at(-1)
+    if (last && (last.type === 'audio' ? this.#sound : last.type === 'text' && last.text === this.#words)) this.item(last)
+    const stop = stopReason(event)
     this.#reason = stop === 'length' ? 'max_output_tokens' : stop === 'content_filter' ? 'content_filter' : undefined
     if (this.#reason === undefined) this.#end('completed', 'response.completed')
     else this.#end('incomplete', 'response.incomplete')
@@ -226,17 +242,27 @@ export class Answer {
 
   #end(status: ResponseState['status'], type: string): void {
     this.#items.close(status === 'completed' ? 'completed' : 'incomplete')
-    this.#running = false
-    this.#ended = true
     this.#status = status
     this.#completedAt = status === 'completed' ? Math.floor(this.#endedAt() / 1000) : null
     this.#wire?.send(type, { response: this.response() })
   }
 
   #extra(event: ServerEvent): void {
+    if (!this.#extras) return
     const { type, session_id: _, response_id: __, event_id: ___, seq: ____, ...fields } = event as ServerEvent & { response_id?: string }
     this.#wire?.send(`uamp:${type}`, fields)
   }
+}
+
+/** An answer on its way to its client. */
+export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGenerator<Frame, Frame | undefined> {
+  // Made when they are written, so that no text is kept.
+  return run.frames((batch) => ({
+    eachText: (visit) => {
+      wire.to(visit)
+      batch.visit(answer)
+    },
+  }))
 }
 
 function shownError(error: UampError): object {

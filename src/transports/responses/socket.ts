@@ -2,10 +2,11 @@ import type { Call, Host, Socket, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiErrorBody, openAiStatus } from '../../wire/openai/errors.ts'
 import { invalid, parseBody, parseValue } from '../../wire/parse.ts'
+import { framesOf } from './answer.ts'
+import { answerOf, begin, preflight, type Begun } from './create.ts'
 import { toAsked, type Asked } from './request.ts'
-import { Run } from './run.ts'
 import { CreateEvent, CreateRequest } from './schema.ts'
-import { start, type Caller } from './start.ts'
+import type { Caller } from './start.ts'
 import { messages, Wire } from './wire.ts'
 
 /** Answers that one connection may have under way at once, told apart by `stream_id`. */
@@ -67,28 +68,24 @@ export class ResponsesSocket {
   /** Never rejects: what is refused is told as an event, and the socket lives. */
   async #answer(asked: Asked, lane: string | undefined): Promise<void> {
     try {
-      const run = new Run(this.#host, await start(this.#host, this.#caller, asked))
-      if (asked.background) return await this.#watch(run, lane)
-      await run.begin().catch((thrown: unknown) => {
-        run.close()
-        throw thrown
-      })
-      await this.#tell(run, lane)
+      const begun = await begin(this.#host, this.#caller, asked)
+      // What runs in the background goes on without who asked for it, and is then read here no more.
+      if (asked.background) begun.run.stopWith(this.#caller)
+      else {
+        await preflight(begun).catch((thrown: unknown) => {
+          begun.run.close()
+          throw thrown
+        })
+      }
+      await this.#tell(begun, lane)
     } catch (thrown) {
       await this.#refuse(thrown, lane)
     }
   }
 
-  /** What runs in the background goes on without who asked for it, and is then read here no more. */
-  async #watch(run: Run, lane: string | undefined): Promise<void> {
-    const { signal } = this.#caller
-    const leave = (): void => run.close()
-    signal.addEventListener('abort', leave)
-    await this.#tell(run, lane).finally(() => signal.removeEventListener('abort', leave))
-  }
-
-  async #tell(run: Run, lane: string | undefined): Promise<void> {
-    const frames = run.frames(new Wire(messages(lane)))
+  async #tell(begun: Begun, lane: string | undefined): Promise<void> {
+    const wire = new Wire(messages(lane))
+    const frames = framesOf(begun.run, answerOf(this.#host, begun, wire), wire)
     for (;;) {
       const { value, done } = await frames.next()
       if (value !== undefined) await this.#socket.send(value as Texts)

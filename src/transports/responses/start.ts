@@ -18,6 +18,7 @@ export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' |
 
 /** A response that has begun, and a reader of it that stands before its first event. */
 export interface Started {
+  readonly response: string
   readonly session: Session
   readonly reader: Reader
   readonly agent: string
@@ -78,15 +79,15 @@ async function begin({ signal }: Caller, { session, asked, config, sent, fresh }
   const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
   try {
     const accepted = sent.map((event) => session.send(event))
+    const response = session.turn ?? ''
     if (background) session.finish()
     await Promise.all(accepted)
-    if (background) void session.release().catch(() => undefined)
+    return { session, reader, response, agent: session.agent, config, background, fresh }
   } catch (thrown) {
     reader.close()
     void session.release().catch(() => undefined)
     throw thrown
   }
-  return { session, reader, agent: session.agent, config, background, fresh }
 }
 
 /** The same run goes on. It was begun with the settings of its first request; those of this one are told back. */

@@ -1,6 +1,7 @@
 import { nextTurn } from '../../core/defer.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, Hold, StoredTurn } from '../../core/ports/session.ts'
+import { turnsBackFrom } from '../../core/reading/conversation.ts'
 import { weigh } from '../../core/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { itemsOf, type Message } from '../../protocol/message.ts'
@@ -10,9 +11,6 @@ import { Answer } from './answer.ts'
 import { itemId, placeOf } from './ids.ts'
 import { notFound, type Given } from './input.ts'
 import { InputItem } from './schema.ts'
-
-/** As many responses of a conversation are looked at. */
-const TURNS = 512
 
 export interface ShownItem {
   readonly id: string
@@ -32,25 +30,14 @@ export interface ContextOptions {
  */
 export async function* contextOf(gateway: Turns, turn: StoredTurn, { principal, order }: ContextOptions): AsyncGenerator<ShownItem, void> {
   if (order === 'desc') {
-    for await (const each of backFrom(gateway, turn, principal)) yield* itemsIn(each, each === turn).reverse()
+    for await (const each of turnsBackFrom(gateway, turn, principal)) yield* itemsIn(each, each === turn).reverse()
     return
   }
   const ids: string[] = []
-  for await (const { id } of backFrom(gateway, turn, principal)) ids.push(id)
+  for await (const { id } of turnsBackFrom(gateway, turn, principal)) ids.push(id)
   for (const id of ids.reverse()) {
     const each = id === turn.id ? turn : await gateway.turn(id, principal)
     if (each) yield* itemsIn(each, each === turn)
-  }
-}
-
-/** A response and those before it, the newest first. */
-async function* backFrom(gateway: Turns, turn: StoredTurn, principal: Principal): AsyncGenerator<StoredTurn, void> {
-  let each: StoredTurn | undefined = turn
-  for (let count = 0; each && count <= TURNS; count++) {
-    yield each
-    // A large one took its time to be read: whoever else has something to do comes next.
-    await nextTurn()
-    each = each.parent === null ? undefined : await gateway.turn(each.parent, principal)
   }
 }
 
@@ -165,7 +152,11 @@ function shownSaid(item: ContentItem): Unnamed[] {
     }
     case 'text':
       return [{ prefix: 'msg', type: 'message', role: 'assistant', status: 'completed', content: shownPart(item, 'output_text') }]
-    default: {
+    case 'tool_result':
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'file': {
       const said = { prefix: 'msg', type: 'message', role: 'assistant', status: 'completed' } as const
       return [{ ...said, content: [], uamp: { content_items: [item] } }]
     }
@@ -196,7 +187,10 @@ function shownPart(item: ContentItem, type: 'input_text' | 'output_text'): objec
       return [
         { type: 'input_audio', input_audio: { data: typeof item.audio === 'string' ? item.audio : '', format: item.format ?? 'wav' } },
       ]
-    default:
+    case 'thinking':
+    case 'tool_call':
+    case 'tool_result':
+    case 'video':
       return []
   }
 }

@@ -1,14 +1,14 @@
 import { jsonAnswer } from '../../core/json-answer.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
-import type { Frame, Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
-import { RESPONSE_ENDS } from '../../core/response-batches.ts'
+import type { Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
+import { ResponseRun } from '../../core/reading/response-run.ts'
 import { weigh } from '../../core/weight.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid } from '../../wire/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
-import { Answer } from './answer.ts'
+import { Answer, framesOf } from './answer.ts'
 import { settingsOf } from './response.ts'
 import { contextOf, type ShownItem } from './stored-items.ts'
 import { SSE, Wire } from './wire.ts'
@@ -31,17 +31,17 @@ export class StoredResponses {
     const query = new URL(call.request.url).searchParams
     if (query.get('stream') !== 'true') return this.#json((await this.#gather(found, false)).response(), call)
     const known = wholeNumber(query, 'starting_after', { usual: -1, min: 0, max: Number.MAX_SAFE_INTEGER })
-    const reader = found.session.read({ after: found.turn.after, extensions: 'all', signal: call.signal })
+    const run = this.#run(found, call.signal)
     if (known >= 0) {
-      // Under the reader, which keeps the session here meanwhile.
+      // Under its reader, which keeps the session here meanwhile.
       await this.#checkTold(found, known).catch((thrown: unknown) => {
-        this.#leave(found.session, reader)
+        run.close()
         throw thrown
       })
     }
     const headers = { ...SSE_HEADERS, ...this.#headers(call) }
     const wire = new Wire(SSE, known)
-    const frames = this.#replay(found, reader, wire)
+    const frames = framesOf(run, this.#answer(found.turn, wire), wire)
     return { status: 200, headers, frames, heartbeat: SSE_HEARTBEAT, failure: (error) => wire.failure(error) }
   }
 
@@ -125,54 +125,32 @@ export class StoredResponses {
   }
 
   /** What it is now, or, `toEnd`, when it has ended. */
-  async #gather({ turn, session }: Found, toEnd: boolean, wire?: Wire): Promise<Answer> {
+  async #gather(found: Found, toEnd: boolean, wire?: Wire): Promise<Answer> {
+    const { turn, session } = found
     const answer = this.#answer(turn, wire)
-    const running = turn.status === 'open' && !toEnd
-    const until = running ? session.head : Infinity
-    const reader = session.read({ after: turn.after, extensions: 'all' })
+    const until = turn.status === 'open' && !toEnd ? session.head : Infinity
+    const run = this.#run(found)
     try {
-      if (until > turn.after) {
-        for await (const batch of reader) {
-          answer.read(batch)
-          if (answer.ended || answer.seq >= until) break
-        }
+      while (answer.seq < until) {
+        const batch = await run.take()
+        if (!batch) break
+        batch.visit(answer)
       }
     } finally {
-      this.#leave(session, reader)
+      run.close()
     }
     return answer
   }
 
-  async *#replay({ turn, session }: Found, reader: Reader, wire: Wire): AsyncGenerator<Frame, Frame | undefined> {
-    try {
-      const answer = this.#answer(turn, wire)
-      for await (const batch of reader) {
-        const texts: Frame = {
-          eachText: (visit) => {
-            wire.to(visit)
-            answer.read(batch)
-          },
-        }
-        // The first end after its beginning is its own.
-        if (batch.has(RESPONSE_ENDS)) return texts
-        yield texts
-      }
-      return undefined
-    } finally {
-      this.#leave(session, reader)
-    }
+  #run({ turn, session }: Found, signal?: AbortSignal): ResponseRun {
+    const reader = session.read({ after: turn.after, extensions: 'all', ...(signal && { signal }) })
+    return new ResponseRun(this.#host, { session, reader, response: turn.id })
   }
 
   #answer({ id, agent, config, endedAt, after }: StoredTurn, wire?: Wire): Answer {
     const answer = new Answer({ id, agent, config, endedAt: () => endedAt ?? this.#host.now() }, wire)
     answer.seq = after
     return answer
-  }
-
-  #leave(session: Session, reader: Reader): void {
-    reader.close()
-    const failed = (error: unknown): void => this.#host.log('error', 'A session could not be let go', { session: session.id, error })
-    session.release().catch(failed)
   }
 
   #json(body: object, call: KnownCall): Response | Streamed {

@@ -226,7 +226,7 @@ export function responsesContract(binding: string, connect: Connect): void {
           everyKind,
         )
         const { output } = events.at(-1)?.['response'] as { output: Heard[] }
-        expect(output.map(({ type }) => type)).toEqual(['text', 'tool_call', 'tool_result', 'image', 'thinking'])
+        expect(output.map(({ type }) => type)).toEqual(['text', 'tool_call', 'tool_result', 'image', 'thinking', 'audio'])
         expect(output[1]).toMatchObject({ tool_call: { id: 'c1', name: 'f', arguments: '{"a":1}' } })
       },
     )

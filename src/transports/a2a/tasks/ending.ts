@@ -1,5 +1,5 @@
 import type { EndDraft } from '../../../core/ports/keeper.ts'
-import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
+import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
 import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'

@@ -1,7 +1,7 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
 import type { KnownCall } from '../../../core/ports/transport.ts'
-import { RESPONSE_ENDS } from '../../../core/response-batches.ts'
+import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
 import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { StreamBatch, StreamEvent, Task } from '../model.ts'
 import { Gathering } from './artifacts.ts'

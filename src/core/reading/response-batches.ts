@@ -1,11 +1,9 @@
-import type { ServerEvent } from '../protocol/events.ts'
-import type { Batch, Reader } from './ports/session.ts'
+import type { ServerEvent } from '../../protocol/events.ts'
+import type { Batch, Reader } from '../ports/session.ts'
+import { isEnd, RESPONSE_ENDS } from './ends.ts'
 
 /** How long the headers of a streamed answer wait for its first word. */
 export const PREFLIGHT_MS = 2_000
-
-/** What a response ends with. */
-export const RESPONSE_ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 
 const ENDS: ReadonlySet<string> = new Set([...RESPONSE_ENDS, 'session.end'])
 
@@ -28,13 +26,16 @@ export type Refused = Extract<ServerEvent, { type: 'response.error' | 'payment.r
 /** What a reader has of one response, up to its end. Some of it may be read ahead. */
 export class ResponseBatches {
   readonly #iterator: AsyncIterator<Batch, unknown>
+  readonly #response: string | undefined
   /** Read ahead, in order. */
-  readonly held: Batch[] = []
+  readonly #held: Batch[] = []
   #next: Promise<IteratorResult<Batch, unknown>> | undefined
   /** The end was taken, or nothing more is wanted. */
   over = false
 
-  constructor(reader: Reader) {
+  /** Without `response` the next end counts, whichever response it is of. */
+  constructor(reader: Reader, response?: string) {
+    this.#response = response
     this.#iterator = reader[Symbol.asyncIterator]()
   }
 
@@ -53,7 +54,7 @@ export class ResponseBatches {
         if (step === undefined) return undefined
         this.#next = undefined
         if (step.done) return undefined
-        this.held.push(step.value)
+        this.#held.push(step.value)
         const { said, refused } = beginning(step.value)
         if (said || refused) return refused
       }
@@ -62,18 +63,24 @@ export class ResponseBatches {
     }
   }
 
-  /** Reads one more ahead. Undefined: there is none. */
-  async ahead(): Promise<Batch | undefined> {
-    const batch = await this.#read()
-    if (batch) this.held.push(batch)
+  /** The next events, up to the end of the response. */
+  async take(): Promise<Batch | undefined> {
+    if (this.over) return undefined
+    const batch = this.#held.shift() ?? (await this.#read())
+    if (batch?.has(ENDS) && this.#endsIn(batch)) this.over = true
     return batch
   }
 
-  async take(): Promise<Batch | undefined> {
-    if (this.over) return undefined
-    const batch = this.held.shift() ?? (await this.#read())
-    if (batch?.has(ENDS)) this.over = true
-    return batch
+  #endsIn(batch: Batch): boolean {
+    const response = this.#response
+    let ends = response === undefined
+    batch.visit({
+      text: () => undefined,
+      event: (event) => {
+        ends ||= event.type === 'session.end' || (isEnd(event) && event.response_id === response)
+      },
+    })
+    return ends
   }
 
   async #read(): Promise<Batch | undefined> {

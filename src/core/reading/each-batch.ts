@@ -1,4 +1,4 @@
-import type { Batch, Reader } from './ports/session.ts'
+import type { Batch, Reader } from '../ports/session.ts'
 
 /** Hands on what a reader yields, one batch after the other, until it ends. */
 export async function eachBatch(reader: Reader, take: (batch: Batch) => Promise<void>): Promise<void> {

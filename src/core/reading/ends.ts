@@ -1,0 +1,28 @@
+import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import { uampIn } from '../../protocol/extensions.ts'
+
+/** What a response ends with. */
+export const RESPONSE_ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
+
+export type EndEvent = EventOf<'response.done' | 'response.error' | 'response.cancelled'>
+
+export function isEnd(event: { readonly type: string }): event is EndEvent {
+  return RESPONSE_ENDS.has(event.type)
+}
+
+/** Why an agent says that it stopped, where the answer is not complete. */
+export function stopReason({ response }: Pick<EventOf<'response.done'>, 'response'>): string | undefined {
+  const reason = uampIn(response.extensions)['stop_reason']
+  return typeof reason === 'string' ? reason : undefined
+}
+
+/** Whether a response ended with questions, so that the next request answers them. */
+export function isWaiting({ response }: Pick<EventOf<'response.done'>, 'response'>): boolean {
+  return Array.isArray(uampIn(response.extensions)['waiting'])
+}
+
+export type Question = EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>
+
+export function isQuestion(event: ServerEvent): event is Question {
+  return event.type === 'tool.call' || event.type === 'x.approval.request' || event.type === 'payment.required'
+}

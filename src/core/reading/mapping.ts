@@ -1,0 +1,54 @@
+import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+
+type Type = ServerEvent['type']
+
+/** What becomes of an event in a protocol: in words, for docs/mapping.md, and by which code. Without code it is not told. */
+type Fate<E, T extends Type> = readonly [words: string, tell?: (encoder: E, event: EventOf<T>) => void]
+
+/** Every event has a row, so that a new one does not compile until each protocol says what becomes of it. */
+export type Mapping<E> = { readonly [T in Type]: Fate<E, T> }
+
+/** Tells an event as its row says. */
+export function tellBy<E>(mapping: Mapping<E>, encoder: E, event: ServerEvent): void {
+  const row = mapping[event.type] as Fate<E, Type>
+  row[1]?.(encoder, event as EventOf<Type>)
+}
+
+/** One row for several events. */
+export function alike<T extends Type, F>(types: readonly T[], fate: F): Record<T, F> {
+  return Object.fromEntries(types.map((type) => [type, fate])) as Record<T, F>
+}
+
+/** About a session and its connection: no protocol but UAMP events has them. */
+export const ABOUT_SESSIONS = ['session.created', 'session.updated', 'capabilities', 'rate_limit', 'pong', 'x.ack'] as const
+
+/** About who else is there: nobody is, in a session of one agent and one client. */
+export const ABOUT_OTHERS = [
+  'presence.typing',
+  'presence.online',
+  'presence.offline',
+  'message.created',
+  'message.read',
+  'voice.invite',
+  'voice.accept',
+  'voice.decline',
+  'voice.end',
+] as const
+
+export const ABOUT_PAYMENTS = ['payment.accepted', 'payment.balance', 'payment.error'] as const
+
+/** Beside an answer, for front ends that show more than it. */
+export const BESIDE_ANSWERS = [
+  'x.state.snapshot',
+  'x.state.delta',
+  'x.messages.snapshot',
+  'x.activity.snapshot',
+  'x.activity.delta',
+  'x.step.started',
+  'x.step.finished',
+  'x.subagent.started',
+  'x.subagent.finished',
+  'x.reasoning.encrypted',
+  'x.custom',
+  'x.raw',
+] as const

@@ -1,4 +1,5 @@
 import { Entry, type Stamp } from './entry.ts'
+import type { ServerEvent } from '../protocol/events.ts'
 import type { Delta } from '../protocol/server-events.ts'
 import type { Batch, Logged, Visitor } from './ports/session.ts'
 
@@ -43,6 +44,10 @@ export class Slice implements Batch {
     return false
   }
 
+  pick(types: ReadonlySet<string>, visit: (event: ServerEvent) => void): void {
+    for (const item of this.items) if (typeof item !== 'string' && types.has(item.type)) visit(item.event)
+  }
+
   visit(visitor: Visitor): void {
     for (let index = 0; index < this.items.length; index++) {
       const item = this.items[index] as Item
@@ -73,6 +78,10 @@ export class Picked implements Batch {
 
   has(types: ReadonlySet<string>): boolean {
     return this.#logged.some(({ type, seq }) => seq !== undefined && types.has(type))
+  }
+
+  pick(types: ReadonlySet<string>, visit: (event: ServerEvent) => void): void {
+    for (const { event, type, seq } of this.#logged) if (seq !== undefined && types.has(type)) visit(event)
   }
 
   visit(visitor: Visitor): void {

@@ -27,6 +27,8 @@ export interface Batch extends Iterable<Logged> {
   eachText(visit: (text: string, seq: number | undefined) => void): void
   /** Whether an event of the log among them is of one of these types. */
   has(types: ReadonlySet<string>): boolean
+  /** Each event of the log that is of one of these types. */
+  pick(types: ReadonlySet<string>, visit: (event: ServerEvent) => void): void
   /** Each event in order, text deltas as their bare text: for codecs, which make a text of their own from it. */
   visit(visitor: Visitor): void
 }

@@ -74,11 +74,8 @@ export class ResponseBatches {
   #endsIn(batch: Batch): boolean {
     const response = this.#response
     let ends = response === undefined
-    batch.visit({
-      text: () => undefined,
-      event: (event) => {
-        ends ||= event.type === 'session.end' || (isEnd(event) && event.response_id === response)
-      },
+    batch.pick(ENDS, (event) => {
+      ends ||= event.type === 'session.end' || (isEnd(event) && event.response_id === response)
     })
     return ends
   }

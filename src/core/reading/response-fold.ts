@@ -1,7 +1,7 @@
 import type { ContentItem } from '../../protocol/content.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
-import type { Visitor } from '../ports/session.ts'
+import type { Batch, Visitor } from '../ports/session.ts'
 import { isEnd, isQuestion, type Question } from './ends.ts'
 
 /**
@@ -33,6 +33,11 @@ export abstract class ResponseFold implements Visitor {
   protected abstract item(item: ContentItem): void
   /** An event of the response that is not its beginning. Of its last one `ended` is true. */
   protected abstract tell(event: ServerEvent): void
+
+  /** By functions of one shape for all encoders: a visitor of a class of its own makes each text a tenth dearer. */
+  take(batch: Batch): void {
+    batch.visit({ text: (text, seq) => this.text(text, seq), event: (event, seq) => this.event(event, seq) })
+  }
 
   event(event: ServerEvent, _seq: number | undefined): void {
     if (this.ended) return

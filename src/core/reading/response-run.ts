@@ -1,7 +1,7 @@
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Batch, Reader, Session } from '../ports/session.ts'
 import type { Frame, Host } from '../ports/transport.ts'
-import { isEnd, type EndEvent } from './ends.ts'
+import { RESPONSE_ENDS, type EndEvent } from './ends.ts'
 import { ResponseBatches, type Refused } from './response-batches.ts'
 
 export interface RunOptions {
@@ -18,6 +18,7 @@ export interface RunOptions {
 }
 
 const PAYMENT: ReadonlySet<string> = new Set(['payment.required'])
+const LAST: ReadonlySet<string> = new Set([...RESPONSE_ENDS, ...PAYMENT])
 
 /** One response on its way to one client, from its first event until the client has everything or leaves. */
 export class ResponseRun extends ResponseBatches {
@@ -93,11 +94,6 @@ export class ResponseRun extends ResponseBatches {
 
 function endIn(batch: Batch): EndEvent | EventOf<'payment.required'> | undefined {
   let found: ServerEvent | undefined
-  batch.visit({
-    text: () => undefined,
-    event: (event) => {
-      if (isEnd(event) || event.type === 'payment.required') found ??= event
-    },
-  })
+  batch.pick(LAST, (event) => (found ??= event))
   return found as ReturnType<typeof endIn>
 }

@@ -82,7 +82,7 @@ async function submit({ host, agent, principal, signal, payment: paid, notify }:
     await sent
     await notify([notificationText('prompt/started', { requestId: String(id) })])
     for (let batch = await run.take(); batch && !answer.ended; batch = await run.take()) {
-      batch.visit(answer)
+      answer.take(batch)
       const frames = answer.frames.splice(0)
       if (frames.length > 0) await notify(frames)
     }

@@ -155,7 +155,7 @@ export class RunEncoder extends ResponseFold {
 
   read(batch: Batch, out: Out): void {
     this.#out = out
-    batch.visit(this)
+    this.take(batch)
   }
 
   text(text: string, seq = 0): void {

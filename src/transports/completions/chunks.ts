@@ -67,6 +67,7 @@ export class ChunkEncoder extends ResponseFold {
   readonly #before: string
   readonly #after: string
   readonly #textBefore: string
+  readonly #textAfter: string
   /** The place of each call of a client's function in this answer. */
   readonly #calls = new Map<string, number>()
   readonly #asked = new Set<string>()
@@ -87,11 +88,12 @@ export class ChunkEncoder extends ResponseFold {
     this.#before = `${chunkStart(head)}[{"index":${index},"delta":`
     this.#after = `,"finish_reason":null}]${shape.usage ? ',"usage":null' : ''}}\n\n`
     this.#textBefore = `${this.#before}{"content":`
+    this.#textAfter = `}${this.#after}`
   }
 
   read(batch: Batch, visit: (text: string) => void): void {
     this.#visit = visit
-    batch.visit(this)
+    this.take(batch)
   }
 
   /** Only the text itself is quoted. */
@@ -100,7 +102,7 @@ export class ChunkEncoder extends ResponseFold {
       if (!this.running) return
       this.#start()
     }
-    this.#visit(this.#textBefore + jsonText(text) + '}' + this.#after)
+    this.#visit(this.#textBefore + jsonText(text) + this.#textAfter)
   }
 
   protected get silent(): boolean {

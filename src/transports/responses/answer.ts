@@ -260,7 +260,7 @@ export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGen
   return run.frames((batch) => ({
     eachText: (visit) => {
       wire.to(visit)
-      batch.visit(answer)
+      answer.take(batch)
     },
   }))
 }

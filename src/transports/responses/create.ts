@@ -89,7 +89,7 @@ async function first(host: Host, begun: Begun): Promise<Answer> {
 async function whole(host: Host, begun: Begun): Promise<Answer> {
   const { run } = begun
   const answer = answerOf(host, begun)
-  for (let batch = await run.take(); batch; batch = await run.take()) batch.visit(answer)
+  for (let batch = await run.take(); batch; batch = await run.take()) answer.take(batch)
   const failure = answer.ended ? answer.failure : new UampError('cancelled', 'The answer was stopped')
   if (!failure) {
     run.close()

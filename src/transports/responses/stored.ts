@@ -134,7 +134,7 @@ export class StoredResponses {
       while (answer.seq < until) {
         const batch = await run.take()
         if (!batch) break
-        batch.visit(answer)
+        answer.take(batch)
       }
     } finally {
       run.close()

@@ -57,6 +57,6 @@ test.each(ASKED)('%s stayed when their sessions went for want of room, and took 
   const { bytes, kinds } = await remoteStorage(data).show()
   expect(bytes).toBeLessThanOrEqual(limits.storedBytes)
   // A part of what alice has is there still, and each is as whole as it was.
-  expect(kinds['head']?.count).toBeGreaterThan(1)
-  expect(kinds[kind]?.count).toBe((kinds['head']?.count ?? 0) - 1)
+  expect(kinds['session']?.count).toBeGreaterThan(1)
+  expect(kinds[kind]?.count).toBe((kinds['session']?.count ?? 0) - 1)
 })

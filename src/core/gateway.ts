@@ -37,6 +37,9 @@ import { checkSlots } from './slots.ts'
 import { StoredTurns } from './stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 
+/** Where the store has a session that is new. */
+const NOWHERE = { position: 0, head: 0, inputs: 0, consumed: 0, unused: [], apart: false }
+
 /** Sessions on the agents of a registry. */
 export function createGateway(options: GatewayOptions): AgentGateway {
   return new SessionGateway(options)
@@ -173,7 +176,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     }
     const { session, journal } = this.#build(
       state,
-      init.persist ? { position: 0, head: 0, inputs: 0, unused: [], turn: parent ?? null, apart: false } : undefined,
+      init.persist ? { ...NOWHERE, updatedAt: state.createdAt, turn: parent ?? null } : undefined,
     )
     // Of one request and its reply, nobody sees how the session began.
     if (init.duplex) announce(session, init.announce)
@@ -336,6 +339,8 @@ class SessionGateway implements AgentGateway, SessionHost {
       position,
       head,
       inputs: inputs.last,
+      consumed: found.head.consumed,
+      updatedAt: found.head.updatedAt,
       unused: inputs.unused,
       turn: found.head.turn,
       apart: found.head.session === undefined,
@@ -360,8 +365,7 @@ class SessionGateway implements AgentGateway, SessionHost {
         position: stored.position,
         committed: stored.head,
       })
-    const { now } = this
-    const records = this.#records
+    const [now, records] = [this.now, this.#records]
     const journal = stored && logStore && new Journal({ records, logStore, now, session: state, at: stored, epoch: this.#epoch })
     const session = new AgentSession(this, state, {
       log: (onReaders) => new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, onDetach: state.onDetach, onReaders }),

@@ -46,8 +46,10 @@ export async function* inventory(records: Records, describe: Describe = () => un
 /** The core's own keys, and those of the form tenant/kind/owner/… */
 function usual([, kind = '', third, fourth]: readonly string[], { index }: Kept): Described {
   switch (kind) {
-    case 'session':
     case 'head':
+      return { kind: 'session', ...(third !== undefined && { session: third }) }
+    case 'session':
+      return { kind: 'session-config', ...(third !== undefined && { session: third }) }
     case 'log':
     case 'in':
       return { kind, ...(third !== undefined && { session: third }) }

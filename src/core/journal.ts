@@ -46,6 +46,9 @@ export class Journal {
   #alias: readonly Operation[] = []
   #silent = false
   #turn: string | null
+  /** How many inputs the turns have used up, and when the last of them began. */
+  #consumed: number
+  #updatedAt: number
 
   constructor({ records, logStore, now, session, at, epoch }: JournalOptions) {
     const { tenant } = session.owner
@@ -60,6 +63,8 @@ export class Journal {
     this.#unused = at.unused
     this.#inputs = at.inputs
     this.#turn = at.turn
+    this.#consumed = at.consumed
+    this.#updatedAt = at.updatedAt
     this.#apart = at.apart
     this.#settle(session)
   }
@@ -129,8 +134,10 @@ export class Journal {
 
   /** A turn begins: its input is used up. `kept`: what is written with it. */
   async open(session: SessionRecord, record: TurnRecord, kept: Kept = () => []): Promise<void> {
-    const before = this.#turn
+    const before = { turn: this.#turn, consumed: this.#consumed, updatedAt: this.#updatedAt }
     this.#turn = record.id
+    this.#consumed = this.#inputs
+    this.#updatedAt = this.#now()
     const inputs = this.#unwritten
     this.#unwritten = []
     const unused = this.#unused
@@ -153,7 +160,9 @@ export class Journal {
       this.#unwrittenSession = undefined
       for (const { resolve } of inputs) resolve()
     } catch (error) {
-      this.#turn = before
+      this.#turn = before.turn
+      this.#consumed = before.consumed
+      this.#updatedAt = before.updatedAt
       this.#running = false
       this.#unused = unused
       // The turn is refused, but what was said before it may still be kept.
@@ -218,8 +227,8 @@ export class Journal {
       agent,
       owner: owner.id,
       turn: this.#turn,
-      consumed: this.#inputs,
-      updatedAt: this.#now(),
+      consumed: this.#consumed,
+      updatedAt: closed ? this.#now() : this.#updatedAt,
       closed,
       ...this.#numbering,
     }

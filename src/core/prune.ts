@@ -74,7 +74,7 @@ export async function prune({ records, describe, release, onDelete }: PruneOptio
   return { sessions: removed.size, records: gone.length, bytes, inUse }
 }
 
-const OF_SESSIONS = new Set(['session', 'head', 'turn', 'log', 'in'])
+const OF_SESSIONS = new Set(['session', 'session-config', 'turn', 'log', 'in'])
 
 async function measure(records: Records, { describe, principal }: { describe: Describe; principal: string | undefined }) {
   const sessions = new Map<string, Measured>()

@@ -54,6 +54,29 @@ async function eventsUntil(type: string, session: Session) {
   return events
 }
 
+test('an input that no response has used is kept when the configuration changes before the process dies', async () => {
+  const store = memoryStore()
+  const session = await open(gatewayOn(store), 'words')
+  await session.send({ type: 'input.text', event_id: '1', text: 'Remember this' })
+  await session.send({ type: 'session.update', event_id: '2', session: { instructions: 'Be brief' } })
+  const restarted = await gatewayOn(store).attach(session.id, principal)
+  await restarted?.send({ type: 'response.create', event_id: '3' })
+  const turn = await gatewayOn(store).turn(restarted?.turn ?? '', principal)
+  expect(turn?.input).toMatchObject([{ role: 'user', content: 'Remember this' }])
+  expect(restarted?.config.instructions).toBe('Be brief')
+})
+
+test('a task that cannot be found again keeps nobody from starting', async () => {
+  const store = memoryStore()
+  const session = await open(gatewayOn(store), 'endless')
+  const keeper = { name: 'test', opened: () => () => [], closed: () => [] }
+  await session.say([], { type: 'response.create', event_id: '1' }, { keeper })
+  const restarted = gatewayOn(store)
+  restarted.recoverWith('test', () => Promise.reject(new Error('The record is damaged')))
+  await restarted.start()
+  expect(await restarted.turn(session.turn ?? '', principal)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+})
+
 test('an answer that cannot be put together after a kill keeps nobody from starting', async () => {
   const store = memoryStore()
   const killed = gatewayOn(store)

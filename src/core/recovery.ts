@@ -16,9 +16,12 @@ import type { Draft } from '../protocol/events.ts'
 export async function closeInterrupted(records: Records, epoch: number, keepers: ReadonlyMap<string, RecoverKeeper>): Promise<number> {
   const turns = await records.openTurns()
   for (const turn of turns) {
-    const keeper = turn.keeper === undefined ? undefined : await keepers.get(turn.keeper)?.(turn)
-    // One whose output cannot be put together must not keep the others from theirs, nor the server from its start.
-    await closeTurn(records, turn, { epoch, keeper }).catch(() => closeTurn(records, turn, { epoch, keeper, isBare: true }))
+    const recover = turn.keeper === undefined ? undefined : keepers.get(turn.keeper)
+    // One that cannot be put together must not keep the others from their end, nor the server from its start.
+    const keeper = await recover?.(turn).catch(() => undefined)
+    await closeTurn(records, turn, { epoch, keeper })
+      .catch(() => closeTurn(records, turn, { epoch, keeper, isBare: true }))
+      .catch(() => closeTurn(records, turn, { epoch, keeper: undefined, isBare: true }))
   }
   return turns.length
 }

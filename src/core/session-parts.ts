@@ -60,6 +60,9 @@ export interface StoredAt {
   readonly position: number
   readonly head: number
   readonly inputs: number
+  /** How many of them the turns have used up, and when the last turn began. */
+  readonly consumed: number
+  readonly updatedAt: number
   /** Those that pay with something, and are not used yet. */
   readonly unused: readonly ClientEvent[]
   readonly turn: string | null

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Mapping } from '../../src/core/reading/mapping.ts'
+import { Narration } from '../../src/transports/a2a/tasks/narration.ts'
 import { Updates } from '../../src/transports/acp/updates.ts'
 import { RunEncoder } from '../../src/transports/ag-ui/encoder.ts'
 import { ChunkEncoder } from '../../src/transports/completions/chunks.ts'
@@ -14,6 +15,7 @@ const PROTOCOLS: readonly (readonly [name: string, guide: string, mapping: Words
   ['Chat Completions', 'openai.md#chat-completions', ChunkEncoder.mapping],
   ['Responses', 'openai.md#responses', Answer.mapping],
   ['Realtime', 'openai.md#realtime', Turns.mapping],
+  ['A2A', 'a2a.md#what-becomes-of-what', Narration.mapping],
   ['AG-UI', 'ag-ui.md#what-becomes-of-what', RunEncoder.mapping],
   ['ACP', 'acp.md#what-an-agent-can-do', Updates.mapping],
   ['Omnia', 'omnia.md#what-becomes-of-what', Narrator.mapping],
@@ -68,20 +70,6 @@ What others have and UAMP events lack.
 | Omnia | \`ext\`, \`details\` of an error; of a message in \`extensions.omnia\` |
 
 ${sections.join('\n')}
-## A2A
-
-[The guide](a2a.md#what-becomes-of-what).
-
-| event | A2A 1.0 | before |
-|---|---|---|
-| text deltas | \`artifactUpdate\` with one \`artifactId\`, \`append\`, \`lastChunk\` | \`artifact-update\` |
-| images, audio, video, files | an artifact each: \`raw\` or \`url\`; JSON as \`data\` | \`file\` with \`bytes\` or \`uri\`; \`data\` |
-| \`tool.call\` of a client's tool, \`x.approval.request\`, \`payment.required\` | \`TASK_STATE_INPUT_REQUIRED\`, its message has the question in words and as \`data\` | \`input-required\` |
-| \`response.done\` | \`TASK_STATE_COMPLETED\`; by \`stop_reason\` \`TASK_STATE_INPUT_REQUIRED\`, \`_AUTH_REQUIRED\`, \`_REJECTED\` | \`completed\` … |
-| \`response.cancelled\` | \`TASK_STATE_CANCELED\` | \`canceled\` |
-| \`response.error\` | \`TASK_STATE_FAILED\`, \`metadata.code\` of its message | \`failed\` |
-| \`thinking\`, \`progress\`, tool calls of the agent's own, other \`x.*\` | \`TASK_STATE_WORKING\` with a message of \`data\`, for clients that activate \`https://uamp.dev/a2a/events/v1\` | the same |
-
 ## What we add to UAMP events
 
 | where | field | meaning |

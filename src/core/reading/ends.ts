@@ -1,4 +1,4 @@
-import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import type { EventOf } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
 
 /** What a response ends with. */
@@ -23,6 +23,6 @@ export function isWaiting({ response }: Pick<EventOf<'response.done'>, 'response
 
 export type Question = EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>
 
-export function isQuestion(event: ServerEvent): event is Question {
+export function isQuestion<E extends { readonly type: string }>(event: E): event is Extract<E, Pick<Question, 'type'>> {
   return event.type === 'tool.call' || event.type === 'x.approval.request' || event.type === 'payment.required'
 }

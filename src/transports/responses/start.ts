@@ -2,6 +2,7 @@ import { chooseAgent } from '../../core/choose-agent.ts'
 import { responseConfig } from '../../core/overrides.ts'
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
+import { matchAnswers } from '../../core/reading/answers.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { invalid } from '../../wire/parse.ts'
@@ -140,25 +141,22 @@ async function findWaiting(
 /** What the input answers, if it does nothing else. Throws when it answers only a part: the run could not go on. */
 function answersIn({ session, turn, named }: Waits, items: readonly InputItem[], newId: () => string): Given[] | undefined {
   const given = items.map((item, index) => toAnswer(item, newId(), `input[${index}]`))
-  const questions = new Set(turn.questions.map(({ id }) => id))
-  const answers = given.filter((answer) => answer !== undefined && questions.has(idOf(answer)))
-  if (answers.length === 0) return undefined
-  const alone = named ? answers.length === items.length : answers.includes(given.at(-1))
+  const all = given.filter((answer) => answer !== undefined)
+  const { notAsked } = matchAnswers(turn.questions, all)
+  const answers = all.filter((answer) => !notAsked.includes(answer))
+  const last = answers.at(-1)
+  if (!last) return undefined
+  const alone = named ? answers.length === items.length : last === given.at(-1)
   if (!alone) {
-    if (answers.every((answer) => answer?.type === 'tool.result')) return undefined
+    if (answers.every(({ type }) => type === 'tool.result')) return undefined
     throw invalid('Answer an approval request in a request of its own', 'input', 'invalid_value')
   }
-  const answered = new Set(answers.map((answer) => answer && idOf(answer)))
-  const missing = session.waiting?.questions.find(({ id }) => !answered.has(id))
+  const [missing] = matchAnswers(session.waiting?.questions ?? [], answers).missing
   if (missing) {
     const what = missing.type === 'tool.call' ? 'tool output found for function call' : 'answer found for approval request'
     throw invalid(`No ${what} ${missing.id}.`, 'input', 'invalid_value')
   }
-  return answers.filter((answer) => answer !== undefined)
-}
-
-function idOf(answer: Given): string {
-  return answer.type === 'tool.result' ? answer.call_id : answer.type === 'x.approval.response' ? answer.approval_id : ''
+  return answers
 }
 
 /** Every output has its call, and every call of the previous response its output: without them no model could go on. */

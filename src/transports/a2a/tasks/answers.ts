@@ -1,6 +1,7 @@
 import { FIRST_EXPLAINED } from '../../../protocol/explain.ts'
 import type { Questions } from '../../../core/ports/agent.ts'
 import type { Waiting } from '../../../core/ports/session.ts'
+import { matchAnswers } from '../../../core/reading/answers.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { Payment } from '../../../protocol/payment.ts'
 import { a2aError } from '../errors.ts'
@@ -30,10 +31,8 @@ export function answersIn(message: Message, { questions, payment, newId }: Answe
   const [only] = questions
   const spoken = given.length === 0 && questions.length === 1 && only ? inWords(message, only, newId()) : undefined
   const answers = spoken ? [spoken] : given
-  for (const answer of answers) {
-    if (!questions.some((question) => fits(answer, question))) throw unanswered('It does not wait for this answer', questions)
-  }
-  const missing = questions.filter((question) => !answers.some((answer) => fits(answer, question)))
+  const { missing, notAsked } = matchAnswers(questions, answers)
+  if (notAsked.length > 0) throw unanswered('It does not wait for this answer', questions)
   if (missing.length > 0) throw unanswered(explain(missing), missing)
   return answers
 }
@@ -42,17 +41,6 @@ function paid(payment: Payment | undefined, questions: readonly Question[], newI
   // What a request pays with that nobody asks for is kept for whoever does.
   if (!payment || !questions.some(({ type }) => type === 'payment.required')) return []
   return [{ type: 'payment.submit', event_id: newId(), payment }]
-}
-
-function fits(answer: Answer, { id, type }: Question): boolean {
-  switch (answer.type) {
-    case 'tool.result':
-      return type === 'tool.call' && answer.call_id === id
-    case 'x.approval.response':
-      return type === 'x.approval.request' && answer.approval_id === id
-    case 'payment.submit':
-      return type === 'payment.required'
-  }
 }
 
 function inData(data: unknown, { message, newId, field }: { message: Message; newId: () => string; field: string }): Answer[] {

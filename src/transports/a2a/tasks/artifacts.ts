@@ -59,7 +59,8 @@ export function mediaArtifact(item: MediaItem): Artifact {
     artifactId: item.content_id ?? '',
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
-    parts: [partOf(item)],
+    // Who only reads has the words of what is spoken.
+    parts: [partOf(item), ...(item.type === 'audio' && item.transcript ? [{ text: item.transcript }] : [])],
   }
 }
 

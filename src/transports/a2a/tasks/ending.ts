@@ -1,18 +1,12 @@
 import type { EndDraft } from '../../../core/ports/keeper.ts'
-import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
+import { isQuestion, isWaiting, stopReason } from '../../../core/reading/ends.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
 import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { textOf } from '../../../protocol/message.ts'
 import type { Message, Part, Struct, TaskState } from '../model.ts'
-import { asked, isQuestion, type Asked } from './questions.ts'
+import { asked, type Asked } from './questions.ts'
 import { receipts } from './x402.ts'
-
-export type EndEvent = EventOf<'response.done' | 'response.error' | 'response.cancelled'>
-
-export function isEnd(event: { readonly type: string }): event is EndEvent {
-  return RESPONSE_ENDS.has(event.type)
-}
 
 /** Ends that an agent names itself; what it said is then the message of the status. */
 const STOPS: Readonly<Record<string, TaskState>> = {
@@ -65,15 +59,14 @@ export class Endings {
 
   #done({ response }: Draft<EventOf<'response.done'>>, now: number): Ending {
     const { output, extensions } = response
-    const { uamp, a2a } = extensions ?? {}
+    const { a2a } = extensions ?? {}
     const metadata = isRecord(a2a) && isRecord(a2a['metadata']) ? (a2a['metadata'] as Struct) : undefined
     const base = { output, metadata, waits: false, quiet: false }
-    if (isRecord(uamp) && Array.isArray(uamp['waiting'])) {
+    if (isWaiting({ response })) {
       const question = asked(this.#questions, now)
       return { ...base, waits: true, state: 'TASK_STATE_INPUT_REQUIRED', message: this.#message(question.parts, question.metadata) }
     }
-    const reason = isRecord(uamp) ? uamp['stop_reason'] : undefined
-    const state = typeof reason === 'string' ? STOPS[reason] : undefined
+    const state = STOPS[stopReason({ response }) ?? '']
     if (state === undefined) return { ...base, state: 'TASK_STATE_COMPLETED', message: this.#message([], undefined) }
     const text = textOf(output)
     return { ...base, state, quiet: !this.#spoke, message: this.#message(text === '' ? [] : [{ text }], undefined) }

@@ -152,7 +152,7 @@ export class Following {
     await live?.ended.catch(() => undefined)
     if (live) this.#record = live.record
     else await this.#refresh()
-    narration.ended = this.#record.steps[at]
+    narration.left = this.#record.steps[at]
     return { visit: (visitor) => narration.read(batch, visitor) }
   }
 

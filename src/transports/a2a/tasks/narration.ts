@@ -1,12 +1,13 @@
-import type { Batch, Visitor } from '../../../core/ports/session.ts'
+import type { Batch } from '../../../core/ports/session.ts'
+import { ABOUT_OTHERS, ABOUT_PAYMENTS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../../core/reading/mapping.ts'
+import { ResponseFold } from '../../../core/reading/response-fold.ts'
 import { isMedia, type ContentItem } from '../../../protocol/content.ts'
-import type { ServerEvent } from '../../../protocol/events.ts'
+import type { Draft, EventOf, ServerEvent } from '../../../protocol/events.ts'
 import type { Json } from '../../../protocol/json.ts'
 import type { Delta } from '../../../protocol/server-events.ts'
 import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Artifact, StreamVisitor, TaskStatus } from '../model.ts'
-import { artifactsOf, mediaArtifact, textArtifactId } from './artifacts.ts'
-import { isEnd, type EndEvent } from './ending.ts'
+import { mediaArtifact, textArtifactId } from './artifacts.ts'
 import type { Step } from './records.ts'
 import { statusOf } from './shared.ts'
 
@@ -23,113 +24,137 @@ export interface Told {
   readonly now: () => number
 }
 
-/** Events that a stream tells in other words, or that are of no concern to a client. */
-const OWN: ReadonlySet<string> = new Set([
-  'response.created',
-  'session.created',
-  'session.updated',
-  'session.end',
-  'capabilities',
-  'tool.call',
-  'x.approval.request',
-  'payment.required',
-  'audio.delta',
-  'audio.done',
-])
+/** Told only to clients that activate the extension. */
+const EXTRA = 'for clients that activate `https://uamp.dev/a2a/events/v1`: `TASK_STATE_WORKING` with a message of `data`'
+const QUESTION = '`TASK_STATE_INPUT_REQUIRED` with the end of the response; its message has the question in words and as `data`'
 
 /**
  * One response as updates of its task, from the events of a session's log: the same events give the same updates under the same
  * ids, whenever they are read. Text, by far the most frequent, goes through without an object.
  */
-export class Narration {
+export class Narration extends ResponseFold {
+  static readonly mapping: Mapping<Narration> = {
+    'response.created': ['`TASK_STATE_WORKING`'],
+    'response.delta': [
+      `text: \`artifactUpdate\` with one \`artifactId\`, \`append\`, \`lastChunk\`; media: an artifact each, \`raw\` or \`url\`, JSON as \`data\`; everything else ${EXTRA}`,
+      (told, event) => told.#delta(event),
+    ],
+    'response.done': [
+      '`TASK_STATE_COMPLETED`; by `stop_reason` `TASK_STATE_INPUT_REQUIRED`, `_AUTH_REQUIRED`, `_REJECTED`',
+      (told) => told.#done(),
+    ],
+    'response.cancelled': ['`TASK_STATE_CANCELED`', (told) => told.#end()],
+    'response.error': ['`TASK_STATE_FAILED`, with `metadata.code` of its message', (told) => told.#end()],
+    ...alike(['tool.call', 'x.approval.request', 'payment.required'], [QUESTION]),
+    'usage.delta': [EXTRA, (told, event) => told.#usage(event)],
+    ...alike(['audio.delta', 'audio.done'], ['not told: the whole comes as an artifact']),
+    ...alike(['session.created', 'session.updated', 'session.end', 'capabilities', 'pong', 'x.ack'], ['not told: a task has no session']),
+    ...alike(
+      [
+        'thinking',
+        'progress',
+        'tool.call_done',
+        'transcript.delta',
+        'transcript.done',
+        'rate_limit',
+        'session.error',
+        'x.plan',
+        ...ABOUT_PAYMENTS,
+        ...ABOUT_OTHERS,
+        ...BESIDE_ANSWERS,
+      ],
+      [EXTRA, (told: Narration, event: ServerEvent) => told.#extra(event)],
+    ),
+  }
+
   readonly #told: Told
   readonly #prefix: string
   /** One for all texts: it is good until the next one. */
   readonly #place: { artifactId: string; first: boolean; seq: string | undefined }
-  readonly #visitor: Visitor
   #out: StreamVisitor | undefined
-  #running = false
-  #over = false
   #spoke = false
   #showed = false
+  #counted = false
   /** Its response with what that left the task in. To be set before its end is read. */
-  ended: Step | undefined
-  /** Its end was read. */
-  get over(): boolean {
-    return this.#over
-  }
-
+  left: Step | undefined
   /** The last event that was read. */
   seq = 0
 
   constructor(told: Told) {
+    super(told.step.turn)
     this.#told = told
     this.#prefix = `${told.index}.`
     this.#place = { artifactId: textArtifactId(told.step.turn), first: true, seq: undefined }
-    this.#visitor = {
-      text: (text, seq) => this.#text(text, seq ?? 0),
-      event: (event, seq) => this.#event(event, seq ?? 0),
-    }
   }
 
   read(batch: Batch, out: StreamVisitor): void {
     this.#out = out
-    batch.visit(this.#visitor)
+    this.take(batch)
     this.#out = undefined
   }
 
-  #text(text: string, seq: number): void {
-    if (!this.#running) return
+  text(text: string, seq = 0): void {
+    if (!this.running) return
+    this.seq = seq
     const place = this.#place
     place.first = !this.#spoke
     this.#spoke = true
-    this.seq = seq
     if (seq <= this.#told.known) return
     place.seq = this.#prefix + seq
     this.#out?.text(text, place)
   }
 
-  #event(event: ServerEvent, seq: number): void {
-    if (this.#over) return
-    if (event.type === 'response.created' && event.response_id === this.#told.step.turn) this.#running = true
-    this.seq = seq
-    if (isEnd(event)) {
-      // A crash can take the beginning of a response, but not its end.
-      if (this.#running || event.response_id === this.#told.step.turn) this.#end(event, seq)
-    } else if (this.#running) this.#during(event, seq)
+  override event(event: ServerEvent, seq = 0): void {
+    if (!this.ended) this.seq = seq
+    super.event(event, seq)
   }
 
-  #during(event: ServerEvent, seq: number): void {
-    if (event.type === 'response.created') return this.#status(statusOf('TASK_STATE_WORKING', this.#told.step.startedAt), seq)
-    const delta = event.type === 'response.delta' ? event.delta : undefined
-    if (delta?.type === 'text') return this.#text(delta.text, seq)
+  protected get silent(): boolean {
+    return !this.#spoke && !this.#showed
+  }
+
+  protected begin(): void {
+    this.#status(statusOf('TASK_STATE_WORKING', this.#told.step.startedAt))
+  }
+
+  protected tell(event: ServerEvent): void {
+    tellBy(Narration.mapping, this, event)
+  }
+
+  /** It has no id of its own: who lost the status after it gets both. */
+  protected item(item: ContentItem): void {
+    if (this.seq <= this.#told.known) return
+    if (isMedia(item)) return this.#artifact(mediaArtifact(item), undefined)
+    if (item.type !== 'text' || this.left?.quiet) return
+    this.#place.first = !this.#spoke
+    this.#place.seq = undefined
+    this.#spoke = true
+    this.#out?.text(item.text, this.#place)
+  }
+
+  #delta(event: EventOf<'response.delta'>): void {
+    const { delta } = event
+    if (delta.type === 'text') return this.text(delta.text, this.seq)
+    if (!isMedia(delta)) return this.#extra(event, delta)
     // A chunk of audio has no handle; the whole comes with one.
-    if (delta && isMedia(delta)) return delta.content_id === undefined ? undefined : this.#artifact(mediaArtifact(delta), seq)
-    if (this.#told.extras && !OWN.has(event.type)) this.#extra(event, delta, seq)
+    if (delta.content_id !== undefined) this.#artifact(mediaArtifact(delta), this.seq)
   }
 
-  #end(event: EndEvent, seq: number): void {
-    this.#over = true
-    this.#running = false
-    if (seq <= this.#told.known) return
-    if (event.type === 'response.done') {
-      if (!this.#spoke && !this.#showed) this.#unsaid(event.response.output)
-      if (this.#spoke) this.#lastChunk()
-    }
-    if (this.ended?.end) this.#status(this.ended.end, seq)
+  #usage(event: EventOf<'usage.delta'>): void {
+    this.#counted = true
+    this.#extra(event)
   }
 
-  /** An agent may say everything with its end. */
-  #unsaid(output: readonly ContentItem[]): void {
-    for (const artifact of artifactsOf(this.#told.step.turn, output, this.ended?.quiet)) {
-      if (artifact.artifactId !== this.#place.artifactId) this.#artifact(artifact, undefined)
-      else {
-        this.#spoke = true
-        this.#place.first = true
-        this.#place.seq = undefined
-        this.#out?.text(artifact.parts[0]?.text ?? '', this.#place)
-      }
-    }
+  #done(): void {
+    if (this.seq <= this.#told.known) return
+    if (this.#spoke) this.#lastChunk()
+    // It may be known only at the end.
+    if (this.usage && !this.#counted) this.#extra({ type: 'usage.delta', delta: this.usage })
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.left?.end) this.#status(this.left.end)
   }
 
   /** Which piece is the last is known only after it. Has no id of its own: who lost the status after it gets both. */
@@ -145,23 +170,23 @@ export class Narration {
     this.#out?.event({ artifactUpdate: update }, seq === undefined ? undefined : this.#prefix + seq)
   }
 
-  #status(status: TaskStatus, seq: number): void {
-    if (seq > this.#told.known) this.#out?.event({ statusUpdate: { ...this.#ids(), status } }, this.#prefix + seq)
+  #status(status: TaskStatus): void {
+    if (this.seq > this.#told.known) this.#out?.event({ statusUpdate: { ...this.#ids(), status } }, this.#prefix + this.seq)
   }
 
-  #extra(event: ServerEvent, delta: Delta | undefined, seq: number): void {
-    if (seq <= this.#told.known) return
-    const { event_id: _, seq: __, session_id: ___, response_id: ____, ...fields } = event as ServerEvent & { response_id?: string }
+  #extra(event: ServerEvent | Draft<EventOf<'usage.delta'>>, delta?: Delta): void {
+    if (!this.#told.extras || this.seq <= this.#told.known) return
+    const { event_id: _, seq: __, session_id: ___, response_id: ____, ...fields } = event as Partial<ServerEvent> & { response_id?: string }
     const { taskId, contextId } = this.#told
     const status = statusOf('TASK_STATE_WORKING', this.#told.now(), {
-      messageId: `${this.#place.artifactId}-${seq}`,
+      messageId: `${this.#place.artifactId}-${this.seq}`,
       role: 'ROLE_AGENT',
       taskId,
       contextId,
       parts: [{ data: (delta ?? fields) as unknown as Json }],
       extensions: [EVENTS_EXTENSION],
     })
-    this.#status(status, seq)
+    this.#status(status)
   }
 
   #ids(): { readonly taskId: string; readonly contextId: string } {

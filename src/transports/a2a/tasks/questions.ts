@@ -5,10 +5,6 @@ import { offer } from './x402.ts'
 
 export type Asked = Draft<EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>>
 
-export function isQuestion(event: { readonly type: string }): event is Asked {
-  return event.type === 'tool.call' || event.type === 'x.approval.request' || event.type === 'payment.required'
-}
-
 /** What a task waits for: in words, and as data that a program can answer. */
 export function asked(questions: readonly Asked[], now: number): { readonly parts: Part[]; readonly metadata: Struct | undefined } {
   const payment = questions.find((event) => event.type === 'payment.required')

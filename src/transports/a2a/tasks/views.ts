@@ -87,7 +87,7 @@ export class Views {
     try {
       for await (const batch of reader) {
         narration.read(batch, gathering)
-        if (narration.over || narration.seq >= until) break
+        if (narration.ended || narration.seq >= until) break
       }
     } finally {
       reader.close()

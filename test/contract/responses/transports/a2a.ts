@@ -25,7 +25,7 @@ const LIMITS: readonly Limit[] = [
     modes: ['whole', 'streamed again', 'whole again'],
     sees: () => ({ thoughts: '', calls: [], usage: 0 }),
   },
-  { why: 'A2A has no streamed sound', shapes: SPEECH, sees: () => ({ sound: 0 }) },
+  { why: 'A2A has no streamed sound: all of it is one artifact, with its words', shapes: SPEECH, sees: () => ({ sound: 0, media: 1 }) },
 ]
 
 /** Thoughts, tools and usage, for those who ask for them. */
@@ -160,7 +160,6 @@ function takeEvent(seeing: Seeing, data: Wire): void {
   if (data?.type === 'tool_call') seeing.call(data.tool_call.id, data.tool_call)
   if (data?.type === 'tool_result') seeing.result(data.tool_result.call_id, data.tool_result.result)
   if (data?.type === 'usage.delta') seeing.useMore(data.delta.output_tokens)
-  if (data?.type === 'transcript.delta') seeing.say(data.transcript)
 }
 
 /** Notes what is asked, and gives the answer. */

@@ -24,6 +24,7 @@ const over = (name: string, connect: (url: string) => Connect): Transport => ({
     },
     { why: 'the error of a prompt has no usage', shapes: ERRORS, sees: () => ({ usage: 0 }) },
     { why: 'ACP has no streamed sound', shapes: SPEECH, sees: () => ({ sound: 0 }) },
+    { why: 'a load has all of the sound in one piece', shapes: SPEECH, modes: AGAIN, sees: () => ({ media: 1 }) },
   ],
   talk(stage) {
     let session = ''

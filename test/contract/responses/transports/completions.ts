@@ -1,6 +1,6 @@
 import { json, sse, Told, type Wire } from '../../../support/raw.ts'
 import { RESULT } from '../shapes.ts'
-import { AGAIN, answers, CANCELS, cancelling, COIN, denied, ERRORS, FUNCTION, SPEECH, type Stage, type Transport } from '../transport.ts'
+import { AGAIN, answers, CANCELS, cancelling, COIN, denied, ERRORS, FUNCTION, type Stage, type Transport } from '../transport.ts'
 import { takeItem } from './events.ts'
 
 export const completions: Transport = {
@@ -24,7 +24,6 @@ export const completions: Transport = {
     { why: 'the answer ends with its question: there is nothing to cancel', shapes: ['cancelled while a question waits'] },
     { why: 'a client cancels by closing the connection', shapes: CANCELS, sees: () => ({ end: 'left' }) },
     { why: 'what is not streamed is not there before its end', shapes: CANCELS, modes: ['whole'], sees: () => ({ text: '' }) },
-    { why: 'sound that is only streamed is not kept', shapes: SPEECH, modes: ['whole'], sees: () => ({ sound: 0 }) },
   ],
   talk: (stage) => ({ over: live(stage) }),
 }

@@ -69,7 +69,6 @@ function takeEvent(seeing: Seeing, event: Wire): void {
   if (event.type === 'response.output_text.delta') seeing.say(event.delta)
   if (event.type === 'response.reasoning_summary_text.delta') seeing.think(event.delta)
   if (event.type === 'response.audio.delta') seeing.hear(event.delta)
-  if (event.type === 'response.audio.transcript.delta') seeing.say(event.delta)
   if (event.type === 'error') throw new Told(event.error?.code ?? event.code, JSON.stringify(event))
 }
 

@@ -6,10 +6,11 @@ export const MAY_IMPORT = {
   wire: ['protocol'],
   envelope: ['protocol', 'wire'],
   core: ['protocol'],
+  upstream: ['protocol', 'wire', 'core'],
   auth: ['protocol', 'core', 'envelope'],
   transports: ['protocol', 'wire', 'core', 'envelope'],
-  providers: ['protocol', 'wire', 'core'],
-  remotes: ['protocol', 'wire', 'core', 'client', 'providers', 'agents'],
+  providers: ['protocol', 'wire', 'core', 'upstream'],
+  remotes: ['protocol', 'wire', 'core', 'upstream', 'client', 'providers', 'agents'],
   payments: ['protocol', 'core'],
   agents: ['protocol', 'core', 'skills'],
   skills: ['protocol', 'core'],
@@ -25,7 +26,7 @@ export const MAY_IMPORT = {
 export const COMPOSES = ['compose', 'cli']
 
 const TEST = '[.]test[.]ts$'
-const NEUTRAL = '^src/((protocol|wire|envelope|core|auth|transports|providers|agents|skills|client|server|testing)/|index[.]ts$)'
+const NEUTRAL = '^src/((protocol|wire|envelope|core|upstream|auth|transports|providers|agents|skills|client|server|testing)/|index[.]ts$)'
 const NODE_ONLY = '^src/(client/node[.]ts|server/node/|skills/mcp/)'
 /** Packages that need Node, though their import does not say `node:`. */
 const NODE_PACKAGES =
@@ -42,6 +43,13 @@ const layers = Object.entries(MAY_IMPORT).map(([folder, allowed]) => ({
 export default {
   forbidden: [
     ...layers,
+    {
+      name: 'core-has-an-inside',
+      severity: 'error',
+      comment: 'who is not put together with the core uses its other folders, which say what it promises',
+      from: { path: '^src/', pathNot: [TEST, '^src/(core|compose|cli)/', '^src/index[.]ts$'] },
+      to: { path: '^src/core/(engine|log|durable)/' },
+    },
     {
       name: 'no-cycles',
       severity: 'error',

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { remoteStorage } from '../src/compose/storage/control.ts'
-import { defineAgent } from '../src/core/define-agent.ts'
-import { text } from '../src/core/drafts.ts'
+import { defineAgent } from '../src/core/agent-kit/define-agent.ts'
+import { text } from '../src/core/agent-kit/drafts.ts'
 import { startServer } from './support/server.ts'
 
 const MIB = 1024 * 1024

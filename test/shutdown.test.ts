@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineAgent } from '../src/core/define-agent.ts'
+import { defineAgent } from '../src/core/agent-kit/define-agent.ts'
 import type { Cell } from './sizes/cells.ts'
 import { Lost, STREAMED_STORED, type Driver, type Stage } from './sizes/driver.ts'
 import { DRIVERS } from './sizes/drivers/index.ts'

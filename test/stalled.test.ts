@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { defineAgent } from '../src/core/define-agent.ts'
-import { text } from '../src/core/drafts.ts'
+import { defineAgent } from '../src/core/agent-kit/define-agent.ts'
+import { text } from '../src/core/agent-kit/drafts.ts'
 import { startServer } from './support/server.ts'
 
 const LIMITS = { stallMs: 200, outboundBytes: 64 * 1024 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { defineAgent } from '../src/core/define-agent.ts'
-import { text } from '../src/core/drafts.ts'
+import { defineAgent } from '../src/core/agent-kit/define-agent.ts'
+import { text } from '../src/core/agent-kit/drafts.ts'
 import type { Draft } from '../src/protocol/events.ts'
 import { startServer } from './support/server.ts'
 

@@ -1,4 +1,4 @@
-import { Bucket } from '../core/bucket.ts'
+import { Bucket } from '../core/basics/bucket.ts'
 import type { GuardedHttp } from '../core/ports/http.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { McpBounds } from '../skills/mcp/http-fetch.ts'

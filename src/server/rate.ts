@@ -1,4 +1,4 @@
-import { Bucket, type Rate } from '../core/bucket.ts'
+import { Bucket, type Rate } from '../core/basics/bucket.ts'
 import type { Quota } from '../core/ports/transport.ts'
 
 /** Buckets kept at once. Beyond it those that are full again go, then the oldest. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { keysContract } from '../../test/contract/keys.ts'
-import { checkKey } from '../core/check-key.ts'
+import { checkKey } from '../core/durable/check-key.ts'
 import { aesKeys, fileKeys, passingKeys } from './file-keys.ts'
 import { memoryStore } from './memory.ts'
 

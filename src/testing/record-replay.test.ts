@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { startUpstream } from '../../test/providers/upstream/index.ts'
-import { fetchHttp } from '../core/fetch-http.ts'
+import { fetchHttp } from '../core/http/fetch-http.ts'
 import type { HttpAnswer, HttpClient, HttpRequest } from '../core/ports/http.ts'
 import { recordHttp } from './record-http.ts'
 import { readRecording } from './recording.ts'

@@ -1,4 +1,4 @@
-import { isSecretHeader } from '../core/secret-names.ts'
+import { isSecretHeader } from '../core/secrets/secret-names.ts'
 import type { RecordedHeaders } from './recording.ts'
 
 const LEFT_OUT = '[left out]'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { Agent } from '../../src/agents/agent.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { Capabilities } from '../../src/protocol/capabilities.ts'
 import type { A2aOptions, ServeOptions } from '../../src/compose/index.ts'
 import { startServer } from '../support/server.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
-import { text } from '../../src/core/drafts.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Host } from '../../src/core/ports/transport.ts'
 import { verifies } from '../support/verifies.ts'
 import { answering, stop } from './engine-agents.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
-import { text } from '../../src/core/drafts.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { verifies } from '../support/verifies.ts'
 import { answering, stepwise } from './engine-agents.ts'

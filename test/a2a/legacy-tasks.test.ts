@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'

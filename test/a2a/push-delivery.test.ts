@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { A2aOptions } from '../../src/compose/index.ts'
 import { heldBytes, startServer } from '../support/server.ts'

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 
 /** Whatever came over the wire. */

@@ -1,5 +1,5 @@
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 
 /** A promise and what fulfils it. */

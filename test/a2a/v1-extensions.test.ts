@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { all, BINDINGS, textOf, user } from './v1-wire.ts'

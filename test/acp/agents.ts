@@ -1,9 +1,9 @@
 import { demo } from '../../src/agents/demo/index.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort, Turn } from '../../src/core/ports/agent.ts'
 import type { Tool } from '../../src/core/ports/skill.ts'
-import { toolRunner } from '../../src/core/tool-loop.ts'
+import { toolRunner } from '../../src/core/tools/tool-loop.ts'
 
 /** What the user said last. */
 function said({ messages }: Turn): string {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { caller, chooser } from './agents.ts'

@@ -1,7 +1,7 @@
 /** ACP over HTTP: what its streams may hold, and for how long. */
 import { expect, onTestFinished } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { sseParser } from '../../src/wire/sse-parse.ts'
 import { heldBytes, startServer } from '../support/server.ts'

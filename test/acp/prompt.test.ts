@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 import { endless, scripted } from '../support/agents.ts'
 import { verifies } from '../support/verifies.ts'

@@ -1,5 +1,5 @@
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { activity, state, step, text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { activity, state, step, text } from '../../src/core/agent-kit/drafts.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 
 /** Says what AG-UI has a name for, and more. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { Skill } from '../../src/core/ports/skill.ts'
 import { scriptedProvider, type ScriptedTurn } from '../../src/testing/scripted-provider.ts'
 import { startServer } from '../support/server.ts'

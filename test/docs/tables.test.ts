@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { CORE_LIMITS } from '../../src/core/limits.ts'
+import { CORE_LIMITS } from '../../src/core/basics/limits.ts'
 import { UampError, type ErrorCode } from '../../src/protocol/errors.ts'
 import { ServerEvent } from '../../src/protocol/events.ts'
 import { limits } from '../../src/protocol/limits.ts'

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { textOf } from '../../src/protocol/message.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { startServer } from '../support/server.ts'
 import { refusedUpgrade } from '../support/test-server.ts'
 import { verifies } from '../support/verifies.ts'

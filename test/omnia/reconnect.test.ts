@@ -1,7 +1,7 @@
 /** Several connections of one session: those that break, those that take over, and those that only watch. */
 import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 import { startChild } from '../support/child.ts'
 import { temporaryFolder } from './folder.ts'

@@ -1,7 +1,7 @@
 /** What is refused has no effect, and says why in words of this protocol. */
 import { expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { startServer } from '../support/server.ts'
 import { flags, frame, OmniaClient } from './omnia-client.ts'
 

@@ -1,6 +1,6 @@
 /** Connections that break in mid-answer, and clients that come back. */
 import { expect, test } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 import { startChild } from '../support/child.ts'

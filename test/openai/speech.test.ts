@@ -1,6 +1,6 @@
 /** Speech comes in pieces, as a whole, or both: streamed or not, for ears or for eyes, none of it is missing and none comes twice. */
 import { expect, test } from 'vitest'
-import { text } from '../../src/core/drafts.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 import { scripted } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'

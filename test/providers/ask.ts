@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { Output, outputMessages } from '../../src/core/output.ts'
+import { Output } from '../../src/core/reading/output.ts'
+import { outputMessages } from '../../src/core/reading/output-messages.ts'
 import type { ModelRequest, Provider } from '../../src/core/ports/provider.ts'
 import type { ContentItem, ToolResult } from '../../src/protocol/content.ts'
 import type { UampError } from '../../src/protocol/errors.ts'

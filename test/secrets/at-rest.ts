@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { serve, type RunningServer } from '../../src/compose/index.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
-import { text } from '../../src/core/drafts.ts'
-import { storeKey } from '../../src/core/store-key.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
+import { storeKey } from '../../src/core/basics/store-key.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 
 export const short = (secret: string): string => createHash('sha256').update(secret).digest('hex').slice(0, 8)

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { anthropic } from '../../src/providers/anthropic/index.ts'

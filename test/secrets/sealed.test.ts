@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { storeKey } from '../../src/core/store-key.ts'
+import { storeKey } from '../../src/core/basics/store-key.ts'
 import { isRecord } from '../../src/protocol/json.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { folder, found, idIn, oneOh, rows, rpc, sealedIn, secret, short, start, taskIn } from './at-rest.ts'

@@ -1,6 +1,6 @@
 /** What an agent says only with its end, after something that is no answer or only a part of it. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { defineAgent } from '../../src/core/define-agent.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { ContentItem } from '../../src/protocol/content.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 import { startServer } from '../support/server.ts'

@@ -1,6 +1,6 @@
-import { text } from '../../core/drafts.ts'
+import { text } from '../../core/agent-kit/drafts.ts'
 import type { Turn } from '../../core/ports/agent.ts'
-import { toolRunner } from '../../core/tool-loop.ts'
+import { toolRunner } from '../../core/tools/tool-loop.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { itemsOf, type Message } from '../../protocol/message.ts'

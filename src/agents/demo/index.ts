@@ -1,4 +1,4 @@
-import { defineAgent } from '../../core/define-agent.ts'
+import { defineAgent } from '../../core/agent-kit/define-agent.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { textOf, type Message } from '../../protocol/message.ts'

@@ -1,4 +1,4 @@
-import { text } from '../../core/drafts.ts'
+import { text } from '../../core/agent-kit/drafts.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import type { Draft } from '../../protocol/events.ts'
 

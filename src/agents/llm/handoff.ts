@@ -1,4 +1,4 @@
-import { derivedTurn } from '../../core/derived-turn.ts'
+import { derivedTurn } from '../../core/agent-kit/derived-turn.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Tool } from '../../core/ports/skill.ts'
 import { UampError } from '../../protocol/errors.ts'

@@ -1,5 +1,5 @@
-import { agentCapabilities } from '../../core/define-agent.ts'
-import { derivedTurn } from '../../core/derived-turn.ts'
+import { agentCapabilities } from '../../core/agent-kit/define-agent.ts'
+import { derivedTurn } from '../../core/agent-kit/derived-turn.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HandlerTurn, RoutedEvent, Skill, Tool } from '../../core/ports/skill.ts'
 import type { Log } from '../../core/ports/transport.ts'

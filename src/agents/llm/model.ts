@@ -1,4 +1,4 @@
-import { chosenIn } from '../../core/choices.ts'
+import { chosenIn } from '../../core/agent-kit/choices.ts'
 import type { ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'

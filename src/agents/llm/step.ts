@@ -1,4 +1,5 @@
-import { Output, outputMessages } from '../../core/output.ts'
+import { Output } from '../../core/reading/output.ts'
+import { outputMessages } from '../../core/reading/output-messages.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'

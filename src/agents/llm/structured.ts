@@ -1,5 +1,5 @@
 import { parseJson } from '../../protocol/json.ts'
-import { mistakesIn } from '../../core/json-schema.ts'
+import { mistakesIn } from '../../core/tools/json-schema.ts'
 import type { ResponseFormat } from '../../protocol/session-config.ts'
 
 /** A text as it was asked for, or what is wrong with it. */

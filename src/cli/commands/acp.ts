@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { agentAtRoot } from '../../core/choose-agent.ts'
+import { agentAtRoot } from '../../core/edge/choose-agent.ts'
 import type { Keys } from '../../core/ports/keys.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { UampError } from '../../protocol/errors.ts'

@@ -1,5 +1,5 @@
 import type { RunningServer, ServeOptions } from '../../compose/index.ts'
-import { agentAtRoot } from '../../core/choose-agent.ts'
+import { agentAtRoot } from '../../core/edge/choose-agent.ts'
 import type { Log } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { banner } from '../banner.ts'

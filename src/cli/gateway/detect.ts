@@ -1,4 +1,4 @@
-import { fetchHttp } from '../../core/fetch-http.ts'
+import { fetchHttp } from '../../core/http/fetch-http.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { isRecord } from '../../protocol/json.ts'

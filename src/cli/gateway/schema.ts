@@ -1,6 +1,6 @@
 /** What a config may say. Its paths are relative to it. */
 import * as z from 'zod/mini'
-import { CORE_LIMITS } from '../../core/limits.ts'
+import { CORE_LIMITS } from '../../core/basics/limits.ts'
 import { Tools } from '../../protocol/tools.ts'
 import { DEFAULT_LIMITS } from '../../server/limits.ts'
 import { Limit, OMNIA_LIMITS } from '../../transports/omnia/options.ts'

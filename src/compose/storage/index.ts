@@ -1,8 +1,8 @@
-import { prune, type Pruned, type PruneRequest } from '../../core/prune.ts'
+import { prune, type Pruned, type PruneRequest } from '../../core/durable/prune.ts'
 import type { Blobs } from '../../core/ports/blobs.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { Records } from '../../core/records.ts'
-import { usageOf, type Usage } from '../../core/usage.ts'
+import { Records } from '../../core/durable/records.ts'
+import { usageOf, type Usage } from '../../core/basics/usage.ts'
 import { describe, UPLOAD } from './keys.ts'
 
 export type { Pruned, PruneRequest }

@@ -1,5 +1,5 @@
-import { sessionIn, type Described, type Describe } from '../../core/inventory.ts'
-import { storeKey } from '../../core/store-key.ts'
+import { sessionIn, type Described, type Describe } from '../../core/durable/inventory.ts'
+import { storeKey } from '../../core/basics/store-key.ts'
 
 /** What the keys of the transports say that are not of the form tenant/kind/owner/…, and which records go with which. */
 export const describe: Describe = (parts, { index }): Described | undefined => {

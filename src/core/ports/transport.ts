@@ -1,6 +1,6 @@
 import type { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
-import type { Clocks } from '../clocks.ts'
+import type { Clocks } from '../basics/clocks.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
 import type { GuardedHttp, HttpClient } from './http.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Answer } from '../questions.ts'
+import type { Answer } from '../engine/questions.ts'
 import { matchAnswers } from './answers.ts'
 
 const call = { id: 'a', type: 'tool.call' } as const

@@ -1,5 +1,5 @@
 import type { Waiting } from '../ports/session.ts'
-import { answered, type Answer } from '../questions.ts'
+import { answered, type Answer } from '../engine/questions.ts'
 
 type Question = Pick<Waiting['questions'][number], 'id' | 'type'>
 

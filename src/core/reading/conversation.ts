@@ -1,4 +1,4 @@
-import { nextTurn } from '../defer.ts'
+import { nextTurn } from '../basics/defer.ts'
 import type { Principal } from '../ports/access.ts'
 import type { Gateway, StoredTurn } from '../ports/session.ts'
 

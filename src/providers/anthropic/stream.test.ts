@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Output } from '../../core/output.ts'
+import { Output } from '../../core/reading/output.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { verifies } from '../../../test/support/verifies.ts'

@@ -1,5 +1,5 @@
 import type { HttpClient } from '../../core/ports/http.ts'
-import { callUpstream, shortBounds } from '../../core/upstream.ts'
+import { callUpstream, shortBounds } from '../../upstream/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'

@@ -1,5 +1,5 @@
 import type { HttpClient } from '../../core/ports/http.ts'
-import type { Timeouts } from '../../core/upstream.ts'
+import type { Timeouts } from '../../upstream/upstream.ts'
 
 /** The field in which a server tells its thoughts, and wants them back. */
 export type ReasoningField = 'reasoning_content' | 'reasoning'

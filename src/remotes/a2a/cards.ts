@@ -1,6 +1,6 @@
 import type { HttpHeaders } from '../../core/ports/http.ts'
 import type { Turn } from '../../core/ports/agent.ts'
-import { callUpstream, shortBounds } from '../../core/upstream.ts'
+import { callUpstream, shortBounds } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { readCard, type Card } from './card.ts'
 import { statusOf } from './errors.ts'

@@ -1,6 +1,6 @@
 import type { HttpAnswer, HttpClient } from '../../core/ports/http.ts'
-import { upstreamEvents } from '../../core/upstream-events.ts'
-import { callUpstream, streamBounds, type AnswerBounds, type UpstreamCall } from '../../core/upstream.ts'
+import { upstreamEvents } from '../../upstream/upstream-events.ts'
+import { callUpstream, streamBounds, type AnswerBounds, type UpstreamCall } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { jsonIn } from '../../protocol/json.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'

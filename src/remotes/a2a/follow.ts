@@ -3,7 +3,7 @@ import { backoff } from '../../wire/backoff.ts'
 import type { Endpoint, Heard } from './endpoint.ts'
 import { isOtherTongue, reasonOf } from './errors.ts'
 import { ENDED, SETTLED, type Outgoing, type State, type Status, type Told, type ToldTask } from './model.ts'
-import { pause, unlessAborted } from '../../core/time.ts'
+import { pause, unlessAborted } from '../../core/basics/time.ts'
 
 /** How often in a row a broken stream is taken up again in vain. */
 const TRIES = 6

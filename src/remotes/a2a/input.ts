@@ -1,5 +1,5 @@
 import { parseJson } from '../../protocol/json.ts'
-import type { Conversation } from '../../core/places.ts'
+import type { Conversation } from '../../upstream/places.ts'
 import { fromBase64 } from '../../protocol/base64.ts'
 import type { ContentItem, MediaItem } from '../../protocol/content.ts'
 import { plainText, type Message } from '../../protocol/message.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import type { ClientAnswers } from '../../core/client-answers.ts'
+import type { ClientAnswers } from '../../upstream/client-answers.ts'
 import { ApprovalRequest } from '../../protocol/extension-events.ts'
 import { isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import type { ClientAnswers } from '../../core/client-answers.ts'
+import type { ClientAnswers } from '../../upstream/client-answers.ts'
 import type { Slot } from '../../protocol/json.ts'
 import { ToolCall } from './said.ts'
 

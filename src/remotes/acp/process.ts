@@ -1,6 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
-import { unlessAborted } from '../../core/time.ts'
+import { unlessAborted } from '../../core/basics/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { Asking, errorText, notificationText, readMessage, resultText, RPC, RpcError, type RpcMessage } from '../../wire/json-rpc.ts'
 import { linesIn } from '../../wire/lines.ts'

@@ -1,4 +1,4 @@
-import type { Conversation } from '../../core/places.ts'
+import type { Conversation } from '../../upstream/places.ts'
 import { itemsOf, plainText } from '../../protocol/message.ts'
 import { toBlock, type Accepts, type ContentBlock } from '../../wire/acp/blocks.ts'
 

@@ -1,5 +1,5 @@
-import type { chosenIn } from '../../core/choices.ts'
-import { unlessAborted } from '../../core/time.ts'
+import type { chosenIn } from '../../core/agent-kit/choices.ts'
+import { unlessAborted } from '../../core/basics/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
 import { Inbox } from './inbox.ts'

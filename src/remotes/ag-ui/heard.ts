@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
-import type { AnswerReader } from '../../core/answer-drafts.ts'
-import { done } from '../../core/done.ts'
+import type { AnswerReader } from '../../upstream/answer-drafts.ts'
+import { done } from '../../core/agent-kit/done.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import type { ClientAnswers } from '../../core/client-answers.ts'
+import type { ClientAnswers } from '../../upstream/client-answers.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import type { Agent, Dispatcher } from 'undici'
-import { checkBounds, TookTooLong, tooManyBytes } from '../../core/answer-bounds.ts'
+import { checkBounds, TookTooLong, tooManyBytes } from '../../core/http/answer-bounds.ts'
 import type { HttpAnswer, HttpClient, HttpHeaders, HttpRequest } from '../../core/ports/http.ts'
 
 /** How long an idle connection is kept for the next request. */

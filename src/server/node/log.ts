@@ -1,7 +1,7 @@
 import { destination, pino, stdSerializers } from 'pino'
 import type { DestinationStream } from 'pino'
 import type { Log } from '../../core/ports/transport.ts'
-import { redactedLog } from '../../core/redaction.ts'
+import { redactedLog } from '../../core/secrets/redaction.ts'
 
 /** Alone it knows secrets by the names of their fields; a server that knows more of them puts its own redaction before it. */
 const BY_NAME = { text: (text: string) => text }

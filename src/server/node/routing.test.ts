@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { expect, test } from 'vitest'
 import { refusedUpgrade, testServer, transport } from '../../../test/support/test-server.ts'
-import { defineAgent } from '../../core/define-agent.ts'
+import { defineAgent } from '../../core/agent-kit/define-agent.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { HttpRoute, Transport } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import { isTooMuch, TookTooLong } from '../../core/answer-bounds.ts'
-import type { Bucket } from '../../core/bucket.ts'
+import { isTooMuch, TookTooLong } from '../../core/http/answer-bounds.ts'
+import type { Bucket } from '../../core/basics/bucket.ts'
 import type { HttpClient, HttpRequest } from '../../core/ports/http.ts'
 
 /** What the answers of one MCP server may cost. */

@@ -1,4 +1,4 @@
-import type { JsonAnswerOptions } from '../../core/json-answer.ts'
+import type { JsonAnswerOptions } from '../../core/edge/json-answer.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Parts, RpcContext } from './binding.ts'

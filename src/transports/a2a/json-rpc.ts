@@ -1,6 +1,6 @@
-import { jsonAnswer } from '../../core/json-answer.ts'
+import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
-import { reportError } from '../../core/report-error.ts'
+import { reportError } from '../../core/edge/report-error.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'

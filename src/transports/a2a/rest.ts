@@ -1,6 +1,6 @@
 /** What the REST bindings share. A router has no way to say `/tasks/{id}:cancel`, so paths are read here. */
 import type { KnownCall, RefusalOptions, Streamed } from '../../core/ports/transport.ts'
-import { reportError } from '../../core/report-error.ts'
+import { reportError } from '../../core/edge/report-error.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import type { Parts } from './binding.ts'
 import { a2aError } from './errors.ts'

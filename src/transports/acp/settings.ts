@@ -1,4 +1,4 @@
-import { choicesOf, chosenIn } from '../../core/choices.ts'
+import { choicesOf, chosenIn } from '../../core/agent-kit/choices.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { uampIn } from '../../protocol/extensions.ts'
 import type { Slot } from '../../protocol/json.ts'

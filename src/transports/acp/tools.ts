@@ -2,7 +2,7 @@
 import type { GuardedHttp } from '../../core/ports/http.ts'
 import type { Tool, ToolContext } from '../../core/ports/skill.ts'
 import type { Host, Log } from '../../core/ports/transport.ts'
-import { parseArguments, resultOf } from '../../core/tool-call.ts'
+import { parseArguments, resultOf } from '../../core/tools/tool-call.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, Unsent } from '../../protocol/events.ts'

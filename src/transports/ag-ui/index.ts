@@ -1,4 +1,4 @@
-import { CORE_LIMITS } from '../../core/limits.ts'
+import { CORE_LIMITS } from '../../core/basics/limits.ts'
 import type { Call, Frame, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'

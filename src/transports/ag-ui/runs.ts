@@ -1,7 +1,7 @@
 import type { Principal } from '../../core/ports/access.ts'
 import type { Alias, Gateway, StoredTurn } from '../../core/ports/session.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { goesWith, storeKey } from '../../core/store-key.ts'
+import { goesWith, storeKey } from '../../core/basics/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
 import type { WireMessage } from './schema.ts'

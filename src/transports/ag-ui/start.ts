@@ -1,4 +1,4 @@
-import { responseConfig } from '../../core/overrides.ts'
+import { responseConfig } from '../../core/edge/overrides.ts'
 import type { InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { ResponseBatches } from '../../core/reading/response-batches.ts'

@@ -1,4 +1,4 @@
-import { mapAsync } from '../../core/map-async.ts'
+import { mapAsync } from '../../core/edge/map-async.ts'
 import type { Batch, Session } from '../../core/ports/session.ts'
 import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'

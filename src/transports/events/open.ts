@@ -1,7 +1,7 @@
 import type { Access, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
-import { sessionCreated } from '../../core/session-created.ts'
+import { sessionCreated } from '../../core/edge/session-created.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { negotiateVersion } from '../../protocol/version.ts'

@@ -1,4 +1,4 @@
-import { Bucket } from '../../core/bucket.ts'
+import { Bucket } from '../../core/basics/bucket.ts'
 import type { Session } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { expired, invalid, omniaError } from './errors.ts'

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
-import { reportError } from '../../core/report-error.ts'
+import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { Tools } from '../../protocol/tools.ts'
 import { OmniaConnection } from './connection.ts'

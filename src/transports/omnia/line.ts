@@ -1,7 +1,7 @@
 import { eachBatch } from '../../core/reading/each-batch.ts'
 import { isEnd } from '../../core/reading/ends.ts'
 import type { Batch, InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
-import { reportError } from '../../core/report-error.ts'
+import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'

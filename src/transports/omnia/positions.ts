@@ -1,6 +1,6 @@
 import type { Session } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
-import { storeKey } from '../../core/store-key.ts'
+import { storeKey } from '../../core/basics/store-key.ts'
 
 /** How far a connection has told its session's log. */
 export interface Position {

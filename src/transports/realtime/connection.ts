@@ -1,6 +1,6 @@
 import type { Hold, Session } from '../../core/ports/session.ts'
 import type { Host, Quota, Socket } from '../../core/ports/transport.ts'
-import { reportError } from '../../core/report-error.ts'
+import { reportError } from '../../core/edge/report-error.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Slot } from '../../protocol/json.ts'
 import { InputBuffer, type Noticed } from '../../wire/audio/input-buffer.ts'

@@ -1,5 +1,5 @@
 import type { Hold } from '../../core/ports/session.ts'
-import { weigh } from '../../core/weight.ts'
+import { weigh } from '../../core/basics/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'

@@ -1,4 +1,4 @@
-import { defer } from '../../core/defer.ts'
+import { defer } from '../../core/basics/defer.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'

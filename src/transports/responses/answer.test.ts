@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Entry, Stamp } from '../../core/entry.ts'
-import { Slice } from '../../core/slice.ts'
+import { Entry, Stamp } from '../../core/log/entry.ts'
+import { Slice } from '../../core/log/slice.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { Answer } from './answer.ts'
 import { SSE, Wire } from './wire.ts'

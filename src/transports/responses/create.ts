@@ -1,4 +1,4 @@
-import { jsonAnswer } from '../../core/json-answer.ts'
+import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'

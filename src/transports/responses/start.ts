@@ -1,5 +1,5 @@
-import { chooseAgent } from '../../core/choose-agent.ts'
-import { responseConfig } from '../../core/overrides.ts'
+import { chooseAgent } from '../../core/edge/choose-agent.ts'
+import { responseConfig } from '../../core/edge/overrides.ts'
 import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'

@@ -1,5 +1,5 @@
-import { defineAgent } from '../../../src/core/define-agent.ts'
-import { text } from '../../../src/core/drafts.ts'
+import { defineAgent } from '../../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../../src/core/agent-kit/drafts.ts'
 import type { AgentPort, Turn } from '../../../src/core/ports/agent.ts'
 import type { ContentItem } from '../../../src/protocol/content.ts'
 import type { Draft } from '../../../src/protocol/events.ts'

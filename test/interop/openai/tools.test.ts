@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
-import { defineAgent } from '../../../src/core/define-agent.ts'
-import { text } from '../../../src/core/drafts.ts'
+import { defineAgent } from '../../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../../src/core/agent-kit/drafts.ts'
 import type { Turn } from '../../../src/core/ports/agent.ts'
-import { toolRunner } from '../../../src/core/tool-loop.ts'
+import { toolRunner } from '../../../src/core/tools/tool-loop.ts'
 import { startServer } from '../../support/server.ts'
 import { clientOf, collect, user, versions, type OpenAI } from './clients.ts'
 

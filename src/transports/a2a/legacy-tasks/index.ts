@@ -1,6 +1,6 @@
 /** `/tasks`: the early shape that UAMP transports describe. */
 import type { HttpRoute, KnownCall, Streamed } from '../../../core/ports/transport.ts'
-import { reportError } from '../../../core/report-error.ts'
+import { reportError } from '../../../core/edge/report-error.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { streamAnswer, type Parts, type RpcContext } from '../binding.ts'
 import { contextOf } from '../context.ts'

@@ -1,7 +1,7 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Keys } from '../../../core/ports/keys.ts'
 import type { Store } from '../../../core/ports/store.ts'
-import { storeKey } from '../../../core/store-key.ts'
+import { storeKey } from '../../../core/basics/store-key.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { fieldsOf, type Json } from '../../../protocol/json.ts'
 import { a2aError } from '../errors.ts'

@@ -1,6 +1,6 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Store } from '../../../core/ports/store.ts'
-import { storeKey } from '../../../core/store-key.ts'
+import { storeKey } from '../../../core/basics/store-key.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { Json } from '../../../protocol/json.ts'
 import { TERMINAL, type TaskStatus } from '../model.ts'

@@ -1,5 +1,5 @@
 import type { GuardedHttp } from '../../../core/ports/http.ts'
-import { retryAfter } from '../../../core/upstream-error.ts'
+import { retryAfter } from '../../../core/http/upstream-error.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { PushConfig } from '../model.ts'
 

@@ -1,4 +1,4 @@
-import { CORE_LIMITS } from '../../../core/limits.ts'
+import { CORE_LIMITS } from '../../../core/basics/limits.ts'
 import type { Host, KnownCall } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { SendRequest, SendResult, Task, Tasks, TaskStream } from '../model.ts'

@@ -1,9 +1,9 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Keys } from '../../../core/ports/keys.ts'
 import type { Operation, Page, SetOperation, Store } from '../../../core/ports/store.ts'
-import { Sealing } from '../../../core/sealing.ts'
-import { goesWith, storeKey } from '../../../core/store-key.ts'
-import { weigh } from '../../../core/weight.ts'
+import { Sealing } from '../../../core/secrets/sealing.ts'
+import { goesWith, storeKey } from '../../../core/basics/store-key.ts'
+import { weigh } from '../../../core/basics/weight.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Generation, Message, Struct, TaskState, TaskStatus } from '../model.ts'
 

@@ -1,4 +1,4 @@
-import { jsonAnswer } from '../../../core/json-answer.ts'
+import { jsonAnswer } from '../../../core/edge/json-answer.ts'
 import type { HttpRoute, KnownCall, Streamed } from '../../../core/ports/transport.ts'
 import { restLines, streamAnswer, type Parts, type RpcContext } from '../binding.ts'
 import { contextOf, heldBy, requireExtensions } from '../context.ts'

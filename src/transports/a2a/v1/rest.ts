@@ -1,4 +1,4 @@
-import { jsonAnswer } from '../../../core/json-answer.ts'
+import { jsonAnswer } from '../../../core/edge/json-answer.ts'
 import type { KnownCall, Streamed } from '../../../core/ports/transport.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { restLines, streamAnswer, type Parts } from '../binding.ts'

@@ -1,0 +1,34 @@
+import * as z from 'zod/mini'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
+import { uampIn } from '../../protocol/extensions.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+
+const Choice = z.object({ id: z.string(), name: z.optional(z.string()), description: z.optional(z.string()) })
+type Choice = z.infer<typeof Choice>
+
+const Command = z.object({ name: z.string(), description: z.optional(z.string()), hint: z.optional(z.string()) })
+type Command = z.infer<typeof Command>
+
+/** What an agent lets its clients choose, and the commands it knows: under `capabilities.extensions.uamp`. The first is the usual one. */
+export interface Choices {
+  readonly models: readonly Choice[]
+  readonly modes: readonly Choice[]
+  readonly commands: readonly Command[]
+}
+
+export function choicesOf(capabilities: Capabilities | undefined): Choices {
+  const { models, modes, commands } = uampIn(capabilities?.extensions)
+  return { models: listOf(Choice, models), modes: listOf(Choice, modes), commands: listOf(Command, commands) }
+}
+
+/** What a client chose: under `config.extensions.uamp`. */
+export function chosenIn({ extensions }: SessionConfig): { readonly model: string | undefined; readonly mode: string | undefined } {
+  const { model, mode } = uampIn(extensions)
+  return { model: typeof model === 'string' ? model : undefined, mode: typeof mode === 'string' ? mode : undefined }
+}
+
+function listOf<T extends z.ZodMiniType>(schema: T, value: unknown): readonly z.output<T>[] {
+  const parsed = z.safeParse(z.array(schema), value, FIRST_EXPLAINED)
+  return parsed.success ? parsed.data : []
+}

@@ -1,0 +1,46 @@
+import type { ServerEvent } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { Principal } from '../ports/access.ts'
+import type { Gateway } from '../ports/session.ts'
+import { isEnd } from '../reading/ends.ts'
+
+export interface Exchange {
+  /** The transport that asks, for what is counted. */
+  readonly transport?: string
+  readonly agent: string
+  readonly principal: Principal
+  /** The whole conversation, the newest message last. */
+  readonly messages: readonly Message[]
+  readonly config?: SessionConfig
+  readonly signal?: AbortSignal
+}
+
+/** For one request and its reply: opens a session that nobody keeps, says `messages`, and yields the events of the one response. */
+export async function* exchange(
+  gateway: Gateway,
+  { transport = 'custom', agent, principal, messages, config, signal }: Exchange,
+): AsyncGenerator<ServerEvent, void> {
+  const session = await gateway.open({
+    transport,
+    agent,
+    principal,
+    config: config ?? { modalities: ['text'] },
+    history: messages,
+    duplex: false,
+    persist: false,
+    onDetach: 'cancel',
+  })
+  try {
+    const reader = session.read({ extensions: 'all', ...(signal && { signal }) })
+    await session.send({ type: 'response.create', event_id: crypto.randomUUID() })
+    for await (const batch of reader) {
+      for (const { event } of batch) {
+        yield event
+        if (isEnd(event)) return
+      }
+    }
+  } finally {
+    await session.end()
+  }
+}

@@ -1,0 +1,158 @@
+import { UampError } from '../../protocol/errors.ts'
+import { ServerEvent, type Draft } from '../../protocol/events.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { Channel } from './channel.ts'
+import { checkEvent, checkGenerator } from '../engine/check-draft.ts'
+import type { Handler, HandlerTurn, Observer, RoutedEvent } from '../ports/skill.ts'
+import type { Log } from '../ports/transport.ts'
+
+/** How many handlers an event may pass. */
+const TTL = 10
+/** Events an observer may be behind before it loses the oldest. */
+const OBSERVED = 256
+
+const TO_CLIENT: ReadonlySet<string> = new Set(ServerEvent.def.options.map((option) => option.shape.type.def.values[0] as string))
+
+/** Where an event goes: to a handler, to the client, to the router itself, or nowhere. */
+type Target = Handler | 'client' | 'system' | 'nowhere'
+
+interface Resolved {
+  readonly target: Target
+  readonly watched: boolean
+}
+
+/** Which handlers an event came through, and how many more it may. */
+interface Hop {
+  readonly seen: readonly Handler[]
+  readonly ttl: number
+}
+
+export interface RouterOptions {
+  readonly handlers: readonly Handler[]
+  readonly observers?: readonly Observer[]
+  readonly log?: Log
+}
+
+/**
+ * Wires handlers by the event types they take and make (UAMP events §12). Order: time to live, observers, `system.*`, exact
+ * type, pattern, the client for what a client understands, `*`, else unroutable. An event never returns to a handler it
+ * came through. Routes are resolved once per type and run of a handler, not per delta.
+ */
+export class Router {
+  readonly #handlers: readonly Handler[]
+  readonly #observers: readonly { readonly observer: Observer; readonly queue: Channel<RoutedEvent> }[]
+  readonly #log: Log
+  readonly #told = new WeakSet<object>()
+
+  constructor({ handlers, observers = [], log = () => undefined }: RouterOptions) {
+    this.#handlers = [...handlers].sort((a, b) => (b.priority ?? 0) - (a.priority ?? 0))
+    this.#log = log
+    this.#observers = observers.map((observer) => ({ observer, queue: new Channel(OBSERVED) }))
+    for (const { observer, queue } of this.#observers) void this.#observe(observer, queue)
+  }
+
+  /** Routes an event and everything that comes of it; yields what reaches the client. */
+  route(event: RoutedEvent, turn: HandlerTurn): AsyncGenerator<Draft, void> {
+    return this.#deliver(event, turn, { seen: [], ttl: TTL })
+  }
+
+  /** Ends the observers once they have seen everything. */
+  close(): void {
+    for (const { queue } of this.#observers) queue.close()
+  }
+
+  async *#deliver(event: RoutedEvent, turn: HandlerTurn, hop: Hop): AsyncGenerator<Draft, void> {
+    if (hop.ttl <= 0) {
+      throw new UampError('internal', 'An event went in circles', { cause: new Error(`TTL exceeded by "${event.type}"`) })
+    }
+    const { target, watched } = this.#resolve(event.type, hop.seen)
+    if (watched) this.#show(event)
+    if (target === 'client') yield event as Draft
+    else if (target === 'system') this.#system(event)
+    else if (target === 'nowhere') this.#unroutable(event)
+    else yield* this.#process(target, event, { turn, hop })
+  }
+
+  async *#process(handler: Handler, event: RoutedEvent, { turn, hop }: { turn: HandlerTurn; hop: Hop }): AsyncGenerator<Draft, void> {
+    const next: Hop = { seen: [...hop.seen, handler], ttl: hop.ttl - 1 }
+    const routes = new Map<string, Resolved>()
+    try {
+      for await (const output of checkGenerator(handler.process(event, turn))) {
+        checkEvent(output)
+        if (isStop(output)) return
+        let route = routes.get(output.type)
+        if (!route) routes.set(output.type, (route = this.#resolve(output.type, next.seen)))
+        // The frequent case, without another generator in between.
+        if (route.target === 'client' && !route.watched) yield output as Draft
+        else yield* this.#deliver(output, turn, next)
+      }
+    } catch (thrown) {
+      this.#failed(thrown)
+      throw thrown
+    }
+  }
+
+  /** Told once, where it happened, to those who watch; the turn then fails with it. */
+  #failed(thrown: unknown): void {
+    const error = UampError.from(thrown)
+    const failure = thrown instanceof Error ? thrown : error
+    if (this.#told.has(failure)) return
+    this.#told.add(failure)
+    this.#show({ type: 'system.error', error: error.toBody() })
+  }
+
+  #resolve(type: string, seen: readonly Handler[]): Resolved {
+    return { target: this.#find(type, seen), watched: this.#observers.some(({ observer }) => watches(observer, type)) }
+  }
+
+  #find(type: string, seen: readonly Handler[]): Target {
+    if (type.startsWith('system.')) return 'system'
+    const open = this.#handlers.filter((handler) => !seen.includes(handler))
+    const exact = open.find(({ subscribes }) => subscribes.includes(type))
+    const handler = exact ?? open.find(({ subscribes }) => matches(subscribes, type))
+    if (handler) return handler
+    if (TO_CLIENT.has(type)) return 'client'
+    return open.find(({ subscribes }) => subscribes.includes('*')) ?? 'nowhere'
+  }
+
+  #system(event: RoutedEvent): void {
+    if (event.type === 'system.ping') this.#show({ type: 'system.pong' })
+    if (event.type !== 'system.error') return
+    const error = 'error' in event && isRecord(event.error) ? event.error : {}
+    throw new UampError('internal', typeof error['message'] === 'string' ? error['message'] : 'The agent failed')
+  }
+
+  #unroutable(event: RoutedEvent): void {
+    this.#log('warn', 'No handler takes this event', { type: event.type })
+    this.#show({ type: 'system.unroutable', original_event: event })
+  }
+
+  #show(event: RoutedEvent): void {
+    for (const { observer, queue } of this.#observers) {
+      if (watches(observer, event.type) && !queue.offer(event))
+        this.#log('warn', 'An observer is too slow and lost an event', { observer: observer.name })
+    }
+  }
+
+  async #observe(observer: Observer, queue: Channel<RoutedEvent>): Promise<void> {
+    for await (const event of queue) {
+      try {
+        await observer.observe(event)
+      } catch (error) {
+        this.#log('error', 'An observer failed', { observer: observer.name, error })
+      }
+    }
+  }
+}
+
+function matches(subscribes: readonly (string | RegExp)[], type: string): boolean {
+  return subscribes.some((wanted) => (typeof wanted === 'string' ? wanted === type : wanted.test(type)))
+}
+
+function watches({ subscribes }: Observer, type: string): boolean {
+  return matches(subscribes, type) || subscribes.includes('*')
+}
+
+function isStop({ type }: RoutedEvent): boolean {
+  return type === 'system.stop' || type === 'system.cancel'
+}

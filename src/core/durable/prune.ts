@@ -1,0 +1,111 @@
+import { UampError } from '../../protocol/errors.ts'
+import { inventory, type Describe, type Item } from './inventory.ts'
+import type { Records } from './records.ts'
+
+/** What to remove. Of `before` and `bytes` either is enough; with neither, everything of the principal goes. */
+export interface PruneRequest {
+  /** Only what is theirs. */
+  readonly principal?: string
+  /** Sessions whose last turn began before this, and what else is older. */
+  readonly before?: number
+  /** The oldest sessions, until there are no more bytes than this. */
+  readonly bytes?: number
+  /** Only says what would go. */
+  readonly dryRun: boolean
+}
+
+export interface Pruned {
+  readonly sessions: number
+  /** What protocols keep beside sessions: tasks, runs, uploads. */
+  readonly records: number
+  readonly bytes: number
+  /** Sessions that stay because somebody uses them. */
+  readonly inUse: number
+}
+
+export interface PruneOptions {
+  readonly records: Records
+  readonly describe: Describe
+  /** Takes a session out of memory; false: somebody uses it. */
+  readonly release: (tenant: string, session: string) => Promise<boolean>
+  /** A record is deleted: what it stands for goes too. */
+  readonly onDelete: (item: Item) => Promise<void>
+}
+
+interface Measured {
+  readonly tenant: string
+  readonly id: string
+  readonly at: number
+  bytes: number
+  /** With what protocols keep about it. */
+  whole: number
+}
+
+/** Removes what is asked for, or says what would go. */
+export async function prune({ records, describe, release, onDelete }: PruneOptions, request: PruneRequest): Promise<Pruned> {
+  const { principal, before, bytes: most, dryRun } = request
+  if (principal === undefined && before === undefined && most === undefined) {
+    throw new UampError('invalid_request', 'Say what to remove: by age, by bytes or by principal')
+  }
+  const { sessions, others } = await measure(records, { describe, principal })
+  const everything = before === undefined && most === undefined
+  const chosen = everything ? [...sessions.values()] : oldest([...sessions.values()], before, most)
+  const removed = new Set<string>()
+  let [inUse, bytes] = [0, 0]
+  for (const { tenant, id, bytes: size } of chosen) {
+    if (!dryRun && !(await release(tenant, id))) {
+      inUse++
+      continue
+    }
+    if (!dryRun) await records.removeSession(tenant, id)
+    removed.add(`${tenant} ${id}`)
+    bytes += size
+  }
+  const times = new Map(others.map(({ key, at }) => [key, at]))
+  const isOld = ({ at, of }: Item): boolean => before !== undefined && (at ?? times.get(of ?? '') ?? Infinity) < before
+  const gone = others.filter((item) => everything || isOld(item) || removed.has(`${item.tenant} ${item.session}`))
+  for (const item of gone) {
+    bytes += item.bytes
+    if (dryRun) continue
+    await records.store.delete(item.key)
+    await onDelete(item)
+  }
+  if (!dryRun) while (await records.store.tidy());
+  return { sessions: removed.size, records: gone.length, bytes, inUse }
+}
+
+const OF_SESSIONS = new Set(['session', 'session-config', 'turn', 'log', 'in'])
+
+async function measure(records: Records, { describe, principal }: { describe: Describe; principal: string | undefined }) {
+  const sessions = new Map<string, Measured>()
+  const others: Item[] = []
+  for await (const item of inventory(records, describe)) {
+    const { kind, tenant, session, owner, at, bytes } = item
+    if (principal !== undefined && owner !== principal) continue
+    if (!OF_SESSIONS.has(kind)) others.push(item)
+    else if (session !== undefined && at !== undefined) {
+      const key = `${tenant} ${session}`
+      const known = sessions.get(key) ?? { tenant, id: session, at, bytes: 0, whole: 0 }
+      known.bytes += bytes
+      known.whole += bytes
+      sessions.set(key, known)
+    }
+  }
+  for (const { tenant, session, bytes } of others) {
+    const known = sessions.get(`${tenant} ${session}`)
+    if (known) known.whole += bytes
+  }
+  // A name goes with its session, which is not known from its key.
+  return { sessions, others: others.filter(({ kind }) => principal !== undefined || kind !== 'alias') }
+}
+
+function oldest(sessions: readonly Measured[], before = -Infinity, most = Infinity): Measured[] {
+  let left = sessions.reduce((sum, { whole }) => sum + whole, 0)
+  const chosen: Measured[] = []
+  for (const session of sessions.toSorted((a, b) => a.at - b.at)) {
+    if (session.at >= before && left <= most) break
+    chosen.push(session)
+    left -= session.whole
+  }
+  return chosen
+}

@@ -1,0 +1,359 @@
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { ClientEvent, EventOf } from '../../protocol/events.ts'
+import type { Json } from '../../protocol/json.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { Usage } from '../../protocol/usage.ts'
+import { nextTurn } from '../basics/defer.ts'
+import type { Numbering } from './epoch.ts'
+import type { Principal } from '../ports/access.ts'
+import type { Keys } from '../ports/keys.ts'
+import type { Alias, SessionInit } from '../ports/session.ts'
+import type { Operation, Page, PageRequest, SetOperation, Store } from '../ports/store.ts'
+import type { Answer, Question } from '../engine/questions.ts'
+import { pays, SealedRecords } from './sealed-records.ts'
+import { goesWith, storeKey } from '../basics/store-key.ts'
+import { weigh } from '../basics/weight.ts'
+
+/** What a session is, as stored: written when it opens and when its configuration changes. */
+export interface SessionRecord {
+  readonly id: string
+  readonly transport: string
+  readonly agent: string
+  readonly owner: Principal
+  readonly config: SessionConfig
+  readonly duplex: boolean
+  readonly onDetach: SessionInit['onDetach']
+  readonly createdAt: number
+  readonly client: Capabilities | undefined
+}
+
+/** Where a session is: written with every turn. */
+export interface HeadRecord extends Numbering {
+  readonly id: string
+  /** What it is, where that is small: then it has no record of its own. */
+  readonly session?: SessionRecord | undefined
+  readonly agent: string
+  readonly owner: string
+  /** The newest turn. */
+  readonly turn: string | null
+  /** How many inputs the turns have used up. */
+  readonly consumed: number
+  readonly updatedAt: number
+  readonly closed: boolean
+}
+
+/** As it is stored: with the tenant, which its key begins with. */
+export type Head = HeadRecord & { readonly tenant: string }
+
+/** One response of a conversation. Once closed it does not change. */
+export interface TurnRecord {
+  readonly id: string
+  /** The run of the agent it belongs to: the id of the first response of that run. */
+  readonly run: string
+  readonly session: string
+  readonly agent: string
+  readonly tenant: string
+  readonly owner: string
+  readonly parent: string | null
+  readonly input: readonly Message[]
+  /** The input is the whole conversation: what came before does not count. */
+  readonly stateless: boolean
+  readonly output: readonly ContentItem[]
+  readonly status: 'open' | 'waiting' | 'completed' | 'cancelled' | 'failed'
+  readonly error?: EventOf<'response.error'>['error'] | undefined
+  readonly usage?: Usage | undefined
+  /** The configuration it runs with, if the request changed the session's. */
+  readonly config?: SessionConfig | undefined
+  /** Every answer of its run so far. */
+  readonly answers?: Readonly<Record<string, Answer>> | undefined
+  /** Those that it goes on with: what its parent waited for. */
+  readonly given?: readonly Answer[] | undefined
+  /** What it waits for. */
+  readonly questions?: readonly Question[] | undefined
+  /** The client events it was made of: a repeat of one is without effect, also after a restart. */
+  readonly eventIds: readonly string[]
+  readonly createdAt: number
+  readonly endedAt?: number | undefined
+  /** Its owner had it deleted: it is not found any more, but what goes on from it stays whole. */
+  readonly deleted?: true
+  /** The position in the session's inputs at which it began. */
+  readonly from: number
+  /** The session's newest event when it began. */
+  readonly after: number
+  /** What its client calls it. */
+  readonly alias?: Alias | undefined
+  /** What the protocol that asked for it noted. */
+  readonly note?: Json | undefined
+  /** Who keeps something beside it. */
+  readonly keeper?: string | undefined
+}
+
+/** Client events, and the position of the last one. */
+export interface Inputs {
+  readonly events: readonly ClientEvent[]
+  readonly last: number
+  /** Those that pay with something. */
+  readonly unused: readonly ClientEvent[]
+}
+
+const OPEN = 'open-turns'
+/** Every session by its last turn, the oldest first. */
+const AGE = 'sessions-by-age'
+/** The same, as version 0.1 wrote it: by the end of the time that was set then. */
+const AGE_BEFORE = 'session-expiry'
+/** How many turns, and about how many bytes of them, are deleted at once: others wait for it. */
+const PAGE = 100
+const PAGE_BYTES = 1024 * 1024
+/** As many turns of a conversation are loaded. */
+const TURNS = 512
+const LARGE_TURN = 64 * 1024
+/** Up to this size a session is written again with each of its turns, as that costs less than a record of its own. */
+const SMALL_SESSION = 4 * 1024
+
+/** Sorts as text in the order of time. To the minute: an index that does not change costs no write. */
+const sortable = (time: number): string => String(Math.floor(time / 60_000)).padStart(12, '0')
+
+/** The keys and shapes under which sessions, turns and inputs are stored. Every key begins with the tenant. */
+export class Records {
+  readonly store: Store
+  readonly sealed: SealedRecords
+
+  constructor(store: Store, keys?: Keys) {
+    this.store = store
+    this.sealed = new SealedRecords(store, keys)
+  }
+
+  logStream(tenant: string, session: string): string {
+    return storeKey(tenant, 'log', session)
+  }
+
+  inputStream(tenant: string, session: string): string {
+    return storeKey(tenant, 'in', session)
+  }
+
+  /** A session and where it is. A large one is apart from that. `used`: what its configuration pays with has been used. */
+  setSession(session: SessionRecord, head: HeadRecord, used: boolean): { set: SetOperation[]; apart: boolean } {
+    const { tenant } = session.owner
+    const apart = weigh(session, SMALL_SESSION) > SMALL_SESSION
+    const key = apart ? sessionKey(tenant, session.id) : headKey(tenant, session.id)
+    const kept = this.sealed.session(session, { key, used })
+    if (!apart) return { apart, set: [this.#setHead(tenant, { ...head, session: kept })] }
+    return { apart, set: [{ op: 'set', key, value: kept as unknown as Json }, this.#setHead(tenant, head)] }
+  }
+
+  /** What it is does not stand apart from where it is any more. */
+  dropSession({ id, owner }: Pick<SessionRecord, 'id' | 'owner'>): Operation {
+    return deletion(sessionKey(owner.tenant, id))
+  }
+
+  #setHead(tenant: string, record: HeadRecord): SetOperation {
+    const at = sortable(record.updatedAt)
+    return {
+      op: 'set',
+      key: headKey(tenant, record.id),
+      value: { ...record, tenant } as unknown as Json,
+      options: { index: { ...(!record.closed && { [storeKey(tenant, 'sessions', record.owner)]: at }), [AGE]: at } },
+    }
+  }
+
+  /** `used`: what its client paid with has been used, as it is once the turn is over. */
+  setTurn(record: TurnRecord, used = record.status !== 'open' && record.status !== 'waiting'): SetOperation {
+    const key = storeKey(record.tenant, 'turn', record.id)
+    return {
+      op: 'set',
+      key,
+      value: this.sealed.turn(record, { key, used }) as unknown as Json,
+      options: {
+        index: {
+          [this.#turnsOf(record.tenant, record.session)]: record.id,
+          ...(record.parent !== null && { [this.#childrenOf(record.tenant, record.parent)]: record.id }),
+          ...(record.status === 'open' && { [OPEN]: record.id }),
+          ...(record.alias && { [namedBy(record.tenant, record.owner, record.alias)]: record.id }),
+        },
+      },
+    }
+  }
+
+  /** A name is its first session's, until that is gone; it goes with its session. */
+  async setAlias(owner: Principal, alias: Alias, session: string): Promise<Operation> {
+    const name = this.#aliasKey(owner, alias)
+    const taken = await this.store.get(name)
+    const before = taken && (await this.session(owner.tenant, taken.value as string))
+    const isGone = taken !== undefined && (before === undefined || before.head.closed)
+    const index = { [goesWith(owner.tenant, session)]: '' }
+    return { op: 'set', key: name, value: session, options: { ifVersion: isGone ? taken.version : 0, index } }
+  }
+
+  async alias(owner: Principal, alias: Alias): Promise<string | undefined> {
+    return (await this.store.get(this.#aliasKey(owner, alias)))?.value as string | undefined
+  }
+
+  async session(tenant: string, id: string): Promise<{ session: SessionRecord; head: HeadRecord } | undefined> {
+    const head = await this.head(tenant, id)
+    if (!head) return undefined
+    if (head.session) return { head, session: this.sealed.openSession(head.session as unknown as Json, headKey(tenant, id)) }
+    const key = sessionKey(tenant, id)
+    const stored = await this.store.get(key)
+    return stored && { head, session: this.sealed.openSession(stored.value, key) }
+  }
+
+  async turn(tenant: string, id: string): Promise<TurnRecord | undefined> {
+    const key = storeKey(tenant, 'turn', id)
+    const stored = await this.store.get(key)
+    return stored && this.sealed.openTurn(stored.value, key)
+  }
+
+  /** The newest turn that its client calls so. */
+  async turnNamed({ tenant, id }: Principal, alias: Alias): Promise<TurnRecord | undefined> {
+    const [found] = (await this.store.list(namedBy(tenant, id, alias), { limit: 1, descending: true })).items
+    return found && this.sealed.openTurn(found.value, found.key)
+  }
+
+  /** The turns from the first that counts to `last`. `count` is told what they take as they are read, and may throw. */
+  async turns(tenant: string, last: string | null, count: (bytes: number) => void): Promise<TurnRecord[]> {
+    const turns: TurnRecord[] = []
+    for (let id = last; id !== null && turns.length < TURNS;) {
+      const turn = await this.turn(tenant, id)
+      if (!turn) break
+      const bytes = weigh(turn)
+      count(bytes)
+      // A large one took its time to be read: whoever else has something to do comes next.
+      if (bytes > LARGE_TURN) await nextTurn()
+      turns.push(turn)
+      id = turn.stateless ? null : turn.parent
+    }
+    return turns.reverse()
+  }
+
+  /** Client events of a session after a position, and the position of the last one. */
+  async inputs(tenant: string, session: string, after: number): Promise<Inputs> {
+    const events: ClientEvent[] = []
+    let last = after
+    for await (const group of this.store.read(this.inputStream(tenant, session), { after })) {
+      const lines = group.text.split('\n').slice(Math.max(0, after + 1 - group.first))
+      for (const line of lines) events.push(JSON.parse(line) as ClientEvent)
+      last = group.last
+    }
+    const opened = await this.sealed.openInputs(tenant, session, events)
+    return { events: opened, last, unused: opened.filter(pays) }
+  }
+
+  async openTurns(): Promise<TurnRecord[]> {
+    const turns: TurnRecord[] = []
+    for (let after: string | undefined; ;) {
+      const page = await this.store.list(OPEN, after === undefined ? {} : { after })
+      turns.push(...page.items.map(({ key, value }) => this.sealed.openTurn(value, key)))
+      if ((after = page.next) === undefined) return turns
+    }
+  }
+
+  /** Newest first. */
+  async list(owner: Principal, page: PageRequest): Promise<Page<HeadRecord>> {
+    const found = await this.store.list(storeKey(owner.tenant, 'sessions', owner.id), { ...page, descending: true })
+    return { items: found.items.map(({ value }) => value as unknown as HeadRecord), next: found.next }
+  }
+
+  async head(tenant: string, session: string): Promise<Head | undefined> {
+    return (await this.store.get(headKey(tenant, session)))?.value as Head | undefined
+  }
+
+  /** Every session, the one with the oldest last turn first. They may be removed on the way. */
+  async *oldest(): AsyncGenerator<Head, void> {
+    const [before, after] = [this.#heads(AGE_BEFORE), this.#heads(AGE)]
+    let [one, two] = [await before.next(), await after.next()]
+    while (!one.done || !two.done) {
+      if (!one.done && (two.done || one.value.updatedAt <= two.value.updatedAt)) {
+        yield one.value
+        one = await before.next()
+      } else if (!two.done) {
+        yield two.value
+        two = await after.next()
+      }
+    }
+  }
+
+  async *#heads(index: string): AsyncGenerator<Head, void> {
+    for (let after: string | undefined; ;) {
+      const page = await this.store.list(index, after === undefined ? {} : { after })
+      for (const { value } of page.items) yield value as unknown as Head
+      if ((after = page.next) === undefined) return
+    }
+  }
+
+  /**
+   * A session with everything that is in it. What is much goes page by page. Before that the session is ended, so that nobody goes on
+   * with half of it; should the process die on the way, its head is still there, and the rest is removed with it later.
+   */
+  async removeSession(tenant: string, id: string): Promise<void> {
+    const keys = [headKey(tenant, id), sessionKey(tenant, id)]
+    for (const list of [this.#turnsOf(tenant, id), goesWith(tenant, id)]) {
+      let some = await this.#someOf(list)
+      if (some.more) await this.#endForGood(tenant, id)
+      for (; some.more; some = await this.#someOf(list)) await this.store.batch(some.keys.map(deletion))
+      keys.push(...some.keys)
+    }
+    await this.store.batch([
+      ...keys.map(deletion),
+      { op: 'drop', stream: this.logStream(tenant, id) },
+      { op: 'drop', stream: this.inputStream(tenant, id) },
+      this.sealed.dropInputs(tenant, id),
+    ])
+  }
+
+  /** As many of a list as may be deleted at once, and whether there are more. */
+  async #someOf(list: string): Promise<{ keys: string[]; more: boolean }> {
+    const { items, next } = await this.store.keys(list, { limit: PAGE })
+    const keys: string[] = []
+    let left = PAGE_BYTES
+    for (const { key, bytes } of items) {
+      keys.push(key)
+      if ((left -= bytes) < 0) break
+    }
+    return { keys, more: next !== undefined || keys.length < items.length }
+  }
+
+  async #endForGood(tenant: string, id: string): Promise<void> {
+    const head = await this.head(tenant, id)
+    if (head && !head.closed) await this.store.batch([this.#setHead(tenant, { ...head, closed: true })])
+  }
+
+  /** Whether a turn goes on from this one. */
+  async hasChildren(tenant: string, turn: string): Promise<boolean> {
+    return (await this.store.list(this.#childrenOf(tenant, turn), { limit: 1 })).items.length > 0
+  }
+
+  /** How many turns a session has, up to `limit`. */
+  async turnsIn(tenant: string, session: string, limit: number): Promise<number> {
+    return (await this.store.list(this.#turnsOf(tenant, session), { limit })).items.length
+  }
+
+  #aliasKey(owner: Principal, alias: Alias): string {
+    return storeKey(owner.tenant, 'alias', owner.id, alias.protocol, alias.id)
+  }
+
+  #childrenOf(tenant: string, turn: string): string {
+    return storeKey(tenant, 'children', turn)
+  }
+
+  #turnsOf(tenant: string, session: string): string {
+    return storeKey(tenant, 'turns', session)
+  }
+}
+
+function headKey(tenant: string, session: string): string {
+  return storeKey(tenant, 'head', session)
+}
+
+function sessionKey(tenant: string, session: string): string {
+  return storeKey(tenant, 'session', session)
+}
+
+function namedBy(tenant: string, owner: string, { protocol, id }: Alias): string {
+  return storeKey(tenant, 'turns-named', owner, protocol, id)
+}
+
+function deletion(key: string): Operation {
+  return { op: 'delete', key }
+}

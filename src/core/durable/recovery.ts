@@ -1,0 +1,93 @@
+import { Entry, Stamp } from '../log/entry.ts'
+import { lastNumber } from './epoch.ts'
+import { decodeGroup, encodeSlice } from '../log/log-format.ts'
+import { Output } from '../reading/output.ts'
+import { isPlainText, Slice } from '../log/slice.ts'
+import type { RecoverKeeper, TurnKeeper } from '../ports/keeper.ts'
+import type { Records, TurnRecord } from './records.ts'
+import { responseCreated } from '../engine/turn-end.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { Draft } from '../../protocol/events.ts'
+
+/**
+ * Closes the turns that a crash left open, each with `interrupted`: in the log, so that a reader who comes back is told, and
+ * in the conversation, with what had been said by then. Returns how many there were.
+ */
+export async function closeInterrupted(records: Records, epoch: number, keepers: ReadonlyMap<string, RecoverKeeper>): Promise<number> {
+  const turns = await records.openTurns()
+  for (const turn of turns) {
+    const recover = turn.keeper === undefined ? undefined : keepers.get(turn.keeper)
+    // One that cannot be put together must not keep the others from their end, nor the server from its start.
+    const keeper = await recover?.(turn).catch(() => undefined)
+    await closeTurn(records, turn, { epoch, keeper })
+      .catch(() => closeTurn(records, turn, { epoch, keeper, isBare: true }))
+      .catch(() => closeTurn(records, turn, { epoch, keeper: undefined, isBare: true }))
+  }
+  return turns.length
+}
+
+interface Closing {
+  readonly epoch: number
+  readonly keeper: TurnKeeper | undefined
+  /** Without what had been said. */
+  readonly isBare?: boolean
+}
+
+async function closeTurn(records: Records, turn: TurnRecord, { epoch, keeper, isBare = false }: Closing): Promise<void> {
+  const { tenant, session } = turn
+  const stream = records.logStream(tenant, session)
+  const output = new Output()
+  if (!isBare) for (const item of turn.output) if (item.type === 'tool_result') output.addResult(item.tool_result)
+  const [position, found] = await Promise.all([records.store.last(stream), records.session(tenant, session)])
+  let [isAnnounced, spoke] = [false, false]
+  // Ends of other responses are of no interest here, so their outputs are not looked up.
+  const log = { sessionId: session, outputOf: async () => [] }
+  for await (const group of records.store.read(stream, { after: turn.after })) {
+    for (const { stamp, draft } of await decodeGroup(log, group, turn.after)) {
+      if (stamp.responseId !== turn.id) continue
+      isAnnounced ||= draft.type === 'response.created'
+      if (isBare) continue
+      output.add(draft)
+      const isText = draft.type === 'response.delta' && isPlainText(draft.delta)
+      if (!isText || !spoke) keeper?.see?.(draft)
+      spoke ||= isText
+    }
+  }
+  const error = { code: 'interrupted', message: 'The server was stopped while it answered' }
+  const items = isBare ? [] : [...output.items(), ...(await unusedAnswers(records, turn, output.items()))]
+  // A client that was acknowledged, and told nothing more, knows its response only by the request that `response.created` names.
+  const created = responseCreated(found?.session.duplex ? turn.eventIds.at(-1) : undefined)
+  const end = { type: 'response.error', error } as const
+  const drafts: Draft[] = [...(isAnnounced ? [] : [created]), end]
+  const stamp = new Stamp(session, turn.id)
+  const first = lastNumber(position, found?.head ?? {}, epoch) + 1
+  const entries = drafts.map((draft, index) => new Entry(stamp, first + index, draft))
+  const text = encodeSlice(
+    new Slice(
+      first,
+      entries,
+      entries.map(() => stamp),
+    ),
+  )
+  await records.store.batch(
+    [
+      { op: 'append', stream, group: { first, last: first + entries.length - 1, text }, expected: position },
+      records.setTurn({ ...turn, output: items, status: 'failed', error }),
+      ...(keeper?.closed(turn, end, false) ?? []),
+    ],
+    { sync: true },
+  )
+}
+
+/** Tool results that were acknowledged, but that the agent had not made anything of yet. */
+async function unusedAnswers(records: Records, turn: TurnRecord, output: readonly ContentItem[]): Promise<ContentItem[]> {
+  const { events } = await records.inputs(turn.tenant, turn.session, turn.from)
+  const known = new Set(output.flatMap((item) => (item.type === 'tool_result' ? [item.tool_result.call_id] : [])))
+  return events.flatMap((event): ContentItem[] => {
+    if (event.type !== 'tool.result' || known.has(event.call_id)) return []
+    const { call_id, result, is_error, content_items } = event
+    return [
+      { type: 'tool_result', tool_result: { call_id, result, ...(is_error && { is_error }), ...(content_items && { content_items }) } },
+    ]
+  })
+}

@@ -1,0 +1,143 @@
+import { aliased, inventory } from './inventory.ts'
+import type { CoreLimits } from '../basics/limits.ts'
+import type { Log } from '../ports/transport.ts'
+import type { Records } from './records.ts'
+
+const DAY_MS = 24 * 3_600_000
+/** Sessions that are removed at a time. Where room is needed it is one at first, then twice as many, up to this. */
+const REMOVED_AT_ONCE = 32
+/** How often it is measured what each principal has: that goes through the whole store. */
+const MEASURE_MS = 10 * 60_000
+
+export interface RetentionOptions {
+  readonly records: Records
+  readonly limits: Pick<CoreLimits, 'sessionTtlMs' | 'storedBytes' | 'storedBytesPerPrincipal'>
+  /** The time that expiry goes by. */
+  readonly now: () => number
+  readonly monotonic: () => number
+  readonly log: Log
+  /** Whether a session is in memory: somebody uses it, so it stays. */
+  readonly isLive: (tenant: string, session: string) => boolean
+}
+
+/** What ends of stored sessions, and when: by age, by bytes, and by bytes of one principal. */
+export class Retention {
+  readonly #options: RetentionOptions
+  readonly #records: Records
+  #measureAt = -Infinity
+  #searchAt = -Infinity
+
+  constructor(options: RetentionOptions) {
+    this.#options = options
+    this.#records = options.records
+  }
+
+  /** Goes through everything once; stops early when `signal` is aborted. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    await this.#expire(signal)
+    await this.#tidy(signal)
+    await this.#keepTotal(signal)
+    await this.#keepShares(signal)
+    await this.#removeOrphans(signal)
+  }
+
+  async #expire(signal: AbortSignal): Promise<void> {
+    const before = this.#options.now() - this.#options.limits.sessionTtlMs
+    let removing: Promise<boolean>[] = []
+    for await (const { tenant, id, updatedAt } of this.#records.oldest()) {
+      if (updatedAt > before || signal.aborted) break
+      // Several at a time share a transaction.
+      if (removing.push(this.#remove(tenant, id)) < REMOVED_AT_ONCE) continue
+      await Promise.all(removing)
+      removing = []
+    }
+    await Promise.all(removing)
+  }
+
+  async #tidy(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (await this.#records.store.tidy()));
+  }
+
+  async #keepTotal(signal: AbortSignal): Promise<void> {
+    const { limits, log } = this.#options
+    let removed = 0
+    while (!signal.aborted && (await this.#records.store.bytes()) > limits.storedBytes) {
+      const some = await this.#removeOldest(Math.min(removed + 1, REMOVED_AT_ONCE))
+      if (some === 0) break
+      removed += some
+      await this.#tidy(signal)
+    }
+    if (removed > 0) log('warn', 'The oldest sessions were removed: the store is full', { removed, storedBytes: limits.storedBytes })
+  }
+
+  async #removeOldest(most: number): Promise<number> {
+    let removed = 0
+    for await (const { tenant, id } of this.#records.oldest()) {
+      if (await this.#remove(tenant, id)) removed++
+      if (removed === most) break
+    }
+    return removed
+  }
+
+  async #keepShares(signal: AbortSignal): Promise<void> {
+    const { limits, log, monotonic } = this.#options
+    const most = limits.storedBytesPerPrincipal
+    const at = monotonic()
+    if (at < this.#measureAt || (await this.#records.store.bytes()) <= most) return
+    this.#measureAt = at + MEASURE_MS
+    const held = new Map<string, number>()
+    for await (const { tenant, owner, session, bytes } of inventory(this.#records)) {
+      if (signal.aborted) return
+      if (owner !== undefined && session !== undefined) add(held, `${tenant} ${owner}`, bytes)
+    }
+    const full = new Map([...held].filter(([, bytes]) => bytes > most))
+    if (full.size === 0) return
+    // Only of these it is looked at what each session has: there may be many sessions.
+    const sizes = new Map<string, number>()
+    for await (const { tenant, owner, session, bytes } of inventory(this.#records)) {
+      if (signal.aborted) return
+      if (session !== undefined && full.has(`${tenant} ${owner}`)) add(sizes, `${tenant} ${session}`, bytes)
+    }
+    for await (const { tenant, id, owner } of this.#records.oldest()) {
+      const left = full.get(`${tenant} ${owner}`)
+      if (left === undefined || left <= most) continue
+      if (signal.aborted) return
+      if (await this.#remove(tenant, id)) full.set(`${tenant} ${owner}`, left - (sizes.get(`${tenant} ${id}`) ?? 0))
+    }
+    const principals = [...full.keys()].map((key) => key.slice(key.indexOf(' ') + 1))
+    log('warn', 'The oldest sessions of some were removed: they have stored too much', { principals, storedBytesPerPrincipal: most })
+    await this.#tidy(signal)
+  }
+
+  /**
+   * What belongs to a session that is not there: a crash may leave the log of one that never began, and version 0.1 left the names
+   * of those that had gone.
+   */
+  async #removeOrphans(signal: AbortSignal): Promise<void> {
+    const { monotonic, isLive } = this.#options
+    const at = monotonic()
+    if (at < this.#searchAt) return
+    this.#searchAt = at + DAY_MS
+    const { store } = this.#records
+    for await (const { kind, tenant, key, owner, ...item } of inventory(this.#records)) {
+      if (signal.aborted) return
+      const session = kind === 'alias' ? await aliased(this.#records, key) : item.session
+      if (session === undefined || (kind !== 'alias' && owner !== undefined) || isLive(tenant, session)) continue
+      if (await this.#records.head(tenant, session)) continue
+      if (kind === 'log' || kind === 'in') await store.drop(key)
+      else await store.delete(key)
+    }
+    await this.#tidy(signal)
+  }
+
+  /** False: somebody uses it. */
+  async #remove(tenant: string, session: string): Promise<boolean> {
+    if (this.#options.isLive(tenant, session)) return false
+    await this.#records.removeSession(tenant, session)
+    return true
+  }
+}
+
+function add(sums: Map<string, number>, key: string, bytes: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + bytes)
+}

@@ -1,0 +1,124 @@
+import type { ClientEvent } from '../../protocol/events.ts'
+import { fieldsOf, type Json, type Slot } from '../../protocol/json.ts'
+import type { Keys } from '../ports/keys.ts'
+import type { Operation, SetOperation, Store } from '../ports/store.ts'
+import type { SessionRecord, TurnRecord } from './records.ts'
+import { holdsPayment, Sealing } from '../secrets/sealing.ts'
+import { withData } from '../tools/tool-data.ts'
+import { storeKey } from '../basics/store-key.ts'
+
+interface How {
+  /** Of the record. */
+  readonly key: string
+  readonly used: boolean
+}
+
+/** Where in an event there may be secrets. */
+const SLOTS = ['payment', 'payment_token', 'extensions', 'metadata', 'context'] as const
+
+/** What sessions, turns and inputs look like in the store, as far as there are secrets of clients in them. */
+export class SealedRecords {
+  readonly #store: Store
+  readonly #sealing: Sealing
+
+  constructor(store: Store, keys: Keys | undefined) {
+    this.#store = store
+    this.#sealing = new Sealing(keys)
+  }
+
+  session(record: SessionRecord, how: How): SessionRecord {
+    const config = this.#extended(record.config, how)
+    const client = record.client && this.#extended(record.client, how)
+    return config === record.config && client === record.client ? record : { ...record, config, client }
+  }
+
+  openSession(value: Json, key: string): SessionRecord {
+    return this.#sealing.open(value, key) as unknown as SessionRecord
+  }
+
+  /** What it says is no place for secrets, and is not looked at: only what it was given beside, and what tools of clients gave. */
+  turn(record: TurnRecord, how: How): TurnRecord {
+    const { config, answers, given } = record
+    const input = withData(record.input, this.#digested)
+    if (input === record.input && !config?.extensions && !answers && !given) return record
+    const kept = this.#kept({ extensions: config?.extensions, answers, given }, how)
+    return {
+      ...record,
+      input,
+      ...(config && { config: { ...config, ...(config.extensions && { extensions: kept.extensions }) } }),
+      ...(answers && { answers: kept.answers }),
+      ...(given && { given: kept.given }),
+    } as TurnRecord
+  }
+
+  openTurn(value: Json, key: string): TurnRecord {
+    const record = value as unknown as TurnRecord
+    const { config, answers, given } = record
+    if (!config?.extensions && !answers && !given) return record
+    const opened = this.#sealing.open({ extensions: config?.extensions, answers, given }, key)
+    return {
+      ...record,
+      ...(config && { config: { ...config, ...(config.extensions && { extensions: opened.extensions }) } }),
+      ...(answers && { answers: opened.answers }),
+      ...(given && { given: opened.given }),
+    } as TurnRecord
+  }
+
+  /** An input without what it pays with, of which the digest is left. Inputs are appended, and what is appended stays. */
+  input(event: ClientEvent): ClientEvent {
+    const settled = hasSlots(event) ? { ...event, ...this.#sealing.settle(slotsOf(event), NOWHERE) } : event
+    if (settled.type !== 'input.text' || !settled.messages) return settled
+    return { ...settled, messages: [...withData(settled.messages, this.#digested)] }
+  }
+
+  /** Secrets of inputs that no turn has used yet, apart from the inputs: they are deleted when one has. */
+  setInputs(tenant: string, session: string, events: readonly ClientEvent[]): SetOperation {
+    const key = inputsKey(tenant, session)
+    const parts = events.map((event) => [event.event_id, this.#sealing.seal(slotsOf(event), key)])
+    return { op: 'set', key, value: Object.fromEntries(parts) as Json }
+  }
+
+  dropInputs(tenant: string, session: string): Operation {
+    return { op: 'delete', key: inputsKey(tenant, session) }
+  }
+
+  async openInputs(tenant: string, session: string, events: readonly ClientEvent[]): Promise<ClientEvent[]> {
+    if (!events.some((event) => hasSlots(event))) return [...events]
+    const key = inputsKey(tenant, session)
+    const kept = fieldsOf((await this.#store.get(key))?.value)
+    return events.map((event) => ({ ...event, ...fieldsOf(this.#sealing.open(kept[event.event_id], key)) }) as ClientEvent)
+  }
+
+  /** Of what a tool gave to a client, and so pays nobody here, nothing else is needed. */
+  readonly #digested = (data: unknown): unknown => this.#sealing.digest(data)
+
+  #extended<T extends { readonly extensions?: Slot | undefined }>(holder: T, how: How): T {
+    const { extensions } = holder
+    const kept = extensions && this.#kept(extensions, how)
+    return kept === extensions ? holder : { ...holder, extensions: kept }
+  }
+
+  #kept<T>(value: T, { key, used }: How): T {
+    return used ? this.#sealing.settle(value, key) : this.#sealing.seal(value, key)
+  }
+}
+
+/** Whether an input pays with something. */
+export function pays(event: ClientEvent): boolean {
+  return hasSlots(event) && holdsPayment(slotsOf(event))
+}
+
+/** Sealed for no record: credentials in a slot of an input, which nobody reads again. */
+const NOWHERE = ''
+
+function inputsKey(tenant: string, session: string): string {
+  return storeKey(tenant, 'unused-inputs', session)
+}
+
+function hasSlots(event: ClientEvent): boolean {
+  return SLOTS.some((name) => name in event)
+}
+
+function slotsOf(event: ClientEvent): Record<string, unknown> {
+  return Object.fromEntries(SLOTS.flatMap((name) => (name in event ? [[name, (event as Record<string, unknown>)[name]]] : [])))
+}

@@ -1,0 +1,61 @@
+import type { Principal } from '../ports/access.ts'
+import type { Alias, StoredTurn } from '../ports/session.ts'
+import type { Records, TurnRecord } from './records.ts'
+
+/** Responses by their id, for protocols that name them. What belongs to another, or was deleted, is not found. */
+export class StoredTurns {
+  readonly #records: Records
+
+  constructor(records: Records) {
+    this.#records = records
+  }
+
+  async find(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined> {
+    const record = await this.#own(id, principal)
+    if (!record) return undefined
+    const config = record.config ?? (await this.#records.session(record.tenant, record.session))?.session.config
+    return {
+      id: record.id,
+      run: record.run,
+      session: record.session,
+      agent: record.agent,
+      parent: record.parent,
+      input: record.input,
+      whole: record.stateless,
+      questions: record.questions?.map(({ key: _, ...question }) => question) ?? [],
+      given: record.given ?? [],
+      output: record.output,
+      status: record.status,
+      error: record.error,
+      usage: record.usage,
+      config: config ?? { modalities: ['text'] },
+      createdAt: record.createdAt,
+      endedAt: record.endedAt,
+      after: record.after,
+      note: record.note,
+    }
+  }
+
+  /**
+   * Deletes one. With the only response of a session the session goes too, its log with it. Where others go on from it, it stays
+   * for them alone; else nothing of it is left but its place in the chain.
+   */
+  async remove(id: string, principal: Principal): Promise<'session' | 'turn' | undefined> {
+    const record = await this.#own(id, principal)
+    if (!record) return undefined
+    const { tenant, session } = record
+    const [hasChildren, mates] = await Promise.all([this.#records.hasChildren(tenant, id), this.#records.turnsIn(tenant, session, 2)])
+    if (!hasChildren && mates === 1) {
+      await this.#records.removeSession(tenant, session)
+      return 'session'
+    }
+    const left: TurnRecord = hasChildren ? record : { ...record, input: [], output: [], given: [], questions: [], status: 'cancelled' }
+    await this.#records.store.batch([this.#records.setTurn({ ...left, deleted: true })], { sync: true })
+    return 'turn'
+  }
+
+  async #own(id: string | Alias, principal: Principal): Promise<TurnRecord | undefined> {
+    const record = await (typeof id === 'string' ? this.#records.turn(principal.tenant, id) : this.#records.turnNamed(principal, id))
+    return record?.owner === principal.id && !record.deleted ? record : undefined
+  }
+}

@@ -1,0 +1,19 @@
+import type { EventOf } from '../../protocol/events.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+
+/** A configuration with some fields replaced. A field that is there but undefined replaces nothing. */
+export function withOverrides(
+  config: SessionConfig,
+  changes: { [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
+): SessionConfig {
+  return { ...config, ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) }
+}
+
+/** What a `response.create` changes for its own response (UAMP events §5.12); undefined when nothing. */
+export function responseConfig(
+  config: SessionConfig,
+  { response, response_format }: EventOf<'response.create'>,
+): SessionConfig | undefined {
+  if (response === undefined && response_format === undefined) return undefined
+  return withOverrides(config, { ...response, response_format })
+}

@@ -1,0 +1,39 @@
+import { UampError } from '../../protocol/errors.ts'
+import type { AgentPort } from '../ports/agent.ts'
+import type { Agents } from '../ports/transport.ts'
+
+/** Names may contain dots; they stand in paths and keys. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/** The agents of one gateway. They may come, change and go while it runs: each response asks for the agent of its name. */
+export class AgentRegistry implements Agents {
+  readonly #agents = new Map<string, AgentPort>()
+  readonly #listeners = new Set<(name: string) => void>()
+
+  add(agent: AgentPort): void {
+    if (!NAME.test(agent.name)) {
+      throw new UampError('invalid_request', `"${agent.name}" cannot be an agent's name: use letters, digits, dots, dashes and underscores`)
+    }
+    this.#agents.set(agent.name, agent)
+    for (const listener of this.#listeners) listener(agent.name)
+  }
+
+  /** Called with the name of an agent that was added or replaced. Returns what takes the listener off again. */
+  onChange(listener: (name: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** False when there was none of that name. */
+  remove(name: string): boolean {
+    return this.#agents.delete(name)
+  }
+
+  get(name: string): AgentPort | undefined {
+    return this.#agents.get(name)
+  }
+
+  names(): readonly string[] {
+    return [...this.#agents.keys()]
+  }
+}

@@ -1,0 +1,400 @@
+import { UampError } from '../../protocol/errors.ts'
+import type { AgentRegistry } from './agent-registry.ts'
+import { ownerKey } from './budget.ts'
+import { clocksOf, expiryClock } from '../basics/clocks.ts'
+import { Committer } from '../log/committer.ts'
+import { Ticker } from '../basics/defer.ts'
+import { beginEpoch, lastNumber } from '../durable/epoch.ts'
+import { fetchHttp } from '../http/fetch-http.ts'
+import type { AgentGateway, GatewayOptions } from './gateway-options.ts'
+import { timeOrderedId } from '../basics/ids.ts'
+import { checkClientTools } from '../edge/own-tools.ts'
+import { isInput, withContentIds } from './input.ts'
+import { Journal } from '../durable/journal.ts'
+import { CORE_LIMITS, limitsFrom, type CoreLimits } from '../basics/limits.ts'
+import { Log } from '../log/log.ts'
+import { LogStore } from '../log/log-store.ts'
+import { OpenSessions } from './open-sessions.ts'
+import { Parking } from './parking.ts'
+import type { Principal } from '../ports/access.ts'
+import type { AgentPort } from '../ports/agent.ts'
+import type { HttpClient } from '../ports/http.ts'
+import type { RecoverKeeper } from '../ports/keeper.ts'
+import type { Redaction } from '../ports/redaction.ts'
+import type { Alias, Hold, Session, SessionInit, SessionSummary, StoredTurn } from '../ports/session.ts'
+import type { Page, PageRequest, Store } from '../ports/store.ts'
+import type { Log as LogLine, Meter } from '../ports/transport.ts'
+import { Records } from '../durable/records.ts'
+import { Secrets } from '../secrets/secrets.ts'
+import { closeInterrupted } from '../durable/recovery.ts'
+import { Retention } from '../durable/retention.ts'
+import { messagesOf, startOf, withAnswers } from './run.ts'
+import { AgentSession } from './session.ts'
+import { announce } from '../edge/session-created.ts'
+import { listSessions } from './session-list.ts'
+import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
+import { checkSlots } from './slots.ts'
+import { StoredTurns } from '../durable/stored-turns.ts'
+import { Turnstile } from './turnstile.ts'
+
+/** Where the store has a session that is new. */
+const NOWHERE = { position: 0, head: 0, inputs: 0, consumed: 0, unused: [], apart: false }
+
+/** Sessions on the agents of a registry. */
+export function createGateway(options: GatewayOptions): AgentGateway {
+  return new SessionGateway(options)
+}
+
+class SessionGateway implements AgentGateway, SessionHost {
+  readonly limits: CoreLimits
+  readonly log: LogLine
+  readonly meter: Meter | undefined
+  readonly http: HttpClient
+  readonly secrets: Redaction
+  readonly now: () => number
+  readonly monotonic: () => number
+  readonly newId: () => string
+  readonly turnstile = new Turnstile()
+  readonly #agents: AgentRegistry
+  readonly #records: Records
+  readonly #turns: StoredTurns
+  readonly #store: Store
+  readonly #ticker = new Ticker()
+  readonly #committer: Committer
+  readonly #sessions: OpenSessions
+  readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
+  readonly #parking: Parking
+  readonly #retention: Retention
+  readonly #keepers = new Map<string, RecoverKeeper>()
+  readonly #closing = new AbortController()
+  readonly #expiryTime: () => number
+  readonly #sweeper: ReturnType<typeof setInterval>
+  readonly #unsubscribe: () => void
+  /** Which start of the process on this store this is; 0 until that is written down. */
+  #epoch = 0
+  #beginning: Promise<void> | undefined
+  #draining = false
+  #sweeping: Promise<void> | undefined
+
+  constructor({
+    agents,
+    store,
+    limits,
+    meter,
+    http = fetchHttp(),
+    log = () => undefined,
+    secrets = new Secrets(),
+    keys,
+    newId = () => timeOrderedId(this.now()),
+    ...clocks
+  }: GatewayOptions) {
+    this.limits = limitsFrom(CORE_LIMITS, limits)
+    this.log = log
+    this.meter = meter
+    this.http = http
+    this.secrets = secrets
+    const { now, monotonic } = clocksOf(clocks)
+    this.now = now
+    this.monotonic = monotonic
+    this.#expiryTime = expiryClock({ now, monotonic })
+    this.newId = newId
+    this.#agents = agents
+    this.#store = store
+    this.#records = new Records(store, keys)
+    this.#turns = new StoredTurns(this.#records)
+    this.#committer = new Committer(log)
+    this.#parking = new Parking(this.limits.parkedPerPrincipal)
+    this.#sessions = new OpenSessions(this.limits)
+    const isLive = (tenant: string, id: string): boolean => this.#sessions.get(tenant, id) !== undefined
+    this.#retention = new Retention({ records: this.#records, limits: this.limits, now: this.#expiryTime, monotonic, log, isLive })
+    this.#unsubscribe = agents.onChange((name) => {
+      for (const session of this.#sessions) if (session.agent === name) session.announceCapabilities()
+    })
+    this.#sweeper = setInterval(() => void this.sweep(), this.limits.sweepMs)
+    // Node only: a gateway alone does not keep the process up.
+    ;(this.#sweeper as { unref?: () => void }).unref?.()
+  }
+
+  get openSessions(): number {
+    return this.#sessions.size
+  }
+
+  get openResponses(): number {
+    return this.#sessions.responding
+  }
+
+  get heldBytes(): number {
+    return this.#sessions.heldBytes
+  }
+
+  findAgent(name: string) {
+    return this.#agents.get(name)
+  }
+
+  admit(agent: string): AgentPort {
+    if (this.#draining) throw new UampError('overloaded', 'The server is shutting down: try again shortly', { details: { retry_after: 5 } })
+    const found = this.#agents.get(agent)
+    if (found) return found
+    throw new UampError('agent_offline', `There is no agent "${agent}" here`, { details: { agent, agents: this.#agents.names() } })
+  }
+
+  checkSlots(value: unknown, length = Infinity): void {
+    if (length > this.limits.slotBytes) checkSlots(value, this.limits.slotBytes)
+  }
+
+  hold(principal: Principal, bytes: number): Hold {
+    return this.#sessions.holdBeside(principal, bytes)
+  }
+
+  recoverWith(keeper: string, recover: RecoverKeeper): void {
+    this.#keepers.set(keeper, recover)
+  }
+
+  async open(init: SessionInit): Promise<Session> {
+    checkClientTools(this.admit(init.agent), init.config.tools)
+    this.#sessions.checkRoom(init.principal)
+    if (init.persist && this.#epoch === 0) await this.#begin()
+    const { principal, parent } = init
+    const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
+    const history = [...withContentIds(init.history ?? [], this.newId), ...turns.flatMap(messagesOf)]
+    const state: SessionState = {
+      id: `sess_${this.newId()}`,
+      transport: init.transport,
+      agent: init.agent,
+      owner: principal,
+      config: init.config,
+      duplex: init.duplex,
+      onDetach: init.onDetach,
+      createdAt: this.now(),
+      client: init.client,
+      head: parent ?? null,
+      messages: history,
+      pending: [],
+      waiting: undefined,
+      opening: { payment: init.payment, silent: init.silent === true && !init.persist },
+      input: init.input,
+    }
+    const { session, journal } = this.#build(
+      state,
+      init.persist ? { ...NOWHERE, updatedAt: state.createdAt, turn: parent ?? null } : undefined,
+    )
+    // Of one request and its reply, nobody sees how the session began.
+    if (init.duplex) announce(session, init.announce)
+    this.#sessions.add(session)
+    try {
+      const alias = init.alias ? [await this.#records.setAlias(principal, init.alias, session.id)] : []
+      if (init.input) journal?.beginLater({ alias, silent: init.silent ?? false })
+      else await journal?.begin(session, alias)
+    } catch (error) {
+      this.ended(session)
+      throw error
+    }
+    return session
+  }
+
+  async attach(id: string | Alias, principal: Principal): Promise<Session | undefined> {
+    const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
+    if (sessionId === undefined) return undefined
+    const session = this.#sessions.get(principal.tenant, sessionId) ?? (await this.#load(sessionId, principal))
+    return session?.owner.id === principal.id ? session : undefined
+  }
+
+  list(principal: Principal, request: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
+    return listSessions(this.#records, principal, request)
+  }
+
+  turn(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined> {
+    return this.#turns.find(id, principal)
+  }
+
+  async forget(id: string, principal: Principal): Promise<boolean> {
+    const turn = await this.#turns.find(id, principal)
+    if (!turn) return false
+    await this.#sessions.get(principal.tenant, turn.session)?.forget(id)
+    const removed = await this.#turns.remove(id, principal)
+    // Somebody may have begun to read it since.
+    await this.#loading.get(`${ownerKey(principal)} ${turn.session}`)?.catch(() => undefined)
+    const session = this.#sessions.get(principal.tenant, turn.session)
+    if (session && removed === 'session') {
+      session.log.end()
+      this.ended(session)
+    }
+    return removed !== undefined
+  }
+
+  async remove(id: string, principal: Principal): Promise<boolean> {
+    await this.#loading.get(`${ownerKey(principal)} ${id}`)?.catch(() => undefined)
+    const session = this.#sessions.get(principal.tenant, id)
+    const owner = session?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
+    if (owner !== principal.id) return false
+    await session?.end('deleted')
+    await this.#records.removeSession(principal.tenant, id)
+    return true
+  }
+
+  async start(): Promise<void> {
+    await this.#begin()
+    const interrupted = await closeInterrupted(this.#records, this.#epoch, this.#keepers)
+    if (interrupted > 0) this.log('warn', 'Responses that the last run left open were closed as interrupted', { count: interrupted })
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    this.#draining = true
+    const until = this.monotonic() + graceMs
+    while (this.openResponses > 0 && this.monotonic() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+    for (const session of this.#sessions) session.interrupt(new UampError('interrupted', 'The server is shutting down'))
+    while (this.openResponses > 0 && this.monotonic() < until + 1000) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    this.#closing.abort()
+    await this.#sweeping
+    this.#unsubscribe()
+    this.#draining = true
+    for (const session of this.#sessions) {
+      await session.flush().catch((error: unknown) => this.log('error', 'A session could not be stored', { session: session.id, error }))
+      session.log.end()
+    }
+    this.#sessions.clear()
+  }
+
+  ended(session: Session): void {
+    this.#sessions.remove(session)
+  }
+
+  async letGo({ owner, id }: Session): Promise<void> {
+    const session = this.#sessions.get(owner.tenant, id)
+    if (!session || session.busy) return
+    await session.flush()
+    if (session.busy) return
+    session.log.end()
+    this.ended(session)
+  }
+
+  async unload(tenant: string, id: string): Promise<boolean> {
+    const session = this.#sessions.get(tenant, id)
+    if (session) await this.letGo(session)
+    return this.#sessions.get(tenant, id) === undefined
+  }
+
+  parked(owner: Principal, abandon: () => void): () => void {
+    return this.#parking.enter(owner, abandon)
+  }
+
+  #begin(): Promise<void> {
+    const keep = (epoch: number): void => void (this.#epoch = epoch)
+    return (this.#beginning ??= beginEpoch(this.#store)
+      .then(keep)
+      .finally(() => (this.#beginning = undefined)))
+  }
+
+  /** The conversation up to a turn, if it is the principal's own. */
+  async #ownTurns(principal: Principal, turn: string) {
+    const turns = await this.#sessions.reading(principal, (count) => this.#records.turns(principal.tenant, turn, count))
+    const last = turns.at(-1)
+    if (last?.owner !== principal.id || last.deleted) throw new UampError('not_found', `There is no turn "${turn}"`)
+    return turns
+  }
+
+  #load(id: string, principal: Principal): Promise<AgentSession | undefined> {
+    // By who asks, too: a stranger who asks first must not have the owner told that it is not there.
+    const key = `${ownerKey(principal)} ${id}`
+    let loading = this.#loading.get(key)
+    if (!loading) {
+      loading = this.#read(id, principal).finally(() => this.#loading.delete(key))
+      this.#loading.set(key, loading)
+    }
+    return loading
+  }
+
+  async #stored(id: string, { tenant }: Principal) {
+    const found = await this.#records.session(tenant, id)
+    if (!found || found.head.closed || found.head.updatedAt + this.limits.sessionTtlMs < this.#expiryTime()) return undefined
+    return found
+  }
+
+  async #read(id: string, principal: Principal): Promise<AgentSession | undefined> {
+    const { tenant } = principal
+    const found = await this.#stored(id, principal)
+    if (found?.session.owner.id !== principal.id) return undefined
+    const [turns, inputs, position] = await Promise.all([
+      this.#sessions.reading(principal, (count) => this.#records.turns(tenant, found.head.turn, count)),
+      this.#records.inputs(tenant, id, found.head.consumed),
+      this.#store.last(this.#records.logStream(tenant, id)),
+    ])
+    this.#sessions.checkRoom(principal)
+    const last = turns.at(-1)
+    const start = last?.status === 'waiting' ? startOf(turns) : undefined
+    if (this.#epoch === 0) await this.#begin()
+    const head = lastNumber(position, found.head, this.#epoch)
+    const state: SessionState = {
+      ...found.session,
+      head: found.head.turn,
+      messages: turns.flatMap(messagesOf),
+      pending: inputs.events.filter(isInput),
+      waiting: last && start && { record: withAnswers(last, inputs.events), start },
+    }
+    const { session } = this.#build(state, {
+      position,
+      head,
+      inputs: inputs.last,
+      consumed: found.head.consumed,
+      updatedAt: found.head.updatedAt,
+      unused: inputs.unused,
+      turn: found.head.turn,
+      apart: found.head.session === undefined,
+    })
+    for (const turn of turns) for (const eventId of turn.eventIds) session.seen.addAny(eventId)
+    for (const event of inputs.events) session.seen.addAny(event.event_id)
+    this.#sessions.add(session)
+    return session
+  }
+
+  #build(state: SessionState, stored: StoredAt | undefined) {
+    const { tenant } = state.owner
+    const held = this.#sessions.hold(state)
+    const logStore =
+      stored &&
+      new LogStore({
+        store: this.#store,
+        committer: this.#committer,
+        sessionId: state.id,
+        outputOf: async (response) => (await this.#records.turn(tenant, response))?.output ?? [],
+        stream: this.#records.logStream(tenant, state.id),
+        position: stored.position,
+        committed: stored.head,
+      })
+    const [now, records] = [this.now, this.#records]
+    const journal = stored && logStore && new Journal({ records, logStore, now, session: state, at: stored, epoch: this.#epoch })
+    const session = new AgentSession(this, state, {
+      log: (onReaders) => new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, onDetach: state.onDetach, onReaders }),
+      journal,
+      held,
+    })
+    return { session, journal }
+  }
+
+  /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */
+  sweep(): Promise<void> {
+    return (this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined)))
+  }
+
+  async #sweep(): Promise<void> {
+    try {
+      for (const session of this.#sessions) await this.#sweepOne(session)
+      await this.#retention.sweep(this.#closing.signal)
+    } catch (error) {
+      this.log('error', 'Idle sessions could not be tidied up', { error })
+    }
+  }
+
+  async #sweepOne(session: AgentSession): Promise<void> {
+    const idle = this.monotonic() - session.idleSince
+    if (!session.responding && idle > this.limits.sessionTtlMs) {
+      await session.end('timeout', { code: 'timeout', message: 'The session was idle for too long' })
+      return session.stored ? this.#records.removeSession(session.owner.tenant, session.id) : undefined
+    }
+    if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)
+  }
+}

@@ -1,0 +1,133 @@
+import { UampError } from '../../protocol/errors.ts'
+import { Budget, type Holding } from './budget.ts'
+import type { CoreLimits } from '../basics/limits.ts'
+import type { Principal } from '../ports/access.ts'
+import type { Hold, Session } from '../ports/session.ts'
+import type { AgentSession } from './session.ts'
+import type { SessionState } from './session-parts.ts'
+import { weigh, weighMessages } from '../basics/weight.ts'
+
+/** How often it is counted what logs hold. */
+const COUNT_MS = 1_000
+
+/** The sessions in memory: how many there are, whose they are, and what they hold. */
+export class OpenSessions {
+  readonly #limits: CoreLimits
+  readonly #budget: Budget
+  readonly #sessions = new Map<string, AgentSession>()
+  readonly #counter: ReturnType<typeof setInterval>
+
+  constructor(limits: CoreLimits) {
+    this.#limits = limits
+    this.#budget = new Budget(limits)
+    this.#counter = setInterval(() => this.#countLogs(), COUNT_MS)
+    // Node only: it does not keep the process up.
+    ;(this.#counter as { unref?: () => void }).unref?.()
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+
+  /** How many of them answer now. */
+  get responding(): number {
+    let count = 0
+    for (const session of this) if (session.responding) count++
+    return count
+  }
+
+  get heldBytes(): number {
+    return this.#budget.bytes
+  }
+
+  [Symbol.iterator](): Iterator<AgentSession> {
+    return this.#sessions.values()
+  }
+
+  get(tenant: string, id: string): AgentSession | undefined {
+    return this.#sessions.get(sessionKey(tenant, id))
+  }
+
+  /** Throws when the principal, or the process, has as many as it may. */
+  checkRoom(principal: Principal): void {
+    const mine = this.#budget.sessionsOf(principal)
+    const { sessions, sessionsPerPrincipal } = this.#limits
+    if (mine < sessionsPerPrincipal && this.#sessions.size < sessions) return
+    throw new UampError('rate_limited', 'Too many open sessions: end some, or try again later', {
+      details: { limit: mine < sessionsPerPrincipal ? sessions : sessionsPerPrincipal, retry_after: 30 },
+    })
+  }
+
+  /** What a session will hold. It is given back when the session is removed. Throws `overloaded`. */
+  hold({ owner, config, client, messages, input, pending, waiting }: SessionState): Holding {
+    const held = this.#budget.open(owner, 'session')
+    try {
+      held.grow('config', weigh(config) + weigh(client))
+      held.grow('messages', weighMessages(messages))
+      held.grow('pending', weighMessages(input ?? []) + weigh(pending))
+      held.grow('answers', weigh(waiting?.record.answers))
+      return held
+    } catch (error) {
+      held.close()
+      throw error
+    }
+  }
+
+  /** Counts what is kept beside sessions, as an answer on its way to a client. Throws `overloaded`. */
+  holdBeside(principal: Principal, bytes: number): Hold {
+    const held = this.#budget.open(principal, 'beside')
+    const hold: Hold = {
+      set: (now) => held.set('output', now),
+      grow: (now) => held.grow('output', now),
+      close: () => held.close(),
+    }
+    try {
+      hold.grow(bytes)
+    } catch (error) {
+      held.close()
+      throw error
+    }
+    return hold
+  }
+
+  /** Counts what is read for a session that is not there yet, as it is read. */
+  async reading<T>(principal: Principal, read: (count: (bytes: number) => void) => Promise<T>): Promise<T> {
+    const hold = this.holdBeside(principal, 0)
+    let bytes = 0
+    try {
+      return await read((more) => hold.grow((bytes += more)))
+    } finally {
+      hold.close()
+    }
+  }
+
+  add(session: AgentSession): void {
+    this.#sessions.set(sessionKey(session.owner.tenant, session.id), session)
+  }
+
+  remove({ owner, id }: Session): void {
+    const key = sessionKey(owner.tenant, id)
+    const session = this.#sessions.get(key)
+    if (!session) return
+    this.#sessions.delete(key)
+    session.held.close()
+  }
+
+  clear(): void {
+    clearInterval(this.#counter)
+    this.#sessions.clear()
+  }
+
+  /**
+   * Counts what logs keep for readers that are behind, and the ids of events. Once in a while and not with each event: what a second
+   * can add is little beside the bound.
+   */
+  #countLogs(): void {
+    for (const { held, log, seen } of this.#sessions.values()) {
+      held.set('log', log.bytes)
+      held.set('seen', seen.bytes)
+    }
+  }
+}
+
+const sessionKey = (tenant: string, id: string): string => `${tenant} ${id}`

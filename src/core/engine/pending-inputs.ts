@@ -1,0 +1,91 @@
+import { UampError } from '../../protocol/errors.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { Holding } from './budget.ts'
+import { gatherInput, withContentIds, type Gathered } from './input.ts'
+import type { CoreLimits } from '../basics/limits.ts'
+import type { InputEvent } from '../ports/session.ts'
+import { weigh } from '../basics/weight.ts'
+
+/** What was said and is part of no response yet. Bounded: beyond it an input is refused. */
+export class PendingInputs {
+  readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes'>
+  readonly #held: Holding
+  /** What a request that opened its session said with it. */
+  #messages: readonly Message[]
+  #events: InputEvent[]
+
+  constructor(limits: CoreLimits, held: Holding, { messages, events }: { messages: readonly Message[]; events: readonly InputEvent[] }) {
+    this.#limits = limits
+    this.#held = held
+    this.#messages = messages
+    this.#events = [...events]
+  }
+
+  get empty(): boolean {
+    return this.#events.length === 0 && this.#messages.length === 0
+  }
+
+  get eventIds(): string[] {
+    return this.#events.map(({ event_id }) => event_id)
+  }
+
+  add(event: InputEvent): void {
+    const { pendingInputs, pendingBytes } = this.#limits
+    const bytes = this.#held.get('pending') + weigh(event)
+    if (this.#events.length >= pendingInputs || bytes > pendingBytes) {
+      throw new UampError('too_large', 'Too much input without a response: send response.create, then go on', {
+        details: { max_inputs: pendingInputs, max_bytes: pendingBytes },
+      })
+    }
+    this.#held.grow('pending', bytes)
+    this.#events.push(event)
+  }
+
+  /** All or none. Returns what takes them back. */
+  addAll(events: readonly InputEvent[]): () => void {
+    const before = { events: [...this.#events], bytes: this.#held.get('pending') }
+    try {
+      for (const event of events) this.add(event)
+    } catch (error) {
+      this.#events = before.events
+      this.#held.set('pending', before.bytes)
+      throw error
+    }
+    return () => events.forEach((event) => this.remove(event))
+  }
+
+  remove(event: InputEvent): void {
+    const at = this.#events.indexOf(event)
+    if (at < 0) return
+    this.#events.splice(at, 1)
+    this.#held.set('pending', this.#held.get('pending') - weigh(event))
+  }
+
+  /** As the messages of a response. Audio that can be no recording is dropped and refused: else nothing could be said any more. */
+  gather(newId: () => string): Gathered {
+    const { messages, stateless } = this.#gathered(newId)
+    return { messages: stateless ? messages : [...withContentIds(this.#messages, newId), ...messages], stateless }
+  }
+
+  #gathered(newId: () => string): Gathered {
+    try {
+      return gatherInput(this.#events, newId)
+    } catch (error) {
+      for (const event of this.#events.filter(({ type }) => type === 'input.audio')) this.remove(event)
+      throw error
+    }
+  }
+
+  /** They belong to a response now. Returns what puts them back, before what came since. */
+  take(): () => void {
+    const { messages, events, bytes } = { messages: this.#messages, events: this.#events, bytes: this.#held.get('pending') }
+    this.#messages = []
+    this.#events = []
+    this.#held.set('pending', 0)
+    return () => {
+      this.#messages = messages
+      this.#events = [...events, ...this.#events]
+      this.#held.set('pending', this.#held.get('pending') + bytes)
+    }
+  }
+}

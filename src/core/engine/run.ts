@@ -1,0 +1,182 @@
+import type { ContentItem } from '../../protocol/content.ts'
+import type { ClientEvent, Draft } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { Usage } from '../../protocol/usage.ts'
+import { outputMessages } from '../reading/output-messages.ts'
+import type { AgentPort } from '../ports/agent.ts'
+import type { ResponseOptions, Session } from '../ports/session.ts'
+import { answered, type Answer } from './questions.ts'
+import type { TurnRecord } from '../durable/records.ts'
+import type { TurnStart } from './turn.ts'
+import type { End } from './turn-end.ts'
+
+/**
+ * A run of an agent is one response, or several: on a one-way transport each question ends one, and its answer opens the next.
+ * Each has a record of its own; they are chained by `parent`, and `run` names the first.
+ */
+export interface RunStart {
+  /** The run, which is the first of its responses. */
+  readonly id: string
+  readonly messages: readonly Message[]
+  readonly config: SessionConfig | undefined
+  /** What its responses said, where there are some already. */
+  readonly said?: readonly Message[]
+}
+
+/** What is asked of a response. */
+export interface AskedTurn extends Pick<TurnRecord, 'input' | 'stateless' | 'eventIds'> {
+  readonly options: ResponseOptions
+}
+
+type Begun = Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt' | 'config'>
+
+/** The record of a response that begins now, with nothing said yet. Every field is written out: a spread of so many takes microseconds. */
+export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, begun: Begun, asked: AskedTurn): TurnRecord {
+  return {
+    id: begun.id,
+    run: begun.id,
+    session: session.id,
+    agent: session.agent,
+    tenant: session.owner.tenant,
+    owner: session.owner.id,
+    parent: begun.parent,
+    input: asked.input,
+    stateless: asked.stateless,
+    output: [],
+    status: 'open',
+    config: begun.config,
+    eventIds: asked.eventIds,
+    createdAt: begun.createdAt,
+    from: begun.from,
+    after: begun.after,
+    alias: asked.options.alias,
+    note: asked.options.note,
+    keeper: asked.options.keeper?.name,
+  }
+}
+
+/** The record of a response that has ended. */
+export function closedRecord(
+  record: TurnRecord,
+  end: End,
+  { endedAt, usage, answers }: { endedAt: number; usage: Usage | undefined; answers: Readonly<Record<string, Answer>> },
+): TurnRecord {
+  const waiting = end.kind === 'done' ? end.waiting : undefined
+  return {
+    id: record.id,
+    run: record.run,
+    session: record.session,
+    agent: record.agent,
+    tenant: record.tenant,
+    owner: record.owner,
+    parent: record.parent,
+    input: record.input,
+    stateless: record.stateless,
+    output: end.output,
+    status: waiting ? 'waiting' : end.kind === 'done' ? 'completed' : end.kind,
+    error: end.kind === 'failed' ? end.error : undefined,
+    usage,
+    config: record.config,
+    answers: waiting ? answers : record.answers,
+    given: record.given,
+    questions: waiting,
+    eventIds: record.eventIds,
+    createdAt: record.createdAt,
+    endedAt,
+    from: record.from,
+    after: record.after,
+    alias: record.alias,
+    note: record.note,
+    keeper: record.keeper,
+  }
+}
+
+/** How the run of the last of these turns began. */
+export function startOf(turns: readonly TurnRecord[]): RunStart | undefined {
+  const last = turns.at(-1)
+  const index = turns.findIndex(({ id }) => id === last?.run)
+  const first = turns[index] ?? last
+  if (!first) return undefined
+  const before = first.stateless ? [] : turns.slice(0, Math.max(0, index)).flatMap(messagesOf)
+  const said = turns.slice(Math.max(0, index)).flatMap(({ output }) => outputMessages(output))
+  return { id: first.id, messages: [...before, ...first.input], config: first.config, said }
+}
+
+/** What a turn adds to the conversation. */
+export function messagesOf({ input, output }: TurnRecord): Message[] {
+  return [...input, ...outputMessages(output)]
+}
+
+/** What the turn of a response begins with. */
+export function turnStart(
+  session: Pick<Session, 'duplex' | 'config'>,
+  { record, run, limits, secrets, held, payment, keeper }: Pick<TurnStart, 'limits' | 'secrets' | 'held' | 'payment' | 'keeper'> & TurnRun,
+): TurnStart {
+  return {
+    id: run.id,
+    responseId: record.id,
+    request: session.duplex ? record.eventIds.at(-1) : undefined,
+    messages: run.messages,
+    said: run.said && [...run.said, ...outputMessages(record.output)],
+    config: run.config ?? session.config,
+    answers: record.answers,
+    payment,
+    limits,
+    secrets,
+    held,
+    keeper,
+  }
+}
+
+interface TurnRun {
+  readonly record: TurnRecord
+  readonly run: RunStart
+}
+
+/** The record of a response that goes on with what another one waited for. */
+export function continued(blank: TurnRecord, before: TurnRecord, answers: Readonly<Record<string, Answer>>): TurnRecord {
+  const given = answersTo(before, answers)
+  const eventIds = [...given.map(({ event_id }) => event_id), ...blank.eventIds]
+  return { ...blank, run: before.run, given, answers, output: resultsIn(given), eventIds }
+}
+
+/** Those of the answers that the questions of a response were given. */
+function answersTo({ questions }: TurnRecord, answers: Readonly<Record<string, Answer>>): Answer[] {
+  return (questions ?? []).flatMap(({ key }) => answers[key] ?? [])
+}
+
+/** Tool results among answers, as they stand in the conversation. */
+export function resultsIn(answers: readonly Answer[]): Extract<ContentItem, { type: 'tool_result' }>[] {
+  return answers.flatMap((answer) => {
+    if (answer.type !== 'tool.result') return []
+    const { call_id, result, is_error = false, content_items } = answer
+    const status = is_error ? ('failed' as const) : ('completed' as const)
+    return [{ type: 'tool_result', tool_result: { call_id, result, status, is_error, ...(content_items && { content_items }) } }]
+  })
+}
+
+/** The agent, run again: calls that were answered before are in the conversation, and it does not say them twice. */
+export function runAgain(agent: AgentPort, answers: Readonly<Record<string, Answer>>): AgentPort {
+  const known = new Set(Object.values(answers).flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : [])))
+  return { name: agent.name, capabilities: agent.capabilities, run: (turn) => withoutCalls(agent.run(turn), known) }
+}
+
+async function* withoutCalls(drafts: AsyncIterable<Draft>, known: ReadonlySet<string>): AsyncGenerator<Draft, void> {
+  for await (const draft of drafts) {
+    const delta = draft.type === 'response.delta' ? draft.delta : undefined
+    if (delta?.type === 'tool_call' && known.has(delta.tool_call.id)) continue
+    if (delta?.type === 'tool_result' && known.has(delta.tool_result.call_id)) continue
+    yield draft
+  }
+}
+
+/** The turn that waits, with the answers that came since. */
+export function withAnswers(record: TurnRecord, events: readonly ClientEvent[]): TurnRecord {
+  const answers: Record<string, Answer> = { ...record.answers }
+  for (const event of events) {
+    const question = answered(record.questions ?? [], event)
+    if (question) answers[question.key] ??= event as Answer
+  }
+  return { ...record, answers }
+}

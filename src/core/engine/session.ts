@@ -1,0 +1,398 @@
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { ClientEvent, EventOf } from '../../protocol/events.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { Stamp } from '../log/entry.ts'
+import type { Holding } from './budget.ts'
+import { isInput, withoutPayment } from './input.ts'
+import type { Journal } from '../durable/journal.ts'
+import type { Log } from '../log/log.ts'
+import { outputMessages } from '../reading/output-messages.ts'
+import { Parked } from './parking.ts'
+import { PendingInputs } from './pending-inputs.ts'
+import { responseConfig, withOverrides } from '../edge/overrides.ts'
+import { checkClientTools } from '../edge/own-tools.ts'
+import type { Principal } from '../ports/access.ts'
+import type { AgentPort } from '../ports/agent.ts'
+import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, SessionInit, Waiting } from '../ports/session.ts'
+import type { Answer } from './questions.ts'
+import type { TurnRecord } from '../durable/records.ts'
+import { closedRecord, continued, openedRecord, resultsIn, runAgain, turnStart, type AskedTurn, type RunStart } from './run.ts'
+import { Seen } from './seen.ts'
+import { notAwaited, notInProgress, responseInProgress, sessionEnded } from './session-refusals.ts'
+import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
+import { SessionSecrets } from '../secrets/session-secrets.ts'
+import { ActiveTurn, type TurnHost } from './turn.ts'
+import { reported, terminalEvent, type End } from './turn-end.ts'
+import type { Turnstile } from './turnstile.ts'
+import { Unread } from './unread.ts'
+import { weigh, weighMessages } from '../basics/weight.ts'
+
+/** One conversation in progress. */
+export class AgentSession implements Session, TurnHost {
+  readonly id: string
+  readonly transport: string
+  readonly agent: string
+  readonly owner: Principal
+  readonly duplex: boolean
+  readonly onDetach: SessionInit['onDetach']
+  readonly createdAt: number
+  readonly log: Log
+  readonly seen = new Seen()
+  readonly turnstile: Turnstile
+  readonly newId: () => string
+  readonly held: Holding
+  readonly #secrets: SessionSecrets
+  config: SessionConfig
+  client: Capabilities | undefined
+  /** When the last response ended or the last reader left. */
+  idleSince: number
+  readonly #host: SessionHost
+  readonly #journal: Journal | undefined
+  readonly #stamp: Stamp
+  #messages: readonly Message[]
+  #head: string | null
+  readonly opening: SessionState['opening']
+  readonly #pending: PendingInputs
+  #turn: ActiveTurn | undefined
+  #record: TurnRecord | undefined
+  /** What the earlier responses of the run said: to go on from, should it have to be run again. */
+  #said: readonly Message[] = []
+  #parked: Parked | undefined
+  readonly #unread: Unread
+  #ended = false
+  /** Whoever needed it has left: it goes when its response has ended. */
+  #released = false
+
+  constructor(host: SessionHost, state: SessionState, parts: SessionParts) {
+    this.id = state.id
+    this.transport = state.transport
+    this.agent = state.agent
+    this.owner = state.owner
+    this.config = state.config
+    this.client = state.client
+    this.duplex = state.duplex
+    this.createdAt = state.createdAt
+    this.idleSince = host.monotonic()
+    this.turnstile = host.turnstile
+    this.newId = host.newId
+    this.held = parts.held
+    this.#secrets = new SessionSecrets(host)
+    this.#host = host
+    this.#journal = parts.journal
+    this.onDetach = state.onDetach
+    const stop = (): void => this.interrupt(new UampError('cancelled', 'Nobody is reading the answer'))
+    this.#unread = new Unread(host.limits.resumeWindowMs, stop)
+    this.#messages = state.messages
+    this.#head = state.head
+    this.opening = state.opening
+    this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
+    this.#stamp = new Stamp(state.id)
+    this.#parked = state.waiting && new Parked(state.waiting)
+    this.log = parts.log(() => this.#readersChanged())
+  }
+
+  get head(): number {
+    return this.log.visible
+  }
+
+  /** Whether it must stay in memory. */
+  get busy(): boolean {
+    return this.#turn !== undefined || this.#parked?.turn !== undefined || this.log.readers > 0
+  }
+
+  get responding(): boolean {
+    return this.#turn !== undefined
+  }
+
+  get stored(): boolean {
+    return this.#journal !== undefined
+  }
+
+  get turn(): string | null {
+    return this.#head
+  }
+
+  get waiting(): Waiting | undefined {
+    return this.#parked?.waiting
+  }
+
+  get asking(): Waiting['questions'] {
+    return this.#turn?.questions.unanswered ?? this.waiting?.questions ?? []
+  }
+
+  announceCapabilities(): void {
+    const capabilities = this.#host.findAgent(this.agent)?.capabilities
+    if (capabilities) this.log.append(this.#stamp, { type: 'capabilities', capabilities })
+  }
+
+  read(options?: ReadOptions): Reader {
+    return this.log.read(options)
+  }
+
+  async send(event: ClientEvent): Promise<void> {
+    if (this.#ended) throw sessionEnded()
+    if (event.type === 'ping') this.log.tell({ type: 'pong', event_id: this.newId(), session_id: this.id })
+    else await this.seen.once(event, () => this.#accept(event))
+  }
+
+  async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void> {
+    if (this.#ended) throw sessionEnded()
+    const takeBack = this.#pending.addAll(inputs)
+    try {
+      await this.seen.once(create, () => this.#respond(create, options))
+    } catch (error) {
+      takeBack()
+      throw error
+    }
+  }
+
+  async end(reason?: string, error?: EventOf<'session.error'>['error']): Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    if (error) this.log.append(this.#stamp, { type: 'session.error', error })
+    this.#abandon('The session has ended')
+    const turn = this.#turn
+    turn?.cancel(new UampError('cancelled', 'The session has ended'))
+    await turn?.finished
+    this.#unread.clear()
+    this.log.append(this.#stamp, { type: 'session.end', ...(reason !== undefined && { reason }) })
+    this.log.end()
+    this.#host.ended(this)
+    await this.#journal?.close(this)
+  }
+
+  async release(): Promise<void> {
+    this.#released = true
+    await (this.stored ? this.#host.letGo(this) : this.end())
+  }
+
+  /** One of its responses is deleted: it runs and waits no longer. */
+  async forget(responseId: string): Promise<void> {
+    if (this.#parked?.record.id === responseId) this.#abandon('The response was deleted')
+    const turn = this.#turn
+    if (turn?.responseId !== responseId) return
+    turn.cancel(new UampError('cancelled', 'The response was deleted'))
+    await turn.finished
+  }
+
+  /** Stops the running response for a reason of the server's. */
+  interrupt(reason: UampError): void {
+    this.#turn?.cancel(reason)
+  }
+
+  /** Everything so far is committed. */
+  async flush(): Promise<void> {
+    await this.#journal?.flush()
+  }
+
+  #accept(event: ClientEvent): Promise<void> {
+    if (isInput(event)) return this.#input(event)
+    const { config, client } = this
+    switch (event.type) {
+      case 'response.create':
+        return this.#respond(event)
+      case 'response.cancel':
+        this.#cancel(event)
+        break
+      case 'tool.result':
+      case 'x.approval.response':
+      case 'payment.submit':
+        return this.#answer(withoutPayment(event))
+      case 'session.update':
+        checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
+        this.log.checkStore()
+        return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () =>
+          this.log.append(this.#stamp, { type: 'session.updated' }),
+        )
+      case 'session.end':
+        return this.end(event.reason)
+      case 'capabilities.query':
+        this.log.checkStore()
+        this.announceCapabilities()
+        break
+      case 'voice.invite':
+        this.log.append(this.#stamp, { type: 'voice.decline', reason: 'unsupported' })
+        break
+      case 'session.create':
+        throw new UampError('invalid_request', 'session.create opens a session; this one is open')
+      case 'client.capabilities':
+        return this.#configure({ config, client: event.capabilities })
+      // Nobody else is in this session yet who would care.
+      case 'input.typing':
+      case 'message.read':
+      case 'voice.accept':
+      case 'voice.decline':
+      case 'voice.end':
+      case 'ping':
+    }
+    return Promise.resolve()
+  }
+
+  #configure({ config, client }: Pick<SessionState, 'config' | 'client'>, told?: () => void): Promise<void> {
+    this.held.grow('config', weigh(config) + weigh(client))
+    this.config = config
+    this.client = client
+    told?.()
+    return this.#journal?.describe(this) ?? Promise.resolve()
+  }
+
+  #input(event: InputEvent): Promise<void> {
+    this.#pending.add(event)
+    if (!this.#journal) return Promise.resolve()
+    // What could not be kept was not said: the client is told so, and may say it again.
+    return this.#journal.input(event).catch((error: unknown) => {
+      this.#pending.remove(event)
+      throw error
+    })
+  }
+
+  #answer(event: Answer): Promise<void> {
+    const isTaken = this.held.takes('answers', weigh(event), () => (this.#turn ?? this.#parked)?.answer(event) ?? false)
+    if (isTaken) return this.#journal?.input(event) ?? Promise.resolve()
+    throw notAwaited(event)
+  }
+
+  #cancel({ response_id: id }: EventOf<'response.cancel'>): void {
+    const turn = this.#turn
+    if (!turn || (id !== undefined && id !== turn.responseId)) throw notInProgress(id)
+    turn.cancel(new UampError('cancelled', 'Cancelled by the client'))
+  }
+
+  #respond(event: EventOf<'response.create'>, options: ResponseOptions = {}): Promise<void> {
+    if (this.#turn) throw responseInProgress(this.#turn.responseId)
+    const agent = this.#host.admit(this.agent)
+    this.held.check()
+    checkClientTools(agent, event.response?.tools)
+    if (this.#parked && this.#pending.empty) return this.#goOn(this.#parked, event, options)
+    this.#abandon('Something else was said instead of an answer')
+    const { messages: input, stateless } = this.#pending.gather(this.newId)
+    const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id], options })
+    const messages = stateless ? input : [...this.#messages, ...input]
+    return this.#start(agent, record, { id: record.id, messages, config: record.config, options })
+  }
+
+  #opened(event: EventOf<'response.create'>, asked: AskedTurn): TurnRecord {
+    const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
+    const config = responseConfig(this.config, event)
+    if (config) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config))
+    return openedRecord(this, { id, parent: this.#head, from, after, createdAt: this.#host.now(), config }, asked)
+  }
+
+  async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
+    const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
+    const { keeper } = run.options
+    const { payment } = this.opening ?? {}
+    const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment, keeper }
+    const turn = new ActiveTurn(this, turnStart(this, given))
+    for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
+    this.#turn = turn
+    this.#record = record
+    this.#said = run.said ?? []
+    const putBack = this.#pending.take()
+    this.held.set('messages', (record.stateless ? 0 : before.bytes) + weighMessages(record.input))
+    this.#messages = record.run === record.id ? run.messages : this.#messages
+    this.#head = record.id
+    this.log.onDetach = this.onDetach
+    try {
+      await this.#journal?.open(this, record, keeper?.opened(record))
+    } catch (error) {
+      this.#turn = this.#record = undefined
+      putBack()
+      this.held.set('messages', before.bytes)
+      this.#messages = before.messages
+      this.#head = before.head
+      throw error
+    }
+    this.#watch()
+    turn.run(agent).catch((error: unknown) => this.#host.log('error', 'A turn was not brought to its end', { session: this.id, error }))
+  }
+
+  /** The questions of a parked run have their answers: the same generator goes on, or the agent is run again with them. */
+  async #goOn(parked: Parked, event: EventOf<'response.create'>, options: ResponseOptions): Promise<void> {
+    const { record: before, start, answers, turn } = parked
+    const waiting = turn?.questions.unanswered.map(({ id }) => id) ?? []
+    if (waiting.length > 0) throw new UampError('invalid_request', 'The turn still waits for answers', { details: { waiting } })
+    const blank = this.#opened(event, { input: [], stateless: false, eventIds: [event.event_id], options })
+    const record = continued(blank, before, answers)
+    this.#parked = undefined
+    parked.release()
+    if (!turn) {
+      return this.#start(runAgain(this.#host.admit(this.agent), answers), record, { ...start, options }).catch((error: unknown) => {
+        this.#parked = parked
+        throw error
+      })
+    }
+    this.#turn = turn
+    this.#record = record
+    this.#head = record.id
+    this.log.onDetach = this.onDetach
+    turn.resume(record.id, options.keeper)
+    this.#watch()
+    try {
+      await this.#journal?.open(this, record, options.keeper?.opened(record))
+    } catch (error) {
+      turn.keeper = undefined
+      turn.cancel(UampError.from(error))
+      throw error
+    }
+  }
+
+  /** New input instead of an answer, or the end: the parked run ends where it was. */
+  #abandon(reason: string): void {
+    this.#parked?.giveUp(reason)
+    this.#parked = undefined
+  }
+
+  /** Called by the turn when its response is over. */
+  async ended(turn: ActiveTurn, given: End): Promise<void> {
+    const before = this.#record as TurnRecord
+    const end = reported(this, { host: this.#host, secrets: this.#secrets, turn, end: given, events: this.log.head + 1 - before.after })
+    const record = closedRecord(before, end, { endedAt: this.#host.now(), usage: turn.output.usage, answers: turn.questions.answers })
+    const event = terminalEvent(turn.responseId, end, turn.output.usage)
+    const { keeper } = turn
+    const sealing = {
+      commit: () => this.#journal?.end(this, record, (isFirst) => keeper?.closed(record, event, isFirst) ?? []),
+      untold: this.#journal?.silent ?? false,
+      over: (failure: unknown) => keeper?.settled?.(failure),
+    }
+    try {
+      await this.log.seal(turn.stamp, event, sealing)
+    } catch (error) {
+      this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
+    }
+    this.held.keepOutput(turn.output.size, record.status === 'waiting')
+    if (before.config) this.held.set('config', weigh(this.config) + weigh(this.client))
+    this.#messages = [...this.#messages, ...outputMessages(end.output)]
+    this.#turn = this.#record = undefined
+    this.idleSince = this.#host.monotonic()
+    this.#unread.clear()
+    if (record.status !== 'waiting') return this.#released ? this.release() : this.#letGoIfLarge()
+    this.#said = [...this.#said, ...outputMessages(end.output)]
+    this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config, said: this.#said }, turn })
+    this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
+  }
+
+  #readersChanged(): void {
+    this.idleSince = this.#host.monotonic()
+    this.#watch()
+    if (this.log.readers === 0) void this.#letGoIfLarge()
+  }
+
+  /** Also one whose requests are over. */
+  async #letGoIfLarge(): Promise<void> {
+    if (!this.stored || this.busy || !(this.held.isLarge || this.#released)) return
+    const failed = (error: unknown): void => this.#host.log('error', 'A session could not be stored', { session: this.id, error })
+    await this.#host.letGo(this).catch(failed)
+  }
+
+  #watch(): void {
+    this.#unread.check(this.#turn && this.log.readers === 0 ? this.log.onDetach : undefined)
+  }
+
+  finish(): void {
+    this.log.onDetach = 'finish'
+    this.#watch()
+  }
+}

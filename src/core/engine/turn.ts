@@ -1,0 +1,400 @@
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { withContentId, type ContentItem, type ToolResult } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { ClientEvent, Draft } from '../../protocol/events.ts'
+import { understoodEvents } from '../../protocol/extensions.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { Payment } from '../../protocol/payment.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import { checkDraft, checkEvent, checkGenerator, plainText } from './check-draft.ts'
+import { defer } from '../basics/defer.ts'
+import { Stamp } from '../log/entry.ts'
+import type { Holding } from './budget.ts'
+import type { CoreLimits } from '../basics/limits.ts'
+import type { Log } from '../log/log.ts'
+import { Output } from '../reading/output.ts'
+import type { Principal } from '../ports/access.ts'
+import type { HttpClient } from '../ports/http.ts'
+import type { TurnKeeper } from '../ports/keeper.ts'
+import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from '../ports/agent.ts'
+import { withHandle } from './input.ts'
+import { QuestionBook, type Answer, type Asker } from './questions.ts'
+import type { SessionSecrets } from '../secrets/session-secrets.ts'
+import { responseCreated, type End } from './turn-end.ts'
+import type { Turnstile } from './turnstile.ts'
+import { isReason, restOf, toDraft } from './unsaid.ts'
+import { weigh } from '../basics/weight.ts'
+
+/** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
+const SLICE_EVENTS = 256
+const SLICE_MS = 4
+/** Deltas shorter than this are counted sixteen at a time. */
+const SHORT = 4096
+/** So many slices it gets one after the other before it queues again. */
+const SLICES = 4
+/** How long an agent that is left may take to clean up before the response is closed without it. */
+const STOP_MS = 50
+
+/** What a turn needs of its session. */
+export interface TurnHost {
+  readonly id: string
+  readonly owner: Principal
+  readonly client: Capabilities | undefined
+  readonly duplex: boolean
+  readonly opening?: { readonly silent: boolean } | undefined
+  readonly log: Log
+  readonly turnstile: Turnstile
+  readonly newId: () => string
+  /** Closes the response; resolves once readers were told. */
+  ended(turn: ActiveTurn, end: End): Promise<void>
+}
+
+export interface TurnStart {
+  /** The run. */
+  readonly id: string
+  /** Its response, where that is not the first of the run. */
+  readonly responseId?: string
+  /** The client's event that asked for it, for a client that is not alone in its session. */
+  readonly request?: string | undefined
+  readonly messages: readonly Message[]
+  readonly said?: readonly Message[] | undefined
+  readonly config: SessionConfig
+  readonly answers?: Readonly<Record<string, Answer>> | undefined
+  readonly payment?: Payment | undefined
+  /** What its agent calls others with, and what of that nobody is told. */
+  readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
+  readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
+  /** What the session holds: the output counts as it grows. */
+  readonly held: Holding
+  readonly keeper?: TurnKeeper | undefined
+}
+
+/** One run of an agent: the pump that pulls its generator into the log, its questions, its one way to stop. */
+export class ActiveTurn implements Turn, Asker {
+  readonly id: string
+  readonly sessionId: string
+  readonly messages: readonly Message[]
+  readonly said: readonly Message[] | undefined
+  readonly config: SessionConfig
+  readonly principal: Principal
+  readonly client: Capabilities | undefined
+  readonly silent: boolean
+  readonly http: HttpClient
+  readonly #secrets: TurnStart['secrets']
+  readonly questions: QuestionBook
+  /** Resolves when its last response has ended. */
+  readonly finished: Promise<void>
+  responseId: string
+  /** How long its first event took; undefined while there is none. */
+  firstDeltaMs: number | undefined
+  output = new Output()
+  /** Of the response that runs. */
+  keeper: TurnKeeper | undefined
+  /** What the earlier responses of its run said. */
+  readonly #before: ContentItem[] = []
+  readonly #host: TurnHost
+  /** Made when somebody wants its signal: most short answers are over before. */
+  #controller: AbortController | undefined
+  readonly #begun = performance.now()
+  readonly #limits: TurnStart['limits']
+  readonly #held: Holding
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #stamp: Stamp
+  #iterator: AsyncIterator<Draft> | undefined
+  #finish: () => void = () => undefined
+  /** Why it was cancelled. */
+  #stopped: UampError | undefined
+  /** Answers that came between two responses: they belong to the second. */
+  #parkedResults: ToolResult[] = []
+  readonly #request: string | undefined
+  #announced = false
+  /** It has said something in words. */
+  #spoke = false
+  #closed = false
+  #parking = false
+  /** Until the next response begins, or the run is given up. Undefined while there is a response to say something in. */
+  parked: Promise<void> | undefined
+  #goOn: () => void = () => undefined
+
+  constructor(host: TurnHost, start: TurnStart) {
+    this.id = start.id
+    this.responseId = start.responseId ?? start.id
+    this.sessionId = host.id
+    this.messages = start.messages
+    this.said = start.said
+    this.config = start.config
+    this.#secrets = start.secrets
+    this.http = start.secrets.http
+    this.principal = host.owner
+    this.client = host.client
+    this.silent = host.opening?.silent ?? false
+    this.#host = host
+    this.finished = new Promise((resolve) => (this.#finish = resolve))
+    this.#stamp = new Stamp(host.id, this.responseId)
+    this.#limits = start.limits
+    this.#held = start.held
+    this.#request = start.request
+    this.keeper = start.keeper
+    this.questions = new QuestionBook(this, start)
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#stopped) this.#controller.abort(this.#stopped)
+    }
+    return this.#controller.signal
+  }
+
+  get redact(): (text: string) => string {
+    return (text) => this.#secrets.text(text)
+  }
+
+  get duplex(): boolean {
+    return this.#host.duplex
+  }
+
+  understood(type: string): boolean {
+    return this.#host.log.understood(type, understoodEvents(this.#host.client))
+  }
+
+  get stamp(): Stamp {
+    return this.#stamp
+  }
+
+  ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
+    const answer = this.questions.ask(type, question, options)
+    // An agent that is left before it looks at the answer leaves nobody to hear that there is none.
+    answer.catch(() => undefined)
+    return answer
+  }
+
+  answer(event: ClientEvent): boolean {
+    const taken = this.questions.take(event)
+    if (taken && event.type === 'tool.result') {
+      const { call_id, result, is_error = false, content_items } = event
+      const status = is_error ? 'failed' : 'completed'
+      const answer: ToolResult = { call_id, result, status, is_error, ...(content_items && { content_items }) }
+      if (this.#closed) this.#parkedResults.push(answer)
+      else this.output.addResult(answer)
+    }
+    return taken
+  }
+
+  async run(agent: AgentPort): Promise<void> {
+    if (this.#stopped) return
+    const { turnTimeoutMs } = this.#limits
+    const late = (): void => this.cancel(new UampError('timeout', `The response took longer than ${turnTimeoutMs} ms`))
+    this.#timer = setTimeout(late, turnTimeoutMs)
+    this.#announce()
+    let end: End
+    try {
+      this.#iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
+      end = await this.#pump(this.#iterator)
+    } catch (thrown) {
+      if (this.parked) await this.parked
+      // Where the agent did not throw it itself, it does not know.
+      void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
+      end = this.#failure(thrown)
+    }
+    // Once it is cancelled, `#stop` closes it.
+    if (!this.#stopped) await this.#close(end)
+  }
+
+  /** A parked turn goes on: what follows is a new response. */
+  resume(responseId: string, keeper: TurnKeeper | undefined): void {
+    this.responseId = responseId
+    this.keeper = keeper
+    this.#stamp = new Stamp(this.sessionId, responseId)
+    this.#before.push(...this.output.items())
+    this.output = new Output()
+    for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)
+    this.#closed = this.#announced = this.#spoke = false
+    this.#announce()
+    this.questions.release()
+    this.parked = undefined
+    this.#goOn()
+  }
+
+  /** The one way to stop: aborts the signal, runs the generator's `finally`, and closes the response as the reason says. */
+  cancel(reason: UampError): void {
+    if (this.#stopped) return
+    this.#stopped = reason
+    this.#controller?.abort(reason)
+    this.#goOn()
+    void this.#stop(reason)
+  }
+
+  async #stop(reason: UampError): Promise<void> {
+    // Nothing that the agent still yields is emitted.
+    await this.#leave().catch(() => undefined)
+    await this.#close(this.#failure(reason))
+  }
+
+  /** Runs the generator's `finally`. One that does not listen to the signal, or does not come to its end, is not waited for. */
+  async #leave(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, STOP_MS)))
+    await Promise.race([this.#iterator?.return?.(), late]).finally(() => clearTimeout(timer))
+  }
+
+  async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
+    const { log } = this.#host
+    await this.#host.turnstile.enter()
+    let [slices, left, until] = [0, SLICE_EVENTS, performance.now() + SLICE_MS]
+    for (;;) {
+      const step = await iterator.next()
+      // What it says while it waits for an answer belongs to the response that the answer opens.
+      if (this.parked) await this.parked
+      if (this.#stopped) {
+        if (!step.done) void Promise.resolve(iterator.return?.()).catch(() => undefined)
+        throw this.#stopped
+      }
+      if (step.done) return { kind: 'done', output: this.output.items() }
+      const text = plainText(step.value)
+      const end = text === undefined ? this.#take(step.value) : this.#say(step.value)
+      if (end) {
+        await this.#leave()
+        return end
+      }
+      left--
+      if ((left & 15) !== 0 && text !== undefined && text.length < SHORT) continue
+      this.#checkSize(this.output.size)
+      if (log.full) await log.room(this.signal)
+      else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
+      else continue
+      left = SLICE_EVENTS
+      until = performance.now() + SLICE_MS
+    }
+  }
+
+  /** Throws when the response is larger than one may be, or than there is room for. */
+  #checkSize(bytes: number): void {
+    const { outputBytes } = this.#limits
+    if (bytes > outputBytes) {
+      throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
+    }
+    this.#held.grow('output', bytes)
+  }
+
+  /** Emits what the agent yielded, or gives the end of the response that it stands for. */
+  #take(draft: Draft): End | undefined {
+    checkEvent(draft as unknown)
+    switch (draft.type) {
+      case 'response.delta':
+        this.emit(draft)
+        return undefined
+      // The session's own to say; a remote agent repeats them.
+      case 'response.created':
+      case 'session.created':
+      case 'session.updated':
+      case 'session.end':
+      case 'pong':
+      case 'x.ack':
+        return undefined
+      case 'response.done': {
+        checkDraft(draft as unknown)
+        const { status, output: given, usage, extensions } = draft.response
+        if (usage) this.output.usage = usage
+        this.#sayRest(given, isReason(extensions))
+        const output = this.output.items()
+        if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
+        if (status === 'cancelled') return { kind: 'cancelled', output }
+        const { signature } = draft
+        return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
+      }
+      case 'response.error':
+        checkDraft(draft as unknown)
+        return { kind: 'failed', output: this.output.items(), error: draft.error }
+      case 'payment.error':
+        this.emit({ ...draft, message: this.redact(draft.message) })
+        return undefined
+      case 'response.cancelled':
+        return { kind: 'cancelled', output: this.output.items() }
+      default:
+        // UAMP events §11: what the parts of an agent tell each other stays inside.
+        if (!draft.type.startsWith('system.')) this.emit(draft)
+        return undefined
+    }
+  }
+
+  /** Says what the agent gives only with its end, as if it had said it before: each protocol then tells it as it tells the rest. */
+  #sayRest(given: readonly ContentItem[], isReason: boolean): void {
+    if (given.length === 0) return
+    const said = this.output.items()
+    const { unsaid, spoken } = restOf(given, [...this.#before, ...said], this.output.spoken)
+    this.#checkSize(this.output.size + weigh(unsaid))
+    for (const each of unsaid) {
+      const item = withContentId(each, this.#host.newId)
+      if (isReason && said.length === 0) this.output.keep(item)
+      else this.emit(toDraft(item))
+    }
+    for (const item of spoken) this.output.keep(withContentId(item, this.#host.newId))
+  }
+
+  #announce(): void {
+    if (this.#announced) return
+    this.#announced = true
+    this.#host.log.append(this.#stamp, responseCreated(this.#request))
+  }
+
+  emit(given: Draft): void {
+    if (this.#closed || this.#stopped) return
+    checkDraft(given as unknown)
+    const delta = given.type === 'response.delta' && withHandle(given.delta, this.#host.newId)
+    const draft = delta && delta !== given.delta ? { type: given.type, delta } : given
+    if (plainText(draft) === undefined) this.keeper?.see?.(draft)
+    this.#say(draft)
+  }
+
+  #begins(draft: Draft): void {
+    this.firstDeltaMs ??= performance.now() - this.#begun
+    this.#spoke = plainText(draft) !== undefined
+    if (this.#spoke) this.keeper?.see?.(draft)
+  }
+
+  /** The hot path. */
+  #say(draft: Draft): undefined {
+    if (this.#closed || this.#stopped) return
+    if (!this.#spoke) this.#begins(draft)
+    this.output.add(draft)
+    this.#host.log.append(this.#stamp, draft)
+  }
+
+  /** The response ends with the questions that were put in this turn of the event loop; the generator goes on waiting. */
+  park(): void {
+    if (this.#parking) return
+    this.#parking = true
+    defer(() => {
+      this.#parking = false
+      if (!this.#stopped) void this.#close({ kind: 'done', output: this.output.items(), waiting: this.questions.unanswered })
+    })
+  }
+
+  async #close(end: End): Promise<void> {
+    if (this.#closed) {
+      if (this.#stopped) this.#finish()
+      return
+    }
+    this.#announce()
+    this.#closed = true
+    const waiting = end.kind === 'done' && end.waiting !== undefined
+    if (waiting) this.parked = new Promise((resolve) => (this.#goOn = resolve))
+    else clearTimeout(this.#timer)
+    await this.#host.ended(this, end)
+    if (!waiting) this.#finish()
+  }
+
+  #failure(thrown: unknown): End {
+    const error = UampError.from(thrown)
+    const output = this.output.items()
+    if (error.code === 'cancelled') return { kind: 'cancelled', output }
+    const body = error.toBody()
+    try {
+      checkDraft({ type: 'response.error', error: body })
+    } catch (mistake) {
+      return this.#failure(mistake)
+    }
+    return { kind: 'failed', output, error: body, cause: error.cause }
+  }
+}

@@ -1,4 +1,0 @@
-import { httpClientContract } from '../../test/contract/http-client.ts'
-import { fetchHttp } from './fetch-http.ts'
-
-httpClientContract('fetch', fetchHttp)

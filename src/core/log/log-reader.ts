@@ -1,0 +1,185 @@
+import type { ServerEvent } from '../../protocol/events.ts'
+import { Aside } from './entry.ts'
+import { decodeGroup } from './log-format.ts'
+import type { LogStore } from './log-store.ts'
+import type { Batch, Reader, ReadOptions } from '../ports/session.ts'
+import type { Group } from '../ports/store.ts'
+import { Picked, type Slice } from './slice.ts'
+
+const DONE = { done: true, value: undefined } as const
+
+/** Events for this reader alone that it has not taken yet. Beyond it the oldest go: they are pongs and acknowledgements. */
+const ASIDES = 1024
+
+/** The log as its readers see it. */
+export interface ReadableLog {
+  /** The newest number readers may see. */
+  readonly visible: number
+  /** The oldest number that memory holds, less one. */
+  readonly base: number
+  /** Bytes ever written, to tell how far behind a cursor is. */
+  readonly written: number
+  readonly ended: boolean
+  /** What readers may see after `seq`, or undefined when some of it is only in the store. */
+  after(seq: number): Slice | undefined
+  /** A reader got further. */
+  progress(): void
+  leave(reader: LogReader): void
+}
+
+/** A cursor on a log. */
+export class LogReader implements Reader {
+  readonly recovered: boolean
+  readonly #log: ReadableLog
+  readonly #store: LogStore | undefined
+  #extensions: readonly string[] | 'all'
+  readonly #signal: AbortSignal | undefined
+  #asides: Aside[] = []
+  /** Who waits for the next batch. */
+  #waiting: ((step: IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>>) => void) | undefined
+  /** Where the cursor goes once the batch that was handed out is dealt with. */
+  #taken: { readonly seq: number; readonly bytes: number } | undefined
+  /** What is read from the store while the cursor is behind what memory holds. */
+  #stored: { readonly groups: AsyncGenerator<Group, void>; readonly base: number; found: boolean } | undefined
+  closed: boolean
+  readonly #aborted = (): void => this.close()
+  /** Everything up to here was taken, and whatever was made of it written. */
+  cursor: number
+  readBytes: number
+
+  constructor(log: ReadableLog, store: LogStore | undefined, { after, extensions = [], signal }: ReadOptions) {
+    this.#log = log
+    this.#store = store
+    this.#extensions = extensions
+    this.#signal = signal
+    const wanted = after ?? log.visible
+    this.recovered = wanted <= log.visible && (store !== undefined || wanted >= log.base)
+    this.cursor = this.recovered ? wanted : wanted > log.visible ? log.visible : log.base
+    this.readBytes = log.written
+    this.closed = signal?.aborted ?? false
+    signal?.addEventListener('abort', this.#aborted)
+  }
+
+  understands(type: string): boolean {
+    return this.#extensions === 'all' || this.#extensions.includes(type)
+  }
+
+  understand(extensions: readonly string[] | 'all'): void {
+    this.#extensions = extensions
+  }
+
+  tell(event: ServerEvent): void {
+    this.tellEntry(new Aside(event))
+  }
+
+  tellEntry(aside: Aside): void {
+    this.#asides.push(aside)
+    if (this.#asides.length > ASIDES) this.#asides.shift()
+    this.wake()
+  }
+
+  wake(): void {
+    const resolve = this.#waiting
+    if (!resolve) return
+    // Taken away first: the step may close this reader, and that wakes it again.
+    this.#waiting = undefined
+    const step = this.#step()
+    if (step === undefined) this.#waiting = resolve
+    else resolve(step)
+  }
+
+  /** Not a generator: a thousand idle readers are then a thousand promises, and a batch takes fewer steps to its socket. */
+  [Symbol.asyncIterator](): AsyncIterator<Batch, undefined> {
+    return {
+      next: () => {
+        this.#settle()
+        const step = this.#step()
+        return step === undefined ? new Promise((resolve) => (this.#waiting = resolve)) : Promise.resolve(step)
+      },
+      return: () => {
+        this.close()
+        return Promise.resolve(DONE)
+      },
+    }
+  }
+
+  /** What was taken is written now, or whatever became of it. */
+  #settle(): void {
+    if (!this.#taken) return
+    const { seq, bytes } = this.#taken
+    this.#taken = undefined
+    this.#reached(seq, bytes)
+  }
+
+  /** What there is to take; undefined while there is nothing. */
+  #step(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
+    if (this.closed) return DONE
+    if (this.#asides.length > 0) {
+      const asides = this.#asides
+      this.#asides = []
+      return { done: false, value: new Picked(asides) }
+    }
+    if (this.cursor < this.#log.visible) return this.#behind()
+    if (!this.#log.ended) return undefined
+    this.close()
+    return DONE
+  }
+
+  #behind(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
+    // Without a store the log keeps what an attached reader has not read.
+    const slice = this.#log.after(this.cursor)
+    if (slice === undefined) return this.#store && this.#fromStore(this.#store)
+    this.#leaveStore()
+    return this.#take(slice, { seq: slice.last, bytes: this.#log.written })
+  }
+
+  async #fromStore(store: LogStore): Promise<IteratorResult<Batch, undefined>> {
+    this.#stored ??= { groups: store.read(this.cursor), base: this.#log.base, found: false }
+    const { groups, base, found } = this.#stored
+    const step = await groups.next()
+    if (this.closed) return DONE
+    if (!step.done) {
+      if (this.#stored) this.#stored.found = true
+      const slice = await decodeGroup(store, step.value, this.cursor)
+      if (this.closed) return DONE
+      return this.#take(slice, { seq: step.value.last, bytes: this.readBytes })
+    }
+    this.#leaveStore()
+    // Numbers jump after a restart: nothing is stored between here and what memory held then. More may have come since.
+    if (!found) this.#reached(Math.max(this.cursor, base), this.readBytes)
+    return (await this.#step()) ?? new Promise((resolve) => (this.#waiting = resolve))
+  }
+
+  #leaveStore(): void {
+    void this.#stored?.groups.return()
+    this.#stored = undefined
+  }
+
+  #take(slice: Slice, taken: { readonly seq: number; readonly bytes: number }): IteratorResult<Batch, undefined> {
+    this.#taken = taken
+    return { done: false, value: this.#wanted(slice) }
+  }
+
+  #wanted(slice: Slice): Batch {
+    const foreign = (type: string): boolean => type.startsWith('x.') && !this.understands(type)
+    for (const item of slice.items) {
+      if (typeof item !== 'string' && foreign(item.type)) return new Picked([...slice].filter(({ type }) => !foreign(type)))
+    }
+    return slice
+  }
+
+  #reached(seq: number, bytes: number): void {
+    this.cursor = seq
+    this.readBytes = bytes
+    this.#log.progress()
+  }
+
+  close(): void {
+    if (this.closed) return
+    this.closed = true
+    this.#signal?.removeEventListener('abort', this.#aborted)
+    this.#leaveStore()
+    this.#log.leave(this)
+    this.wake()
+  }
+}

@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { memoryStore } from '../../stores/memory.ts'
+import { AgentRegistry } from '../engine/agent-registry.ts'
+import { defineAgent } from '../agent-kit/define-agent.ts'
+import { text } from '../agent-kit/drafts.ts'
+import { createGateway } from '../engine/gateway.ts'
+import type { Reader } from '../ports/session.ts'
+
+const principal = { tenant: 'default', id: 'someone', scopes: [] }
+const ENDS = new Set(['response.done'])
+const pause = (ms: number): Promise<void> => new Promise((resolve) => (ms === 0 ? setImmediate(resolve) : setTimeout(resolve, ms)))
+
+/** Reads to the end of the response at its own pace, and gives the numbers it saw. */
+async function read(reader: Reader, pauses: readonly number[]): Promise<number[]> {
+  const seen: number[] = []
+  let turn = 0
+  for await (const batch of reader) {
+    batch.eachText((_, seq) => seq !== undefined && seen.push(seq))
+    if (batch.has(ENDS)) break
+    const ms = pauses[turn++ % pauses.length]
+    if (ms !== undefined) await pause(ms)
+  }
+  return seen
+}
+
+const paces = fc.array(fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 })
+
+async function opened(deltas: number, { persist, large }: { persist: boolean; large: number }) {
+  const agents = new AgentRegistry()
+  agents.add(
+    defineAgent('long', async function* () {
+      for (let n = 1; n <= deltas; n++) {
+        if (n % 1000 === 0) yield { type: 'progress', target: 'response' }
+        else yield text(n % 100 === 0 ? 'x'.repeat(large) : `${n} `)
+      }
+    }),
+  )
+  const gateway = createGateway({ agents, store: memoryStore() })
+  await gateway.start()
+  const config = { modalities: ['text'] }
+  const session = await gateway.open({
+    transport: 'test',
+    agent: 'long',
+    principal,
+    config,
+    duplex: true,
+    persist,
+    onDetach: 'continue',
+  })
+  return { gateway, session }
+}
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1)
+
+test('readers at any pace and from any place see every event once, in order, from memory or from the store', async () => {
+  await fc.assert(
+    fc.asyncProperty(paces, fc.integer({ min: 1, max: 6000 }), async (pauses, deltas) => {
+      const { gateway, session } = await opened(deltas, { persist: true, large: 4 })
+      const early = [read(session.read({ after: 0 }), []), ...pauses.map((each) => read(session.read({ after: 0 }), each))]
+      await session.send({ type: 'response.create', event_id: 'e1' })
+      await pause(2)
+      const from = Math.floor(session.head / 2)
+      const late = read(session.read({ after: from }), pauses[0] ?? [])
+      const last = 2 + 1 + deltas + 1
+      for (const seen of await Promise.all(early)) expect(seen).toEqual(upTo(last))
+      expect(await late).toEqual(upTo(last).slice(from))
+      await gateway.close()
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('without a store, attached readers at any pace see every event once, in order, however large', async () => {
+  const larges = fc.integer({ min: 0, max: 1_500_000 })
+  await fc.assert(
+    fc.asyncProperty(paces, fc.integer({ min: 1, max: 3000 }), larges, async (pauses, deltas, large) => {
+      const { gateway, session } = await opened(deltas, { persist: false, large })
+      const readers = [[], ...pauses].map((each) => read(session.read({ after: 0 }), each))
+      await session.send({ type: 'response.create', event_id: 'e1' })
+      for (const seen of await Promise.all(readers)) expect(seen).toEqual(upTo(2 + 1 + deltas + 1))
+      await gateway.close()
+    }),
+    { numRuns: 12 },
+  )
+})

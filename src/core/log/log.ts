@@ -1,0 +1,294 @@
+import { UampError } from '../../protocol/errors.ts'
+import type { Draft, ServerEvent } from '../../protocol/events.ts'
+import { Aside, Entry, type Stamp } from './entry.ts'
+import type { Ticker } from '../basics/defer.ts'
+import { LogReader, type ReadableLog } from './log-reader.ts'
+import type { CommittedLog, LogStore } from './log-store.ts'
+import type { ReadOptions, SessionInit } from '../ports/session.ts'
+import { isPlainText, Slice, type Item } from './slice.ts'
+
+/** Events kept in memory, beyond those that are not in the store yet. */
+const RING_EVENTS = 1024
+const RING_BYTES = 1024 * 1024
+/** How far the writer may be ahead of the reader that sets the pace. */
+const READER_EVENTS = 512
+const READER_BYTES = 512 * 1024
+/** How far the writer may be ahead of the store. After a crash numbering goes on far above this (`epoch.ts`). */
+const STORE_EVENTS = 2048
+const STORE_BYTES = 4 * 1024 * 1024
+/** How far an answer may go on while nobody reads it. */
+const DETACHED_EVENTS = 100_000
+const DETACHED_BYTES = 16 * 1024 * 1024
+
+interface Sealing {
+  readonly commit: () => Promise<void> | undefined
+  /** Nobody has been told of the response. Where it cannot be stored it ends in that error: else its client would build on what is lost. */
+  readonly untold: boolean
+  /** Called when it is stored, or could not be, and before readers see it. */
+  readonly over?: (failure: unknown) => void
+}
+
+interface LogOptions {
+  readonly ticker: Ticker
+  readonly store: LogStore | undefined
+  readonly head: number
+  readonly onDetach: SessionInit['onDetach']
+  readonly onReaders: () => void
+}
+
+/** The session's log: the only buffer between an agent and those who read it. One writer, any number of cursors. */
+export class Log implements ReadableLog, CommittedLog {
+  readonly #ticker: Ticker
+  readonly #store: LogStore | undefined
+  readonly #onReaders: () => void
+  /**
+   * What the last reader's leaving means for the response that is written now. What goes on to its end without readers waits for none,
+   * and who asks for it later can answer all of its questions.
+   */
+  onDetach: SessionInit['onDetach']
+  readonly #readers = new Set<LogReader>()
+  /** The last one to leave. */
+  #left: LogReader | undefined
+  /** Contiguous: the event at index i has seq `#base + 1 + i`. */
+  #items: Item[] = []
+  #stamps: Stamp[] = []
+  #base: number
+  #bytes = 0
+  /** Bytes ever written, to tell how far behind a cursor is. */
+  #written = 0
+  #visible: number
+  #scheduled = false
+  #sealing = 0
+  #ended = false
+  #waiting: (() => void) | undefined
+  #detachedAt = { seq: 0, written: 0 }
+
+  constructor(options: LogOptions) {
+    this.#ticker = options.ticker
+    this.onDetach = options.onDetach
+    this.#store = options.store
+    options.store?.follow(this)
+    this.#base = this.#visible = options.head
+    this.#onReaders = options.onReaders
+  }
+
+  /** The newest event's number. */
+  get head(): number {
+    return this.#base + this.#items.length
+  }
+
+  /** What readers may see: behind the head only while a response's end is being committed. */
+  get visible(): number {
+    return this.#visible
+  }
+
+  get written(): number {
+    return this.#written
+  }
+
+  /** What memory holds of it. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  get readers(): number {
+    return this.#readers.size
+  }
+
+  append(stamp: Stamp, draft: Draft): void {
+    this.#push(stamp, draft)
+    if (this.#sealing === 0) this.#show()
+  }
+
+  /** The end of a response: readers see it once it is committed, so that a crash cannot take back what a client was told. */
+  async seal(stamp: Stamp, draft: Draft, { commit, untold, over }: Sealing): Promise<void> {
+    this.#push(stamp, draft)
+    const at = this.head
+    this.#sealing++
+    try {
+      await commit()
+      over?.(undefined)
+    } catch (error) {
+      over?.(error)
+      if (untold) this.#items[at - this.#base - 1] = new Entry(stamp, at, { type: 'response.error', error: UampError.from(error).toBody() })
+      throw error
+    } finally {
+      // Also when the store fails: nobody shall wait for an end that never comes.
+      this.#sealing--
+      if (this.#sealing === 0) this.#show()
+    }
+  }
+
+  read(options: ReadOptions = {}): LogReader {
+    const reader = new LogReader(this, this.#store, options)
+    if (reader.closed) return reader
+    this.#readers.add(reader)
+    this.#changed()
+    return reader
+  }
+
+  leave(reader: LogReader): void {
+    if (!this.#readers.delete(reader)) return
+    if (this.#readers.size === 0) {
+      this.#detachedAt = { seq: this.head, written: this.#written }
+      this.#left = reader
+    }
+    this.#changed()
+  }
+
+  /** For all who listen now; not kept. */
+  tell(event: ServerEvent): void {
+    const aside = new Aside(event)
+    for (const reader of this.#readers) reader.tellEntry(aside)
+  }
+
+  /**
+   * Whether somebody who reads now understands this extension event, or was here last and may come back. Where nobody has read yet,
+   * since the process began or at all, it is those that the client `announced`.
+   */
+  understood(type: string, announced: readonly string[] | 'all'): boolean {
+    for (const reader of this.#readers) if (reader.understands(type)) return true
+    if (this.onDetach === 'finish') return true
+    if (this.#readers.size > 0 || this.onDetach === 'cancel') return false
+    return this.#left ? this.#left.understands(type) : announced === 'all' || announced.includes(type)
+  }
+
+  /** Readers get what is there, and then the end. */
+  end(): void {
+    this.#ended = true
+    this.#news()
+  }
+
+  /** What readers may see after `seq`, or undefined when some of it is only in the store. */
+  after(seq: number): Slice | undefined {
+    return seq < this.#base ? undefined : this.#slice(seq, this.#visible)
+  }
+
+  since(seq: number, all: boolean): Slice {
+    return this.#slice(Math.max(seq, this.#base), all ? this.head : this.#visible)
+  }
+
+  /** The oldest number that memory holds, less one. */
+  get base(): number {
+    return this.#base
+  }
+
+  /** Throws when the store is so far behind that what a client makes the session say would only pile up. */
+  checkStore(): void {
+    if (!this.#isStoreLate()) return
+    throw new UampError('overloaded', 'The store does not keep up: try again shortly', { details: { retry_after: 5 } })
+  }
+
+  #isStoreLate(): boolean {
+    const store = this.#store
+    return store !== undefined && (this.head - store.committed > STORE_EVENTS || store.uncommittedBytes > STORE_BYTES)
+  }
+
+  /** True when the writer must wait for a reader or the store. */
+  get full(): boolean {
+    if (this.#isStoreLate()) return true
+    if (this.#readers.size === 0) {
+      if (this.onDetach === 'finish' && this.#store) return false
+      return this.head - this.#detachedAt.seq > DETACHED_EVENTS || this.#written - this.#detachedAt.written > DETACHED_BYTES
+    }
+    let late = 0
+    for (const reader of this.#readers) if (this.#isFarAhead(reader)) late++
+    // A slow reader of a stored session is fed from the store, so the fastest sets the pace. Without a store the slowest does:
+    // what it has not read yet is nowhere else.
+    return this.#store ? late === this.#readers.size : late > 0
+  }
+
+  #isFarAhead({ cursor, readBytes }: LogReader): boolean {
+    return this.head - cursor > READER_EVENTS || this.#written - readBytes > READER_BYTES
+  }
+
+  /** Resolves when there may be room, or `signal` is aborted. */
+  async room(signal: AbortSignal): Promise<void> {
+    if (signal.aborted || !this.full) return
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        signal.removeEventListener('abort', done)
+        this.#waiting = undefined
+        resolve()
+      }
+      this.#waiting = done
+      signal.addEventListener('abort', done)
+    })
+  }
+
+  /** A reader or the store got further. */
+  progress(): void {
+    this.#trim()
+    this.#waiting?.()
+  }
+
+  #slice(after: number, last: number): Slice {
+    const from = after - this.#base
+    const to = last - this.#base
+    return new Slice(after + 1, this.#items.slice(from, to), this.#stamps.slice(from, to))
+  }
+
+  #push(stamp: Stamp, draft: Draft): void {
+    const item: Item =
+      draft.type === 'response.delta' && isPlainText(draft.delta) && stamp.responseId !== undefined
+        ? draft.delta.text
+        : new Entry(stamp, this.head + 1, draft)
+    const size = sizeOf(item)
+    this.#items.push(item)
+    this.#stamps.push(stamp)
+    this.#bytes += size
+    this.#written += size
+    this.#store?.note(size)
+    if (this.#items.length >= 2 * RING_EVENTS || this.#bytes > RING_BYTES) this.#trim()
+  }
+
+  /** Lets go of what everybody has read. What is beyond the ring goes to the store; without one it stays until it is read. */
+  #trim(): void {
+    if (this.#items.length === 0) return
+    let read = this.#visible
+    for (const reader of this.#readers) read = Math.min(read, reader.cursor)
+    const last = this.#store ? this.#visible : read
+    // Without a store the ring is all there is to resume from.
+    let until = this.#store || this.onDetach === 'cancel' ? read : this.#base
+    if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, last))
+    let drop = Math.max(0, until - this.#base)
+    let bytes = this.#bytes
+    if (drop === this.#items.length) bytes = 0
+    else for (let index = 0; index < drop; index++) bytes -= sizeOf(this.#items[index] as Item)
+    while (bytes > RING_BYTES && drop < last - this.#base) bytes -= sizeOf(this.#items[drop++] as Item)
+    if (drop === 0) return
+    this.#store?.absorb(this.#slice(this.#base, this.#base + drop))
+    this.#items = drop === this.#items.length ? [] : this.#items.slice(drop)
+    this.#stamps = drop === this.#stamps.length ? [] : this.#stamps.slice(drop)
+    this.#base += drop
+    this.#bytes = bytes
+  }
+
+  #show(): void {
+    this.#visible = this.head
+    this.#news()
+  }
+
+  #news(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#ticker.schedule(() => {
+      this.#scheduled = false
+      for (const reader of this.#readers) reader.wake()
+    })
+  }
+
+  #changed(): void {
+    this.#onReaders()
+    this.progress()
+  }
+}
+
+/** Roughly what an event takes on the wire. */
+function sizeOf(item: Item): number {
+  return typeof item === 'string' ? item.length + 200 : item.size
+}

@@ -1,0 +1,292 @@
+import { isRecord } from '../../protocol/json.ts'
+import { JsonBudget, short } from './json-budget.ts'
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** What one check may take: some tens of milliseconds. A schema with references can ask for any number of them. */
+const STEPS = 200_000
+/** Steps that it takes to look at a schema, beside what it asks for. */
+const SCHEMA_STEPS = 2
+/** Steps that it takes to name a member of an object, and to look for it. */
+const KEY_STEPS = 3
+/** Mistakes that are worth telling, and characters of what one of them names. */
+const TOLD = 5
+const SHOWN = 300
+
+export interface SchemaOptions {
+  /**
+   * Whether `pattern` and `patternProperties` count. They are for schemas of our own: a stranger's expression can take a
+   * lifetime on a short text.
+   */
+  readonly patterns?: boolean
+}
+
+/**
+ * What is wrong with a value by a JSON Schema (2020-12, with `items` as a list as of draft 7), as sentences that begin with the
+ * place. Keywords that it does not know, `format` among them, say nothing, as the specification has it.
+ */
+export function mistakesIn(schema: JsonSchema | boolean, value: unknown, options: SchemaOptions = {}): string[] {
+  const check = new Check(schema, options)
+  check.value(schema, value, '')
+  return check.mistakes
+}
+
+class Check {
+  mistakes: string[] = []
+  readonly #root: JsonSchema | boolean
+  readonly #patterns: boolean
+  readonly #budget = new JsonBudget(STEPS)
+  readonly #refs = new Map<string, unknown>()
+  /** Only whether it fits is asked, so one mistake will do. */
+  #quiet = false
+
+  constructor(root: JsonSchema | boolean, { patterns = false }: SchemaOptions) {
+    this.#root = root
+    this.#patterns = patterns
+  }
+
+  value(schema: unknown, value: unknown, path: string): void {
+    this.#budget.spend(SCHEMA_STEPS)
+    if (schema === false) return this.#wrong(path, 'is not allowed')
+    if (!isRecord(schema) || this.#enough) return
+    this.#budget.enter()
+    if (typeof schema['$ref'] === 'string') this.value(this.#resolve(schema['$ref']), value, path)
+    if (this.#typed(schema, value, path)) {
+      this.#constant(schema, value, path)
+      if (typeof value === 'string') this.#text(schema, value, path)
+      else if (typeof value === 'number') this.#number(schema, value, path)
+      else if (Array.isArray(value)) this.#list(schema, value, path)
+      else if (isRecord(value)) this.#object(schema, value, path)
+      this.#combined(schema, value, path)
+    }
+    this.#budget.leave()
+  }
+
+  get #enough(): boolean {
+    return this.mistakes.length >= (this.#quiet ? 1 : TOLD)
+  }
+
+  #wrong(path: string, what: string | (() => string)): void {
+    if (this.#enough) return
+    if (this.#quiet) this.mistakes.push('')
+    else this.mistakes.push(`${path === '' ? 'It' : `"${short(path, SHOWN)}"`} ${typeof what === 'string' ? what : what()}`)
+  }
+
+  /** Whether it would do, without saying what is wrong. */
+  #fits(schema: unknown, value: unknown): boolean {
+    const [told, quiet] = [this.mistakes, this.#quiet]
+    this.mistakes = []
+    this.#quiet = true
+    this.value(schema, value, '')
+    const fits = this.mistakes.length === 0
+    this.mistakes = told
+    this.#quiet = quiet
+    return fits
+  }
+
+  #resolve(ref: string): unknown {
+    if (!ref.startsWith('#')) return true
+    if (this.#refs.has(ref)) return this.#refs.get(ref)
+    this.#budget.spend(ref.length)
+    let at: unknown = this.#root
+    for (const part of ref.slice(1).split('/').filter(Boolean)) {
+      const key = unescaped(part)
+      at = isRecord(at) && Object.hasOwn(at, key) ? at[key] : Array.isArray(at) ? at[Number(key)] : undefined
+    }
+    this.#refs.set(ref, at)
+    return at
+  }
+
+  #typed({ type }: JsonSchema, value: unknown, path: string): boolean {
+    const wanted = typeof type === 'string' ? [type] : Array.isArray(type) ? (type as unknown[]) : undefined
+    if (wanted) this.#budget.spend(wanted.length / 8)
+    if (!wanted || wanted.some((name) => isOfType(name, value))) return true
+    this.#wrong(path, () => `must be ${short(wanted.slice(0, SHOWN).map(wantedNoun).join(' or '), SHOWN)}, but is ${nounOf(value)}`)
+    return false
+  }
+
+  #constant(schema: JsonSchema, value: unknown, path: string): void {
+    const { enum: choice, const: only } = schema
+    if (Array.isArray(choice) && !choice.some((one) => this.#budget.equal(one, value)))
+      this.#wrong(path, () => `must be one of ${this.#budget.shown(choice, SHOWN)}`)
+    if (Object.hasOwn(schema, 'const') && !this.#budget.equal(only, value))
+      this.#wrong(path, () => `must be ${this.#budget.shown([only], SHOWN)}`)
+  }
+
+  #text({ minLength, maxLength, pattern }: JsonSchema, value: string, path: string): void {
+    const bounds = { least: minLength, most: maxLength, unit: 'characters' }
+    // There are at least half as many characters as halves of them: often that will do.
+    const { length } = value
+    const fits = (typeof minLength !== 'number' || length >= minLength * 2) && (typeof maxLength !== 'number' || length <= maxLength)
+    if (!fits) {
+      this.#budget.spendOn(value)
+      this.#bounds(bounds, codePoints(value), path)
+    }
+    if (this.#patterns && typeof pattern === 'string' && !this.#matches(pattern, value)) this.#wrong(path, `must match ${pattern}`)
+  }
+
+  #bounds({ least, most, unit }: { least: unknown; most: unknown; unit: string }, count: number, path: string): void {
+    if (typeof least === 'number' && count < least) this.#wrong(path, `must have at least ${least} ${unit}`)
+    if (typeof most === 'number' && count > most) this.#wrong(path, `must have at most ${most} ${unit}`)
+  }
+
+  #number({ minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: JsonSchema, value: number, path: string): void {
+    if (typeof minimum === 'number' && value < minimum) this.#wrong(path, `must be at least ${minimum}`)
+    if (typeof maximum === 'number' && value > maximum) this.#wrong(path, `must be at most ${maximum}`)
+    if (typeof exclusiveMinimum === 'number' && value <= exclusiveMinimum) this.#wrong(path, `must be more than ${exclusiveMinimum}`)
+    if (typeof exclusiveMaximum === 'number' && value >= exclusiveMaximum) this.#wrong(path, `must be less than ${exclusiveMaximum}`)
+    if (typeof multipleOf === 'number' && !isMultiple(value, multipleOf)) this.#wrong(path, `must be a multiple of ${multipleOf}`)
+  }
+
+  #list(schema: JsonSchema, value: readonly unknown[], path: string): void {
+    const { items, prefixItems, additionalItems, minItems, maxItems, uniqueItems, contains, minContains = 1, maxContains } = schema
+    const first = Array.isArray(prefixItems) ? (prefixItems as unknown[]) : Array.isArray(items) ? (items as unknown[]) : []
+    const rest = Array.isArray(items) ? additionalItems : items
+    for (const [index, entry] of value.entries()) {
+      this.value(index < first.length ? first[index] : rest, entry, this.#quiet ? '' : `${path}[${index}]`)
+      if (this.#enough) return
+    }
+    this.#bounds({ least: minItems, most: maxItems, unit: 'entries' }, value.length, path)
+    if (uniqueItems === true && new Set(value.map((entry) => this.#budget.canonical(entry))).size < value.length)
+      this.#wrong(path, 'must not have an entry twice')
+    if (contains === undefined) return
+    const found = value.filter((entry) => this.#fits(contains, entry)).length
+    this.#bounds({ least: minContains, most: maxContains, unit: 'entries of the kind that it must contain' }, found, path)
+  }
+
+  #object(schema: JsonSchema, value: Record<string, unknown>, path: string): void {
+    const { properties, required, additionalProperties, patternProperties, propertyNames, minProperties, maxProperties } = schema
+    const known = isRecord(properties) ? properties : {}
+    const patterned = this.#keys(patternProperties)
+    for (const name of this.#names(required)) if (!Object.hasOwn(value, name)) this.#wrong(join(path, name), 'is missing')
+    const names = this.#keys(value)
+    for (const name of names) {
+      const member = value[name]
+      const at = this.#quiet ? '' : join(path, name)
+      if (propertyNames !== undefined && !this.#fits(propertyNames, name)) this.#wrong(at, 'is not a name that is allowed here')
+      const own = Object.hasOwn(known, name)
+      if (own) this.value(known[name], member, at)
+      const fitting = this.#patterns ? patterned.filter((pattern) => this.#matches(pattern, name)) : []
+      for (const pattern of fitting) this.value((patternProperties as JsonSchema)[pattern], member, at)
+      // Without patterns nobody can say which names are additional.
+      if (own || fitting.length > 0 || (patterned.length > 0 && !this.#patterns)) continue
+      if (additionalProperties === false) this.#wrong(at, 'is not known here')
+      else this.value(additionalProperties, member, at)
+      if (this.#enough) return
+    }
+    this.#bounds({ least: minProperties, most: maxProperties, unit: 'members' }, names.length, path)
+    this.#dependent(schema, value, path)
+  }
+
+  #dependent({ dependentRequired, dependentSchemas }: JsonSchema, value: Record<string, unknown>, path: string): void {
+    for (const name of this.#keys(dependentRequired)) {
+      if (!Object.hasOwn(value, name)) continue
+      for (const other of this.#names((dependentRequired as JsonSchema)[name]))
+        if (!Object.hasOwn(value, other)) this.#wrong(join(path, other), () => `is missing beside "${short(name, SHOWN)}"`)
+    }
+    for (const name of this.#keys(dependentSchemas))
+      if (Object.hasOwn(value, name)) this.value((dependentSchemas as JsonSchema)[name], value, path)
+  }
+
+  #names(list: unknown): string[] {
+    if (!Array.isArray(list)) return []
+    this.#budget.spend(list.length * KEY_STEPS)
+    return list.filter((name) => typeof name === 'string')
+  }
+
+  #keys(table: unknown): string[] {
+    if (!isRecord(table)) return []
+    const keys = Object.keys(table)
+    this.#budget.spend(keys.length * KEY_STEPS)
+    return keys
+  }
+
+  #matches(pattern: string, text: string): boolean {
+    this.#budget.spendOn(text)
+    return matches(pattern, text)
+  }
+
+  #combined(schema: JsonSchema, value: unknown, path: string): void {
+    const { allOf, anyOf, oneOf, not, if: condition, then, else: otherwise } = schema
+    if (Array.isArray(allOf)) for (const one of allOf) this.value(one, value, path)
+    if (Array.isArray(anyOf) && !anyOf.some((one) => this.#fits(one, value))) this.#wrong(path, 'has none of the forms that are allowed')
+    if (Array.isArray(oneOf)) {
+      const fitting = oneOf.filter((one) => this.#fits(one, value)).length
+      if (fitting === 0) this.#wrong(path, 'has none of the forms that are allowed')
+      if (fitting > 1) this.#wrong(path, `has ${fitting} forms at once, of which only one is allowed`)
+    }
+    if (not !== undefined && this.#fits(not, value)) this.#wrong(path, 'has a form that is not allowed')
+    if (condition !== undefined) this.value(this.#fits(condition, value) ? then : otherwise, value, path)
+  }
+}
+
+/** One part of a reference. What is no escape stands for itself. */
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return part
+  }
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+}
+
+function isOfType(type: unknown, value: unknown): boolean {
+  switch (type) {
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isRecord(value)
+    case 'integer':
+      return Number.isInteger(value)
+    default:
+      return typeof value === type
+  }
+}
+
+function wantedNoun(type: unknown): string {
+  return typeof type === 'string' ? (NOUNS[type] ?? type) : 'something unknown'
+}
+
+function nounOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  return NOUNS[Array.isArray(value) ? 'array' : typeof value] ?? typeof value
+}
+
+/** A length in JSON Schema counts characters, not the halves of them that JavaScript has. */
+function codePoints(text: string): number {
+  let count = text.length
+  for (let at = 1; at < text.length; at++) if (isHalf(text.charCodeAt(at - 1), 0xd800) && isHalf(text.charCodeAt(at), 0xdc00)) count--
+  return count
+}
+
+function isHalf(code: number, first: number): boolean {
+  return (code & 0xfc00) === first
+}
+
+/** 0.3 is a multiple of 0.1, whatever binary fractions say. */
+function isMultiple(value: number, of: number): boolean {
+  const times = value / of
+  return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times))
+}
+
+function matches(pattern: string, text: string): boolean {
+  try {
+    return new RegExp(pattern, 'u').test(text)
+  } catch {
+    return true
+  }
+}
+
+function join(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`
+}

@@ -1,0 +1,38 @@
+import { UampError } from '../../protocol/errors.ts'
+
+/**
+ * Time limits for what runs under one signal: one listener on it, however many run. Not `AbortSignal.any`: one on which somebody
+ * forgets a listener is never let go by Node.
+ */
+export class TimeLimits {
+  readonly #parent: () => AbortSignal
+  readonly #running = new Set<AbortController>()
+  #listens = false
+
+  constructor(parent: () => AbortSignal) {
+    this.#parent = parent
+  }
+
+  /** Rejects when the time is over. What does not listen to its signal is not waited for. */
+  async within<T>(ms: number, name: string, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
+    const parent = this.#parent()
+    parent.throwIfAborted()
+    if (!this.#listens) parent.addEventListener('abort', () => this.#stop(parent.reason), { once: true })
+    this.#listens = true
+    const controller = new AbortController()
+    const { signal } = controller
+    const over = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+    const timer = setTimeout(() => controller.abort(new UampError('timeout', `"${name}" took longer than ${ms} ms`)), ms)
+    this.#running.add(controller)
+    try {
+      return await Promise.race([run(signal), over])
+    } finally {
+      clearTimeout(timer)
+      this.#running.delete(controller)
+    }
+  }
+
+  #stop(reason: unknown): void {
+    for (const controller of this.#running) controller.abort(reason)
+  }
+}

@@ -1,0 +1,179 @@
+import { UampError } from '../protocol/errors.ts'
+import { isTooMuch, TookTooLong } from '../core/http/answer-bounds.ts'
+import type { HttpAnswer, HttpClient, HttpRequest, Timeouts } from '../core/ports/http.ts'
+export type { Timeouts } from '../core/ports/http.ts'
+import { pause } from '../core/basics/time.ts'
+import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
+
+const SILENCE_MS = 120_000
+/**
+ * A whole answer of a model or of another agent. Events of a stream are a hundred times as long as the text in them, and one that
+ * thinks may take its time; but whatever never ends, ends here.
+ */
+const ANSWER_BYTES = 256 * 1024 * 1024
+const ANSWER_MS = 60 * 60_000
+/** How often a request is sent again, before the first byte of an answer. After it the answer would begin anew. */
+const RETRIES = 2
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 60_000
+
+/** What bounds an answer. Times that are not given are 120 s of silence, before the answer and within it. */
+export interface AnswerBounds {
+  readonly maxBytes: number
+  readonly timeouts: Partial<Timeouts> & Pick<Timeouts, 'totalMs'>
+}
+
+/** The bounds of an answer that is thought up while it is sent. */
+export function streamBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
+  return { maxBytes: ANSWER_BYTES, timeouts: { totalMs: ANSWER_MS, ...timeouts } }
+}
+
+/** The bounds of an answer that is sent when it is thought up: it has no first word to wait for. */
+export function wholeBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
+  const { totalMs = ANSWER_MS } = timeouts ?? {}
+  return streamBounds({ ...timeouts, firstByteMs: totalMs })
+}
+
+/** The bounds of an answer in one piece, from one who knows what to say. */
+export function shortBounds(maxBytes: number, ms: number): AnswerBounds {
+  return { maxBytes, timeouts: { firstByteMs: ms, idleMs: ms, totalMs: ms } }
+}
+
+export interface UpstreamCall extends AnswerBounds {
+  /** Whom it is sent to, for what people are told. */
+  readonly name: string
+  readonly http: HttpClient
+  readonly request: Omit<HttpRequest, 'signal' | 'timeouts' | 'maxBytes'>
+  readonly signal: AbortSignal
+  /** Where in the body of a refusal the vendor says why. */
+  readonly explain: Explain
+  readonly retries?: number | undefined
+  /** It has effects: sent again only where it surely did not begin. */
+  readonly once?: boolean | undefined
+  readonly random?: (() => number) | undefined
+}
+
+/**
+ * Sends a request to a provider. Resolves with a good answer; rejects with a `UampError` otherwise. A refusal that may pass (408,
+ * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says; but see `once`.
+ */
+export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
+  const { signal, retries = RETRIES, random = Math.random } = call
+  const begun = performance.now()
+  for (let attempt = 0; ; attempt++) {
+    // The time is that of all attempts together.
+    const tried = await send(call, Math.max(1, call.timeouts.totalMs - (performance.now() - begun)))
+    if ('answer' in tried) return tried.answer
+    const { error, mayPass, retryAfterMs } = tried
+    if (!mayPass || attempt >= retries) throw error
+    const waitMs = retryAfterMs ?? FIRST_WAIT_MS * 2 ** attempt * (0.75 + random() / 4)
+    if (waitMs > LONGEST_WAIT_MS) throw error
+    await pause(waitMs, signal)
+  }
+}
+
+export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 'explain' | 'once'> {
+  readonly url: string
+  readonly token?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body: unknown
+}
+
+/** JSON to somebody who may want a token. */
+export function postUpstream({ url, token, headers, body, ...call }: UpstreamPost, by: Pick<UpstreamCall, 'http' | 'signal'>) {
+  const { http, signal } = by
+  const request = {
+    url,
+    method: 'POST' as const,
+    headers: { 'content-type': 'application/json', ...bearer(token), ...headers },
+    body: JSON.stringify(body),
+  }
+  return callUpstream({ ...call, http, signal, request })
+}
+
+export function bearer(token: string | undefined): Record<string, string> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` }
+}
+
+type Tried =
+  { readonly answer: HttpAnswer } | { readonly error: UampError; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
+
+async function send({ name, http, request, signal, explain, once, ...bounds }: UpstreamCall, leftMs: number): Promise<Tried> {
+  const { maxBytes, timeouts: given } = bounds
+  const timeouts = { firstByteMs: SILENCE_MS, idleMs: SILENCE_MS, ...given, totalMs: leftMs }
+  const beyond = beyondOf(name, given.totalMs)
+  let answer: HttpAnswer
+  try {
+    answer = await http.request({ ...request, signal, maxBytes, timeouts, once })
+  } catch (thrown) {
+    signal.throwIfAborted()
+    const over = beyond(thrown)
+    if (over) return { error: over, mayPass: false }
+    if (isTimeout(thrown)) return { error: late(`${name} did not answer within ${timeouts.firstByteMs} ms`, thrown), mayPass: !once }
+    if (thrown instanceof UampError) return { error: thrown, mayPass: !once && thrown.code === 'provider_error' }
+    return { error: new UampError('provider_error', `${name} cannot be reached`, { cause: thrown }), mayPass: !once || isUnsent(thrown) }
+  }
+  const { status, headers } = answer
+  const body = new Body(answer.body, (cause) => {
+    if (signal.aborted) return signal.reason as Error
+    const over = beyond(cause)
+    if (over) return over
+    if (isTimeout(cause)) return late(`${name} fell silent for ${timeouts.idleMs} ms`, cause)
+    return cause instanceof UampError ? cause : new UampError('provider_error', `The answer of ${name} was cut off`, { cause })
+  })
+  if (status >= 200 && status < 300) return { answer: { status, headers, body } }
+  try {
+    const refused = await refusedBy({ name, answer: { status, headers, body }, explain })
+    const unbegun = (status === 429 || status === 503) && refused.retryAfterMs !== undefined
+    return { ...refused, mayPass: refused.mayPass && (!once || unbegun) }
+  } catch (thrown) {
+    signal.throwIfAborted()
+    return { error: UampError.from(thrown), mayPass: !once }
+  }
+}
+
+/** What a peer that never stops is told of. */
+function beyondOf(name: string, totalMs: number): (thrown: unknown) => UampError | undefined {
+  return (thrown) => {
+    if (thrown instanceof TookTooLong) return late(`${name} did not come to an end within ${totalMs} ms`, thrown)
+    return isTooMuch(thrown) ? new UampError('provider_error', `${name} sent too much: ${thrown.message}`, { cause: thrown }) : undefined
+  }
+}
+
+const UNSENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** There was no connection to send it on. */
+function isUnsent(thrown: unknown): boolean {
+  const { code, cause } = thrown as { code?: unknown; cause?: { code?: unknown } | null }
+  return UNSENT.has(code) || UNSENT.has(cause?.code)
+}
+
+function isTimeout(thrown: unknown): boolean {
+  return thrown instanceof DOMException && thrown.name === 'TimeoutError'
+}
+
+function late(message: string, cause: unknown): UampError {
+  return new UampError('timeout', message, { cause })
+}
+
+/** A body whose failures say what they mean. Not a generator: nothing is added to a piece that comes well. */
+class Body implements AsyncIterable<Uint8Array> {
+  readonly #body: AsyncIterable<Uint8Array>
+  readonly #explain: (cause: unknown) => Error
+
+  constructor(body: AsyncIterable<Uint8Array>, explain: (cause: unknown) => Error) {
+    this.#body = body
+    this.#explain = explain
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    const chunks = this.#body[Symbol.asyncIterator]()
+    const failed = (cause: unknown): never => {
+      throw this.#explain(cause)
+    }
+    return {
+      next: () => chunks.next().catch(failed),
+      return: async () => (await chunks.return?.()) ?? { done: true, value: undefined },
+    }
+  }
+}

@@ -23,7 +23,7 @@ export const MAY_IMPORT = {
 }
 
 /** Where things are put together: these may import everything. */
-export const COMPOSES = ['compose', 'cli']
+export const COMPOSES = ['serve', 'config', 'cli']
 
 const TEST = '[.]test[.]ts$'
 const NEUTRAL = '^src/((protocol|wire|envelope|core|upstream|auth|transports|providers|agents|skills|client|server|testing)/|index[.]ts$)'
@@ -47,7 +47,7 @@ export default {
       name: 'core-has-an-inside',
       severity: 'error',
       comment: 'who is not put together with the core uses its other folders, which say what it promises',
-      from: { path: '^src/', pathNot: [TEST, '^src/(core|compose|cli)/', '^src/index[.]ts$'] },
+      from: { path: '^src/', pathNot: [TEST, '^src/(core|serve|config|cli)/', '^src/index[.]ts$'] },
       to: { path: '^src/core/(engine|log|durable)/' },
     },
     {
@@ -74,7 +74,7 @@ export default {
     {
       name: 'runtime-neutral',
       severity: 'error',
-      comment: 'only src/server/node, src/stores/sqlite*, src/client/node.ts, src/compose and src/cli know Node',
+      comment: 'only src/server/node, src/stores/sqlite*, src/client/node.ts, src/serve, src/config and src/cli know Node',
       from: { path: NEUTRAL, pathNot: [NODE_ONLY, TEST] },
       to: { dependencyTypes: ['core'] },
     },

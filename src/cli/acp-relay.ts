@@ -1,6 +1,6 @@
 import { PassThrough, pipeline, type Readable } from 'node:stream'
 import { WebSocket } from 'ws'
-import type { Output } from '../compose/acp-stdio.ts'
+import type { Output } from '../serve/acp-stdio.ts'
 import { UampError } from '../protocol/errors.ts'
 import { linesIn } from '../wire/lines.ts'
 

@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { packageVersion } from '../compose/package-version.ts'
+import { packageVersion } from '../serve/package-version.ts'
 import { UampError } from '../protocol/errors.ts'
 import { byteCount, duration } from './amounts.ts'
 import type { AcpFlags } from './commands/acp.ts'
@@ -7,7 +7,7 @@ import type { ChatOptions } from './commands/chat.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
-import { isConfigError } from './gateway/source.ts'
+import { isConfigError } from '../config/source.ts'
 import { report } from './report.ts'
 
 /** Runs one command line, and ends the process when it is done. */

@@ -1,4 +1,4 @@
-import type { Output } from '../compose/acp-stdio.ts'
+import type { Output } from '../serve/acp-stdio.ts'
 
 /**
  * Takes standard output for one writer alone: what anybody else prints there goes to standard error, as it would break the protocol.

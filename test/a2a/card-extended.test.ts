@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
-import type { A2aOptions, ServeOptions } from '../../src/compose/index.ts'
+import type { A2aOptions, ServeOptions } from '../../src/serve/index.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 

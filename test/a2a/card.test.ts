@@ -3,7 +3,7 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { Agent } from '../../src/agents/agent.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { Capabilities } from '../../src/protocol/capabilities.ts'
-import type { A2aOptions, ServeOptions } from '../../src/compose/index.ts'
+import type { A2aOptions, ServeOptions } from '../../src/serve/index.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
-import type { A2aOptions } from '../../src/compose/index.ts'
+import type { A2aOptions } from '../../src/serve/index.ts'
 import { heldBytes, startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { caller, gate, kindOf, message, patient, stateOf, webhook, type Wire } from './push-support.ts'

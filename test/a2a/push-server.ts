@@ -1,6 +1,6 @@
 /** A server that calls webhooks on this machine, in a process of its own, so that it can be killed. Run by push-crash.test.ts. */
 import { demo } from '../../src/agents/demo/index.ts'
-import { serve } from '../../src/compose/index.ts'
+import { serve } from '../../src/serve/index.ts'
 
 const { url } = await serve(demo(), {
   port: 0,

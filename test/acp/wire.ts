@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
-import { acpOverStdio } from '../../src/compose/acp-stdio.ts'
+import { acpOverStdio } from '../../src/serve/acp-stdio.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { passingKeys } from '../../src/stores/file-keys.ts'
 import { memoryStore } from '../../src/stores/memory.ts'

@@ -9,7 +9,7 @@ const { port, data, fuse } = JSON.parse(process.argv[2] ?? '{}')
 process.stdin.on('end', () => process.exit()).resume()
 const laid = fuse && lay(fuse)
 // After the fuse: what the driver's prototype is when the store prepares its statements counts.
-const { serve } = await import('../../dist/compose/index.js')
+const { serve } = await import('../../dist/serve/index.js')
 
 await serve([chaosAgent('chaos'), chaosAgent('kept')], {
   port,

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { demo } from '../../src/agents/demo/index.ts'
-import { serve } from '../../src/compose/index.ts'
+import { serve } from '../../src/serve/index.ts'
 import { Cli, finished, project, serving } from './run.ts'
 
 /** One for all that only talk to it. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { connect, type Client, type ServerEvent } from '../../src/client/node.ts'
-import { serve } from '../../src/compose/index.ts'
+import { serve } from '../../src/serve/index.ts'
 import { startProxy } from './proxy.ts'
 
 let server: Awaited<ReturnType<typeof serve>>

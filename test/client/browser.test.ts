@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { connect } from '../../src/client/node.ts'
-import { serve } from '../../src/compose/index.ts'
+import { serve } from '../../src/serve/index.ts'
 import { startProxy } from './proxy.ts'
 
 /** As much of playwright-core as is used here; it has a package.json of its own. */

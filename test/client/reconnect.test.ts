@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { connect, type Client, type ConnectOptions, type ServerEvent, type Status } from '../../src/client/node.ts'
-import { serve } from '../../src/compose/index.ts'
+import { serve } from '../../src/serve/index.ts'
 import { startProxy, type Proxy } from './proxy.ts'
 
 const QUICK = { minMs: 5, maxMs: 40 }

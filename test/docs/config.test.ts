@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { checkConfig } from '../../src/cli/gateway/check.ts'
+import { checkConfig } from '../../src/config/check.ts'
 
 const guide = readFileSync('docs/config.md', 'utf8')
 const examples = [...guide.matchAll(/^```yaml\n([^]*?)\n```$/gm)].map(([, text = '']) => text)

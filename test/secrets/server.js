@@ -1,7 +1,7 @@
 // A server in a process of its own, so that it can be killed: the data folder is its argument, and its log, of every level, goes to
 // standard error.
 import { inspect } from 'node:util'
-import { serve } from '../../dist/compose/index.js'
+import { serve } from '../../dist/serve/index.js'
 import { defineAgent, text } from '../../dist/index.js'
 
 const bot = defineAgent('bot', async function* (turn) {

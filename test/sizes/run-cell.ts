@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { serve } from '../../src/compose/index.ts'
+import { serve } from '../../src/serve/index.ts'
 import { isLarge, type Cell } from './cells.ts'
 import { type Limit, type Stage } from './driver.ts'
 import { Told } from '../support/raw.ts'

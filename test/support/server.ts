@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { serve, type ServeOptions } from '../../src/compose/index.ts'
+import { serve, type ServeOptions } from '../../src/serve/index.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 
 /** A whole server on a free port, gone when the test is. */

@@ -4,15 +4,15 @@ import { agentAtRoot } from '../../core/edge/choose-agent.ts'
 import type { Keys } from '../../core/ports/keys.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { assemble, type AssembleContext } from '../gateway/assemble.ts'
-import { Modules } from '../gateway/modules.ts'
-import type { Source } from '../gateway/source.ts'
+import { assemble, type AssembleContext } from '../../config/assemble.ts'
+import { Modules } from '../../config/modules.ts'
+import type { Source } from '../../config/source.ts'
 import { report } from '../report.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { takeStdout } from '../stdout.ts'
 import { secretOf } from '../tokens.ts'
-import { makeFolder } from '../../compose/make-folder.ts'
+import { makeFolder } from '../../serve/make-folder.ts'
 
 export interface AcpFlags {
   readonly agent?: string
@@ -44,7 +44,7 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
     const { store, keys } = await openStore(flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp'))
-    const { acpOverStdio } = await import('../../compose/acp-stdio.ts')
+    const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
     await acpOverStdio({ agents: setup.agents, agent, store, keys, log, version, input, output })
     return 0
   } finally {

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { UampError } from '../../protocol/errors.ts'
-import { findConfig } from '../gateway/find.ts'
-import { PROVIDERS } from '../gateway/providers.ts'
-import { PROVIDER_TYPES, type ProviderType } from '../gateway/schema.ts'
-import { configText, type Chosen } from '../gateway/write.ts'
+import { findConfig } from '../../config/find.ts'
+import { PROVIDERS } from '../../config/providers.ts'
+import { PROVIDER_TYPES, type ProviderType } from '../../config/schema.ts'
+import { configText, type Chosen } from '../../config/write.ts'
 import { asker, type Ask } from '../questions.ts'
 
 export interface InitFlags {

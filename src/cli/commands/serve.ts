@@ -1,11 +1,11 @@
-import type { RunningServer, ServeOptions } from '../../compose/index.ts'
+import type { RunningServer, ServeOptions } from '../../serve/index.ts'
 import { agentAtRoot } from '../../core/edge/choose-agent.ts'
 import type { Log } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { banner } from '../banner.ts'
-import type { AssembleContext, Assembly } from '../gateway/assemble.ts'
-import { Modules } from '../gateway/modules.ts'
-import { Reloader } from '../gateway/reload.ts'
+import type { AssembleContext, Assembly } from '../../config/assemble.ts'
+import { Modules } from '../../config/modules.ts'
+import { Reloader } from '../../config/reload.ts'
 import { openBrowser } from '../open-browser.ts'
 import { painter } from '../print.ts'
 import { report } from '../report.ts'
@@ -110,7 +110,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
   const { defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
   const limits = { ...settings.limits, ...kept(flags) }
   // It is most of what there is to load, and what is wrong with the options or a file is told without it.
-  const { serve: start } = await import('../../compose/index.ts')
+  const { serve: start } = await import('../../serve/index.ts')
   try {
     return await start(agents, {
       data,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { serve, type RunningServer } from '../../../src/compose/index.ts'
+import { serve, type RunningServer } from '../../../src/serve/index.ts'
 import { runCells } from './run-cell.ts'
 import { LOST, Marks, SHAPES, shapesAgent, type ShapeName } from './shapes.ts'
 import { expectedOf } from './table.ts'

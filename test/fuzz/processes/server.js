@@ -2,7 +2,7 @@
 /** The server that is fuzzed: a program of its own, on a real folder. Its one argument is JSON. Run with --expose-gc. */
 import { getHeapCodeStatistics } from 'node:v8'
 import { demo } from '../../../dist/agents/demo/index.js'
-import { serve } from '../../../dist/compose/index.js'
+import { serve } from '../../../dist/serve/index.js'
 import { asker } from './agent.js'
 import { planted } from './planted.js'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
-import { serve, type RunningServer } from '../../../src/compose/index.ts'
+import { serve, type RunningServer } from '../../../src/serve/index.ts'
 import { Gated } from './agents.ts'
 import { artifactText, assembled, collect, firstTask, say, statesOf, taskOf, textOf, type Update } from './client.ts'
 import { generations } from './generations.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
 import { PNG } from '../../../src/agents/demo/media.ts'
-import { serve, type RunningServer } from '../../../src/compose/index.ts'
+import { serve, type RunningServer } from '../../../src/serve/index.ts'
 import { copier } from './agents.ts'
 import { collect, say, taskOf, type SeenPart } from './client.ts'
 import { generations } from './generations.ts'

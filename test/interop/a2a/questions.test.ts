@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
-import { serve, type RunningServer } from '../../../src/compose/index.ts'
+import { serve, type RunningServer } from '../../../src/serve/index.ts'
 import { clerk, seller } from './agents.ts'
 import { artifactText, collect, firstTask, say, statesOf, taskOf, textOf, type Update } from './client.ts'
 import { generations } from './generations.ts'

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { acpOverStdio } from '../../../src/compose/acp-stdio.ts'
+import { acpOverStdio } from '../../../src/serve/acp-stdio.ts'
 import { passingKeys } from '../../../src/stores/file-keys.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
 import { Line, sse, Told, type Wire } from '../../support/raw.ts'

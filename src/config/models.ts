@@ -1,5 +1,5 @@
-import type { Model } from '../../agents/llm/index.ts'
-import type { Provider } from '../../core/ports/provider.ts'
+import type { Model } from '../agents/llm/index.ts'
+import type { Provider } from '../core/ports/provider.ts'
 import type { Variables } from './environment.ts'
 import { PROVIDERS, typeOf, type ProviderOptions } from './providers.ts'
 import { PROVIDER_TYPES, type ProviderEntry, type ProviderType } from './schema.ts'

@@ -1,9 +1,9 @@
 /** What a config may say. Its paths are relative to it. */
 import * as z from 'zod/mini'
-import { CORE_LIMITS } from '../../core/basics/limits.ts'
-import { Tools } from '../../protocol/tools.ts'
-import { DEFAULT_LIMITS } from '../../server/limits.ts'
-import { Limit, OMNIA_LIMITS } from '../../transports/omnia/options.ts'
+import { CORE_LIMITS } from '../core/basics/limits.ts'
+import { Tools } from '../protocol/tools.ts'
+import { DEFAULT_LIMITS } from '../server/limits.ts'
+import { Limit, OMNIA_LIMITS } from '../transports/omnia/options.ts'
 
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { agentFile, agentsIn } from '../agents.ts'
+import { agentFile, agentsIn } from '../cli/agents.ts'
 import type { Entry } from './check.ts'
 import { closing } from './closing.ts'
 import { planModel } from './plan-model.ts'
@@ -53,7 +53,7 @@ function planAcp(
     folder: resolve(dirname(source.file), variables.in(folder, [...path, 'folder'])),
   }
   const build = async (): Promise<Built> => {
-    const { remoteAcp } = await import('../../remotes/acp/index.ts')
+    const { remoteAcp } = await import('../remotes/acp/index.ts')
     const agent = remoteAcp({ ...options, log })
     return closing(agent, () => agent.close())
   }
@@ -73,19 +73,19 @@ function planRemote({ path: at, ...entry }: Entry & { kind: 'remote' }, { variab
   const headers = remote.headers && variables.inAll(remote.headers, [...path, 'headers'])
   const build = async (): Promise<Built> => {
     if (remote.protocol === 'a2a') {
-      const { remoteA2a } = await import('../../remotes/a2a/index.ts')
+      const { remoteA2a } = await import('../remotes/a2a/index.ts')
       return held([remoteA2a({ ...common, ...(token !== undefined && { token }), ...(headers && { headers }) })])
     }
     if (remote.protocol === 'ag-ui') {
-      const { remoteAgUi } = await import('../../remotes/ag-ui/index.ts')
+      const { remoteAgUi } = await import('../remotes/ag-ui/index.ts')
       return held([remoteAgUi({ ...common, ...(token !== undefined && { token }), ...(headers && { headers }) })])
     }
     if (remote.protocol === 'completions') {
-      const { remoteCompletions } = await import('../../remotes/completions/index.ts')
+      const { remoteCompletions } = await import('../remotes/completions/index.ts')
       const { model = '' } = remote
       return held([remoteCompletions({ ...common, model, ...(token !== undefined && { apiKey: token }), ...(headers && { headers }) })])
     }
-    const { remoteEvents } = await import('../../remotes/events/index.ts')
+    const { remoteEvents } = await import('../remotes/events/index.ts')
     const { agent } = remote
     return held([remoteEvents({ ...common, ...(token !== undefined && { token }), ...(agent !== undefined && { agent }) })])
   }

@@ -1,5 +1,5 @@
-import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import type { Draft } from '../../protocol/events.ts'
+import type { AgentPort, Turn } from '../core/ports/agent.ts'
+import type { Draft } from '../protocol/events.ts'
 import type { Built } from './planned.ts'
 
 /** An agent with something to let go of, which is done when its last turn is over: one that is replaced may still be at work. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { extname, relative } from 'node:path'
 import type { Document, LineCounter, Node } from 'yaml'
-import { UampError } from '../../protocol/errors.ts'
+import { UampError } from '../protocol/errors.ts'
 import { jsonMistake } from './json-mistake.ts'
 import type { Modules } from './modules.ts'
 

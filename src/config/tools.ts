@@ -1,6 +1,6 @@
-import type { Skill, Tool } from '../../core/ports/skill.ts'
-import { isRecord } from '../../protocol/json.ts'
-import { isAgent } from '../agents.ts'
+import type { Skill, Tool } from '../core/ports/skill.ts'
+import { isRecord } from '../protocol/json.ts'
+import { isAgent } from '../cli/agents.ts'
 import type { PlanContext } from './planned.ts'
 import { configError, shown, type Path } from './source.ts'
 

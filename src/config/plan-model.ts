@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { PriceTable } from '../../agents/llm/index.ts'
-import type { AgentPort } from '../../core/ports/agent.ts'
-import type { Skill, Tool } from '../../core/ports/skill.ts'
-import { UampError } from '../../protocol/errors.ts'
+import type { PriceTable } from '../agents/llm/index.ts'
+import type { AgentPort } from '../core/ports/agent.ts'
+import type { Skill, Tool } from '../core/ports/skill.ts'
+import { UampError } from '../protocol/errors.ts'
 import type { Entry } from './check.ts'
 import type { NamedModel } from './models.ts'
 import { held, type Built, type Plan, type PlanContext } from './planned.ts'
@@ -62,7 +62,7 @@ async function buildModel({ path, entry }: ModelPlan, context: PlanContext, { mo
   }
   const servers = await toolServers(entry.mcp ?? [], context, [...path, 'mcp'])
   try {
-    const { llmAgent } = await import('../../agents/llm/index.ts')
+    const { llmAgent } = await import('../agents/llm/index.ts')
     const agent = llmAgent({
       name,
       ...(description !== undefined && { description }),

@@ -1,5 +1,5 @@
-import type { AgentPort } from '../../core/ports/agent.ts'
-import type { Log } from '../../core/ports/transport.ts'
+import type { AgentPort } from '../core/ports/agent.ts'
+import type { Log } from '../core/ports/transport.ts'
 import type { CheckedConfig, Entry } from './check.ts'
 import type { Variables } from './environment.ts'
 import type { Models } from './models.ts'

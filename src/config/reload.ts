@@ -1,6 +1,6 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import type { AgentRegistry } from '../../core/engine/agent-registry.ts'
+import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import { assemble, retire, type AssembleContext, type Assembly } from './assemble.ts'
 import { readSource, shown } from './source.ts'
 

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import type { McpServer, McpSkill } from '../../skills/mcp/index.ts'
+import type { McpServer, McpSkill } from '../skills/mcp/index.ts'
 import type { PlanContext } from './planned.ts'
 import type { McpEntry } from './schema.ts'
 import { configError, type Path } from './source.ts'
@@ -24,7 +24,7 @@ async function start(entry: McpEntry, context: PlanContext, path: Path): Promise
   const { source, log } = context
   const { name = `mcp-${path.at(-1)}`, prefix, only, needsApproval } = entry
   const server = serverOf(entry, context, path)
-  const { mcpSkill } = await import('../../skills/mcp/index.ts')
+  const { mcpSkill } = await import('../skills/mcp/index.ts')
   try {
     return await mcpSkill({
       name,

@@ -1,8 +1,8 @@
-import { fetchHttp } from '../../core/http/fetch-http.ts'
-import type { AgentPort } from '../../core/ports/agent.ts'
-import type { Provider } from '../../core/ports/provider.ts'
-import { isRecord } from '../../protocol/json.ts'
-import { wholeAnswer } from '../../wire/upstream.ts'
+import { fetchHttp } from '../core/http/fetch-http.ts'
+import type { AgentPort } from '../core/ports/agent.ts'
+import type { Provider } from '../core/ports/provider.ts'
+import { isRecord } from '../protocol/json.ts'
+import { wholeAnswer } from '../wire/upstream.ts'
 import type { AssembleContext } from './assemble.ts'
 import { PROVIDERS, type ProviderKind } from './providers.ts'
 
@@ -59,7 +59,7 @@ interface Named {
 }
 
 async function modelAgent({ name, provider, model, log }: Named): Promise<AgentPort> {
-  const { llmAgent } = await import('../../agents/llm/index.ts')
+  const { llmAgent } = await import('../agents/llm/index.ts')
   const agent = llmAgent({ name, description: `${model}, without instructions or tools`, model: { provider, model }, log })
   await agent.ready
   return agent

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { loadModule } from '../load-module.ts'
+import { loadModule } from '../cli/load-module.ts'
 
 /** Modules as they are now: one that has changed since it was first loaded is loaded again. What it imports itself is not. */
 export class Modules {

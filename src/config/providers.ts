@@ -1,4 +1,4 @@
-import type { Provider } from '../../core/ports/provider.ts'
+import type { Provider } from '../core/ports/provider.ts'
 import { PROVIDER_TYPES, type ProviderType } from './schema.ts'
 
 export interface ProviderOptions {
@@ -20,7 +20,7 @@ export interface ProviderKind {
   create(options: ProviderOptions): Promise<Provider>
 }
 
-const compatible = () => import('../../providers/openai-compatible/index.ts')
+const compatible = () => import('../providers/openai-compatible/index.ts')
 /** Those who need one are not made without. */
 const withKey = <T extends ProviderOptions>(options: T) => ({ ...options, apiKey: options.apiKey ?? '' })
 
@@ -29,19 +29,19 @@ export const PROVIDERS = {
     keys: ['OPENAI_API_KEY'],
     address: 'OPENAI_BASE_URL',
     model: 'gpt-5-mini',
-    create: async (options) => (await import('../../providers/openai/index.ts')).openai(withKey(options)),
+    create: async (options) => (await import('../providers/openai/index.ts')).openai(withKey(options)),
   },
   anthropic: {
     keys: ['ANTHROPIC_API_KEY'],
     address: 'ANTHROPIC_BASE_URL',
     model: 'claude-sonnet-4-5',
-    create: async (options) => (await import('../../providers/anthropic/index.ts')).anthropic(withKey(options)),
+    create: async (options) => (await import('../providers/anthropic/index.ts')).anthropic(withKey(options)),
   },
   google: {
     keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     address: 'GOOGLE_GEMINI_BASE_URL',
     model: 'gemini-2.5-flash',
-    create: async (options) => (await import('../../providers/google/index.ts')).google(withKey(options)),
+    create: async (options) => (await import('../providers/google/index.ts')).google(withKey(options)),
   },
   fireworks: {
     keys: ['FIREWORKS_API_KEY'],

@@ -36,10 +36,9 @@ export type { Group, Operation, Page, PageRequest, SetOptions, Store, Stored } f
 export type {
   Agents,
   Call,
-  Codec,
   Host,
   HttpRoute,
-  Log,
+  Logger,
   Route,
   Socket,
   SocketRoute,

@@ -182,7 +182,7 @@ const init = (agent: string): SessionInit => ({
 
 /** Starts a response, and returns what is said up to its end. */
 async function respond(session: Session): Promise<ServerEvent[]> {
-  const reader = session.read({ after: session.head, extensions: 'all' })
+  const reader = session.read({ after: session.lastSeq, extensions: 'all' })
   await session.send({ type: 'response.create', event_id: crypto.randomUUID() })
   const heard: ServerEvent[] = []
   for await (const batch of reader) {

@@ -42,7 +42,7 @@ async function repeat(times: number, run: (n: number) => Promise<unknown>): Prom
 
 let events = 0
 async function respond(session: Session): Promise<void> {
-  const reader = session.read({ after: session.head })
+  const reader = session.read({ after: session.lastSeq })
   const sent = [
     { type: 'input.text', event_id: `e${++events}`, text: 'is it so?' } as const,
     { type: 'response.create', event_id: `e${++events}` } as const,

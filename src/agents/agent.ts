@@ -2,7 +2,7 @@ import { agentCapabilities } from '../core/agent-kit/define-agent.ts'
 import { derivedTurn } from '../core/agent-kit/derived-turn.ts'
 import type { Ability, AgentPort, Turn } from '../core/ports/agent.ts'
 import type { Handler, HandlerTurn, RoutedEvent, Skill, Tool } from '../core/ports/skill.ts'
-import type { Log, Transport } from '../core/ports/transport.ts'
+import type { Logger, Transport } from '../core/ports/transport.ts'
 import { Router } from '../core/agent-kit/router.ts'
 import { toolRunner } from '../core/tools/tool-loop.ts'
 import type { Capabilities } from '../protocol/capabilities.ts'
@@ -19,7 +19,7 @@ export interface AgentInit {
   readonly tools?: readonly Tool[]
   readonly handlers?: readonly Handler[]
   readonly capabilities?: Partial<Capabilities>
-  readonly log?: Log
+  readonly log?: Logger
 }
 
 /** An agent composed of skills. What a client says is routed to the handler that takes it, and so is what that one makes of it. */

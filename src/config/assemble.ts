@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { AgentPort } from '../core/ports/agent.ts'
-import type { Log } from '../core/ports/transport.ts'
+import type { Logger } from '../core/ports/transport.ts'
 import { distinct } from '../cli/agents.ts'
 import { checkConfig, type CheckedConfig } from './check.ts'
 import { secretTokens, Variables, type Environment } from './environment.ts'
@@ -22,7 +22,7 @@ export interface Assembly {
 export interface AssembleContext {
   readonly env: Environment
   readonly modules: Modules
-  readonly log: Log
+  readonly log: Logger
 }
 
 /** Makes what a config names. What is unchanged since the `before` one is taken from there. */

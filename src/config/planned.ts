@@ -1,5 +1,5 @@
 import type { AgentPort } from '../core/ports/agent.ts'
-import type { Log } from '../core/ports/transport.ts'
+import type { Logger } from '../core/ports/transport.ts'
 import type { CheckedConfig, Entry } from './check.ts'
 import type { Variables } from './environment.ts'
 import type { Models } from './models.ts'
@@ -30,7 +30,7 @@ export interface PlanContext {
   readonly variables: Variables
   readonly models: Models
   readonly modules: Modules
-  readonly log: Log
+  readonly log: Logger
 }
 
 /** Agents that hold nothing. */

@@ -6,7 +6,7 @@ import { createGateway } from '../core/engine/gateway.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
-import type { Log } from '../core/ports/transport.ts'
+import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -34,7 +34,7 @@ export interface AcpStdioOptions {
   readonly agent: string
   readonly store: Store
   readonly keys: Keys
-  readonly log: Log
+  readonly log: Logger
   readonly version: string
   readonly input: Readable
   readonly output: Output

@@ -16,7 +16,7 @@ import type { Blobs } from '../core/ports/blobs.ts'
 import type { HttpClient } from '../core/ports/http.ts'
 import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
-import type { Log, Transport } from '../core/ports/transport.ts'
+import type { Logger, Transport } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -95,7 +95,7 @@ export interface AgentAppOptions {
   /** The agent at `/`. Default: the only one, else `demo`. */
   readonly defaultAgent?: string
   /** Default: JSON lines on standard error. */
-  readonly log?: Log
+  readonly log?: Logger
 }
 
 export interface ServeOptions extends AgentAppOptions {
@@ -299,7 +299,7 @@ function databasePath(data: string): string | undefined {
 }
 
 /** `mostBytes`: of one in memory, which is swept once in a while. */
-function openStore(data: string, { log, mostBytes }: { readonly log: Log; readonly mostBytes: number }): Store {
+function openStore(data: string, { log, mostBytes }: { readonly log: Logger; readonly mostBytes: number }): Store {
   const path = databasePath(data)
   if (path === undefined) return memoryStore({ mostBytes })
   return sqliteStore({

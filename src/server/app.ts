@@ -8,7 +8,7 @@ import type { Keys } from '../core/ports/keys.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
-import type { Agents, Host, Log, Streamed, Transport } from '../core/ports/transport.ts'
+import type { Agents, Host, Logger, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets/secrets.ts'
 import { Admission } from './admission.ts'
 import { Bodies, SlowBody } from './bodies.ts'
@@ -40,7 +40,7 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly agents: Agents
   readonly transports: readonly Transport[]
   readonly access: Access
-  readonly log: Log
+  readonly log: Logger
   /** What must not stand in errors. Default: nothing is known. */
   readonly secrets?: Redaction
   /** What secrets of clients are sealed with before they are stored. Default: none are stored, so there are no webhooks. */
@@ -69,7 +69,7 @@ export interface ServerApp {
   readonly app: Hono
   readonly limits: Limits
   readonly metrics: Metrics
-  readonly log: Log
+  readonly log: Logger
   /** Answers a request: what `app.fetch` does, and faster where nothing was added to `app`. */
   fetch(request: Request, env: unknown): Response | Promise<Response>
   upgrade(request: UpgradeRequest): Promise<Accepted | Response>
@@ -183,7 +183,7 @@ export function createApp(options: AppOptions): ServerApp {
 const MINUTE_MS = 60_000
 
 /** Whoever guesses tokens is logged, but not so often that the log is what they fill. */
-function guessingLog(log: Log, monotonic: () => number): (address: string) => void {
+function guessingLog(log: Logger, monotonic: () => number): (address: string) => void {
   let loggedAt = -Infinity
   return (address) => {
     const at = monotonic()

@@ -1,6 +1,6 @@
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
-import type { Call, HttpRoute, Log, Quota, Streamed } from '../core/ports/transport.ts'
+import type { Call, HttpRoute, Logger, Quota, Streamed } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
 import { SlowBody, type Bodies } from './bodies.ts'
@@ -15,7 +15,7 @@ export interface HttpOptions {
   readonly admission: Admission
   readonly bodies: Bodies
   readonly metrics: Metrics
-  readonly log: Log
+  readonly log: Logger
   readonly secrets: Redaction
   readonly callerOf: (request: Request, env: unknown) => Caller
   readonly deliver: (streamed: Streamed, request: Request, env: unknown) => Response

@@ -1,5 +1,5 @@
 import type { Store } from '../core/ports/store.ts'
-import type { Log } from '../core/ports/transport.ts'
+import type { Logger } from '../core/ports/transport.ts'
 
 /** Anybody may ask, so the store is asked no more often than this, whoever asks. */
 const PROBE_EVERY_MS = 1_000
@@ -8,7 +8,7 @@ const PROBE_MS = 5_000
 
 export interface ReadinessOptions {
   readonly store: Store
-  readonly log: Log
+  readonly log: Logger
   /** A monotonic clock. */
   readonly clock?: () => number
 }
@@ -16,7 +16,7 @@ export interface ReadinessOptions {
 /** Whether the store would keep what clients send now. A change is logged once, for operators who see only that `/ready` fails. */
 export class Readiness {
   readonly #store: Store
-  readonly #log: Log
+  readonly #log: Logger
   readonly #clock: () => number
   /** The last probe: settles when the store has answered, or after the time it has for that. */
   #asked: Promise<void> = Promise.resolve()

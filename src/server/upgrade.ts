@@ -1,7 +1,7 @@
 import type { Access, Action, Credentials, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
-import type { Call, KnownCall, Log, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
+import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission } from './admission.ts'
 import { addressKey } from './address.ts'
@@ -22,7 +22,7 @@ export interface UpgradeOptions {
   readonly admission: Admission
   readonly metrics: Metrics
   readonly limits: Limits
-  readonly log: Log
+  readonly log: Logger
   readonly secrets: Redaction
   readonly checkHost: HostPolicy
   /** Whether the page that sent it may, if a page did. */

@@ -126,7 +126,7 @@ test('a page of large tasks is read no further than its reader may hold', async 
   const limits = { heldBytesPerPrincipal: 8 * 1024 * 1024 }
   const { client } = await serveEngine(demo(), { limits, engine: { onHost: (given) => (host = given) } })
   for (let n = 0; n < 8; n++) await client.task('/big 3000000')
-  const read = vi.spyOn((host as Host).gateway, 'turn')
+  const read = vi.spyOn((host as Host).gateway, 'response')
   const { error } = await client.list({ pageSize: 8, includeArtifacts: true, historyLength: 0 })
   expect(error.message).toContain('too much in memory')
   expect(read).toHaveBeenCalledTimes(3)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import type { Log } from '../../src/core/ports/transport.ts'
+import type { Logger } from '../../src/core/ports/transport.ts'
 import { Client, overSocket } from '../acp/wire.ts'
 import { ask } from '../openai/support.ts'
 import { serving } from '../cli/run.ts'
@@ -226,7 +226,7 @@ verifies('acp-remote.restart', 'it dies, and is started again: the conversation 
 verifies('acp-remote.restart', 'one that can load its sessions goes on in them', async () => {
   let noticed: () => void = () => undefined
   const gone = new Promise<void>((resolve) => (noticed = resolve))
-  const log: Log = (_, message) => message === 'An ACP agent is gone' && noticed()
+  const log: Logger = (_, message) => message === 'An ACP agent is gone' && noticed()
   const { wire, agent } = await started({ args: [AGENT, '--load'], log })
   const { session } = told(await say(wire, 'hello'))
   const pid = Number(/^s(\d+)-/.exec(session as string)?.[1])

@@ -6,7 +6,7 @@ import { Agent } from '../../src/agents/agent.ts'
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
-import type { Log } from '../../src/core/ports/transport.ts'
+import type { Logger } from '../../src/core/ports/transport.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { openai } from '../../src/providers/openai/index.ts'
 import { remoteAcp } from '../../src/remotes/acp/index.ts'
@@ -66,7 +66,7 @@ test('tokens of callers, and keys in the environment', async () => {
 test('a tool that fails, and the log of a model that fails before another', async () => {
   const url = await echo()
   const lines: string[] = []
-  const log: Log = (_, message, fields) => void lines.push(`${message} ${JSON.stringify(fields)}`)
+  const log: Logger = (_, message, fields) => void lines.push(`${message} ${JSON.stringify(fields)}`)
   const tool = {
     name: 'leak',
     run: () => {

@@ -5,7 +5,7 @@ import { AgentRegistry } from '../../src/core/engine/agent-registry.ts'
 import { createGateway } from '../../src/core/engine/gateway.ts'
 import type { Access } from '../../src/core/ports/access.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
-import type { Log, Route, Transport } from '../../src/core/ports/transport.ts'
+import type { Logger, Route, Transport } from '../../src/core/ports/transport.ts'
 import { createNodeApp, type NodeAppOptions } from '../../src/server/node/app.ts'
 import { listen } from '../../src/server/node/listen.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -39,7 +39,7 @@ export interface TestServerOptions extends Partial<
 export async function testServer(options: TestServerOptions = {}) {
   const { routes = [], transports = [], tokens = {}, anonymous = true, loopback = true, ...rest } = options
   const logged: { level: string; message: string; fields: Readonly<Record<string, unknown>> | undefined }[] = []
-  const log: Log = (level, message, fields) => logged.push({ level, message, fields })
+  const log: Logger = (level, message, fields) => logged.push({ level, message, fields })
   const agents = new AgentRegistry()
   for (const agent of options.agents ?? []) agents.add(agent)
   const store = memoryStore()

@@ -2,7 +2,7 @@ import { agentCapabilities } from '../../core/agent-kit/define-agent.ts'
 import { derivedTurn } from '../../core/agent-kit/derived-turn.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HandlerTurn, RoutedEvent, Skill, Tool } from '../../core/ports/skill.ts'
-import type { Log } from '../../core/ports/transport.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
@@ -41,7 +41,7 @@ export interface LlmAgentInit {
   readonly prices?: PriceTable
   /** Beside and above what the model can do. */
   readonly capabilities?: Partial<Capabilities>
-  readonly log?: Log
+  readonly log?: Logger
 }
 
 export interface LlmAgent extends AgentPort {

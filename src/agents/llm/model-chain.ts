@@ -1,5 +1,5 @@
 import type { ModelContext } from '../../core/ports/provider.ts'
-import type { Log } from '../../core/ports/transport.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -24,7 +24,7 @@ export interface Answer {
 export interface ChainOptions {
   readonly models: readonly Model[]
   readonly prices: PriceTable
-  readonly log: Log
+  readonly log: Logger
   /** Tokens that fit into a request to this model, if that is known. */
   readonly windowOf: (model: Model) => Promise<number | undefined>
 }

@@ -1,6 +1,6 @@
 import type { RunningServer, ServeOptions } from '../../serve/index.ts'
 import { agentAtRoot } from '../../core/edge/choose-agent.ts'
-import type { Log } from '../../core/ports/transport.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { banner } from '../banner.ts'
 import type { AssembleContext, Assembly } from '../../config/assemble.ts'
@@ -72,8 +72,8 @@ function fileOf(given: string | undefined, { config }: ServeFlags): string | und
 }
 
 /** Loaded with the first line, which most who start a server with a mistake in its config do not get to. */
-function lazyLog(): Log {
-  let log: Log | undefined
+function lazyLog(): Logger {
+  let log: Logger | undefined
   let loading: Promise<void> | undefined
   return (level, message, fields) => {
     if (log) return log(level, message, fields)
@@ -98,7 +98,7 @@ function reloading(assembly: Assembly, { agents }: RunningServer, context: Assem
 interface ListenOptions extends ServeFlags {
   readonly data: string
   readonly tokens: Readonly<Record<string, string>>
-  readonly log: Log
+  readonly log: Logger
 }
 
 async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {

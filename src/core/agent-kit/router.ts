@@ -4,7 +4,7 @@ import { isRecord } from '../../protocol/json.ts'
 import { Channel } from './channel.ts'
 import { checkEvent, checkGenerator } from '../engine/check-draft.ts'
 import type { Handler, HandlerTurn, Observer, RoutedEvent } from '../ports/skill.ts'
-import type { Log } from '../ports/transport.ts'
+import type { Logger } from '../ports/transport.ts'
 
 /** How many handlers an event may pass. */
 const TTL = 10
@@ -30,7 +30,7 @@ interface Hop {
 export interface RouterOptions {
   readonly handlers: readonly Handler[]
   readonly observers?: readonly Observer[]
-  readonly log?: Log
+  readonly log?: Logger
 }
 
 /**
@@ -41,7 +41,7 @@ export interface RouterOptions {
 export class Router {
   readonly #handlers: readonly Handler[]
   readonly #observers: readonly { readonly observer: Observer; readonly queue: Channel<RoutedEvent> }[]
-  readonly #log: Log
+  readonly #log: Logger
   readonly #told = new WeakSet<object>()
 
   constructor({ handlers, observers = [], log = () => undefined }: RouterOptions) {

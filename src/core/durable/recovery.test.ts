@@ -61,7 +61,7 @@ test('an input that no response has used is kept when the configuration changes 
   await session.send({ type: 'session.update', event_id: '2', session: { instructions: 'Be brief' } })
   const restarted = await gatewayOn(store).attach(session.id, principal)
   await restarted?.send({ type: 'response.create', event_id: '3' })
-  const turn = await gatewayOn(store).turn(restarted?.turn ?? '', principal)
+  const turn = await gatewayOn(store).response(restarted?.lastResponse ?? '', principal)
   expect(turn?.input).toMatchObject([{ role: 'user', content: 'Remember this' }])
   expect(restarted?.config.instructions).toBe('Be brief')
 })
@@ -74,7 +74,10 @@ test('a task that cannot be found again keeps nobody from starting', async () =>
   const restarted = gatewayOn(store)
   restarted.recoverWith('test', () => Promise.reject(new Error('The record is damaged')))
   await restarted.start()
-  expect(await restarted.turn(session.turn ?? '', principal)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+  expect(await restarted.response(session.lastResponse ?? '', principal)).toMatchObject({
+    status: 'failed',
+    error: { code: 'interrupted' },
+  })
 })
 
 test('an answer that cannot be put together after a kill keeps nobody from starting', async () => {
@@ -94,8 +97,8 @@ test('an answer that cannot be put together after a kill keeps nobody from start
   }
   const restarted = gatewayOn(tooLong)
   await restarted.start()
-  const id = session.turn as string
-  expect(await restarted.turn(id, principal)).toMatchObject({ status: 'failed', error: { code: 'interrupted' }, output: [] })
+  const id = session.lastResponse as string
+  expect(await restarted.response(id, principal)).toMatchObject({ status: 'failed', error: { code: 'interrupted' }, output: [] })
   await restarted.close()
 })
 

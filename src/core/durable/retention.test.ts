@@ -43,7 +43,7 @@ let events = 0
 const id = (): string => `e${++events}`
 
 async function say(session: Session, said: string): Promise<void> {
-  const reader = session.read({ after: session.head })
+  const reader = session.read({ after: session.lastSeq })
   const input: ClientEvent = { type: 'input.text', event_id: id(), text: said }
   await Promise.all([session.send(input), session.send({ type: 'response.create', event_id: id() })])
   for await (const batch of reader) if (batch.has(ENDS)) break

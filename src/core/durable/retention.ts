@@ -1,6 +1,6 @@
 import { aliased, inventory } from './inventory.ts'
 import type { CoreLimits } from '../basics/limits.ts'
-import type { Log } from '../ports/transport.ts'
+import type { Logger } from '../ports/transport.ts'
 import type { Records } from './records.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -15,7 +15,7 @@ export interface RetentionOptions {
   /** The time that expiry goes by. */
   readonly now: () => number
   readonly monotonic: () => number
-  readonly log: Log
+  readonly log: Logger
   /** Whether a session is in memory: somebody uses it, so it stays. */
   readonly isLive: (tenant: string, session: string) => boolean
 }

@@ -9,7 +9,7 @@ import type { CoreLimits } from '../basics/limits.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { Session, SessionInit } from '../ports/session.ts'
 import type { Store } from '../ports/store.ts'
-import type { Log } from '../ports/transport.ts'
+import type { Logger } from '../ports/transport.ts'
 
 const principal = { tenant: 'default', id: 'someone', scopes: [] }
 const other = { ...principal, id: 'other' }
@@ -82,7 +82,7 @@ test('each response of a run is found by its own id, with what it said alone', a
   expect(session.waiting).toEqual({ response: one.id, questions: [{ id: one.calls[0], type: 'tool.call' }] })
   const two = await respond(session, result(one.calls[0] as string, '1'))
   const three = await respond(session, result(two.calls[0] as string, '2'))
-  const turns = await Promise.all([one, two, three].map(({ id }) => gateway.turn(id, principal)))
+  const turns = await Promise.all([one, two, three].map(({ id }) => gateway.response(id, principal)))
   expect(turns.map((turn) => [turn?.run, turn?.parent, turn?.status, textIn(turn?.output ?? [])])).toEqual([
     [one.id, null, 'waiting', 'a'],
     [one.id, one.id, 'waiting', 'b1'],
@@ -90,7 +90,7 @@ test('each response of a run is found by its own id, with what it said alone', a
   ])
   expect(turns.map((turn) => turn?.given.map((answer) => answer.type === 'tool.result' && answer.result))).toEqual([[], ['1'], ['2']])
   expect(turns[0]).toMatchObject({ agent: 'asker', session: session.id, input: [{ role: 'user', content: 'go' }] })
-  expect(await gateway.turn(one.id, other)).toBeUndefined()
+  expect(await gateway.response(one.id, other)).toBeUndefined()
 })
 
 test('a response is found while it runs', async () => {
@@ -109,9 +109,9 @@ test('a response is found while it runs', async () => {
     for (const { event } of batch) if (event.type === 'response.created') id = event.response_id
     if (id !== '') break
   }
-  expect(await gateway.turn(id, principal)).toMatchObject({ status: 'open', output: [], endedAt: undefined })
+  expect(await gateway.response(id, principal)).toMatchObject({ status: 'open', output: [], endedAt: undefined })
   go()
-  await expect.poll(async () => (await gateway.turn(id, principal))?.status).toBe('completed')
+  await expect.poll(async () => (await gateway.response(id, principal))?.status).toBe('completed')
 })
 
 test('answers that were acknowledged are there after a crash, and the run goes on with all of them', async () => {
@@ -127,7 +127,7 @@ test('answers that were acknowledged are there after a crash, and the run goes o
   const found = (await after.attach(session.id, principal)) as Session
   expect(found.waiting).toEqual({ response: two.id, questions: [] })
   const three = await respond(found)
-  const turn = await after.turn(three.id, principal)
+  const turn = await after.response(three.id, principal)
   expect([turn?.parent, turn?.run, textIn(turn?.output ?? [])]).toEqual([two.id, one.id, 'ab1c2'])
   expect(count.begun).toBe(2)
 })
@@ -139,7 +139,7 @@ test('a run whose generator was given up is run again when its answer comes', as
   const one = await respond(session)
   await expect.poll(() => count.cleaned).toBe(1)
   const two = await respond(session, result(one.calls[0] as string, '1'))
-  expect(textIn((await gateway.turn(two.id, principal))?.output ?? [])).toBe('ab1')
+  expect(textIn((await gateway.response(two.id, principal))?.output ?? [])).toBe('ab1')
   expect(count.begun).toBe(2)
 })
 
@@ -149,7 +149,7 @@ test('a released session leaves memory, unless something waits', async () => {
   const { id } = await respond(session)
   await session.release()
   expect(gateway.openSessions).toBe(0)
-  expect(await gateway.turn(id, principal)).toBeDefined()
+  expect(await gateway.response(id, principal)).toBeDefined()
   const { agent } = asker()
   const waits = gatewayOf(agent)
   const parked = await waits.open(init(agent, 'x'))
@@ -166,10 +166,10 @@ test('what others go on from is forgotten by its id alone', async () => {
   expect(await gateway.forget(one.id, other)).toBe(false)
   expect(await gateway.forget(one.id, principal)).toBe(true)
   expect(await gateway.forget(one.id, principal)).toBe(false)
-  expect(await gateway.turn(one.id, principal)).toBeUndefined()
+  expect(await gateway.response(one.id, principal)).toBeUndefined()
   await expect(gateway.open({ ...init(echo, 'x'), parent: one.id })).rejects.toMatchObject({ code: 'not_found' })
   const three = await respond(await gateway.open({ ...init(echo, '3'), parent: two.id }))
-  expect(textIn((await gateway.turn(three.id, principal))?.output ?? [])).toBe('1|1|2|1|1|2|3')
+  expect(textIn((await gateway.response(three.id, principal))?.output ?? [])).toBe('1|1|2|1|1|2|3')
 })
 
 test('with the only response of a session the session is forgotten; one of several leaves its place', async () => {
@@ -188,7 +188,7 @@ test('with the only response of a session the session is forgotten; one of sever
   await session.release()
   const again = (await gateway.attach(session.id, principal)) as Session
   const after = await respond(again, { type: 'input.text', event_id: `i${++events}`, text: '3' })
-  expect(textIn((await gateway.turn(after.id, principal))?.output ?? [])).toBe('1|1|3')
+  expect(textIn((await gateway.response(after.id, principal))?.output ?? [])).toBe('1|1|3')
 })
 
 test('responses go with their session when its time has come', async () => {
@@ -199,9 +199,9 @@ test('responses go with their session when its time has come', async () => {
   const session = await gateway.open(init(echo, '1'))
   const { id } = await respond(session)
   await session.release()
-  expect(await gateway.turn(id, principal)).toBeDefined()
+  expect(await gateway.response(id, principal)).toBeDefined()
   now = 200_000
-  await expect.poll(() => gateway.turn(id, principal)).toBeUndefined()
+  await expect.poll(() => gateway.response(id, principal)).toBeUndefined()
   await gateway.close()
 })
 
@@ -218,7 +218,7 @@ test('a session that is read while its only response is deleted goes with it', a
   const complaints: unknown[] = []
   const agents = new AgentRegistry()
   agents.add(echo)
-  const log: Log = (level, message, fields) => level === 'error' && complaints.push(message, fields)
+  const log: Logger = (level, message, fields) => level === 'error' && complaints.push(message, fields)
   const gateway = createGateway({ agents, store: memoryStore(), log, limits: { unloadMs: 0, sweepMs: 1e6 } })
   const session = await gateway.open(init(echo, 'hello'))
   const { id } = await respond(session)

@@ -1,5 +1,5 @@
 import type { Principal } from '../ports/access.ts'
-import type { Alias, StoredTurn } from '../ports/session.ts'
+import type { Alias, StoredResponse } from '../ports/session.ts'
 import type { Records, TurnRecord } from './records.ts'
 
 /** Responses by their id, for protocols that name them. What belongs to another, or was deleted, is not found. */
@@ -10,7 +10,7 @@ export class StoredTurns {
     this.#records = records
   }
 
-  async find(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined> {
+  async find(id: string | Alias, principal: Principal): Promise<StoredResponse | undefined> {
     const record = await this.#own(id, principal)
     if (!record) return undefined
     const config = record.config ?? (await this.#records.session(record.tenant, record.session))?.session.config

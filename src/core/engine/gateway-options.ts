@@ -6,13 +6,13 @@ import type { Keys } from '../ports/keys.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { Gateway } from '../ports/session.ts'
 import type { Store } from '../ports/store.ts'
-import type { Log, Meter } from '../ports/transport.ts'
+import type { Logger, Meter } from '../ports/transport.ts'
 
 export interface GatewayOptions extends Partial<Clocks> {
   readonly agents: AgentRegistry
   readonly store: Store
   readonly limits?: Partial<CoreLimits>
-  readonly log?: Log
+  readonly log?: Logger
   readonly meter?: Meter
   /** How agents call the outside. Default: `fetch`. */
   readonly http?: HttpClient

@@ -21,9 +21,9 @@ import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { RecoverKeeper } from '../ports/keeper.ts'
 import type { Redaction } from '../ports/redaction.ts'
-import type { Alias, Hold, Session, SessionInit, SessionSummary, StoredTurn } from '../ports/session.ts'
+import type { Alias, Hold, Session, SessionInit, SessionSummary, StoredResponse } from '../ports/session.ts'
 import type { Page, PageRequest, Store } from '../ports/store.ts'
-import type { Log as LogLine, Meter } from '../ports/transport.ts'
+import type { Logger, Meter } from '../ports/transport.ts'
 import { Records } from '../durable/records.ts'
 import { Secrets } from '../secrets/secrets.ts'
 import { closeInterrupted } from '../durable/recovery.ts'
@@ -47,7 +47,7 @@ export function createGateway(options: GatewayOptions): AgentGateway {
 
 class SessionGateway implements AgentGateway, SessionHost {
   readonly limits: CoreLimits
-  readonly log: LogLine
+  readonly log: Logger
   readonly meter: Meter | undefined
   readonly http: HttpClient
   readonly secrets: Redaction
@@ -203,7 +203,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     return listSessions(this.#records, principal, request)
   }
 
-  turn(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined> {
+  response(id: string | Alias, principal: Principal): Promise<StoredResponse | undefined> {
     return this.#turns.find(id, principal)
   }
 

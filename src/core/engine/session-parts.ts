@@ -11,7 +11,7 @@ import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { InputEvent, Session } from '../ports/session.ts'
-import type { Log, Meter } from '../ports/transport.ts'
+import type { Logger, Meter } from '../ports/transport.ts'
 import type { SessionRecord, TurnRecord } from '../durable/records.ts'
 import type { RunStart } from './run.ts'
 import type { Turnstile } from './turnstile.ts'
@@ -42,7 +42,7 @@ export interface SessionHost extends Clocks {
   readonly newId: () => string
   readonly turnstile: Turnstile
   readonly http: HttpClient
-  readonly log: Log
+  readonly log: Logger
   readonly secrets: Redaction
   readonly meter: Meter | undefined
   findAgent(name: string): AgentPort | undefined

@@ -93,7 +93,7 @@ export class AgentSession implements Session, TurnHost {
     this.log = parts.log(() => this.#readersChanged())
   }
 
-  get head(): number {
+  get lastSeq(): number {
     return this.log.visible
   }
 
@@ -110,7 +110,7 @@ export class AgentSession implements Session, TurnHost {
     return this.#journal !== undefined
   }
 
-  get turn(): string | null {
+  get lastResponse(): string | null {
     return this.#head
   }
 

@@ -101,7 +101,7 @@ test('a response that nobody had been told of was told as done, and was not kept
   full(false)
   const kept = await say()
   expect(kept.type).toBe('response.done')
-  expect(await gateway.turn(kept.turn, principal)).toMatchObject({ status: 'completed' })
+  expect(await gateway.response(kept.turn, principal)).toMatchObject({ status: 'completed' })
   // Of the first there is nothing left, no log either.
   await gateway.sweep()
   await gateway.close()

@@ -1,4 +1,4 @@
-import type { Log } from '../ports/transport.ts'
+import type { Logger } from '../ports/transport.ts'
 
 /** How long a delta waits for company before it is committed. What a client says is not made to wait. */
 const ROUND_MS = 40
@@ -14,14 +14,14 @@ export interface Committable {
 
 /** Commits the logs of a gateway in rounds: one timer for all of them, none per event. */
 export class Committer {
-  readonly #log: Log
+  readonly #log: Logger
   #due = new Set<Committable>()
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Those that are tried again later; until then new events do not make them try. */
   readonly #failed = new Set<Committable>()
   #toldAt = -Infinity
 
-  constructor(log: Log) {
+  constructor(log: Logger) {
     this.#log = log
   }
 

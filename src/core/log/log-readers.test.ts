@@ -60,7 +60,7 @@ test('readers at any pace and from any place see every event once, in order, fro
       const early = [read(session.read({ after: 0 }), []), ...pauses.map((each) => read(session.read({ after: 0 }), each))]
       await session.send({ type: 'response.create', event_id: 'e1' })
       await pause(2)
-      const from = Math.floor(session.head / 2)
+      const from = Math.floor(session.lastSeq / 2)
       const late = read(session.read({ after: from }), pauses[0] ?? [])
       const last = 2 + 1 + deltas + 1
       for (const seen of await Promise.all(early)) expect(seen).toEqual(upTo(last))

@@ -3,7 +3,7 @@ import type { Json } from '../../protocol/json.ts'
 import type { Operation } from './store.ts'
 
 /** A response, as those who keep something beside it know it. */
-export interface KeptTurn {
+export interface KeptResponse {
   readonly id: string
   readonly session: string
   readonly agent: string
@@ -28,14 +28,14 @@ export interface TurnKeeper {
   /** By which `recoverWith` finds its like after a crash. */
   readonly name: string
   /** Called when the response opens. What it gives back is called when that is written, if that is before the end is. */
-  opened(turn: KeptTurn): () => readonly Operation[]
+  opened(turn: KeptResponse): () => readonly Operation[]
   /** Every event of the response except its end, as it is said and before it is stored; of plain text only the first piece. */
   see?(event: Draft): void
   /** Called before the end is stored. `isFirst`: nothing has been written yet, as nobody hears of the response before its end. */
-  closed(turn: KeptTurn, end: EndDraft, isFirst: boolean): readonly Operation[]
+  closed(turn: KeptResponse, end: EndDraft, isFirst: boolean): readonly Operation[]
   /** The end is stored, and readers are told of it next. `failure`: it could not be stored. */
   settled?(failure?: unknown): void
 }
 
 /** Makes the keeper of a response that a crash left open. Undefined: there is nothing to keep any more. */
-export type RecoverKeeper = (turn: KeptTurn) => Promise<TurnKeeper | undefined>
+export type RecoverKeeper = (turn: KeptResponse) => Promise<TurnKeeper | undefined>

@@ -72,9 +72,9 @@ export interface Session {
   /** What the client said it can do. */
   readonly client: Capabilities | undefined
   /** The `seq` of the newest event. */
-  readonly head: number
+  readonly lastSeq: number
   /** The newest response, also while it runs; until there is one, that which the session goes on from. */
-  readonly turn: string | null
+  readonly lastResponse: string | null
   /** One-way only: the response that ended with questions, and those that have no answer yet. */
   readonly waiting: Waiting | undefined
   /** The questions that have no answer yet, also of a response that runs. */
@@ -102,7 +102,7 @@ export interface Alias {
 
 /** What a protocol wants of one response. */
 export interface ResponseOptions {
-  /** A name by which `gateway.turn` finds it. Of several with one name, the newest is found. */
+  /** A name by which `gateway.response` finds it. Of several with one name, the newest is found. */
   readonly alias?: Alias
   /** Stored with it, for the protocol that asked. */
   readonly note?: Json
@@ -159,7 +159,7 @@ export interface SessionSummary {
 }
 
 /** One response as it is stored. */
-export interface StoredTurn {
+export interface StoredResponse {
   readonly id: string
   /** The first response of the run it belongs to: questions and answers divide a run into several. */
   readonly run: string
@@ -215,7 +215,7 @@ export interface Gateway {
   attach(id: string | Alias, principal: Principal): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>
   /** A response of a stored session, also while it runs. */
-  turn(id: string | Alias, principal: Principal): Promise<StoredTurn | undefined>
+  response(id: string | Alias, principal: Principal): Promise<StoredResponse | undefined>
   /**
    * Deletes a response; one that runs is cancelled. What other responses go on from stays in their conversation, but is not found
    * any more. False when there is none.

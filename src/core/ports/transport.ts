@@ -1,12 +1,11 @@
 import type { UampError } from '../../protocol/errors.ts'
-import type { ClientEvent } from '../../protocol/events.ts'
 import type { Clocks } from '../basics/clocks.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
 import type { GuardedHttp, HttpClient } from './http.ts'
 import type { Keys } from './keys.ts'
 import type { Redaction } from './redaction.ts'
-import type { Gateway, Logged } from './session.ts'
+import type { Gateway } from './session.ts'
 import type { Store } from './store.ts'
 
 /** A protocol: the routes it mounts. Knows no server and no other transport. */
@@ -29,7 +28,7 @@ export interface Host extends Clocks {
   readonly store: Store
   /** Names of the agents that are there now, and what each can do. */
   readonly agents: Agents
-  readonly log: Log
+  readonly log: Logger
   readonly meter: Meter
   /** What must not leave the process. */
   readonly secrets: Redaction
@@ -50,7 +49,7 @@ export interface Host extends Clocks {
   readonly closing: AbortSignal
 }
 
-export type Log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Readonly<Record<string, unknown>>) => void
+export type Logger = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Readonly<Record<string, unknown>>) => void
 
 /** What is counted, by transport. */
 export interface Meter {
@@ -68,7 +67,7 @@ export interface Agents {
 export type Route = HttpRoute | SocketRoute
 
 /** An async generator of texts is streamed as server-sent events. */
-type Answer = Promise<Response | Streamed> | AsyncGenerator<string, void>
+type Reply = Promise<Response | Streamed> | AsyncGenerator<string, void>
 
 /** `public`: health, cards, keys, manifests. `request`: the request carries credentials, and so it is known who asks. */
 export type HttpRoute = {
@@ -79,8 +78,8 @@ export type HttpRoute = {
   /** How this route says no, where its protocol has several ways to. */
   readonly refusal?: Transport['refusal']
 } & (
-  | { readonly access: 'public'; handle(request: Request, call: Call): Answer }
-  | { readonly access: 'request'; handle(request: Request, call: KnownCall): Answer }
+  | { readonly access: 'public'; handle(request: Request, call: Call): Reply }
+  | { readonly access: 'request'; handle(request: Request, call: KnownCall): Reply }
 )
 
 /** Texts that are made while they are written, so that none is kept. A batch of events is such a one. */
@@ -150,10 +149,4 @@ export interface Socket extends AsyncIterable<string | Uint8Array> {
   /** Writes all frames in one piece: texts as text messages, bytes as binary ones. */
   send(frames: readonly (string | Uint8Array)[] | Texts): Promise<void>
   close(code?: number, reason?: string): void
-}
-
-/** The pure heart of a transport: synchronous, one per connection, no I/O, no clock. `encode` gives text, so the frequent event can be a template. */
-export interface Codec<In> {
-  readonly decode: (wire: In) => ClientEvent[]
-  readonly encode: (event: Logged) => string
 }

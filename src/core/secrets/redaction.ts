@@ -1,6 +1,6 @@
 import { isSecretField } from './secret-names.ts'
 import type { Redaction } from '../ports/redaction.ts'
-import type { Log } from '../ports/transport.ts'
+import type { Logger } from '../ports/transport.ts'
 
 /** What stands where a secret stood. */
 export const REDACTED = '[redacted]'
@@ -80,7 +80,7 @@ export function redactedError(thrown: unknown, secrets: Pick<Redaction, 'text'>)
 }
 
 /** A log that writes no secret: neither one that is known, nor what a field's name says is one. */
-export function redactedLog(log: Log, secrets: Pick<Redaction, 'text'>): Log {
+export function redactedLog(log: Logger, secrets: Pick<Redaction, 'text'>): Logger {
   return (level, message, fields) => {
     const clean = fields && (new Walk(secrets.text, { byName: true, names: true }).through(fields) as Readonly<Record<string, unknown>>)
     log(level, secrets.text(message), clean)

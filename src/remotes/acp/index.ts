@@ -5,7 +5,7 @@ import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { Places, type Conversation } from '../../upstream/places.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import type { Log } from '../../core/ports/transport.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { pause, unlessAborted } from '../../core/basics/time.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -39,7 +39,7 @@ export interface RemoteAcpOptions {
   readonly terminal?: boolean
   /** How long it may take to answer, but to a prompt. Then it is ended. Default one minute. */
   readonly timeoutMs?: number
-  readonly log?: Log
+  readonly log?: Logger
 }
 
 export interface RemoteAcpAgent extends AgentPort {

@@ -1,6 +1,6 @@
 import { destination, pino, stdSerializers } from 'pino'
 import type { DestinationStream } from 'pino'
-import type { Log } from '../../core/ports/transport.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import { redactedLog } from '../../core/secrets/redaction.ts'
 
 /** Alone it knows secrets by the names of their fields; a server that knows more of them puts its own redaction before it. */
@@ -13,7 +13,7 @@ export interface LogOptions {
 }
 
 /** Structured lines by pino, without secrets. */
-export function pinoLog({ level = 'info', to = destination({ dest: 2, sync: true }) }: LogOptions = {}): Log {
+export function pinoLog({ level = 'info', to = destination({ dest: 2, sync: true }) }: LogOptions = {}): Logger {
   const logger = pino(
     {
       level,

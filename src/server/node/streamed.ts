@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Frame, Log, Streamed, Texts } from '../../core/ports/transport.ts'
+import type { Frame, Logger, Streamed, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Limits } from '../limits.ts'
 import type { Lingering } from './lingering.ts'
@@ -16,7 +16,7 @@ export interface StreamWriterOptions {
   readonly limits: Limits
   readonly sweeper: Sweeper
   readonly lingering: Lingering
-  readonly log: Log
+  readonly log: Logger
 }
 
 /**

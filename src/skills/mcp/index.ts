@@ -2,7 +2,7 @@ import type { Progress, Tool as McpTool } from '@modelcontextprotocol/client'
 import { mistakesIn, type JsonSchema } from '../../core/tools/json-schema.ts'
 import type { Skill, Tool } from '../../core/ports/skill.ts'
 import type { StandardSchema } from '../../core/tools/standard-schema.ts'
-import type { Log } from '../../core/ports/transport.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import { McpConnection, type McpServer } from './connection.ts'
 import { toOutput } from './result.ts'
 
@@ -26,7 +26,7 @@ export interface McpOptions {
   readonly connectMs?: number
   /** Gives it up while it starts. */
   readonly signal?: AbortSignal
-  readonly log?: Log
+  readonly log?: Logger
 }
 
 export interface McpSkill extends Skill {

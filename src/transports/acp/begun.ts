@@ -1,4 +1,4 @@
-import type { Batch, StoredTurn } from '../../core/ports/session.ts'
+import type { Batch, StoredResponse } from '../../core/ports/session.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 
@@ -6,10 +6,10 @@ const CREATED = new Set(['response.created'])
 
 /** Responses that somebody else asked for: what with, and over which protocol. */
 export class Begun {
-  readonly #turns = new Map<string, StoredTurn>()
+  readonly #turns = new Map<string, StoredResponse>()
 
   /** Undefined: none began. */
-  static async in(batch: Batch, find: (id: string) => Promise<StoredTurn | undefined> | undefined): Promise<Begun | undefined> {
+  static async in(batch: Batch, find: (id: string) => Promise<StoredResponse | undefined> | undefined): Promise<Begun | undefined> {
     if (!batch.has(CREATED)) return undefined
     const begun = new Begun()
     for (const { event } of batch) {

@@ -1,6 +1,6 @@
 import { turnsUpTo } from '../../core/reading/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Gateway, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Gateway, Session, StoredResponse } from '../../core/ports/session.ts'
 import { newIn } from './begun.ts'
 import type { AcpSession } from './session.ts'
 
@@ -24,19 +24,19 @@ export async function replay(gateway: Gateway, shown: AcpSession, principal: Pri
 }
 
 /** Where the response began that runs now. */
-export async function openFrom(gateway: Gateway, { turn }: Session, principal: Principal): Promise<number | undefined> {
-  const running = turn === null ? undefined : await gateway.turn(turn, principal)
+export async function openFrom(gateway: Gateway, { lastResponse: turn }: Session, principal: Principal): Promise<number | undefined> {
+  const running = turn === null ? undefined : await gateway.response(turn, principal)
   return running?.status === 'open' ? running.after : undefined
 }
 
 /** Oldest first. Read again if another response began meanwhile, so that nothing is shown twice or left out. */
-async function turnsOf(gateway: Gateway, session: Session, principal: Principal): Promise<{ turns: StoredTurn[]; after: number }> {
+async function turnsOf(gateway: Gateway, session: Session, principal: Principal): Promise<{ turns: StoredResponse[]; after: number }> {
   for (;;) {
-    const newest = session.turn
+    const newest = session.lastResponse
     const turns = await turnsUpTo(gateway, newest, principal)
-    if (session.turn !== newest) continue
+    if (session.lastResponse !== newest) continue
     const last = turns.at(-1)
     // What it says is in the log until it has ended.
-    return { turns, after: last?.status === 'open' ? last.after : session.head }
+    return { turns, after: last?.status === 'open' ? last.after : session.lastSeq }
   }
 }

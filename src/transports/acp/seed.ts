@@ -76,7 +76,7 @@ async function submit({ host, agent, principal, signal, payment: paid, notify }:
   })
   const reader = session.read({ signal })
   const sent = session.send({ type: 'response.create', event_id: host.newId() })
-  const run = new ResponseRun(host, { session, reader, response: session.turn ?? '' })
+  const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '' })
   const answer = new SubmitAnswer(run.response)
   try {
     await sent

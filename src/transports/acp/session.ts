@@ -97,10 +97,10 @@ export class AcpSession implements Visitor {
   }
 
   /** Tells what is behind `after`, until the connection or the session ends. Without it, it goes on where it is, or asks what is open behind `from`. */
-  follow(after?: number, from = after ?? this.session.head): void {
+  follow(after?: number, from = after ?? this.session.lastSeq): void {
     const before = this.#reader
     if (after === undefined && before) return
-    this.#told = after ?? this.session.head
+    this.#told = after ?? this.session.lastSeq
     if (before && this.#told >= this.#done) return
     if (!before) this.#done = from
     const reader = this.session.read({ after: from, extensions: 'all' })
@@ -121,7 +121,7 @@ export class AcpSession implements Visitor {
     try {
       await eachBatch(reader, async (batch) => {
         const { gateway } = this.#options.host
-        const begun = await Begun.in(batch, (id) => (this.#isShown(id) ? undefined : gateway.turn(id, this.session.owner)))
+        const begun = await Begun.in(batch, (id) => (this.#isShown(id) ? undefined : gateway.response(id, this.session.owner)))
         // What another one tells from its beginning is not told here as well.
         if (this.#reader !== reader) return
         this.#begun = begun ?? this.#begun
@@ -201,7 +201,7 @@ export class AcpSession implements Visitor {
     const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
     const said = this.session.say(inputs, create)
     const names = new Set(offered.map((tool) => tool.function.name))
-    this.#prompt = { id, response: this.session.turn, payment, words, title: titleOf(blocks), offered: names, shown: true }
+    this.#prompt = { id, response: this.session.lastResponse, payment, words, title: titleOf(blocks), offered: names, shown: true }
     try {
       await said
     } catch (thrown) {

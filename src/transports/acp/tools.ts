@@ -1,7 +1,7 @@
 /** Tools that a client brings: its files and terminals, and the MCP servers that it names. Agents see them as tools of the client. */
 import type { GuardedHttp } from '../../core/ports/http.ts'
 import type { Tool, ToolContext } from '../../core/ports/skill.ts'
-import type { Host, Log } from '../../core/ports/transport.ts'
+import type { Host, Logger } from '../../core/ports/transport.ts'
 import { parseArguments, resultOf } from '../../core/tools/tool-call.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -15,7 +15,7 @@ import * as schema from './schema.ts'
 export type ConnectTools = (server: schema.McpServer, context: McpContext) => Promise<McpTools>
 
 interface McpContext {
-  readonly log: Log
+  readonly log: Logger
   /** Whoever asks is the user of this machine: programs are started for him, and any address is called. */
   readonly local: boolean
   /** Else addresses are called through this, and no program is started. */

@@ -86,7 +86,7 @@ class Endpoint {
     const { params, principal, request, agent, root, signal } = call
     const known = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after') ?? '0'
     const record = await this.#runs.find(principal, params['runId'] ?? '')
-    const turn = record && (root || record.agent === agent) ? await gateway.turn(record.response, principal) : undefined
+    const turn = record && (root || record.agent === agent) ? await gateway.response(record.response, principal) : undefined
     const session = turn && (await gateway.attach(turn.session, principal))
     if (!record || !turn || !session) throw new UampError('not_found', `There is no run "${params['runId']}"`)
     const reader = session.read({ after: record.after, extensions: 'all', signal })

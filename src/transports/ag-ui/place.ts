@@ -23,7 +23,7 @@ export async function placeIn(id: string, plan: RunPlan, { session, after }: { s
 
 /** The newest event of the log that this run has told of. */
 async function newest(plan: RunPlan, session: Session, after: number): Promise<number> {
-  const { head } = session
+  const { lastSeq: head } = session
   const encoder = new RunEncoder(plan)
   let [told, seen] = [0, after]
   const see = (seq = seen): void => void (seen = seq)

@@ -1,5 +1,5 @@
 import type { Principal } from '../../core/ports/access.ts'
-import type { Alias, Gateway, StoredTurn } from '../../core/ports/session.ts'
+import type { Alias, Gateway, StoredResponse } from '../../core/ports/session.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { goesWith, storeKey } from '../../core/basics/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
@@ -40,7 +40,7 @@ export class Runs {
   }
 
   async find(principal: Principal, runId: string): Promise<RunRecord | undefined> {
-    const [turn, stored] = await Promise.all([this.#gateway.turn(nameOf(runId), principal), this.#store.get(keyOf(principal, runId))])
+    const [turn, stored] = await Promise.all([this.#gateway.response(nameOf(runId), principal), this.#store.get(keyOf(principal, runId))])
     const found = turn && recordOf(turn)
     const own = stored?.value as RunRecord | undefined
     // Ids of responses are in the order of time.
@@ -53,12 +53,12 @@ export function nameOf(runId: string): Alias {
   return { protocol: 'ag-ui', id: runId }
 }
 
-function recordOf({ id, session, agent, after, note }: StoredTurn): RunRecord {
+function recordOf({ id, session, agent, after, note }: StoredResponse): RunRecord {
   return { ...(note as unknown as RunNote), session, response: id, agent, after }
 }
 
 /** A run as it is told, from what is stored of it. */
-export function planOf(record: RunRecord, { config, given }: Pick<StoredTurn, 'config' | 'given'>): RunPlan {
+export function planOf(record: RunRecord, { config, given }: Pick<StoredResponse, 'config' | 'given'>): RunPlan {
   const tools = new Set(config.tools?.map((tool) => tool.function.name))
   return { ...record, tools, brought: new Set(given.flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : []))) }
 }

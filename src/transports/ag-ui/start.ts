@@ -1,5 +1,5 @@
 import { responseConfig } from '../../core/edge/overrides.ts'
-import type { InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { ResponseBatches } from '../../core/reading/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -40,7 +40,7 @@ interface Beginning {
   readonly snapshots?: readonly (readonly object[])[] | undefined
   readonly fresh?: boolean
   /** The response goes on; it is not a new one. */
-  readonly goesOn?: { readonly head: StoredTurn; readonly resumes: string }
+  readonly goesOn?: { readonly head: StoredResponse; readonly resumes: string }
 }
 
 export class Starter {
@@ -71,7 +71,7 @@ export class Starter {
   /** The run goes on once it is paid for. */
   async pay({ session, plan }: Started, payment: Payment): Promise<Started> {
     const submit: ClientEvent = { type: 'payment.submit', event_id: this.#host.newId(), payment }
-    const head = session.duplex ? await this.#host.gateway.turn(plan.response, this.#call.principal) : undefined
+    const head = session.duplex ? await this.#host.gateway.response(plan.response, this.#call.principal) : undefined
     if (!head) return this.#begin({ session, answers: [submit], create: this.#create(session) })
     return this.#begin({ session, answers: [submit], goesOn: { head, resumes: paymentId(head.id) } })
   }
@@ -118,26 +118,26 @@ export class Starter {
   }
 
   /** The newest response. One that runs gets the time to stop. */
-  async #newest(session: Session): Promise<StoredTurn | undefined> {
+  async #newest(session: Session): Promise<StoredResponse | undefined> {
     const { gateway } = this.#host
     const { principal, signal } = this.#call
-    const head = session.turn === null ? undefined : await gateway.turn(session.turn, principal)
+    const head = session.lastResponse === null ? undefined : await gateway.response(session.lastResponse, principal)
     // The same run again is no next one.
     if (head?.status !== 'open' || session.duplex || rememberedIn(head.config).runId === this.#asked.runId) return head
     const reader = session.read({ after: head.after, signal: AbortSignal.any([signal, AbortSignal.timeout(STOPPING_MS)]) })
     const batches = new ResponseBatches(reader)
     while (await batches.take());
     reader.close()
-    return gateway.turn(head.id, principal)
+    return gateway.response(head.id, principal)
   }
 
-  async #say(session: Session, head: StoredTurn | undefined): Promise<Beginning> {
+  async #say(session: Session, head: StoredResponse | undefined): Promise<Beginning> {
     const { gateway, newId } = this.#host
     const { messages, threadId, parentRunId } = this.#asked
     const { principal } = this.#call
     const parent = parentRunId === undefined ? undefined : await this.#runs.find(principal, parentRunId)
     const branches = head !== undefined && parent?.threadId === threadId && parent.response !== head.id
-    const base = branches ? await gateway.turn(parent.response, principal) : head
+    const base = branches ? await gateway.response(parent.response, principal) : head
     const added = addedTo(base, messages)
     const isNew = added !== undefined && (added.length > 0 || messages.length === 0)
     const joins = base && isNew && added.length === messages.length ? base.id : undefined
@@ -153,7 +153,7 @@ export class Starter {
   }
 
   /** On a session of another protocol the response still runs, and may wait for this. */
-  #answerRunning(session: Session, head: StoredTurn, added: readonly WireMessage[]): Beginning {
+  #answerRunning(session: Session, head: StoredResponse, added: readonly WireMessage[]): Beginning {
     const { newId } = this.#host
     const pay = paymentId(head.id)
     const answerTo = (entry: ResumeEntry) =>
@@ -172,7 +172,7 @@ export class Starter {
     const { signal, principal } = this.#call
     // It left while the run before it was waited for.
     if (signal.aborted) throw new UampError('cancelled', 'The client has gone')
-    const after = goesOn?.head.after ?? session.head
+    const after = goesOn?.head.after ?? session.lastSeq
     const reader = session.read({ after, extensions: 'all', signal })
     const joined = joins !== undefined && { joined: { from: joins, messages } }
     const parent = parentRunId !== undefined && { parentRunId }
@@ -181,7 +181,7 @@ export class Starter {
       const accepted = answers.map((event) => session.send(event))
       if (create) accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json }))
       if (detach) session.finish()
-      const record: RunRecord = { ...note, session: session.id, response: session.turn ?? '', agent: session.agent, after }
+      const record: RunRecord = { ...note, session: session.id, response: session.lastResponse ?? '', agent: session.agent, after }
       const goes = goesOn && { ...record, resumes: goesOn.resumes }
       await Promise.all([...accepted, ...(goes ? [this.#runs.set(principal, goes)] : [])])
       const config = (create && responseConfig(session.config, create)) ?? goesOn?.head.config ?? session.config

@@ -1,6 +1,6 @@
 import { turnsUpTo } from '../../core/reading/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Gateway, InputEvent, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Gateway, InputEvent, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { outputMessages } from '../../core/reading/output-messages.ts'
 import { isMedia } from '../../protocol/content.ts'
@@ -45,7 +45,7 @@ export function rememberedIn({ extensions }: SessionConfig) {
 }
 
 /** What is new in the messages of a run; undefined: the client changed them, so all of them count and what is remembered does not. */
-export function addedTo(turn: StoredTurn | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
+export function addedTo(turn: StoredResponse | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
   if (!turn) return messages
   const { inputs, count, digest } = rememberedIn(turn.config)
   // It leaves out what it knows to be here.
@@ -59,7 +59,7 @@ export function addedTo(turn: StoredTurn | undefined, messages: readonly WireMes
 }
 
 /** Whether the client has an answer as it was told. Of one with sound it has a transcript. */
-function isAsTold({ output, given }: StoredTurn, answer: readonly WireMessage[]): boolean {
+function isAsTold({ output, given }: StoredResponse, answer: readonly WireMessage[]): boolean {
   const words = answer.flatMap((message) => (message.role === 'assistant' ? [contentKey(message.content)] : []))
   if (!output.some(isMedia) && words.join('') !== textOf(output)) return false
   const calls = new Set(answer.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []).map(({ id }) => id) : [])))

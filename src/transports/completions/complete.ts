@@ -74,7 +74,7 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
   })
   const reader = session.read()
   const sent = session.send({ type: 'response.create', event_id: host.newId() })
-  const run = new ResponseRun(host, { session, reader, response: session.turn ?? '' })
+  const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '' })
   try {
     await sent
     // Most short answers are there before it would pay to ask for the signal.

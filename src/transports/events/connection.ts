@@ -125,7 +125,7 @@ export class Connection {
     this.#sessions.get(session.id)?.reader.close()
     const reader = session.read({ after, extensions })
     if (resumed) {
-      const resume = { recovered: reader.recovered, after, head: session.head }
+      const resume = { recovered: reader.recovered, after, head: session.lastSeq }
       reader.tell(resumedEvent(session, this.#host.newId(), { request: event.event_id, resume }))
     }
     const attached = { session, reader, ack }

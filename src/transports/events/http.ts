@@ -52,7 +52,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   const accepted = sent.map(({ event_id }) => event_id)
   if (session && wantsStream(request, rest)) {
     const reader = session.read({
-      after: after ?? session.head,
+      after: after ?? session.lastSeq,
       extensions: announced(session.client).extensions,
       signal: call.signal,
     })
@@ -60,7 +60,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
       reader.close()
       throw thrown
     })
-    const run = new ResponseRun(host, { session, reader, response: session.turn ?? '', releases: false })
+    const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '', releases: false })
     return streamed(host, session, run.frames(toSse))
   }
   if (session) await sendAll(session, rest, call)
@@ -82,18 +82,18 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   if (id === null) throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header or ?session_id=')
   const session = await findSession(host, id, call)
   const from = request.headers.get('last-event-id') ?? query.get('after')
-  const after = from === 'head' ? session.head : position(from)
+  const after = from === 'head' ? session.lastSeq : position(from)
   const asked = query.get('extensions')
   const extensions = asked === null ? announced(session.client).extensions : asked === 'all' ? asked : asked.split(',')
   const reader = session.read({ after, extensions, signal: call.signal })
-  if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after, head: session.head } }))
+  if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after, head: session.lastSeq } }))
   return streamed(host, session, mapAsync(reader, toSse))
 }
 
 function streamed({ newId }: Pick<Host, 'newId'>, session: Session, frames: Streamed['frames']): Streamed {
   return {
     status: 200,
-    headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.head) },
+    headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.lastSeq) },
     frames,
     heartbeat: SSE_HEARTBEAT,
     // Whoever comes back after anything else goes on; what cannot be told never will be. It has no number, as it is not of the log.

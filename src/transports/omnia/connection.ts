@@ -146,7 +146,7 @@ export class OmniaConnection {
     const known = await this.#find(id)
     // Session Expiration: a new one takes its place, and the client gets to know.
     if (!known) return this.#open(id)
-    return [await this.#attach(known), known.id !== id && known.turn === null ? false : undefined]
+    return [await this.#attach(known), known.id !== id && known.lastResponse === null ? false : undefined]
   }
 
   async #find(id: string): Promise<Session | undefined> {

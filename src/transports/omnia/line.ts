@@ -1,6 +1,6 @@
 import { eachBatch } from '../../core/reading/each-batch.ts'
 import { isEnd } from '../../core/reading/ends.ts'
-import type { Batch, InputEvent, Reader, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Batch, InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
@@ -48,7 +48,7 @@ export class Line {
   #reader: Reader
   #told: Position
   /** The newest answer when this began. */
-  #found: StoredTurn | undefined
+  #found: StoredResponse | undefined
   /** What is read up to here was said before this began. */
   readonly #past: number
   #clientTools: ReadonlySet<string>
@@ -75,8 +75,8 @@ export class Line {
     this.isFresh = isFresh
     this.#link = link
     this.#options = options
-    this.#past = session.head
-    this.#told = kept ?? { seq: session.head, since: null }
+    this.#past = session.lastSeq
+    this.#told = kept ?? { seq: session.lastSeq, since: null }
     this.#reader = this.#read(this.#told.since ?? this.#told.seq)
     this.#clientTools = namesOf(session.config.tools)
     this.#narrator = new Narrator({
@@ -100,7 +100,7 @@ export class Line {
   async look(): Promise<void> {
     const { host, principal } = this.#link
     // The reader was there before: the end of what runs is still to come.
-    const turn = this.session.turn === null ? undefined : await host.gateway.turn(this.session.turn, principal)
+    const turn = this.session.lastResponse === null ? undefined : await host.gateway.response(this.session.lastResponse, principal)
     this.#found = turn
     if (turn?.status !== 'open') return
     this.#running = turn.id
@@ -120,7 +120,7 @@ export class Line {
   }
 
   /** Tells how an answer ended, and all that there is of it. */
-  async #recall(turn: StoredTurn): Promise<void> {
+  async #recall(turn: StoredResponse): Promise<void> {
     const { status, error } = turn
     if (status === 'open' || status === 'waiting') return
     if (error) await this.tell('error', { error: errorInfo(error) })
@@ -146,7 +146,7 @@ export class Line {
 
   /** Nobody said anything in it. */
   get isUnused(): boolean {
-    return this.isFresh && this.session.turn === null
+    return this.isFresh && this.session.lastResponse === null
   }
 
   tell(type: string, body?: Slot): Promise<void> {
@@ -320,7 +320,7 @@ export class Line {
     } else if (isEnd(event)) {
       const died = event.type === 'response.error' && this.#found?.error?.code === 'interrupted' && event.response_id === this.#found.id
       // With the process, before this began.
-      if (died) this.#narrator.recall(this.#found as StoredTurn)
+      if (died) this.#narrator.recall(this.#found as StoredResponse)
       this.#over(event.response_id, seq)
     } else if (event.type === 'session.end') this.ended = true
   }

@@ -1,4 +1,4 @@
-import type { StoredTurn, Visitor } from '../../core/ports/session.ts'
+import type { StoredResponse, Visitor } from '../../core/ports/session.ts'
 import { isEnd } from '../../core/reading/ends.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import { bytesIn } from '../../protocol/base64.ts'
@@ -157,7 +157,7 @@ export class Narrator implements Visitor {
   }
 
   /** What there is of a response that died with the process. */
-  recall({ id, status, output }: StoredTurn): void {
+  recall({ id, status, output }: StoredResponse): void {
     this.#end(output, { response_id: id, status })
   }
 

@@ -1,6 +1,6 @@
 import { chooseAgent } from '../../core/edge/choose-agent.ts'
 import { responseConfig } from '../../core/edge/overrides.ts'
-import type { Reader, Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
@@ -40,7 +40,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<S
   const { principal } = caller
   const agent = chooseAgent(host, caller, asked.model)
   const config = withBegun(asked.config, host.now())
-  const previous = asked.previous === undefined ? undefined : await gateway.turn(asked.previous, principal)
+  const previous = asked.previous === undefined ? undefined : await gateway.response(asked.previous, principal)
   if (asked.previous !== undefined && !previous) throw noPrevious(asked.previous)
   if (previous?.status === 'open') {
     throw invalid(`Response '${previous.id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
@@ -80,7 +80,7 @@ async function begin({ signal }: Caller, { session, asked, config, sent, fresh }
   const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
   try {
     const accepted = sent.map((event) => session.send(event))
-    const response = session.turn ?? ''
+    const response = session.lastResponse ?? ''
     if (background) session.finish()
     await Promise.all(accepted)
     return { session, reader, response, agent: session.agent, config, background, fresh }
@@ -119,7 +119,7 @@ function paying({ request }: Caller) {
 
 interface Waits {
   readonly session: Session
-  readonly turn: StoredTurn
+  readonly turn: StoredResponse
   /** The client named it; else it sends the whole conversation, and an approval in it tells which one it is. */
   readonly named: boolean
 }
@@ -128,11 +128,11 @@ interface Waits {
 async function findWaiting(
   { gateway }: Host,
   { principal }: Caller,
-  { previous, items, agent }: { previous: StoredTurn | undefined; items: readonly InputItem[]; agent: string },
+  { previous, items, agent }: { previous: StoredResponse | undefined; items: readonly InputItem[]; agent: string },
 ): Promise<Waits | undefined> {
   const last = items.findLast((item) => item.type === 'mcp_approval_response')
   const approved = last?.type === 'mcp_approval_response' ? placeOf(last.approval_request_id) : undefined
-  const turn = previous ?? (approved && (await gateway.turn(approved.responseId, principal)))
+  const turn = previous ?? (approved && (await gateway.response(approved.responseId, principal)))
   if (turn?.status !== 'waiting' || turn.agent !== agent) return undefined
   const session = await gateway.attach(turn.session, principal)
   return session?.waiting?.response === turn.id ? { session, turn, named: previous !== undefined } : undefined
@@ -160,7 +160,7 @@ function answersIn({ session, turn, named }: Waits, items: readonly InputItem[],
 }
 
 /** Every output has its call, and every call of the previous response its output: without them no model could go on. */
-function checkCalls(items: readonly InputItem[], previous: StoredTurn | undefined): void {
+function checkCalls(items: readonly InputItem[], previous: StoredResponse | undefined): void {
   const known = new Set(previous?.output.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call.id] : [])))
   // A tool of the agent has given its result; another one would be the client's word for it.
   for (const item of previous?.output ?? []) if (item.type === 'tool_result') known.delete(item.tool_result.call_id)

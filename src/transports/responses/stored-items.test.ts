@@ -3,7 +3,7 @@ import { AgentRegistry } from '../../core/engine/agent-registry.ts'
 import { defineAgent } from '../../core/agent-kit/define-agent.ts'
 import { text } from '../../core/agent-kit/drafts.ts'
 import { createGateway } from '../../core/engine/gateway.ts'
-import type { StoredTurn } from '../../core/ports/session.ts'
+import type { StoredResponse } from '../../core/ports/session.ts'
 import { memoryStore } from '../../stores/memory.ts'
 import { contextOf } from './stored-items.ts'
 
@@ -38,12 +38,12 @@ async function chain() {
       if (batch.has(new Set(['response.done']))) break
     }
   }
-  const last = (await gateway.turn(parent as string, principal)) as StoredTurn
+  const last = (await gateway.response(parent as string, principal)) as StoredResponse
   let reads = 0
-  const counting: Pick<typeof gateway, 'turn'> = {
-    turn: (id, asker) => {
+  const counting: Pick<typeof gateway, 'response'> = {
+    response: (id, asker) => {
       reads++
-      return gateway.turn(id, asker)
+      return gateway.response(id, asker)
     },
   }
   return { gateway: counting, last, reads: () => reads }

@@ -1,6 +1,6 @@
 import { nextTurn } from '../../core/basics/defer.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Gateway, Hold, StoredTurn } from '../../core/ports/session.ts'
+import type { Gateway, Hold, StoredResponse } from '../../core/ports/session.ts'
 import { turnsBackFrom } from '../../core/reading/conversation.ts'
 import { weigh } from '../../core/basics/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
@@ -17,7 +17,7 @@ export interface ShownItem {
   readonly type: string
 }
 
-type Turns = Pick<Gateway, 'turn'>
+type Turns = Pick<Gateway, 'response'>
 
 export interface ContextOptions {
   readonly principal: Principal
@@ -28,7 +28,11 @@ export interface ContextOptions {
  * Everything a response was made from: the conversation that it goes on from, and its own input. One response is in memory at a
  * time, and those that nobody asks for are not read. From the oldest on, all have to be gone through to find it.
  */
-export async function* contextOf(gateway: Turns, turn: StoredTurn, { principal, order }: ContextOptions): AsyncGenerator<ShownItem, void> {
+export async function* contextOf(
+  gateway: Turns,
+  turn: StoredResponse,
+  { principal, order }: ContextOptions,
+): AsyncGenerator<ShownItem, void> {
   if (order === 'desc') {
     for await (const each of turnsBackFrom(gateway, turn, principal)) yield* itemsIn(each, each === turn).reverse()
     return
@@ -36,12 +40,12 @@ export async function* contextOf(gateway: Turns, turn: StoredTurn, { principal, 
   const ids: string[] = []
   for await (const { id } of turnsBackFrom(gateway, turn, principal)) ids.push(id)
   for (const id of ids.reverse()) {
-    const each = id === turn.id ? turn : await gateway.turn(id, principal)
+    const each = id === turn.id ? turn : await gateway.response(id, principal)
     if (each) yield* itemsIn(each, each === turn)
   }
 }
 
-function itemsIn(turn: StoredTurn, isLast: boolean): ShownItem[] {
+function itemsIn(turn: StoredResponse, isLast: boolean): ShownItem[] {
   return isLast ? inputOf(turn) : [...inputOf(turn), ...outputOf(turn)]
 }
 
@@ -78,7 +82,7 @@ async function namedItems(
   const found = new Map<string, InputItem>()
   let bytes = 0
   for (const [responseId, names] of byResponse(named)) {
-    const turn = responseId === '' ? undefined : await gateway.turn(responseId, principal)
+    const turn = responseId === '' ? undefined : await gateway.response(responseId, principal)
     const items = new Map(turn && itemsIn(turn, false).map((item) => [item.id, item]))
     for (const { id, param } of names) {
       const item = items.get(id)
@@ -104,13 +108,13 @@ function byResponse(named: readonly Named[]): Map<string, Named[]> {
 }
 
 /** The items that a stored response answered with: the same, under the same ids, as when it was streamed. */
-function outputOf(turn: StoredTurn): ShownItem[] {
+function outputOf(turn: StoredResponse): ShownItem[] {
   const answer = new Answer({ id: turn.id, agent: turn.agent, config: turn.config, endedAt: () => 0 })
   answer.readOutput(turn.output, new Set(turn.questions.map(({ id }) => id)))
   return answer.output.map((item) => item.render() as ShownItem)
 }
 
-function inputOf({ id, input, given }: StoredTurn): ShownItem[] {
+function inputOf({ id, input, given }: StoredResponse): ShownItem[] {
   const shown = [...given.flatMap(shownAnswer), ...input.flatMap(shownMessage)]
   return shown.map(({ prefix, ...item }, index) => ({ ...item, id: itemId(prefix, id, `i${index}`) }))
 }

@@ -1,6 +1,6 @@
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Session, StoredTurn } from '../../core/ports/session.ts'
+import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { weigh } from '../../core/basics/weight.ts'
@@ -108,9 +108,9 @@ export class StoredResponses {
     return { turn, session }
   }
 
-  async #turn({ params, principal, access }: KnownCall): Promise<StoredTurn> {
+  async #turn({ params, principal, access }: KnownCall): Promise<StoredResponse> {
     const id = params['id'] ?? ''
-    const turn = await this.#host.gateway.turn(id, principal)
+    const turn = await this.#host.gateway.response(id, principal)
     if (!turn || !access.authorize(principal, 'call', turn.agent)) throw notFound(id)
     return turn
   }
@@ -128,7 +128,7 @@ export class StoredResponses {
   async #gather(found: Found, toEnd: boolean, wire?: Wire): Promise<Answer> {
     const { turn, session } = found
     const answer = this.#answer(turn, wire)
-    const until = turn.status === 'open' && !toEnd ? session.head : Infinity
+    const until = turn.status === 'open' && !toEnd ? session.lastSeq : Infinity
     const run = this.#run(found)
     try {
       while (answer.seq < until) {
@@ -147,7 +147,7 @@ export class StoredResponses {
     return new ResponseRun(this.#host, { session, reader, response: turn.id })
   }
 
-  #answer({ id, agent, config, endedAt, after }: StoredTurn, wire?: Wire): Answer {
+  #answer({ id, agent, config, endedAt, after }: StoredResponse, wire?: Wire): Answer {
     const answer = new Answer({ id, agent, config, endedAt: () => endedAt ?? this.#host.now() }, wire)
     answer.seq = after
     return answer
@@ -169,7 +169,7 @@ interface Paging {
 }
 
 interface Found {
-  readonly turn: StoredTurn
+  readonly turn: StoredResponse
   readonly session: Session
 }
 

@@ -126,7 +126,7 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   }
   lives.add(live)
   // Opened before anything is said: what nobody has to read any more is no longer in memory.
-  const reader = streaming ? session.read({ after: session.head, extensions: 'all', signal: call.signal }) : undefined
+  const reader = streaming ? session.read({ after: session.lastSeq, extensions: 'all', signal: call.signal }) : undefined
   try {
     if (request.push) await push.attach(call.principal, { ...request.push, taskId: id })
     const note: TaskNote = { task: id }

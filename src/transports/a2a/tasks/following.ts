@@ -113,7 +113,7 @@ export class Following {
       return single({ task: await views.stored(this.#record) })
     }
     const [before, history] = await Promise.all([views.before(this.#record, at), views.history(this.#record)])
-    const until = live.session.head
+    const until = live.session.lastSeq
     const reader = live.session.read({ after: step.after, extensions: 'all', signal: this.#signal })
     const narration = this.#narration(at, step, 0)
     const gathering = new Gathering()

@@ -1,4 +1,4 @@
-import type { EndDraft, KeptTurn, TurnKeeper } from '../../../core/ports/keeper.ts'
+import type { EndDraft, KeptResponse, TurnKeeper } from '../../../core/ports/keeper.ts'
 import type { Session } from '../../../core/ports/session.ts'
 import type { Operation } from '../../../core/ports/store.ts'
 import { isMedia } from '../../../protocol/content.ts'
@@ -88,7 +88,7 @@ export class Live implements TurnKeeper {
     return this.#artifacts
   }
 
-  opened({ id, session, after, createdAt }: KeptTurn): () => readonly Operation[] {
+  opened({ id, session, after, createdAt }: KeptResponse): () => readonly Operation[] {
     const { records } = this.#shared
     const { steps } = this.#record
     const step: Step = { session, turn: id, after, startedAt: createdAt }
@@ -119,7 +119,7 @@ export class Live implements TurnKeeper {
     }
   }
 
-  closed(turn: KeptTurn, end: EndDraft, isFirst: boolean): readonly Operation[] {
+  closed(turn: KeptResponse, end: EndDraft, isFirst: boolean): readonly Operation[] {
     const { host } = this.#shared
     if (this.direct?.isMessage) return [this.#shared.records.setContext(this.#record, turn.id, host.now())]
     const ending = this.#endings.end(end, host.now())

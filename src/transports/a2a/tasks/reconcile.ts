@@ -1,4 +1,4 @@
-import type { StoredTurn } from '../../../core/ports/session.ts'
+import type { StoredResponse } from '../../../core/ports/session.ts'
 import type { TaskState } from '../model.ts'
 import { closing } from './closing.ts'
 import type { Ending } from './ending.ts'
@@ -36,12 +36,12 @@ async function close(shared: Shared, found: Found): Promise<void> {
   const { records, host, push } = shared
   const { record } = found
   const owner = ownerOf(record)
-  const turn = await host.gateway.turn((record.steps.at(-1) as Step).turn, owner)
+  const turn = await host.gateway.response((record.steps.at(-1) as Step).turn, owner)
   await push.owe(owner, record.id)
   await records.store.batch(closing(shared, found, endingOf(turn)).operations)
 }
 
-const STATES: Readonly<Record<Exclude<StoredTurn['status'], 'open'>, TaskState>> = {
+const STATES: Readonly<Record<Exclude<StoredResponse['status'], 'open'>, TaskState>> = {
   waiting: 'TASK_STATE_INPUT_REQUIRED',
   completed: 'TASK_STATE_COMPLETED',
   cancelled: 'TASK_STATE_CANCELED',
@@ -49,7 +49,7 @@ const STATES: Readonly<Record<Exclude<StoredTurn['status'], 'open'>, TaskState>>
 }
 
 /** From its record alone, or from nothing: it never began. */
-function endingOf(turn: StoredTurn | undefined): Ending {
+function endingOf(turn: StoredResponse | undefined): Ending {
   const base = { quiet: false, metadata: undefined, output: undefined }
   if (!turn || turn.status === 'open') {
     const message = { parts: [{ text: 'Interrupted: the server was stopped before it answered' }], metadata: { code: 'interrupted' } }

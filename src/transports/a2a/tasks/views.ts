@@ -73,13 +73,13 @@ export class Views {
   }
 
   async #of({ turn, quiet }: Step, owner: Principal): Promise<Artifact[]> {
-    const stored = await this.#host.gateway.turn(turn, owner)
+    const stored = await this.#host.gateway.response(turn, owner)
     return stored ? artifactsOf(turn, stored.output, quiet) : []
   }
 
   async #soFar({ session, record, index, step }: Live): Promise<Artifact[]> {
     const gathering = new Gathering()
-    const until = session.head
+    const until = session.lastSeq
     if (until <= step.after) return []
     const { id: taskId, contextId } = record
     const narration = new Narration({ taskId, contextId, index, step, known: 0, extras: false, now: this.#host.now })

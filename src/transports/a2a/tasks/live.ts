@@ -2,6 +2,7 @@ import type { EndDraft, KeptResponse, TurnKeeper } from '../../../core/ports/kee
 import type { Session } from '../../../core/ports/session.ts'
 import type { Operation } from '../../../core/ports/store.ts'
 import { isMedia } from '../../../protocol/content.ts'
+import { UampError } from '../../../protocol/errors.ts'
 import type { Draft } from '../../../protocol/events.ts'
 import type { Artifact, Message, StreamEvent, TaskStatus } from '../model.ts'
 import { artifactsOf, mediaArtifact, textArtifactId } from './artifacts.ts'
@@ -102,12 +103,12 @@ export class Live implements TurnKeeper {
 
   /** It is a task after all, for an agent that might have answered with a message. */
   async write(): Promise<void> {
-    const { records, host } = this.#shared
+    const { records } = this.#shared
     try {
       await records.store.batch([records.set(this.#record, 0), ...this.#apart])
     } catch (error) {
-      // Its end may be there already.
-      host.log('debug', 'A task was not written again', { task: this.#record.id, error })
+      // Its end may be there already. What could not be kept is not told.
+      if (UampError.from(error).code !== 'conflict') throw error
     }
   }
 

@@ -59,8 +59,9 @@ const LIVE_BEFORE = 'a2a-live'
 /** Up to so many bytes messages stand in the record of their task. */
 const INLINE_BYTES = 8 * 1024
 
-/** Tasks of a context that are looked at in one step. */
+/** Tasks of a context that are looked at in one step, and steps: behind so many that run or wait, the conversation begins anew. */
 const FEW = 4
+const PAGES = 25
 
 interface ContextRecord {
   readonly turn: string
@@ -190,11 +191,13 @@ export class TaskRecords {
   }
 
   async #lastEnded(owner: Principal, filter: Filter): Promise<TaskRecord | undefined> {
-    for (let after: string | undefined; ;) {
+    let after: string | undefined
+    for (let pages = 0; pages < PAGES; pages++) {
       const page = await this.list(owner, filter, { limit: FEW, ...(after !== undefined && { after }) })
       const found = page.items.find(({ steps }) => steps.at(-1)?.end && !steps.at(-1)?.waits)
       if (found || (after = page.next) === undefined) return found
     }
+    return undefined
   }
 
   /** The newest status first. */

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { clocksOf, type Clocks } from '../core/basics/clocks.ts'
 import { fetchHttp } from '../core/http/fetch-http.ts'
-import { timeOrderedId } from '../core/basics/ids.ts'
+import { timeOrderedIds } from '../core/basics/ids.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp, HttpClient } from '../core/ports/http.ts'
 import type { Keys } from '../core/ports/keys.ts'
@@ -83,7 +83,7 @@ export interface ServerApp {
 export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
   const { now, monotonic } = clocksOf(options)
-  const { newId = () => timeOrderedId(now()), started = Promise.resolve(), secrets = new Secrets() } = options
+  const { newId = timeOrderedIds(now), started = Promise.resolve(), secrets = new Secrets() } = options
   const limits = limitsFrom(DEFAULT_LIMITS, options.limits)
   const metrics = options.metrics ?? new Metrics(gateway)
   const { http = fetchHttp(), outbound, keys, closing = new AbortController().signal } = options

@@ -1,8 +1,19 @@
+/** The most that fits into the three digits behind the version. */
+const COUNT_MAX = 0xfff
+
 /**
- * An id that nobody can guess and that sorts by time (RFC 9562, UUID version 7): what is stored under such ids at one time lies side by
- * side, and is written together.
+ * Makes ids that nobody can guess and that sort in the order they were made (RFC 9562, UUID version 7, method 1): what is stored under
+ * such ids at one time lies side by side, and the newer of two is known, also within a millisecond or after the clock was set back.
  */
-export function timeOrderedId(now: number): string {
-  const time = now.toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`
+export function timeOrderedIds(now: () => number): () => string {
+  let [last, count] = [0, 0]
+  return () => {
+    const random = crypto.randomUUID()
+    const time = now()
+    // Begins in the lower half, so that there is room to count.
+    if (time > last) [last, count] = [time, Number.parseInt(random.slice(15, 18), 16) & (COUNT_MAX >> 1)]
+    else if (++count > COUNT_MAX) [last, count] = [last + 1, 0]
+    const hex = last.toString(16).padStart(12, '0')
+    return `${hex.slice(0, 8)}-${hex.slice(8)}-7${count.toString(16).padStart(3, '0')}${random.slice(18)}`
+  }
 }

@@ -7,7 +7,7 @@ import { Ticker } from '../basics/defer.ts'
 import { beginEpoch, lastNumber } from '../durable/epoch.ts'
 import { fetchHttp } from '../http/fetch-http.ts'
 import type { AgentGateway, GatewayOptions } from './gateway-options.ts'
-import { timeOrderedId } from '../basics/ids.ts'
+import { timeOrderedIds } from '../basics/ids.ts'
 import { checkClientTools } from '../edge/own-tools.ts'
 import { isInput, withContentIds } from './input.ts'
 import { Journal } from '../durable/journal.ts'
@@ -85,7 +85,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     log = () => undefined,
     secrets = new Secrets(),
     keys,
-    newId = () => timeOrderedId(this.now()),
+    newId = timeOrderedIds(() => this.now()),
     ...clocks
   }: GatewayOptions) {
     this.limits = limitsFrom(CORE_LIMITS, limits)

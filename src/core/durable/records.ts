@@ -13,7 +13,7 @@ import type { Alias, SessionInit } from '../ports/session.ts'
 import type { Operation, Page, PageRequest, SetOperation, Store } from '../ports/store.ts'
 import type { Answer, Question } from '../engine/questions.ts'
 import { pays, SealedRecords } from './sealed-records.ts'
-import { goesWith, storeKey } from '../basics/store-key.ts'
+import { goesWith, storeKey, tenantIn } from '../basics/store-key.ts'
 import { weigh } from '../basics/weight.ts'
 
 /** What a session is, as stored: written when it opens and when its configuration changes. */
@@ -44,8 +44,10 @@ export interface HeadRecord extends Numbering {
   readonly closed: boolean
 }
 
-/** As it is stored: with the tenant, which its key begins with. */
 export type Head = HeadRecord & { readonly tenant: string }
+
+/** A head in the store, without what its key says; a session in it is without what the head says. */
+type StoredHead = Omit<HeadRecord, 'id' | 'session'> & { readonly session?: Omit<SessionRecord, 'id' | 'agent'> | undefined }
 
 /** One response of a conversation. Once closed it does not change. */
 export interface TurnRecord {
@@ -148,13 +150,13 @@ export class Records {
     return deletion(sessionKey(owner.tenant, id))
   }
 
-  #setHead(tenant: string, record: HeadRecord): SetOperation {
-    const at = sortable(record.updatedAt)
+  #setHead(tenant: string, { id, session, ...head }: HeadRecord): SetOperation {
+    const at = sortable(head.updatedAt)
     return {
       op: 'set',
-      key: headKey(tenant, record.id),
-      value: { ...record, tenant } as unknown as Json,
-      options: { index: { ...(!record.closed && { [storeKey(tenant, 'sessions', record.owner)]: at }), [AGE]: at } },
+      key: headKey(tenant, id),
+      value: { ...head, ...(session && { session: withoutHead(session) }) } satisfies StoredHead as unknown as Json,
+      options: { index: { ...(!head.closed && { [storeKey(tenant, 'sessions', head.owner)]: at }), [AGE]: at } },
     }
   }
 
@@ -252,11 +254,13 @@ export class Records {
   /** Newest first. */
   async list(owner: Principal, page: PageRequest): Promise<Page<HeadRecord>> {
     const found = await this.store.list(storeKey(owner.tenant, 'sessions', owner.id), { ...page, descending: true })
-    return { items: found.items.map(({ value }) => value as unknown as HeadRecord), next: found.next }
+    return { items: found.items.map(headIn), next: found.next }
   }
 
   async head(tenant: string, session: string): Promise<Head | undefined> {
-    return (await this.store.get(headKey(tenant, session)))?.value as Head | undefined
+    const key = headKey(tenant, session)
+    const stored = await this.store.get(key)
+    return stored && headIn({ key, value: stored.value })
   }
 
   /** Every session, the one with the oldest last turn first. They may be removed on the way. */
@@ -277,7 +281,7 @@ export class Records {
   async *#heads(index: string): AsyncGenerator<Head, void> {
     for (let after: string | undefined; ;) {
       const page = await this.store.list(index, after === undefined ? {} : { after })
-      for (const { value } of page.items) yield value as unknown as Head
+      for (const item of page.items) yield headIn(item)
       if ((after = page.next) === undefined) return
     }
   }
@@ -340,6 +344,17 @@ export class Records {
   #turnsOf(tenant: string, session: string): string {
     return storeKey(tenant, 'turns', session)
   }
+}
+
+function withoutHead({ id: _, agent: __, ...session }: SessionRecord): StoredHead['session'] {
+  return session
+}
+
+/** Version 0.1 wrote the ids, too. */
+function headIn({ key, value }: { readonly key: string; readonly value: Json }): Head {
+  const { session, ...head } = value as unknown as StoredHead
+  const id = decodeURIComponent(key.slice(key.lastIndexOf('/') + 1))
+  return { ...head, id, tenant: tenantIn(key), ...(session && { session: { ...session, id, agent: head.agent } }) }
 }
 
 function headKey(tenant: string, session: string): string {

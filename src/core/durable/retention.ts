@@ -111,7 +111,7 @@ export class Retention {
 
   /**
    * What belongs to a session that is not there: a crash may leave the log of one that never began, and version 0.1 left the names
-   * of those that had gone.
+   * of those that had gone. First when the server starts: later there is more to go through, and others wait for it.
    */
   async #removeOrphans(signal: AbortSignal): Promise<void> {
     const { monotonic, isLive } = this.#options

@@ -5,7 +5,11 @@ import type { Operation, SetOperation, Store } from '../ports/store.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
 import { holdsPayment, Sealing } from '../secrets/sealing.ts'
 import { withData } from '../tools/tool-data.ts'
-import { storeKey } from '../basics/store-key.ts'
+import { storeKey, tenantIn } from '../basics/store-key.ts'
+
+/** A turn in the store: what its key says, and what is usual, is left out. */
+type StoredTurn = Omit<TurnRecord, 'tenant' | Usual> & Partial<Pick<TurnRecord, Usual>>
+type Usual = 'run' | 'parent' | 'stateless'
 
 interface How {
   /** Of the record. */
@@ -37,10 +41,11 @@ export class SealedRecords {
   }
 
   /** What it says is no place for secrets, and is not looked at: only what it was given beside, and what tools of clients gave. */
-  turn(record: TurnRecord, how: How): TurnRecord {
-    const { config, answers, given } = record
-    const input = withData(record.input, this.#digested)
-    if (input === record.input && !config?.extensions && !answers && !given) return record
+  turn(turn: TurnRecord, how: How): StoredTurn {
+    const { config, answers, given } = turn
+    const record = shortened(turn)
+    const input = withData(turn.input, this.#digested)
+    if (input === turn.input && !config?.extensions && !answers && !given) return record
     const kept = this.#kept({ extensions: config?.extensions, answers, given }, how)
     return {
       ...record,
@@ -48,11 +53,12 @@ export class SealedRecords {
       ...(config && { config: { ...config, ...(config.extensions && { extensions: kept.extensions }) } }),
       ...(answers && { answers: kept.answers }),
       ...(given && { given: kept.given }),
-    } as TurnRecord
+    } as StoredTurn
   }
 
   openTurn(value: Json, key: string): TurnRecord {
-    const record = value as unknown as TurnRecord
+    const stored = value as unknown as StoredTurn
+    const record: TurnRecord = { run: stored.id, parent: null, stateless: false, ...stored, tenant: tenantIn(key) }
     const { config, answers, given } = record
     if (!config?.extensions && !answers && !given) return record
     const opened = this.#sealing.open({ extensions: config?.extensions, answers, given }, key)
@@ -101,6 +107,10 @@ export class SealedRecords {
   #kept<T>(value: T, { key, used }: How): T {
     return used ? this.#sealing.settle(value, key) : this.#sealing.seal(value, key)
   }
+}
+
+function shortened({ tenant: _, run, parent, stateless, ...turn }: TurnRecord): StoredTurn {
+  return { ...turn, ...(run !== turn.id && { run }), ...(parent !== null && { parent }), ...(stateless && { stateless }) }
 }
 
 /** Whether an input pays with something. */

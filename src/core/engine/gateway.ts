@@ -236,6 +236,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     await this.#begin()
     const interrupted = await closeInterrupted(this.#records, this.#epoch, this.#keepers)
     if (interrupted > 0) this.log('warn', 'Responses that the last run left open were closed as interrupted', { count: interrupted })
+    void this.sweep()
   }
 
   async drain(graceMs: number): Promise<void> {
@@ -283,9 +284,8 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   #begin(): Promise<void> {
-    const keep = (epoch: number): void => void (this.#epoch = epoch)
     return (this.#beginning ??= beginEpoch(this.#store)
-      .then(keep)
+      .then((epoch) => void (this.#epoch = epoch))
       .finally(() => (this.#beginning = undefined)))
   }
 

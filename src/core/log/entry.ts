@@ -10,6 +10,7 @@ export class Stamp {
   readonly sessionId: string
   readonly responseId: string | undefined
   readonly #idPrefix: string
+  #ids: string | undefined
   #deltaHead = ''
   #digits = 0
 
@@ -32,9 +33,15 @@ export class Stamp {
     return start + ',"delta":{"type":"text","text":' + jsonText(text) + '}}'
   }
 
+  /** As fields of JSON. */
+  get ids(): string {
+    if (this.#ids !== undefined) return this.#ids
+    const response = this.responseId === undefined ? '' : `,"response_id":${JSON.stringify(this.responseId)}`
+    return (this.#ids = `"session_id":${JSON.stringify(this.sessionId)}${response}`)
+  }
+
   #setHead(digits: number): void {
-    const ids = `"session_id":${JSON.stringify(this.sessionId)},"response_id":${JSON.stringify(this.responseId)}`
-    this.#deltaHead = `{"type":"response.delta",${ids},"event_id":"${this.#idPrefix}${'0'.repeat(Math.max(0, 12 - digits))}`
+    this.#deltaHead = `{"type":"response.delta",${this.ids},"event_id":"${this.#idPrefix}${'0'.repeat(Math.max(0, 12 - digits))}`
     this.#digits = digits
   }
 }
@@ -45,7 +52,7 @@ export class Entry implements Logged {
   readonly seq: number
   readonly draft: Draft
   #event: ServerEvent | undefined
-  #text: string | undefined
+  #body: string | undefined
   #size: number | undefined
 
   constructor(stamp: Stamp, seq: number, draft: Draft) {
@@ -69,12 +76,20 @@ export class Entry implements Logged {
     } as ServerEvent)
   }
 
-  get text(): string {
-    if (this.#text !== undefined) return this.#text
-    const text = JSON.stringify(this.event)
+  /** The JSON of what is its own, without its stamp. */
+  get body(): string {
+    if (this.#body !== undefined) return this.#body
+    const body = JSON.stringify(this.draft)
     // The text of a large one would be a second copy of the answer for as long as the event is kept.
-    if (text.length <= KEPT) this.#text = text
-    return text
+    if (body.length <= KEPT) this.#body = body
+    return body
+  }
+
+  get text(): string {
+    const { body, seq } = this
+    const type = `{"type":"${this.type}"`
+    if (!body.startsWith(type)) return JSON.stringify(this.event)
+    return `${type},${this.stamp.ids},"event_id":"${this.stamp.eventId(seq)}","seq":${seq}${body.slice(type.length)}`
   }
 
   /** Roughly how long its text is. Not the text itself: of an answer that nobody keeps, none may ever be needed. */

@@ -6,7 +6,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Limits } from '../limits.ts'
 import type { Lingering } from './lingering.ts'
 import { Progress } from './sweeper.ts'
-import { TextBuffer } from './text-buffer.ts'
+import { chunk } from './frames.ts'
 import type { Sweeper, Swept } from './sweeper.ts'
 
 /** Writes after which the event loop gets its turn, so that a generator that never waits cannot starve the process. */
@@ -164,17 +164,17 @@ export class StreamWriter implements Swept {
   }
 
   /**
-   * A chunk of the chunked coding (RFC 9112 §7.1) is made here and is one write to the connection. `response.write` hands it four
-   * pieces, which costs a fifth more where events come one by one. It is left what is not a text, and what has no connection of
-   * its own yet because it waits behind an earlier answer.
+   * A text is made a chunk here and is one write to the connection. `response.write` hands it four pieces, which costs a fifth more
+   * where events come one by one. It is left what is not a text, and what has no connection of its own yet because it waits behind
+   * an earlier answer.
    */
   #write(frame: Frame): Writable {
     const { socket, chunkedEncoding } = this.#response
-    const framed = !(frame instanceof Uint8Array) && chunkedEncoding && socket !== null
-    const bytes = frame instanceof Uint8Array ? frame : framed ? chunk(frame) : allOf(frame)
-    if (bytes.length === 0) return this.#response
+    const content = frame instanceof Uint8Array ? frame : textOf(frame)
+    if (content.length === 0) return this.#response
+    const framed = typeof content === 'string' && chunkedEncoding && socket !== null
     const target = framed ? socket : this.#response
-    target.write(bytes)
+    target.write(framed ? chunk(content) : content)
     return target
   }
 
@@ -190,30 +190,9 @@ export class StreamWriter implements Swept {
   }
 }
 
-/** Room for a chunk's size and the end of its line. The size is known only when the texts are written. */
-const HEAD = 10
-
-function chunk(frame: string | Texts): Buffer {
-  const buffer = new TextBuffer()
-  buffer.reserve(HEAD)
-  const size = addAll(buffer, frame)
-  if (size === 0) return buffer.bytes.subarray(0, 0)
-  buffer.add('\r\n')
-  const head = `${size.toString(16)}\r\n`
-  const bytes = buffer.bytes.subarray(HEAD - head.length)
-  bytes.write(head, 0, 'latin1')
-  return bytes
-}
-
-function allOf(frame: string | Texts): Buffer {
-  const buffer = new TextBuffer()
-  addAll(buffer, frame)
-  return buffer.bytes
-}
-
-function addAll(buffer: TextBuffer, frame: string | Texts): number {
-  const before = buffer.length
-  if (typeof frame === 'string') buffer.add(frame)
-  else frame.eachText((text) => buffer.add(text))
-  return buffer.length - before
+function textOf(frame: string | Texts): string {
+  if (typeof frame === 'string') return frame
+  let all = ''
+  frame.eachText((text) => (all += text))
+  return all
 }

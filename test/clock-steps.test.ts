@@ -159,7 +159,7 @@ test('a store goes on tidying up after the clock was set back', async () => {
   const store = sqliteStore({ path: join(newFolder(), 'uamp.db'), monotonic: () => ticks })
   onTestFinished(() => store.close())
   step(-30 * 24 * HOUR)
-  await store.set('short', 1, { ttlMs: 1, index: { all: 'a' } })
+  await store.set('short', 1, { ttlMs: 1, index: [['all', 'a']] })
   await after(5)
   for (let writes = 0; writes < 5; writes++) {
     ticks += 60_000

@@ -1,4 +1,4 @@
-import type { Group, Kept, Operation, Page, PageRequest, SetOptions, Store } from '../core/ports/store.ts'
+import type { Group, Kept, Operation, Page, PageRequest, Place, SetOptions, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { lowerBound, SortedKeys } from './memory-index.ts'
@@ -11,7 +11,7 @@ interface Entry {
   readonly text: string
   readonly version: number
   readonly expires: number
-  readonly places: readonly (readonly [index: string, sort: string])[]
+  readonly places: readonly Place[]
 }
 
 type Undo = () => void
@@ -71,10 +71,12 @@ export function memoryStore({ now = () => performance.now(), mostBytes = Infinit
     }
   }
 
-  function set(key: string, value: Json, { ttlMs = Infinity, ifVersion, index = {} }: SetOptions = {}): Undo {
+  function set(key: string, value: Json, { ttlMs = Infinity, ifVersion, index: places = [] }: SetOptions = {}): Undo {
     match(key, ifVersion)
-    const places = Object.entries(index)
-    places.flat().forEach(checkName)
+    for (const [name, sort] of places) {
+      checkName(name)
+      checkName(sort)
+    }
     // Never used again, also not after a delete: a lapsed lease must not be taken for its successor.
     version++
     const text = JSON.stringify(value)

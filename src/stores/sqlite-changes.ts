@@ -1,4 +1,4 @@
-import type { SetOptions } from '../core/ports/store.ts'
+import type { Place, SetOptions } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { checkName } from './sqlite-names.ts'
@@ -22,9 +22,8 @@ export interface Change {
   readonly ifVersion: number | undefined
 }
 
-export function change(key: string, value: Json, { ttlMs, ifVersion, index }: SetOptions = {}): Change {
+export function change(key: string, value: Json, { ttlMs, ifVersion, index: places = [] }: SetOptions = {}): Change {
   checkName(key)
-  const places = index ? Object.entries(index) : []
   for (const [name, sort] of places) {
     checkName(name)
     checkName(sort)
@@ -180,8 +179,6 @@ export class RecordChanges {
     return this.#version
   }
 }
-
-type Place = readonly [index: string, sort: string]
 
 /** Index entries, as rows one after the other. */
 interface Entries {

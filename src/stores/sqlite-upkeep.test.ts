@@ -61,7 +61,7 @@ test('text that was deleted stayed in the file and in its log', async () => {
   const store = open(path)
   for (let n = 1; n <= 200; n++) {
     await store.append('s', { first: n, last: n, text: `${SECRET}${'x'.repeat(n * 100)}` })
-    await store.set(`k${n}`, { text: SECRET, more: 'x'.repeat(n * 100) }, { index: { [`i${SECRET}`]: 'a' } })
+    await store.set(`k${n}`, { text: SECRET, more: 'x'.repeat(n * 100) }, { index: [[`i${SECRET}`, 'a']] })
   }
   expect(onDisk(path)).toContain(SECRET)
   await store.drop('s')

@@ -113,9 +113,9 @@ describe('durability', () => {
       const store = sqliteStore({ path: ${JSON.stringify(path)} })
       const groups = Array.from({ length: 700 }, (_, at) => ({ first: at + 1, last: at + 1, text: 'text ' + at }))
       await Promise.all(groups.map((group) => store.append('s', group)))
-      await store.set('k', 1, { index: { i: 'a' } })
+      await store.set('k', 1, { index: [['i', 'a']] })
       await store.append('s', { first: 701, last: 705, text: 'synced' }, { expected: 700, sync: true })
-      process.send({ version: await store.set('k', 2, { index: { i: 'b' } }) })
+      process.send({ version: await store.set('k', 2, { index: [['i', 'b']] }) })
     `)
     const [{ version }] = (await once(child, 'message')) as [{ version: number }]
     child.kill('SIGKILL')
@@ -135,7 +135,7 @@ describe('durability', () => {
   test('finds everything after a close, in a file that is free at once', async () => {
     const path = join(newPath(), 'data.db')
     let store = open({ path })
-    const version = await store.set('k', 1, { index: { i: 'a' } })
+    const version = await store.set('k', 1, { index: [['i', 'a']] })
     await store.append('s', group(1))
     await store.close()
     expect(readdirSync(join(path, '..'))).toEqual(['data.db', 'data.db-mark'])
@@ -288,13 +288,23 @@ test('deletes expired records and dropped streams as it goes', async () => {
   let time = 0
   const errors: unknown[] = []
   const store = open({ path, now: () => time, onError: (error) => errors.push(error) })
-  await Promise.all(Array.from({ length: 500 }, (_, at) => store.set(`k${at}`, at, { ttlMs: 10, index: { i: 'a', j: 'b' } })))
+  await Promise.all(
+    Array.from({ length: 500 }, (_, at) =>
+      store.set(`k${at}`, at, {
+        ttlMs: 10,
+        index: [
+          ['i', 'a'],
+          ['j', 'b'],
+        ],
+      }),
+    ),
+  )
   await Promise.all(Array.from({ length: 700 }, (_, at) => store.append('s', group(at + 1))))
   await store.append('kept', group(1))
   await store.drop('s')
   for (let writes = 0; writes < 20; writes++) {
     time += 5_000
-    await store.set('kept', writes, { index: { i: 'z' } })
+    await store.set('kept', writes, { index: [['i', 'z']] })
   }
   await store.close()
   expect(errors).toEqual([])

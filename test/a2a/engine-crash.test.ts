@@ -126,7 +126,7 @@ test('a task that version 0.1 left running is closed as its response was', async
     const record = (await store?.get(key))?.value as { steps: { end?: object }[]; status: object }
     const steps = record.steps.map(({ end: _, ...step }) => step)
     const left = { ...record, steps, status: { ...record.status, state: 'TASK_STATE_WORKING' } }
-    await store?.set(key, left as unknown as Json, { index: { ...index, 'a2a-live': '1' } })
+    await store?.set(key, left as unknown as Json, { index: [...Object.entries(index), ['a2a-live', '1']] })
   }
   await first.close({ graceMs: 0 })
   const { client } = await serveEngine(agent, { data })

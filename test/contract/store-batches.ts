@@ -11,7 +11,7 @@ export function batchTests(fresh: () => Promise<Store>): void {
       const store = await fresh()
       await store.set('there', 1)
       await store.append('there', group(1, 1))
-      const isNew = { ifVersion: 0, index: { i: 'a' } }
+      const isNew = { ifVersion: 0, index: [['i', 'a']] } as const
       const outcomes = await Promise.allSettled([
         store.batch([
           { op: 'set', key: 'first', value: 1, options: isNew },
@@ -36,7 +36,7 @@ export function batchTests(fresh: () => Promise<Store>): void {
 
     test('one that is refused leaves nothing for those after it', async () => {
       const store = await fresh()
-      const version = await store.set('k', 1, { index: { i: 'a' } })
+      const version = await store.set('k', 1, { index: [['i', 'a']] })
       await store.append('s', group(1, 1))
       const outcomes = await Promise.allSettled([
         store.batch([
@@ -44,7 +44,7 @@ export function batchTests(fresh: () => Promise<Store>): void {
           { op: 'append', stream: 's', group: group(1, 4), expected: 0 },
           { op: 'drop', stream: 's' },
           { op: 'append', stream: 'new', group: group(1, 4) },
-          { op: 'set', key: 'k', value: 2, options: { index: { i: 'b' } } },
+          { op: 'set', key: 'k', value: 2, options: { index: [['i', 'b']] } },
           { op: 'delete', key: 'k' },
           { op: 'set', key: 'l', value: 2 },
           { op: 'delete', key: 'none', ifVersion: 7 },
@@ -52,7 +52,7 @@ export function batchTests(fresh: () => Promise<Store>): void {
         store.batch([
           { op: 'append', stream: 's', group: group(2, 2), expected: 1 },
           { op: 'append', stream: 'new', group: group(1, 1), expected: 0 },
-          { op: 'set', key: 'k', value: 3, options: { ifVersion: version, index: { i: 'c' } } },
+          { op: 'set', key: 'k', value: 3, options: { ifVersion: version, index: [['i', 'c']] } },
           { op: 'set', key: 'l', value: 3, options: { ifVersion: 0 } },
         ]),
       ])
@@ -80,7 +80,18 @@ export function batchTests(fresh: () => Promise<Store>): void {
     test('writes many records and groups at once, and takes them back', async () => {
       const store = await fresh()
       const keys = Array.from({ length: 100 }, (_, n) => `k${String(n).padStart(3, '0')}`)
-      const sets = keys.map((key): Operation => ({ op: 'set', key, value: key, options: { ifVersion: 0, index: { i: key, j: 'b' } } }))
+      const sets = keys.map((key): Operation => ({
+        op: 'set',
+        key,
+        value: key,
+        options: {
+          ifVersion: 0,
+          index: [
+            ['i', key],
+            ['j', 'b'],
+          ],
+        },
+      }))
       const appends = keys.map((_, n): Operation => ({ op: 'append', stream: 's', group: group(n + 1, n + 1), expected: n }))
       await store.batch([...sets, ...appends])
       expect((await store.list('i', {})).items.map(({ key }) => key)).toEqual(keys)
@@ -95,7 +106,7 @@ export function batchTests(fresh: () => Promise<Store>): void {
       const store = await fresh()
       const place = (n: number, index = 'i'): Operation => {
         const sort = String(n).padStart(6, '0')
-        return { op: 'set', key: `k${sort}`, value: n, options: { index: { [index]: sort } } }
+        return { op: 'set', key: `k${sort}`, value: n, options: { index: [[index, sort]] } }
       }
       await store.batch(Array.from({ length: 10_000 }, (_, n) => place(n)))
       const counts = [store.count('i'), store.count('i'), store.count('i', { from: '005000' })]
@@ -114,7 +125,7 @@ export function batchTests(fresh: () => Promise<Store>): void {
       const store = await fresh()
       const texts = Array.from({ length: 12 }, (_, n) => `${n}${n % 3 === 1 ? LARGE : ''}`)
       for (const [n, text] of texts.entries()) {
-        await store.set(`k${n}`, text, { index: { i: String.fromCharCode(97 + n) } })
+        await store.set(`k${n}`, text, { index: [['i', String.fromCharCode(97 + n)]] })
         await store.append('s', { first: n + 1, last: n + 1, text })
       }
       const page = await store.list('i', { limit: 11 })

@@ -154,7 +154,7 @@ class Model {
         const options = {
           ...(conditional && { ifVersion }),
           ...(ttlMs !== undefined && { ttlMs }),
-          ...(sort !== '2' && { index: { i: sort } }),
+          ...(sort !== '2' && { index: [['i', sort]] as const }),
         }
         return { op, key: name, value: { count: this.#count++ }, options }
       }
@@ -187,7 +187,12 @@ class Model {
       case 'set': {
         const { key, value, options = {} } = operation
         if (!this.#matches(key, options.ifVersion)) return false
-        this.records.set(key, { value, version: -1, expires: this.time + (options.ttlMs ?? Infinity), sort: options.index?.['i'] })
+        this.records.set(key, {
+          value,
+          version: -1,
+          expires: this.time + (options.ttlMs ?? Infinity),
+          sort: options.index?.find(([name]) => name === 'i')?.[1],
+        })
         return true
       }
     }

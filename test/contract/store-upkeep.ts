@@ -7,7 +7,7 @@ export function upkeepTests(fresh: () => Promise<Store>, pass: (ms: number) => v
   describe('upkeep', () => {
     test('lists every record and stream with its size and its indexes, and not what has gone', async () => {
       const store = await fresh()
-      await Promise.all(Array.from({ length: 100 }, (_, n) => store.set(`k${n}`, 'x'.repeat(n), { index: { i: `${n}` } })))
+      await Promise.all(Array.from({ length: 100 }, (_, n) => store.set(`k${n}`, 'x'.repeat(n), { index: [['i', `${n}`]] })))
       await Promise.all(Array.from({ length: 100 }, (_, n) => store.append(`s${n}`, { first: 1, last: 1, text: 'y'.repeat(n) })))
       await store.append('s1', { first: 2, last: 2, text: 'y'.repeat(1000) })
       await store.set('expired', 1, { ttlMs: 10 })
@@ -30,7 +30,7 @@ export function upkeepTests(fresh: () => Promise<Store>, pass: (ms: number) => v
     test('goes through the keys of an index, page by page', async () => {
       const store = await fresh()
       const names = Array.from({ length: 5 }, (_, n) => `k${n}`)
-      for (const name of names) await store.set(name, 'four', { index: { i: name } })
+      for (const name of names) await store.set(name, 'four', { index: [['i', name]] })
       const items = names.map((key) => ({ key, bytes: 6 }))
       const first = await store.keys('i', { limit: 3 })
       expect(first.items).toEqual(items.slice(0, 3))
@@ -45,7 +45,7 @@ export function upkeepTests(fresh: () => Promise<Store>, pass: (ms: number) => v
       await store.append('stays', group(1, 1))
       const before = await store.bytes()
       for (let n = 0; n < 300; n++) {
-        void store.set(`expires${n}`, 'x'.repeat(1000), { ttlMs: 10, index: { i: 'a' } })
+        void store.set(`expires${n}`, 'x'.repeat(1000), { ttlMs: 10, index: [['i', 'a']] })
         void store.set(`deleted${n}`, 'x'.repeat(1000))
         void store.append(`s${n}`, { first: 1, last: 1, text: 'x'.repeat(1000) })
       }

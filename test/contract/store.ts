@@ -47,7 +47,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
       test('keeps a key called __proto__', async () => {
         const store = await fresh()
         const value = JSON.parse('{"__proto__":{"a":1}}') as Json
-        await store.set('__proto__', value, { index: { ['__proto__']: 'x' } })
+        await store.set('__proto__', value, { index: [['__proto__', 'x']] })
         expect(JSON.stringify((await store.get('__proto__'))?.value)).toBe('{"__proto__":{"a":1}}')
         expect((await store.list('__proto__', {})).items).toHaveLength(1)
       })
@@ -81,8 +81,8 @@ export function storeContract(name: string, open: (now: () => number) => Store |
 
       test('forgets an expired record at once', async () => {
         const store = await fresh()
-        const version = await store.set('k', 1, { ttlMs: 100, index: { i: 'a' } })
-        await store.set('stays', 2, { index: { i: 'b' } })
+        const version = await store.set('k', 1, { ttlMs: 100, index: [['i', 'a']] })
+        await store.set('stays', 2, { index: [['i', 'b']] })
         time += 99
         expect((await store.get('k'))?.version).toBe(version)
         time += 1
@@ -104,7 +104,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
 
       test('deletes', async () => {
         const store = await fresh()
-        await store.set('k', 1, { index: { i: 'a' } })
+        await store.set('k', 1, { index: [['i', 'a']] })
         await store.delete('k')
         await store.delete('none')
         expect(await store.get('k')).toBeUndefined()
@@ -114,9 +114,9 @@ export function storeContract(name: string, open: (now: () => number) => Store |
       test('keeps serving while many records expire', async () => {
         const store = await fresh()
         for (let round = 0; round < 5; round++) {
-          await Promise.all(Array.from({ length: 300 }, (_, at) => store.set(`${round}-${at}`, at, { ttlMs: 10, index: { i: 'a' } })))
+          await Promise.all(Array.from({ length: 300 }, (_, at) => store.set(`${round}-${at}`, at, { ttlMs: 10, index: [['i', 'a']] })))
           time += 60_000
-          await store.set('k', round, { index: { i: 'b' } })
+          await store.set('k', round, { index: [['i', 'b']] })
           expect(await store.list('i', { limit: 5 })).toEqual({ items: [{ key: 'k', value: round }], next: undefined })
         }
       })
@@ -126,7 +126,13 @@ export function storeContract(name: string, open: (now: () => number) => Store |
       test('goes through an index page by page, in both directions', async () => {
         const store = await fresh()
         const sorted = ['', 'a', 'a', 'a', 'b', '\uff5e', '😀'].map((sort, at) => ({ sort, key: `k${at}` }))
-        for (const { sort, key } of sorted.toReversed()) await store.set(key, sort, { index: { i: sort, other: 'x' } })
+        for (const { sort, key } of sorted.toReversed())
+          await store.set(key, sort, {
+            index: [
+              ['i', sort],
+              ['other', 'x'],
+            ],
+          })
         const keys = sorted.map(({ key }) => key)
         for (const limit of [1, 2, 3, 7, 8]) {
           expect(await pages(store, 'i', { limit })).toEqual(keys)
@@ -137,7 +143,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
 
       test('has 100 items in a page, and no next after the last', async () => {
         const store = await fresh()
-        await Promise.all(Array.from({ length: 101 }, (_, at) => store.set(`k${at}`, at, { index: { i: String(at).padStart(4, '0') } })))
+        await Promise.all(Array.from({ length: 101 }, (_, at) => store.set(`k${at}`, at, { index: [['i', String(at).padStart(4, '0')]] })))
         const first = await store.list('i', {})
         expect(first.items).toHaveLength(100)
         expect(first.next).toBeTypeOf('string')
@@ -149,18 +155,24 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         const store = await fresh()
         expect(await store.count('i')).toBe(0)
         const sorts = ['a', 'b', 'b', 'c', '\uff5e', '😀']
-        for (const [at, sort] of sorts.entries()) await store.set(`k${at}`, at, { index: { i: sort, other: 'x' } })
+        for (const [at, sort] of sorts.entries())
+          await store.set(`k${at}`, at, {
+            index: [
+              ['i', sort],
+              ['other', 'x'],
+            ],
+          })
         expect(await store.count('i')).toBe(6)
         expect(await store.count('i', { from: 'b' })).toBe(5)
         expect(await store.count('i', { from: '\uff5e' })).toBe(2)
         expect(await store.count('i', { from: 'a😀' })).toBe(5)
-        await store.set('k0', 0, { index: { i: 'd' } })
+        await store.set('k0', 0, { index: [['i', 'd']] })
         expect([await store.count('i'), await store.count('other')]).toEqual([6, 5])
         await store.delete('k1')
         await store.set('k2', 2)
         expect([await store.count('i'), await store.count('other')]).toEqual([4, 3])
         const refused = store.batch([
-          { op: 'set', key: 'new', value: 1, options: { index: { i: 'z' } } },
+          { op: 'set', key: 'new', value: 1, options: { index: [['i', 'z']] } },
           { op: 'delete', key: 'k0' },
           { op: 'delete', key: 'x', ifVersion: 7 },
         ])
@@ -170,10 +182,10 @@ export function storeContract(name: string, open: (now: () => number) => Store |
 
       test('stays in place while records come and go', async () => {
         const store = await fresh()
-        for (const key of ['b', 'd', 'f']) await store.set(key, key, { index: { i: key } })
+        for (const key of ['b', 'd', 'f']) await store.set(key, key, { index: [['i', key]] })
         const first = await store.list('i', { limit: 2 })
-        await store.set('a', 'a', { index: { i: 'a' } })
-        await store.set('e', 'e', { index: { i: 'e' } })
+        await store.set('a', 'a', { index: [['i', 'a']] })
+        await store.set('e', 'e', { index: [['i', 'e']] })
         await store.delete('d')
         const second = await store.list('i', { limit: 5, after: first.next ?? '' })
         expect(second.items.map(({ key }) => key)).toEqual(['e', 'f'])
@@ -181,9 +193,14 @@ export function storeContract(name: string, open: (now: () => number) => Store |
 
       test('moves a record with its sort key, and takes it out without one', async () => {
         const store = await fresh()
-        await store.set('k', 1, { index: { i: 'a', j: 'a' } })
-        await store.set('l', 1, { index: { i: 'b' } })
-        await store.set('k', 2, { index: { i: 'c' } })
+        await store.set('k', 1, {
+          index: [
+            ['i', 'a'],
+            ['j', 'a'],
+          ],
+        })
+        await store.set('l', 1, { index: [['i', 'b']] })
+        await store.set('k', 2, { index: [['i', 'c']] })
         expect(await pages(store, 'i', {})).toEqual(['l', 'k'])
         expect(await pages(store, 'j', {})).toEqual([])
         await store.set('k', 3)
@@ -206,7 +223,7 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         await store.set('old', 1)
         await store.append('gone', group(1, 1))
         await store.batch([
-          { op: 'set', key: 'k', value: { a: 1 }, options: { ifVersion: 0, index: { i: 'a' } } },
+          { op: 'set', key: 'k', value: { a: 1 }, options: { ifVersion: 0, index: [['i', 'a']] } },
           { op: 'delete', key: 'old' },
           { op: 'append', stream: 's', group: group(1, 2), expected: 0 },
           { op: 'append', stream: 's', group: group(3, 3), expected: 2 },
@@ -222,11 +239,21 @@ export function storeContract(name: string, open: (now: () => number) => Store |
 
       test('does nothing when one operation is refused', async () => {
         const store = await fresh()
-        const version = await store.set('k', 1, { index: { i: 'a' } })
+        const version = await store.set('k', 1, { index: [['i', 'a']] })
         await store.append('s', group(1, 2))
         const rest = [
-          { op: 'set', key: 'k', value: 2, options: { index: { i: 'b', j: 'c' } } },
-          { op: 'set', key: 'new', value: 2, options: { index: { i: 'b' } } },
+          {
+            op: 'set',
+            key: 'k',
+            value: 2,
+            options: {
+              index: [
+                ['i', 'b'],
+                ['j', 'c'],
+              ],
+            },
+          },
+          { op: 'set', key: 'new', value: 2, options: { index: [['i', 'b']] } },
           { op: 'append', stream: 's', group: group(3, 3) },
           { op: 'append', stream: 'new', group: group(1, 1) },
           { op: 'drop', stream: 's' },
@@ -287,8 +314,8 @@ export function storeContract(name: string, open: (now: () => number) => Store |
       for (const bad of ['a\0', 'a\ud800', '\udc00a']) {
         const refused = { code: 'invalid_request' }
         await expect(store.set(bad, 1)).rejects.toMatchObject(refused)
-        await expect(store.set('k', 1, { index: { [bad]: 'a' } })).rejects.toMatchObject(refused)
-        await expect(store.set('k', 1, { index: { i: bad } })).rejects.toMatchObject(refused)
+        await expect(store.set('k', 1, { index: [[bad, 'a']] })).rejects.toMatchObject(refused)
+        await expect(store.set('k', 1, { index: [['i', bad]] })).rejects.toMatchObject(refused)
         await expect(store.get(bad)).rejects.toMatchObject(refused)
         await expect(store.delete(bad)).rejects.toMatchObject(refused)
         await expect(store.list(bad, {})).rejects.toMatchObject(refused)

@@ -72,7 +72,7 @@ test('a folder of a version that stored them as they were opens, and is sealed a
     key,
     { ...(isRecord(found1?.value) ? found1.value : {}), answers: { 'payment.required#1': paid }, questions: [question] } as never,
     {
-      index: { [storeKey('default', 'turns', session)]: turn },
+      index: [[storeKey('default', 'turns', session), turn]],
     },
   )
   await store.set(storeKey('default', 'a2a-push', 'anonymous', taskId), [

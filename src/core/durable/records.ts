@@ -10,7 +10,7 @@ import type { Numbering } from './epoch.ts'
 import type { Principal } from '../ports/access.ts'
 import type { Keys } from '../ports/keys.ts'
 import type { Alias, SessionInit } from '../ports/session.ts'
-import type { Operation, Page, PageRequest, SetOperation, Store } from '../ports/store.ts'
+import type { Operation, Page, PageRequest, Place, SetOperation, Store } from '../ports/store.ts'
 import type { Answer, Question } from '../engine/questions.ts'
 import { pays, SealedRecords } from './sealed-records.ts'
 import { goesWith, storeKey, tenantIn } from '../basics/store-key.ts'
@@ -156,26 +156,26 @@ export class Records {
       op: 'set',
       key: headKey(tenant, id),
       value: { ...head, ...(session && { session: withoutHead(session) }) } satisfies StoredHead as unknown as Json,
-      options: { index: { ...(!head.closed && { [storeKey(tenant, 'sessions', head.owner)]: at }), [AGE]: at } },
+      options: {
+        index: head.closed
+          ? [[AGE, at]]
+          : [
+              [storeKey(tenant, 'sessions', head.owner), at],
+              [AGE, at],
+            ],
+      },
     }
   }
 
   /** `used`: what its client paid with has been used, as it is once the turn is over. */
   setTurn(record: TurnRecord, used = record.status !== 'open' && record.status !== 'waiting'): SetOperation {
-    const key = storeKey(record.tenant, 'turn', record.id)
-    return {
-      op: 'set',
-      key,
-      value: this.sealed.turn(record, { key, used }) as unknown as Json,
-      options: {
-        index: {
-          [this.#turnsOf(record.tenant, record.session)]: record.id,
-          ...(record.parent !== null && { [this.#childrenOf(record.tenant, record.parent)]: record.id }),
-          ...(record.status === 'open' && { [OPEN]: record.id }),
-          ...(record.alias && { [namedBy(record.tenant, record.owner, record.alias)]: record.id }),
-        },
-      },
-    }
+    const { tenant, id, session, parent, status, alias } = record
+    const key = storeKey(tenant, 'turn', id)
+    const index: Place[] = [[this.#turnsOf(tenant, session), id]]
+    if (parent !== null) index.push([this.#childrenOf(tenant, parent), id])
+    if (status === 'open') index.push([OPEN, id])
+    if (alias) index.push([namedBy(tenant, record.owner, alias), id])
+    return { op: 'set', key, value: this.sealed.turn(record, { key, used }) as unknown as Json, options: { index } }
   }
 
   /** A name is its first session's, until that is gone; it goes with its session. */
@@ -184,7 +184,7 @@ export class Records {
     const taken = await this.store.get(name)
     const before = taken && (await this.session(owner.tenant, taken.value as string))
     const isGone = taken !== undefined && (before === undefined || before.head.closed)
-    const index = { [goesWith(owner.tenant, session)]: '' }
+    const index: Place[] = [[goesWith(owner.tenant, session), '']]
     return { op: 'set', key: name, value: session, options: { ifVersion: isGone ? taken.version : 0, index } }
   }
 

@@ -69,9 +69,12 @@ export interface SetOptions {
   readonly ttlMs?: number
   /** Rejects with `conflict` unless the record has this version. 0: only if absent. */
   readonly ifVersion?: number
-  /** Where `list` finds the record: index name to sort key. A later `set` without it takes the record out of the index. */
-  readonly index?: Readonly<Record<string, string>>
+  /** Where `list` finds the record, each index once. A later `set` without it takes the record out of the index. */
+  readonly index?: readonly Place[]
 }
+
+/** A pair and no property: names of indexes are all different, and objects of which each has a shape of its own are slow. */
+export type Place = readonly [index: string, sort: string]
 
 export interface SetOperation {
   readonly op: 'set'

@@ -1,6 +1,6 @@
 import type { Principal } from '../../core/ports/access.ts'
 import type { Alias, Gateway, StoredResponse } from '../../core/ports/session.ts'
-import type { Store } from '../../core/ports/store.ts'
+import type { Place, Store } from '../../core/ports/store.ts'
 import { goesWith, storeKey } from '../../core/basics/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
@@ -35,7 +35,7 @@ export class Runs {
 
   /** A run that goes on with a response of another one has a record of its own. */
   async set(principal: Principal, record: RunRecord): Promise<void> {
-    const index = { [goesWith(principal.tenant, record.session)]: '' }
+    const index: Place[] = [[goesWith(principal.tenant, record.session), '']]
     await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: this.#ttlMs, index })
   }
 

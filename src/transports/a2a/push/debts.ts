@@ -68,7 +68,7 @@ export class Debts {
 
   async #set(record: DebtRecord, ifVersion?: number): Promise<void> {
     const key = keyOf({ tenant: record.tenant, id: record.owner }, record.task)
-    const options = { ttlMs: this.#ttlMs, index: { [OWED]: key }, ...(ifVersion !== undefined && { ifVersion }) }
+    const options = { ttlMs: this.#ttlMs, index: [[OWED, key]] as const, ...(ifVersion !== undefined && { ifVersion }) }
     await this.#store.set(key, record as unknown as Json, options)
   }
 }

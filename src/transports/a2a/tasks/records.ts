@@ -1,6 +1,6 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Keys } from '../../../core/ports/keys.ts'
-import type { Operation, Page, SetOperation, Store } from '../../../core/ports/store.ts'
+import type { Operation, Page, Place, SetOperation, Store } from '../../../core/ports/store.ts'
 import { Sealing } from '../../../core/secrets/sealing.ts'
 import { goesWith, storeKey } from '../../../core/basics/store-key.ts'
 import { weigh } from '../../../core/basics/weight.ts'
@@ -107,13 +107,8 @@ export class TaskRecords {
     const sort = sortable(updatedAt)
     const all = indexOf(record, { agent })
     const ofContext = all + inContext(contextId)
-    const index = {
-      [all]: sort,
-      [ofContext]: sort,
-      [all + inState(state)]: sort,
-      [ofContext + inState(state)]: sort,
-      ...withSession(record),
-    }
+    const lists = [all, ofContext, all + inState(state), ofContext + inState(state)]
+    const index = [...lists.map((name): Place => [name, sort]), ...withSession(record)]
     return {
       op: 'set',
       key: this.keyOf(ownerOf(record), record.id),
@@ -160,7 +155,7 @@ export class TaskRecords {
       op: 'set',
       key: storeKey(tenant, 'a2a-message', owner, id, String(number)),
       value: message as unknown as Json,
-      options: { ttlMs: this.#ttlMs, index: { [this.#history(record)]: sortable(number, 9), ...withSession(record) } },
+      options: { ttlMs: this.#ttlMs, index: [[this.#history(record), sortable(number, 9)], ...withSession(record)] },
     }
   }
 
@@ -227,9 +222,9 @@ export class TaskRecords {
 }
 
 /** It goes with its newest session, without which nobody could tell what came of it. */
-function withSession({ tenant, steps }: TaskRecord): Record<string, string> {
+function withSession({ tenant, steps }: TaskRecord): Place[] {
   const last = steps.at(-1)
-  return last ? { [goesWith(tenant, last.session)]: '' } : {}
+  return last ? [[goesWith(tenant, last.session), '']] : []
 }
 
 /** Other data is the client's own, whatever its fields are called. */

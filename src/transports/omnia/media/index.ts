@@ -93,7 +93,7 @@ export class Media {
         throw new UampError('rate_limited', `You may have ${uploadsPerPrincipal} uploads`, { details: { limit: uploadsPerPrincipal } })
       }
       // Kept for longer than what it stands for, so that who comes too late is told that.
-      await store.set(keyOf(principal, id), upload, { ttlMs: 2 * mediaMs, index: { [index]: sortKey(at) } })
+      await store.set(keyOf(principal, id), upload, { ttlMs: 2 * mediaMs, index: [[index, sortKey(at)]] })
     } finally {
       const left = (this.#asking.get(index) ?? 1) - 1
       if (left > 0) this.#asking.set(index, left)

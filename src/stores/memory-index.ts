@@ -68,6 +68,9 @@ export class SortedKeys {
   /** Where the first place stands that is not before this one, or where it would. */
   #search(place: Place): Spot {
     const pieces = this.#pieces
+    const last = pieces.at(-1)
+    // Most are newer than all others.
+    if (last && compare(last.at(-1) as Place, place) < 0) return { piece: pieces.length - 1, at: last.length }
     const piece = Math.max(0, lowerBound(pieces, ([first]) => compare(first as Place, place) <= 0) - 1)
     return { piece, at: lowerBound(pieces[piece] ?? [], (other) => compare(other, place) < 0) }
   }

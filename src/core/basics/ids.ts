@@ -6,14 +6,21 @@ const COUNT_MAX = 0xfff
  * such ids at one time lies side by side, and the newer of two is known, also within a millisecond or after the clock was set back.
  */
 export function timeOrderedIds(now: () => number): () => string {
-  let [last, count] = [0, 0]
+  let last = 0
+  let count = 0
+  let head = ''
+  const next = (time: number, from: number): void => {
+    const hex = time.toString(16).padStart(12, '0')
+    head = `${hex.slice(0, 8)}-${hex.slice(8)}-7`
+    last = time
+    count = from
+  }
   return () => {
     const random = crypto.randomUUID()
     const time = now()
     // Begins in the lower half, so that there is room to count.
-    if (time > last) [last, count] = [time, Number.parseInt(random.slice(15, 18), 16) & (COUNT_MAX >> 1)]
-    else if (++count > COUNT_MAX) [last, count] = [last + 1, 0]
-    const hex = last.toString(16).padStart(12, '0')
-    return `${hex.slice(0, 8)}-${hex.slice(8)}-7${count.toString(16).padStart(3, '0')}${random.slice(18)}`
+    if (time > last) next(time, Number.parseInt(random.slice(15, 18), 16) & (COUNT_MAX >> 1))
+    else if (++count > COUNT_MAX) next(last + 1, 0)
+    return head + count.toString(16).padStart(3, '0') + random.slice(18)
   }
 }

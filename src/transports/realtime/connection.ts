@@ -3,13 +3,14 @@ import type { Host, Quota, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Slot } from '../../protocol/json.ts'
+import { limits } from '../../protocol/limits.ts'
 import { InputBuffer, type Noticed } from '../../wire/audio/input-buffer.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
+import { parseObject } from '../../wire/json-object.ts'
 import { openAiErrorBody } from '../../wire/openai/errors.ts'
 import { invalid } from '../../wire/parse.ts'
 import { decoder, encoder, type Decode } from './audio/formats.ts'
 import { Conversation, newItem, toMessages } from './conversation.ts'
-import { clientEventId, parseFrame } from './frame.ts'
 import type { Command, Dialect, GivenItem, Item, MessageItem, ResponseRequest, Settings } from './model.ts'
 import { Outbox } from './outbox.ts'
 import { RealtimeResponse } from './response.ts'
@@ -192,8 +193,10 @@ export class RealtimeConnection {
     const previous = this.#conversation.add(item, after)
     const answers = item.type === 'function_call_output' && this.#turns.answer(item.call_id, item.output)
     if (!answers) this.#turns.distract()
-    const shown = this.#dialect.item(item)
-    for (const event of [...this.#dialect.added(shown, previous), ...this.#dialect.finished(shown, previous)]) this.#out.tell(event)
+    const { added, finished } = this.#dialect.names
+    const told = { previous_item_id: previous, item: this.#dialect.item(item) }
+    this.#out.tell({ type: added, ...told })
+    if (finished) this.#out.tell({ type: finished, ...told })
   }
 
   #newItem(given: GivenItem): Item {
@@ -270,6 +273,21 @@ export class RealtimeConnection {
     const error = reportError(host, thrown, { transport: 'realtime', message: 'An event failed', session: session.id })
     this.#out.tell({ type: 'error', error: { ...openAiErrorBody(error), event_id: eventId ?? null } })
   }
+}
+
+/** A frame as the event that it should be. */
+function parseFrame(frame: string | Uint8Array): Slot {
+  if (typeof frame !== 'string') throw invalid('Events are JSON in text frames, not binary frames', undefined, 'invalid_frame')
+  return parseObject(frame, 'An event', (message) => invalid(message, undefined, 'invalid_json'))
+}
+
+/** The client's own name for an event, by which an error refers to it. */
+function clientEventId({ event_id: id }: Slot): string | undefined {
+  if (id === undefined || id === null) return undefined
+  if (typeof id !== 'string') throw invalid('"event_id" must be a string', 'event_id', 'invalid_type')
+  if (id.length > limits.idLength)
+    throw invalid(`"event_id" must be at most ${limits.idLength} characters long`, 'event_id', 'invalid_value')
+  return id
 }
 
 /** What the agent gets to know of how the client calls it. */

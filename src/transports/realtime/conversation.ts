@@ -1,4 +1,5 @@
 import type { Hold } from '../../core/ports/session.ts'
+import { outputMessages } from '../../core/reading/output-messages.ts'
 import { weigh } from '../../core/basics/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
@@ -6,7 +7,7 @@ import { pcm16 } from '../../wire/audio/samples.ts'
 import { imageItem } from '../../wire/openai/media.ts'
 import { invalid } from '../../wire/parse.ts'
 import { cutAt, durationMs, type Decode } from './audio/formats.ts'
-import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
+import type { GivenItem, GivenPart, Item, Part } from './model.ts'
 
 /** Items that a conversation keeps; beyond them the oldest are forgotten, as with OpenAI's automatic truncation. */
 const MAX_ITEMS = 512
@@ -156,46 +157,40 @@ function newPart(part: GivenPart, { newId, decode, param }: PartOptions): Part {
 /** Items as the agent gets them: what the assistant said and called in a row is one message. */
 export function toMessages(items: readonly Item[]): Message[] {
   const messages: Message[] = []
-  let said: ContentItem[] = []
-  const flush = (): void => {
-    if (said.length === 0) return
-    const calls = said.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
-    messages.push({ role: 'assistant', content: textOf(said), content_items: said, ...(calls.length > 0 && { tool_calls: calls }) })
-    said = []
-  }
+  let output: ContentItem[] = []
   for (const item of items) {
-    if (item.type === 'function_call') {
-      const { call_id: id, name, arguments: args } = item
-      if (item.status === 'completed') said.push({ type: 'tool_call', tool_call: { id, name, arguments: args } })
-    } else if (item.type === 'function_call_output') {
-      flush()
-      messages.push({ role: 'tool', tool_call_id: item.call_id, content: item.output })
-    } else if (item.role === 'assistant') {
-      said.push(...contentOf(item))
-    } else {
-      flush()
-      const content = contentOf(item)
-      if (content.length > 0) messages.push({ role: item.role, content: textOf(content), content_items: content })
+    const content = contentOf(item)
+    if (item.type !== 'message' || item.role === 'assistant') {
+      output.push(...content)
+      continue
     }
+    messages.push(...outputMessages(output))
+    output = []
+    if (content.length > 0) messages.push({ role: item.role, content: textOf(content), content_items: content })
   }
-  flush()
-  return messages
+  return [...messages, ...outputMessages(output)]
 }
 
-function contentOf({ content }: MessageItem): ContentItem[] {
-  return content.flatMap((part): ContentItem[] => {
-    switch (part.type) {
-      case 'text':
-        return part.text === '' ? [] : [part]
-      case 'image':
-        return [{ ...imageItem(part.url, { detail: part.detail, param: 'image_url' }), content_id: part.contentId }]
-      case 'audio': {
-        const { audio, transcript, contentId } = part
-        if (audio === undefined || audio === '') return transcript === null || transcript === '' ? [] : [{ type: 'text', text: transcript }]
-        return [{ type: 'audio', audio, format: 'pcm16', content_id: contentId, ...(transcript !== null && { transcript }) }]
-      }
+function contentOf(item: Item): ContentItem[] {
+  if (item.type === 'message') return item.content.flatMap(partContent)
+  const { call_id } = item
+  if (item.type === 'function_call_output') return [{ type: 'tool_result', tool_result: { call_id, result: item.output } }]
+  if (item.status !== 'completed') return []
+  return [{ type: 'tool_call', tool_call: { id: call_id, name: item.name, arguments: item.arguments } }]
+}
+
+function partContent(part: Part): ContentItem[] {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [part]
+    case 'image':
+      return [{ ...imageItem(part.url, { detail: part.detail, param: 'image_url' }), content_id: part.contentId }]
+    case 'audio': {
+      const { audio, transcript, contentId } = part
+      if (audio === undefined || audio === '') return transcript === null || transcript === '' ? [] : [{ type: 'text', text: transcript }]
+      return [{ type: 'audio', audio, format: 'pcm16', content_id: contentId, ...(transcript !== null && { transcript }) }]
     }
-  })
+  }
 }
 
 const hasRecording = (part: Part): boolean => part.type === 'audio' && part.audio !== undefined

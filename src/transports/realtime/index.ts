@@ -2,11 +2,12 @@ import { chooseAgent } from '../../core/edge/choose-agent.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'
+import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
 import { openAiErrorBody, openAiRefusal } from '../../wire/openai/errors.ts'
 import { beta } from './beta.ts'
-import { asksForBeta, settleDialect } from './choose-dialect.ts'
 import { named, RealtimeConnection, type ConnectionOptions } from './connection.ts'
 import { ga } from './ga.ts'
+import type { Dialect } from './model.ts'
 import { configOf, DEFAULTS } from './settings.ts'
 
 type Spoken = Pick<ConnectionOptions, 'dialect' | 'settle'>
@@ -63,4 +64,30 @@ async function refuse(socket: Socket, error: UampError): Promise<void> {
   const told = { type: 'error', event_id: `event_${crypto.randomUUID()}`, error: { ...openAiErrorBody(error), event_id: null } }
   await socket.send([JSON.stringify(told)])
   socket.close(1008, error.message)
+}
+
+/** What a client says in the upgrade of the version that it speaks: a header, or the subprotocol that stands for it in browsers. */
+function asksForBeta(headers: Headers): boolean {
+  const offered = headers.get('sec-websocket-protocol')?.split(',') ?? []
+  return (headers.get('openai-beta')?.includes('realtime=v1') ?? false) || offered.some((name) => name.trim() === 'openai-beta.realtime-v1')
+}
+
+/**
+ * At `/realtime` the first event of the client decides for good: what only GA has makes it GA, everything else beta. Until then
+ * only `session.created` was sent, in the words of the beta.
+ */
+function settleDialect(event: Slot): Dialect {
+  return speaksGa(event) ? ga : beta
+}
+
+function speaksGa({ type, session, response, item }: Slot): boolean {
+  if (type === 'session.update') return fieldsOf(session)['type'] === 'realtime' || hasGaFields(session)
+  if (type === 'response.create') return hasGaFields(response)
+  if (type !== 'conversation.item.create') return false
+  return recordsIn(fieldsOf(item)['content']).some((part) => part['type'] === 'output_text' || part['type'] === 'output_audio')
+}
+
+function hasGaFields(given: unknown): boolean {
+  const fields = fieldsOf(given)
+  return 'output_modalities' in fields || 'audio' in fields
 }

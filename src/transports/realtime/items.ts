@@ -3,12 +3,15 @@ import { list, type Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
 
-/** What a dialect calls the parts of a message, by who says it. */
-export interface PartNames {
-  readonly user: { readonly text: string; readonly audio: string; readonly image: string }
-  readonly assistant: { readonly text: string; readonly audio: string }
-  readonly system: { readonly text: string }
+/** What a dialect calls the parts of a message. */
+interface PartNames {
+  readonly text: string
+  readonly audio: string
 }
+
+/** Both dialects call them the same, unless the assistant says them. */
+const INPUT: PartNames = { text: 'input_text', audio: 'input_audio' }
+const IMAGE = 'input_image'
 
 /** How a dialect reads and shows items. */
 export interface ItemWords {
@@ -28,14 +31,18 @@ const FunctionCall = z.object({
 })
 const FunctionCallOutput = z.object({ type: z.literal('function_call_output'), id, call_id: Id, output: z.string() })
 
-export function itemWords({ user, assistant, system }: PartNames): ItemWords {
+const imagePart = z.pipe(
+  z.object({ type: z.literal(IMAGE), image_url: z.string(), detail: z.nullish(z.string()) }),
+  z.transform(({ image_url: url, detail }): GivenPart => ({ type: 'image', url, detail: detail ?? undefined })),
+)
+
+export function itemWords(assistant: PartNames): ItemWords {
   const message = z.discriminatedUnion('role', [
-    messageOf('user', [textPart(user.text), audioPart(user.audio), imagePart(user.image)]),
+    messageOf('user', [textPart(INPUT.text), audioPart(INPUT.audio), imagePart]),
     messageOf('assistant', [textPart(assistant.text), audioPart(assistant.audio)]),
-    messageOf('system', [textPart(system.text)]),
+    messageOf('system', [textPart(INPUT.text)]),
   ])
   const schema = z.pipe(z.discriminatedUnion('type', [message, FunctionCall, FunctionCallOutput]), z.transform(given))
-  const names = { user, assistant: { image: '', ...assistant }, system: { audio: '', image: '', ...system } }
   return {
     schema,
     show(item, withAudio) {
@@ -44,7 +51,8 @@ export function itemWords({ user, assistant, system }: PartNames): ItemWords {
         case 'message': {
           const { role, content } = item
           const audio = withAudio && ((recording: string): string => withAudio(recording, role))
-          return { ...common, role, content: content.map((part) => showPart(part, names[role], audio)) }
+          const names = role === 'assistant' ? assistant : INPUT
+          return { ...common, role, content: content.map((part) => showPart(part, names, audio)) }
         }
         case 'function_call':
           return { ...common, call_id: item.call_id, name: item.name, arguments: item.arguments }
@@ -77,7 +85,7 @@ function messageOf<R extends MessageItem['role'], const P extends readonly [Part
   })
 }
 
-type PartSchema = ReturnType<typeof textPart | typeof audioPart | typeof imagePart>
+type PartSchema = ReturnType<typeof textPart | typeof audioPart> | typeof imagePart
 
 function textPart(name: string) {
   return z.pipe(
@@ -93,14 +101,7 @@ function audioPart(name: string) {
   )
 }
 
-function imagePart(name: string) {
-  return z.pipe(
-    z.object({ type: z.literal(name), image_url: z.string(), detail: z.nullish(z.string()) }),
-    z.transform(({ image_url: url, detail }): GivenPart => ({ type: 'image', url, detail: detail ?? undefined })),
-  )
-}
-
-function showPart(part: Part, names: PartNames['user'], withAudio: ((audio: string) => string) | undefined): Slot {
+function showPart(part: Part, names: PartNames, withAudio: ((audio: string) => string) | undefined): Slot {
   switch (part.type) {
     case 'text':
       return { type: names.text, text: part.text }
@@ -111,6 +112,6 @@ function showPart(part: Part, names: PartNames['user'], withAudio: ((audio: stri
         ...(withAudio && part.audio !== undefined && { audio: withAudio(part.audio) }),
       }
     case 'image':
-      return { type: names.image, image_url: part.url, ...(part.detail !== undefined && { detail: part.detail }) }
+      return { type: IMAGE, image_url: part.url, ...(part.detail !== undefined && { detail: part.detail }) }
   }
 }

@@ -143,12 +143,12 @@ export interface Dialect {
   response(state: ResponseState): Slot
   /** `withAudio`: only who asks for one item is shown its recording. */
   item(item: Item, withAudio?: (audio: string, role: MessageItem['role']) => string): Slot
-  /** An item is in the conversation from now on, and may still grow. */
-  added(item: Slot, previous: string | null): readonly Told[]
-  /** It will not change any more. */
-  finished(item: Slot, previous: string | null): readonly Told[]
-  /** Names of what is said of the parts of an answer. */
+  /** What its events are called. */
   readonly names: {
+    /** An item is in the conversation from now on, and may still grow. */
+    readonly added: string
+    /** The item does not change any more. The beta has no event for it. */
+    readonly finished?: string
     readonly text: string
     readonly audio: string
     readonly transcript: string

@@ -1,7 +1,10 @@
+import { joinBase64 } from '../../protocol/base64.ts'
 import type { Encode } from './audio/formats.ts'
 import type { Dialect, MessageItem, Part, Status } from './model.ts'
 import type { Outbox } from './outbox.ts'
-import { Recording } from './recording.ts'
+
+/** Characters of base64 that are kept of what an agent says in one answer. The client hears the rest, but nobody remembers it. */
+const RECORDED = 8 * 1024 * 1024
 
 interface OpenText {
   readonly index: number
@@ -118,5 +121,26 @@ export class ResponseMessage {
     const place = { ...this.#place, content_index: this.#parts++ }
     this.#options.out.tell({ type: 'response.content_part.added', ...place, part })
     return place
+  }
+}
+
+/** What an agent says, put together from its pieces. */
+class Recording {
+  readonly #pieces: string[] = []
+  #room = RECORDED
+
+  add(piece: string): void {
+    // After one piece that does not fit none is added: the recording would have a hole.
+    this.#room = piece.length > this.#room ? 0 : this.#room - piece.length
+    if (this.#room > 0) this.#pieces.push(piece)
+  }
+
+  whole(): string {
+    try {
+      return joinBase64(this.#pieces)
+    } catch {
+      // Not base64: there is nothing to keep.
+      return ''
+    }
   }
 }

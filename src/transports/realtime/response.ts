@@ -33,8 +33,16 @@ export interface Ending {
   readonly signature?: string | undefined
 }
 
+interface OpenMessage {
+  readonly parts: ResponseMessage
+  readonly index: number
+  readonly previous: string | null
+}
+
 interface OpenCall {
   item: CallItem
+  /** Where its events say that it is. */
+  readonly place: { readonly output_index: number; readonly [field: string]: unknown }
   readonly previous: string | null
   readonly send: (delta: string) => void
 }
@@ -48,7 +56,7 @@ export class RealtimeResponse {
   readonly #output: Item[] = []
   readonly #open = new Map<string, OpenCall>()
   #announced = false
-  #message: { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } | undefined
+  #message: OpenMessage | undefined
   readonly #speech = new Speech()
   /** Whether the agent has said anything but plain text, which opens a message. */
   #spoke = false
@@ -185,9 +193,9 @@ export class RealtimeResponse {
     this.#closeMessage('completed')
     const { out, newId } = this.#options
     const item: CallItem = { type: 'function_call', id: `item_${newId()}`, status: 'in_progress', call_id: callId, name, arguments: '' }
-    const index = this.#output.length
-    const place = { response_id: this.id, item_id: item.id, output_index: index, call_id: callId }
-    const open = { item, previous: this.#begin(item), send: out.deltas({ type: 'response.function_call_arguments.delta', ...place }) }
+    const place = { response_id: this.id, item_id: item.id, output_index: this.#output.length, call_id: callId }
+    const send = out.deltas({ type: 'response.function_call_arguments.delta', ...place })
+    const open = { item, place, previous: this.#begin(item), send }
     this.#open.set(callId, open)
     return open
   }
@@ -196,15 +204,13 @@ export class RealtimeResponse {
     const open = this.#open.get(callId)
     if (!open) return
     this.#open.delete(callId)
-    const item = { ...open.item, status }
-    const { id, name, arguments: args } = item
-    const index = this.#output.findIndex((each) => each.id === id)
-    const place = { response_id: this.id, item_id: id, output_index: index, call_id: callId }
+    const { item, place, previous } = open
+    const { name, arguments: args } = item
     this.#options.out.tell({ type: 'response.function_call_arguments.done', ...place, name, arguments: args })
-    this.#end(item, index, open.previous)
+    this.#end({ ...item, status }, place.output_index, previous)
   }
 
-  #openMessage(): { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } {
+  #openMessage(): OpenMessage {
     const { dialect, out, newId } = this.#options
     const index = this.#output.length
     const id = `item_${newId()}`
@@ -229,7 +235,7 @@ export class RealtimeResponse {
     out.tell({ type: 'response.output_item.added', response_id: this.id, output_index: this.#output.length, item: shown })
     this.#output.push(item)
     const previous = conversation?.add(item) ?? null
-    if (conversation) for (const event of dialect.added(shown, previous)) out.tell(event)
+    if (conversation) out.tell({ type: dialect.names.added, previous_item_id: previous, item: shown })
     return previous
   }
 
@@ -239,7 +245,8 @@ export class RealtimeResponse {
     conversation?.replace(item)
     const shown = dialect.item(item)
     out.tell({ type: 'response.output_item.done', response_id: this.id, output_index: index, item: shown })
-    if (conversation) for (const event of dialect.finished(shown, previous)) out.tell(event)
+    const { finished } = dialect.names
+    if (conversation && finished) out.tell({ type: finished, previous_item_id: previous, item: shown })
   }
 
   /** What Realtime has no event for comes as the UAMP event that it is. */

@@ -5,8 +5,9 @@ import { limits } from '../../protocol/limits.ts'
 import { Payment } from '../../protocol/payment.ts'
 import { Instructions } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
+import { present } from '../../wire/fields.ts'
 import { invalid, parseValue } from '../../wire/parse.ts'
-import type { Command, Settings } from './model.ts'
+import type { Command, GivenItem, Settings } from './model.ts'
 import { completeDetection } from './settings.ts'
 
 const Id = z.string().check(z.maxLength(limits.idLength))
@@ -35,7 +36,7 @@ export const TurnDetection = z.nullable(
       idle_timeout_ms: z.optional(z.nullable(z.number())),
       eagerness: z.optional(z.string()),
     }),
-    z.transform(({ type, ...given }) => completeDetection({ type, ...defined(given) })),
+    z.transform(({ type, ...given }) => completeDetection({ type, ...present(given) })),
   ),
 )
 
@@ -54,7 +55,7 @@ export const sameSettings = {
 type Same = { [K in keyof typeof sameSettings]?: z.infer<(typeof sameSettings)[K]> }
 
 export function readSame({ instructions, tools, tool_choice: toolChoice }: Same): Partial<Settings> {
-  return defined({
+  return present({
     instructions: instructions ?? undefined,
     tools: tools?.map(({ name, description, parameters }) => ({
       type: 'function' as const,
@@ -64,11 +65,21 @@ export function readSame({ instructions, tools, tool_choice: toolChoice }: Same)
   })
 }
 
-/** What `conversation` and `metadata` of a response may be. */
-export const responseFields = {
-  conversation: z.nullish(z.string()),
-  metadata: z.nullish(Slot),
+const Reference = z.pipe(
+  z.object({ type: z.literal('item_reference'), id: z.string() }),
+  z.transform(({ id }) => id),
+)
+
+/** The fields of a response that a session does not have. */
+export function responseFields(item: z.ZodMiniType<GivenItem>) {
+  return {
+    conversation: z.nullish(z.string()),
+    metadata: z.nullish(Slot),
+    input: z.nullish(list(z.union([Reference, item]), limits.messages)),
+  }
 }
+
+type ResponseFields = z.infer<z.ZodMiniObject<ReturnType<typeof responseFields>>>
 
 const ItemId = z.object({ item_id: Id })
 const Append = z.object({ audio: z.string() })
@@ -91,8 +102,38 @@ const sameEvents: Readonly<Record<string, Read>> = {
   'payment.submit': (event) => ({ type: 'payment.submit', ...parseValue(Submit, event) }),
 }
 
+/** How a dialect words what a client sets. */
+export interface SettingWords<G> {
+  readonly item: z.ZodMiniType<GivenItem>
+  readonly session: z.ZodMiniType<G>
+  readonly response: z.ZodMiniType<G & ResponseFields>
+  readonly settings: (given: G) => Partial<Settings>
+}
+
 /** The reader of a dialect. A type that it has no reader for is the client's mistake. */
-export function reader(own: Readonly<Record<string, Read>>): Read {
+export function reader<G>({ item, session, response, settings }: SettingWords<G>): Read {
+  const SessionUpdate = z.object({ session })
+  const ItemCreate = z.object({ item, previous_item_id: z.nullish(z.string()) })
+  const ResponseCreate = z.object({ response: z.nullish(response) })
+  const own: Readonly<Record<string, Read>> = {
+    'session.update': (event) => ({ type: 'session.update', changes: settings(parseValue(SessionUpdate, event).session) }),
+    'conversation.item.create': (event) => {
+      const { item: given, previous_item_id: previous } = parseValue(ItemCreate, event)
+      return { type: 'conversation.item.create', item: given, previous: previous ?? undefined }
+    },
+    'response.create': (event) => {
+      const { response: given } = parseValue(ResponseCreate, event)
+      return {
+        type: 'response.create',
+        request: {
+          changes: given ? settings(given) : {},
+          metadata: given?.metadata ?? null,
+          conversation: given?.conversation === 'none' ? 'none' : 'auto',
+          input: given?.input ?? undefined,
+        },
+      }
+    },
+  }
   const readers = new Map(Object.entries({ ...own, ...sameEvents }))
   const known = [...readers.keys()].map((type) => `'${type}'`).join(', ')
   return (event) => {
@@ -102,12 +143,5 @@ export function reader(own: Readonly<Record<string, Read>>): Read {
     const read = readers.get(type)
     if (!read) throw invalid(`There is no client event '${type.slice(0, limits.idLength)}'. There are: ${known}`, 'type', 'invalid_value')
     return read(event)
-  }
-}
-
-/** Without the fields that are undefined. */
-export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
   }
 }

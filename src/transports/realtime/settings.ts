@@ -52,7 +52,7 @@ export function listening({ turnDetection: given }: Settings): Listening | undef
 
 /** What the agent gets to know of them. Audio is pcm16 for agents; what the client hears is converted on the way. */
 export function configOf(settings: Settings, extra: Slot = {}): SessionConfig {
-  const { speaks, instructions, tools, voice, speed, turnDetection, toolChoice, maxOutputTokens, other } = settings
+  const { speaks, instructions, tools, voice, speed, toolChoice, maxOutputTokens, other } = settings
   const heard = listening(settings)
   return {
     modalities: speaks ? ['audio', 'text'] : ['text'],
@@ -62,15 +62,14 @@ export function configOf(settings: Settings, extra: Slot = {}): SessionConfig {
     voice: { ...(typeof voice === 'string' && { voice_id: voice }), speed: Math.max(0.5, speed) },
     input_audio_format: 'pcm16',
     output_audio_format: 'pcm16',
-    turn_detection:
-      turnDetection === null || !heard
-        ? { type: 'none' }
-        : {
-            type: 'server_vad',
-            threshold: heard.threshold,
-            silence_duration_ms: heard.silenceMs,
-            prefix_padding_ms: heard.prefixMs,
-          },
+    turn_detection: heard
+      ? {
+          type: 'server_vad',
+          threshold: heard.threshold,
+          silence_duration_ms: heard.silenceMs,
+          prefix_padding_ms: heard.prefixMs,
+        }
+      : { type: 'none' },
     extensions: {
       openai: {
         ...extra,

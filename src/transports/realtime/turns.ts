@@ -1,13 +1,17 @@
-import { defer } from '../../core/basics/defer.ts'
+import { nextTurn } from '../../core/basics/defer.ts'
+import { stopReason, type EndEvent } from '../../core/reading/ends.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
+import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { invalid } from '../../wire/parse.ts'
-import { endingOf } from './endings.ts'
 import type { Outbox } from './outbox.ts'
 import type { Ending, RealtimeResponse } from './response.ts'
+
+/** Why an agent stopped before it was through, in OpenAI's words. */
+const INCOMPLETE: Readonly<Record<string, string>> = { length: 'max_output_tokens', content_filter: 'content_filter' }
 
 export interface TurnsOptions {
   readonly session: Session
@@ -79,7 +83,7 @@ export class Turns implements Visitor {
   /** The client said something else than the outputs. */
   #distracted = false
   /** Calls were made: what is said until this resolves is in the same response. */
-  #called: Promise<undefined> | undefined
+  #called: Promise<void> | undefined
   /** A step that was asked for. */
   #next: Promise<IteratorResult<Batch, unknown>> | undefined
   #release: (() => void) | undefined
@@ -199,7 +203,8 @@ export class Turns implements Visitor {
     if (!speaker) return
     this.#calls.set(id, undefined)
     this.#asked.add(id)
-    this.#called ??= nextTurn()
+    // Once more, as whoever reads what was said in this turn of the event loop is woken in the next.
+    this.#called ??= nextTurn().then(nextTurn)
     speaker.call({ id, name, arguments: args })
   }
 
@@ -283,7 +288,20 @@ export class Turns implements Visitor {
   }
 }
 
-/** Resolves when whoever reads what was said in this turn of the event loop has been woken. */
-function nextTurn(): Promise<undefined> {
-  return new Promise((resolve) => defer(() => defer(() => resolve(undefined))))
+function endingOf(event: EndEvent): Ending {
+  switch (event.type) {
+    case 'response.done': {
+      const { status, usage } = event.response
+      const reason = INCOMPLETE[stopReason(event) ?? '']
+      const { signature } = event
+      if (reason !== undefined) return { status: 'incomplete', details: { reason }, usage, signature }
+      return { status, usage, signature }
+    }
+    case 'response.cancelled':
+      return { status: 'cancelled', details: { reason: 'client_cancelled' } }
+    case 'response.error': {
+      const { type, code, message } = openAiErrorBody(toldError(event.error))
+      return { status: 'failed', details: { error: { type, code, message } } }
+    }
+  }
 }

@@ -176,11 +176,10 @@ export class RealtimeConnection {
 
   /** What was said becomes an item of the conversation. */
   #commit(samples: Int16Array): void {
-    const { newId } = this.#options.host
-    const id = this.#speech ?? `item_${newId()}`
+    const id = this.#speech ?? `item_${this.#options.host.newId()}`
     this.#speech = undefined
     this.#out.tell({ type: 'input_audio_buffer.committed', item_id: id, previous_item_id: this.#conversation.last })
-    const part = { type: 'audio' as const, audio: pcm16(samples), transcript: null, contentId: newId() }
+    const part = { type: 'audio' as const, audio: pcm16(samples), transcript: null }
     this.#add({ type: 'message', id, role: 'user', status: 'completed', content: [part] })
   }
 

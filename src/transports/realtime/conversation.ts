@@ -7,7 +7,7 @@ import { pcm16 } from '../../wire/audio/samples.ts'
 import { imageItem } from '../../wire/openai/media.ts'
 import { invalid } from '../../wire/parse.ts'
 import { cutAt, durationMs, type Decode } from './audio/formats.ts'
-import type { GivenItem, GivenPart, Item, Part } from './model.ts'
+import type { GivenItem, Item, Part } from './model.ts'
 
 /** Items that a conversation keeps; beyond them the oldest are forgotten, as with OpenAI's automatic truncation. */
 const MAX_ITEMS = 512
@@ -124,34 +124,18 @@ export class Conversation {
   }
 }
 
-/** An item that a client gives, with ids, and its audio as samples. */
+/** An item that a client gives, with an id, and its audio as samples. */
 export function newItem(given: GivenItem, newId: () => string, decode: Decode): Item {
   const id = given.id ?? `item_${newId()}`
   if (given.type !== 'message') return { ...given, id, status: 'completed' }
-  const content = given.content.map((part, index) => newPart(part, { newId, decode, param: `item.content[${index}]` }))
-  return { type: 'message', id, role: given.role, status: 'completed', content }
-}
-
-interface PartOptions {
-  readonly newId: () => string
-  readonly decode: Decode
-  readonly param: string
-}
-
-function newPart(part: GivenPart, { newId, decode, param }: PartOptions): Part {
-  switch (part.type) {
-    case 'text':
-      return part
-    case 'audio': {
-      const { audio, transcript } = part
-      if (audio === undefined) return { type: 'audio', audio, transcript, contentId: newId() }
-      return { type: 'audio', audio: pcm16(decode(audio, `${param}.audio`)), transcript, contentId: newId() }
-    }
-    case 'image':
-      // Looked at now, so that whoever sent it is told.
-      imageItem(part.url, { detail: part.detail, param: `${param}.image_url` })
-      return { ...part, contentId: newId() }
-  }
+  const content = given.content.map((part, index): Part => {
+    const param = `item.content[${index}]`
+    if (part.type === 'audio' && part.audio !== undefined) return { ...part, audio: pcm16(decode(part.audio, `${param}.audio`)) }
+    // Checked now, so that whoever sent it is told.
+    if (part.type === 'image') imageItem(part.url, { detail: part.detail, param: `${param}.image_url` })
+    return part
+  })
+  return { ...given, id, status: 'completed', content }
 }
 
 /** Items as the agent gets them: what the assistant said and called in a row is one message. */
@@ -172,23 +156,23 @@ export function toMessages(items: readonly Item[]): Message[] {
 }
 
 function contentOf(item: Item): ContentItem[] {
-  if (item.type === 'message') return item.content.flatMap(partContent)
+  if (item.type === 'message') return item.content.flatMap((part, index) => partContent(part, `${item.id}.${index}`))
   const { call_id } = item
   if (item.type === 'function_call_output') return [{ type: 'tool_result', tool_result: { call_id, result: item.output } }]
   if (item.status !== 'completed') return []
   return [{ type: 'tool_call', tool_call: { id: call_id, name: item.name, arguments: item.arguments } }]
 }
 
-function partContent(part: Part): ContentItem[] {
+function partContent(part: Part, content_id: string): ContentItem[] {
   switch (part.type) {
     case 'text':
       return part.text === '' ? [] : [part]
     case 'image':
-      return [{ ...imageItem(part.url, { detail: part.detail, param: 'image_url' }), content_id: part.contentId }]
+      return [{ ...imageItem(part.url, { detail: part.detail, param: 'image_url' }), content_id }]
     case 'audio': {
-      const { audio, transcript, contentId } = part
+      const { audio, transcript } = part
       if (audio === undefined || audio === '') return transcript === null || transcript === '' ? [] : [{ type: 'text', text: transcript }]
-      return [{ type: 'audio', audio, format: 'pcm16', content_id: contentId, ...(transcript !== null && { transcript }) }]
+      return [{ type: 'audio', audio, format: 'pcm16', content_id, ...(transcript !== null && { transcript }) }]
     }
   }
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import { list, type Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
+import type { GivenItem, Item, MessageItem, Part } from './model.ts'
 
 /** What a dialect calls the parts of a message. */
 interface PartNames {
@@ -33,7 +33,7 @@ const FunctionCallOutput = z.object({ type: z.literal('function_call_output'), i
 
 const imagePart = z.pipe(
   z.object({ type: z.literal(IMAGE), image_url: z.string(), detail: z.nullish(z.string()) }),
-  z.transform(({ image_url: url, detail }): GivenPart => ({ type: 'image', url, detail: detail ?? undefined })),
+  z.transform(({ image_url: url, detail }): Part => ({ type: 'image', url, detail: detail ?? undefined })),
 )
 
 export function itemWords(assistant: PartNames): ItemWords {
@@ -64,7 +64,7 @@ export function itemWords(assistant: PartNames): ItemWords {
 }
 
 type GivenFields =
-  | { type: 'message'; id?: string | null | undefined; role: MessageItem['role']; content: GivenPart[] }
+  | { type: 'message'; id?: string | null | undefined; role: MessageItem['role']; content: Part[] }
   | z.infer<typeof FunctionCall>
   | z.infer<typeof FunctionCallOutput>
 
@@ -90,14 +90,14 @@ type PartSchema = ReturnType<typeof textPart | typeof audioPart> | typeof imageP
 function textPart(name: string) {
   return z.pipe(
     z.object({ type: z.literal(name), text: z.string() }),
-    z.transform(({ text }): GivenPart => ({ type: 'text', text })),
+    z.transform(({ text }): Part => ({ type: 'text', text })),
   )
 }
 
 function audioPart(name: string) {
   return z.pipe(
     z.object({ type: z.literal(name), audio: z.nullish(z.string()), transcript: z.nullish(z.string()) }),
-    z.transform(({ audio, transcript }): GivenPart => ({ type: 'audio', audio: audio ?? undefined, transcript: transcript ?? null })),
+    z.transform(({ audio, transcript }): Part => ({ type: 'audio', audio: audio ?? undefined, transcript: transcript ?? null })),
   )
 }
 

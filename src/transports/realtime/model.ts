@@ -16,13 +16,11 @@ interface AudioPart {
   readonly type: 'audio'
   readonly audio: string | undefined
   readonly transcript: string | null
-  readonly contentId: string
 }
 interface ImagePart {
   readonly type: 'image'
   readonly url: string
   readonly detail: string | undefined
-  readonly contentId: string
 }
 export type Part = TextPart | AudioPart | ImagePart
 
@@ -89,20 +87,9 @@ export interface ResponseRequest {
   readonly input: readonly (GivenItem | string)[] | undefined
 }
 
+type Given<I extends Item> = Omit<I, 'id' | 'status'> & { readonly id: string | undefined }
 /** An item as a client gives it: its audio in the session's format. */
-export type GivenItem =
-  | {
-      readonly type: 'message'
-      readonly id: string | undefined
-      readonly role: MessageItem['role']
-      readonly content: readonly GivenPart[]
-    }
-  | (Omit<CallItem, 'id' | 'status'> & { readonly id: string | undefined })
-  | (Omit<CallOutputItem, 'id' | 'status'> & { readonly id: string | undefined })
-export type GivenPart =
-  | TextPart
-  | { readonly type: 'audio'; readonly audio: string | undefined; readonly transcript: string | null }
-  | { readonly type: 'image'; readonly url: string; readonly detail: string | undefined }
+export type GivenItem = Given<MessageItem> | Given<CallItem> | Given<CallOutputItem>
 
 /** What a client asks for. */
 export type Command =

@@ -15,7 +15,6 @@ interface OpenText {
 interface OpenAudio {
   readonly index: number
   transcript: string
-  readonly contentId: string
   readonly recording: Recording
   readonly send: (delta: string) => void
   readonly sendTranscript: (delta: string) => void
@@ -28,7 +27,6 @@ export interface MessageOptions {
   readonly dialect: Dialect
   readonly out: Outbox
   readonly encode: Encode
-  readonly newId: () => string
 }
 
 /** The parts of one message of an answer while they grow: at most one of text and one of audio, in the order of their first word. */
@@ -70,8 +68,8 @@ export class ResponseMessage {
     const parts: Part[] = []
     if (this.#text) parts[this.#text.index] = { type: 'text', text: this.#text.text }
     if (this.#audio) {
-      const { index, transcript, contentId, recording } = this.#audio
-      parts[index] = { type: 'audio', audio: recording.whole(), transcript, contentId }
+      const { index, transcript, recording } = this.#audio
+      parts[index] = { type: 'audio', audio: recording.whole(), transcript }
     }
     return { type: 'message', id: this.id, role: 'assistant', status, content: parts }
   }
@@ -106,11 +104,10 @@ export class ResponseMessage {
 
   #openAudio(): OpenAudio {
     const place = this.#openPart({ type: 'audio', transcript: '' })
-    const { out, dialect, newId } = this.#options
+    const { out, dialect } = this.#options
     return {
       index: place.content_index,
       transcript: '',
-      contentId: newId(),
       recording: new Recording(),
       send: out.deltas({ type: `${dialect.names.audio}.delta`, ...place }),
       sendTranscript: out.deltas({ type: `${dialect.names.transcript}.delta`, ...place }),

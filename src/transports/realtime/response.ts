@@ -214,7 +214,7 @@ export class RealtimeResponse {
     const { dialect, out, newId } = this.#options
     const index = this.#output.length
     const id = `item_${newId()}`
-    const parts = new ResponseMessage({ id, responseId: this.id, outputIndex: index, dialect, out, encode: this.#encode, newId })
+    const parts = new ResponseMessage({ id, responseId: this.id, outputIndex: index, dialect, out, encode: this.#encode })
     this.#message = { parts, index, previous: this.#begin(parts.item('in_progress')) }
     return this.#message
   }

@@ -1,12 +1,12 @@
-import type { Call, Host, Socket, Texts } from '../../core/ports/transport.ts'
+import { reportError } from '../../core/edge/report-error.ts'
+import type { Host, KnownCall, Socket, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiErrorBody, openAiStatus } from '../../wire/openai/errors.ts'
 import { invalid, parseBody, parseValue } from '../../wire/parse.ts'
-import { framesOf } from './answer.ts'
-import { answerOf, begin, preflight, type Begun } from './create.ts'
+import { Answer, framesOf } from './answer.ts'
 import { toAsked, type Asked } from './request.ts'
 import { CreateEvent, CreateRequest } from './schema.ts'
-import type { Caller } from './start.ts'
+import { preflight, start, type Begun, type Caller } from './start.ts'
 import { messages, Wire } from './wire.ts'
 
 /** Answers that one connection may have under way at once, told apart by `stream_id`. */
@@ -19,12 +19,10 @@ export class ResponsesSocket {
   readonly #caller: Caller
   readonly #lanes = new Set<string>()
 
-  constructor(host: Host, socket: Socket, call: Call) {
-    if (!call.principal) throw new UampError('unauthorized', 'This needs a valid token')
+  constructor(host: Host, socket: Socket, call: KnownCall) {
     this.#host = host
     this.#socket = socket
-    // The call itself: its request and its signal are made only when they are read.
-    this.#caller = call as Call & Pick<Caller, 'principal'>
+    this.#caller = call
   }
 
   async run(): Promise<void> {
@@ -68,7 +66,7 @@ export class ResponsesSocket {
   /** Never rejects: what is refused is told as an event, and the socket lives. */
   async #answer(asked: Asked, lane: string | undefined): Promise<void> {
     try {
-      const begun = await begin(this.#host, this.#caller, asked)
+      const begun = await start(this.#host, this.#caller, asked)
       // What runs in the background goes on without who asked for it, and is then read here no more.
       if (asked.background) begun.run.stopWith(this.#caller)
       else {
@@ -83,9 +81,9 @@ export class ResponsesSocket {
     }
   }
 
-  async #tell(begun: Begun, lane: string | undefined): Promise<void> {
+  async #tell({ run, about }: Begun, lane: string | undefined): Promise<void> {
     const wire = new Wire(messages(lane))
-    const frames = framesOf(begun.run, answerOf(this.#host, begun, wire), wire)
+    const frames = framesOf(run, new Answer(about, wire), wire)
     for (;;) {
       const { value, done } = await frames.next()
       if (value !== undefined) await this.#socket.send(value as Texts)
@@ -94,9 +92,7 @@ export class ResponsesSocket {
   }
 
   async #refuse(thrown: unknown, lane: string | undefined): Promise<void> {
-    const error = this.#host.secrets.told(thrown)
-    this.#host.meter.countError('responses', error.code)
-    if (error.code === 'internal' && error.cause !== undefined) this.#host.log('error', 'A response failed', { error: error.cause })
+    const error = reportError(this.#host, thrown, { transport: 'responses', message: 'A response failed' })
     const event = {
       type: 'error',
       status: openAiStatus(error),

@@ -1,12 +1,15 @@
 import { chooseAgent } from '../../core/edge/choose-agent.ts'
 import { responseConfig } from '../../core/edge/overrides.ts'
-import type { Reader, Session, StoredResponse } from '../../core/ports/session.ts'
+import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'
+import { ResponseRun } from '../../core/reading/response-run.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { toldError } from '../../wire/openai/errors.ts'
 import { invalid } from '../../wire/parse.ts'
-import { paymentFrom } from '../../wire/payment.ts'
+import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
+import type { AnswerOptions } from './answer.ts'
 import { placeOf } from './ids.ts'
 import { toAnswer, toMessages, type Given } from './input.ts'
 import type { Asked } from './request.ts'
@@ -17,16 +20,10 @@ import { withReferences } from './stored-items.ts'
 /** Who asks, over HTTP or a socket. */
 export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal'>
 
-/** A response that has begun, and a reader of it that stands before its first event. */
-export interface Started {
-  readonly response: string
-  readonly session: Session
-  readonly reader: Reader
-  readonly agent: string
-  readonly config: SessionConfig
-  readonly background: boolean
-  /** Its session was opened for it: nothing else is there. */
-  readonly fresh: boolean
+/** A response on its way to who asked for it. */
+export interface Begun {
+  readonly run: ResponseRun
+  readonly about: AnswerOptions
 }
 
 /** What a reader understands of what nobody could answer later: everything but questions for approval. */
@@ -35,7 +32,7 @@ const UNSTORED = ServerEvent.def.options
   .filter((type) => type.startsWith('x.') && type !== 'x.approval.request')
 
 /** Begins a response: in a session of its own, or as the next one of a run that waits for what this request brings. */
-export async function start(host: Host, caller: Caller, asked: Asked): Promise<Started> {
+export async function start(host: Host, caller: Caller, asked: Asked): Promise<Begun> {
   const { gateway } = host
   const { principal } = caller
   const agent = chooseAgent(host, caller, asked.model)
@@ -64,7 +61,15 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<S
     ...(previous && { parent: previous.id }),
     ...paying(caller),
   })
-  return begin(caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+  return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+}
+
+/** Waits for the first word. Throws what is refused before it. */
+export async function preflight({ run }: Begun): Promise<void> {
+  const refused = await run.preflight()
+  if (!refused) return
+  await run.refuse(refused)
+  throw refused.type === 'payment.required' ? paymentRefusal(refused) : toldError(refused.error)
 }
 
 interface Beginning {
@@ -72,10 +77,12 @@ interface Beginning {
   readonly asked: Asked
   readonly config: SessionConfig
   readonly sent: readonly ClientEvent[]
+  /** The session was opened for this response: nothing else is in it. */
   readonly fresh: boolean
 }
 
-async function begin({ signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Started> {
+/** What runs in the background goes on without its client, and its session with it. */
+async function begin(host: Host, { signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
   const { store, background } = asked
   const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
   try {
@@ -83,7 +90,8 @@ async function begin({ signal }: Caller, { session, asked, config, sent, fresh }
     const response = session.lastResponse ?? ''
     if (background) session.finish()
     await Promise.all(accepted)
-    return { session, reader, response, agent: session.agent, config, background, fresh }
+    const run = new ResponseRun(host, { session, reader, response, cancels: !background, fresh })
+    return { run, about: { id: response, agent: session.agent, config, endedAt: host.now } }
   } catch (thrown) {
     reader.close()
     void session.release().catch(() => undefined)
@@ -96,7 +104,7 @@ function goOn(
   host: Host,
   caller: Caller,
   { session, answers, config, asked }: Pick<Beginning, 'session' | 'config' | 'asked'> & { answers: readonly Given[] },
-): Promise<Started> {
+): Promise<Begun> {
   const { instructions, tools, extensions, response_format } = config
   const create: EventOf<'response.create'> = {
     type: 'response.create',
@@ -105,7 +113,7 @@ function goOn(
     response_format,
   }
   const merged = responseConfig(session.config, create) ?? session.config
-  return begin(caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
+  return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
 }
 
 function noPrevious(id: string): Error {

@@ -7,21 +7,16 @@ import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import type { SessionConfig } from '../../protocol/session-config.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Items } from './item-list.ts'
 import type { OutputItem } from './items.ts'
 import { functionNames, wantsExtras } from './request.ts'
-import { headOf, responseObject, shownUsage, type ResponseHead, type ResponseState } from './response.ts'
+import { responseObject, shownUsage, type ResponseHead, type ResponseState } from './response.ts'
 import type { Wire } from './wire.ts'
 
-export interface AnswerOptions {
-  readonly id: string
-  readonly agent: string
-  /** What it was asked with. */
-  readonly config: SessionConfig
-  /** In milliseconds: when it ended. */
+export interface AnswerOptions extends ResponseHead {
+  /** When it ended, in milliseconds. */
   readonly endedAt: () => number
 }
 
@@ -83,12 +78,11 @@ export class Answer extends ResponseFold {
     ),
   }
 
-  readonly #head: ResponseHead
+  readonly #options: AnswerOptions
   /** The functions that the client runs. Calls of others are the agent's own. */
   readonly #functions: ReadonlySet<string>
   /** Events that OpenAI has none for are told too, as events named `uamp:…`: asked for, as its own clients fail on them. */
   readonly #extras: boolean
-  readonly #endedAt: () => number
   readonly #wire: Wire | undefined
   readonly #items: Items
   #status: ResponseState['status'] = 'in_progress'
@@ -102,12 +96,12 @@ export class Answer extends ResponseFold {
   /** The last event that was read; before that the last one before its first, or less than any where that is not known. */
   seq = -1
 
-  constructor({ id, agent, config, endedAt }: AnswerOptions, wire?: Wire) {
+  constructor(options: AnswerOptions, wire?: Wire) {
+    const { id, agent, config } = options
     super(id)
-    this.#head = headOf(id, agent, config)
+    this.#options = options
     this.#functions = functionNames(config)
     this.#extras = wantsExtras(config)
-    this.#endedAt = endedAt
     this.#wire = wire
     this.#items = new Items({ response: id, agent }, wire)
   }
@@ -119,7 +113,7 @@ export class Answer extends ResponseFold {
 
   /** What it is so far. */
   response(): object {
-    return responseObject(this.#head, {
+    return responseObject(this.#options, {
       status: this.#status,
       output: this.#items.rendered(),
       completedAt: this.#completedAt,
@@ -243,7 +237,7 @@ export class Answer extends ResponseFold {
   #end(status: ResponseState['status'], type: string): void {
     this.#items.close(status === 'completed' ? 'completed' : 'incomplete')
     this.#status = status
-    this.#completedAt = status === 'completed' ? Math.floor(this.#endedAt() / 1000) : null
+    this.#completedAt = status === 'completed' ? Math.floor(this.#options.endedAt() / 1000) : null
     this.#wire?.send(type, { response: this.response() })
   }
 

@@ -57,12 +57,7 @@ const texts = <T extends string>(type: T) => list(z.object({ type: z.literal(typ
 export const InputItem = z.discriminatedUnion('type', [
   MessageItem,
   z.object({ type: z.literal('function_call'), id, call_id: CallId, name: z.string(), arguments: z.string() }),
-  z.object({
-    type: z.literal('function_call_output'),
-    id,
-    call_id: CallId,
-    output: z.union([z.string(), list(Part, limits.list)], 'must be a string or an array of content parts'),
-  }),
+  z.object({ type: z.literal('function_call_output'), id, call_id: CallId, output: Content }),
   z.object({
     type: z.literal('reasoning'),
     id,

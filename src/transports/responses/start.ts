@@ -38,7 +38,10 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const agent = chooseAgent(host, caller, asked.model)
   const config = withBegun(asked.config, host.now())
   const previous = asked.previous === undefined ? undefined : await gateway.response(asked.previous, principal)
-  if (asked.previous !== undefined && !previous) throw noPrevious(asked.previous)
+  if (asked.previous !== undefined && !previous) {
+    const message = `Previous response with id '${asked.previous}' not found.`
+    throw invalid(message, 'previous_response_id', 'previous_response_not_found')
+  }
   if (previous?.status === 'open') {
     throw invalid(`Response '${previous.id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
   }
@@ -48,6 +51,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const answers = waiting && answersIn(waiting, items, host.newId)
   if (waiting && answers) return goOn(host, caller, { session: waiting.session, answers, config, asked })
   checkCalls(items, previous)
+  const payment = paymentFrom(caller.request.headers)
   const session = await gateway.open({
     transport: 'responses',
     agent,
@@ -59,7 +63,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
     input: toMessages(input),
     silent: !asked.stream && !asked.background,
     ...(previous && { parent: previous.id }),
-    ...paying(caller),
+    ...(payment && { payment }),
   })
   return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
 }
@@ -114,15 +118,6 @@ function goOn(
   }
   const merged = responseConfig(session.config, create) ?? session.config
   return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
-}
-
-function noPrevious(id: string): Error {
-  return invalid(`Previous response with id '${id}' not found.`, 'previous_response_id', 'previous_response_not_found')
-}
-
-function paying({ request }: Caller) {
-  const payment = paymentFrom(request.headers)
-  return payment && { payment }
 }
 
 interface Waits {

@@ -143,6 +143,8 @@ function shownMessage(message: Message): Unnamed[] {
   return items.flatMap(shownSaid)
 }
 
+const SAID = { prefix: 'msg', type: 'message', role: 'assistant', status: 'completed' } as const
+
 /** What a client says that an assistant said before. */
 function shownSaid(item: ContentItem): Unnamed[] {
   switch (item.type) {
@@ -155,15 +157,13 @@ function shownSaid(item: ContentItem): Unnamed[] {
       return [{ prefix: 'fc', type: 'function_call', call_id, name, arguments: args, status: 'completed' }]
     }
     case 'text':
-      return [{ prefix: 'msg', type: 'message', role: 'assistant', status: 'completed', content: shownPart(item, 'output_text') }]
+      return [{ ...SAID, content: shownPart(item, 'output_text') }]
     case 'tool_result':
     case 'image':
     case 'audio':
     case 'video':
-    case 'file': {
-      const said = { prefix: 'msg', type: 'message', role: 'assistant', status: 'completed' } as const
-      return [{ ...said, content: [], uamp: { content_items: [item] } }]
-    }
+    case 'file':
+      return [{ ...SAID, content: [], uamp: { content_items: [item] } }]
   }
 }
 
@@ -172,25 +172,19 @@ function shownPart(item: ContentItem, type: 'input_text' | 'output_text'): objec
     case 'text':
       if (item.refusal) return [{ type: 'refusal', refusal: item.text }]
       return [type === 'input_text' ? { type, text: item.text } : { type, text: item.text, annotations: [], logprobs: [] }]
-    case 'image':
-      return [
-        {
-          type: 'input_image',
-          image_url: urlOf(item.image, `image/${item.format ?? 'png'}`),
-          detail: item.detail ?? 'auto',
-          file_id: null,
-        },
-      ]
+    case 'image': {
+      const image_url = urlOf(item.image, `image/${item.format ?? 'png'}`)
+      return [{ type: 'input_image', image_url, detail: item.detail ?? 'auto', file_id: null }]
+    }
     case 'file': {
       const { file, filename, mime_type } = item
-      return [
-        { type: 'input_file', filename, ...(typeof file === 'string' ? { file_data: urlOf(file, mime_type) } : { file_url: file.url }) },
-      ]
+      const source = typeof file === 'string' ? { file_data: urlOf(file, mime_type) } : { file_url: file.url }
+      return [{ type: 'input_file', filename, ...source }]
     }
-    case 'audio':
-      return [
-        { type: 'input_audio', input_audio: { data: typeof item.audio === 'string' ? item.audio : '', format: item.format ?? 'wav' } },
-      ]
+    case 'audio': {
+      const data = typeof item.audio === 'string' ? item.audio : ''
+      return [{ type: 'input_audio', input_audio: { data, format: item.format ?? 'wav' } }]
+    }
     case 'thinking':
     case 'tool_call':
     case 'tool_result':

@@ -9,9 +9,8 @@ import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import { notificationText, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
+import { notificationText, parseParams, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
-import { parseParams } from '../../wire/rpc-params.ts'
 import { Speech } from '../../wire/speech.ts'
 import type { ConnectionOptions } from './connection.ts'
 import { toldBody } from './errors.ts'
@@ -113,10 +112,7 @@ class SubmitAnswer extends ResponseFold {
 
   protected tell(event: ServerEvent): void {
     if (event.type === 'response.delta') this.item(event.delta)
-    if (event.type === 'transcript.delta') {
-      this.#speech.say(event.transcript)
-      this.text(event.transcript)
-    }
+    if (event.type === 'transcript.delta') this.text(this.#speech.say(event.transcript))
     if (event.type === 'transcript.done') this.text(this.#speech.complete(event.transcript))
     if (event.type === 'payment.required') this.failure = paymentRefusal(event)
     if (event.type === 'response.error') this.failure = toldBody(event.error)

@@ -1,7 +1,7 @@
 import type { EventOf } from '../../protocol/events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Slot } from '../../protocol/json.ts'
-import { parseParams } from '../../wire/rpc-params.ts'
+import { parseParams } from '../../wire/json-rpc.ts'
 import { PermissionAnswer } from './schema.ts'
 import { shownCall } from './tool-calls.ts'
 

@@ -37,13 +37,7 @@ export class Updates implements Visitor {
       (updates, { delta }) => updates.item(delta),
     ],
     thinking: ['`agent_thought_chunk`', (updates, { content, redacted }) => updates.#thought(content, redacted)],
-    'transcript.delta': [
-      '`agent_message_chunk`',
-      (updates, { transcript }) => {
-        updates.#speech.say(transcript)
-        updates.text(transcript)
-      },
-    ],
+    'transcript.delta': ['`agent_message_chunk`', (updates, { transcript }) => updates.text(updates.#speech.say(transcript))],
     'transcript.done': [
       'what of the words did not come before',
       (updates, { transcript }) => updates.text(updates.#speech.complete(transcript)),

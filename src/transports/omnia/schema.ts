@@ -4,7 +4,7 @@ import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { Tools } from '../../protocol/tools.ts'
-import { parseObject } from '../../wire/json-object.ts'
+import { parseObject } from '../../wire/parse.ts'
 import { invalid } from './errors.ts'
 
 /** A lone surrogate cannot be written as UTF-8, nor be part of a key. */

@@ -89,8 +89,7 @@ export class RealtimeResponse {
   }
 
   words(words: string): void {
-    this.#speech.say(words)
-    this.#transcript(words)
+    this.#transcript(this.#speech.say(words))
   }
 
   /** All of the words, of which some may not have come one by one. */

@@ -21,18 +21,18 @@ export interface ConnectionOptions {
   readonly socket: Socket
   readonly session: Session
   readonly capabilities: Capabilities | undefined
-  /** What the client called the model. */
+  /** The model that the client named. */
   readonly model: string | undefined
   readonly quota: () => Quota
-  /** What is spoken at first. */
+  /** The dialect until the first event of the client. */
   readonly dialect: Dialect
-  /** Whether the first event of the client makes it another one. */
+  /** Chooses the dialect by the first event of the client. */
   readonly settle: (event: Slot) => Dialect
 }
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>
 
-/** One WebSocket: a session, and the conversation of Realtime, which is sent whole with every turn. */
+/** One WebSocket: a session, and the conversation of Realtime, which goes to the agent whole with every turn. */
 export class RealtimeConnection {
   readonly #options: ConnectionOptions
   readonly #out: Outbox
@@ -44,9 +44,9 @@ export class RealtimeConnection {
   #settled = false
   #settings = DEFAULTS
   #decode: Decode = decoder(DEFAULTS.inputFormat)
-  /** The item that what is spoken now will become. */
+  /** The id of the item that the current speech will become. */
   #speech: string | undefined
-  /** Something was said that the running answer was not interrupted for. */
+  /** The client spoke during an answer that it does not interrupt, and wants an answer after it. */
   #owed = false
   #lastResponse: string | null = null
 
@@ -71,7 +71,7 @@ export class RealtimeConnection {
       void this.#out.flush()
       socket.close(1011, 'Internal error')
     })
-    // A session that has ended has no more to say.
+    // The session has ended, so nothing more will come.
     void following.then(() => socket.close(1000))
     try {
       for await (const frame of socket) await this.#receive(frame)
@@ -80,7 +80,7 @@ export class RealtimeConnection {
       this.#holds.buffer.close()
       this.#turns.leave()
       await following
-      // An answer that runs is stopped, unless somebody reads it over another protocol.
+      // A running response stops by itself, unless another protocol reads it.
       if (this.#turns.idle) await session.end()
     }
   }
@@ -117,7 +117,7 @@ export class RealtimeConnection {
         this.#buffer.clear()
         this.#speech = undefined
         return this.#out.tell({ type: 'input_audio_buffer.cleared' })
-      // Only WebRTC has such a buffer. What a client hears over a socket is its own to stop.
+      // Only WebRTC has such a buffer. Over a socket the client itself stops playing.
       case 'output_audio_buffer.clear':
         return this.#out.tell({ type: 'output_audio_buffer.cleared', response_id: this.#lastResponse })
       case 'conversation.item.create':
@@ -173,7 +173,7 @@ export class RealtimeConnection {
     else await this.#respond(UNCHANGED)
   }
 
-  /** What was said becomes an item of the conversation. */
+  /** Speech becomes an item of the conversation. */
   #commit(samples: Int16Array): void {
     const id = this.#speech ?? `item_${this.#options.host.newId()}`
     this.#speech = undefined
@@ -239,7 +239,7 @@ export class RealtimeConnection {
     return typeof item === 'string' ? this.#conversation.retrieve(item) : this.#newItem(item)
   }
 
-  /** The answer to what was said while another answer ran that was not to be interrupted. */
+  /** Answers what the client said during an answer that it did not interrupt. */
   #payDebt(): void {
     if (!this.#owed) return
     this.#respond(UNCHANGED).catch((thrown: unknown) => {
@@ -259,7 +259,7 @@ export class RealtimeConnection {
     }
   }
 
-  /** An item with its recording, in the format of whoever spoke. */
+  /** An item with its recording, in the format of its speaker. */
   #showWhole(item: Item): Slot {
     const { inputFormat, outputFormat } = this.#settings
     const recode = (audio: string, role: MessageItem['role']): string => encoder(role === 'assistant' ? outputFormat : inputFormat)(audio)
@@ -279,7 +279,7 @@ function parseFrame(frame: string | Uint8Array): Slot {
   return parseObject(frame, 'An event', (message) => invalid(message, undefined, 'invalid_json'))
 }
 
-/** The client's own name for an event, by which an error refers to it. */
+/** The client's own id of an event, to which an error refers. */
 function clientEventId({ event_id: id }: Slot): string | undefined {
   if (id === undefined || id === null) return undefined
   if (typeof id !== 'string') throw invalid('"event_id" must be a string', 'event_id', 'invalid_type')
@@ -288,7 +288,7 @@ function clientEventId({ event_id: id }: Slot): string | undefined {
   return id
 }
 
-/** What the agent gets to know of how the client calls it. */
+/** Tells the agent which model the client named. */
 export function named(model: string | undefined): Slot {
   return model === undefined ? {} : { model }
 }

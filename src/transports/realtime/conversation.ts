@@ -9,15 +9,15 @@ import { invalid } from '../../wire/parse.ts'
 import { cutAt, durationMs, type Decode } from './audio/formats.ts'
 import type { GivenItem, Item, Part } from './model.ts'
 
-/** Items that a conversation keeps; beyond them the oldest are forgotten, as with OpenAI's automatic truncation. */
+/** Items that a conversation keeps. Beyond that the oldest are dropped, like OpenAI's automatic truncation does. */
 const MAX_ITEMS = 512
 /**
- * Bytes that they take, recordings in base64 among them. Beyond it the oldest recordings are forgotten, of which the
- * transcript stays, then the oldest items.
+ * Bytes of all items, with recordings in base64. Beyond that the oldest recordings are dropped, but not their transcripts, then the
+ * oldest items.
  */
 const MAX_SIZE = 12 * 1024 * 1024
 
-/** The item before it stands first: OpenAI's word for "at the beginning". */
+/** OpenAI's `previous_item_id` for the beginning of the conversation. */
 const ROOT = 'root'
 
 /** The items of one connection, in order. */
@@ -40,13 +40,13 @@ export class Conversation {
     return this.#items.find((item) => item.id === id)
   }
 
-  /** Throws `overloaded` when there is no room for an item of the client. What an agent says was counted before it comes here. */
+  /** Throws `overloaded` if there is no room for an item of the client. What an agent says was counted before. */
   checkRoom(item: Item): void {
     this.#hold.grow(this.#size + weigh(item))
     this.#hold.set(this.#size)
   }
 
-  /** Puts an item where `after` says, by default at the end. Returns the id of the one before it. */
+  /** Inserts an item after the item `after`, by default at the end. Returns the id of the item before it. */
   add(item: Item, after?: string): string | null {
     if (this.find(item.id)) throw invalid(`There is an item "${item.id}" already`, 'item.id', 'item_create_duplicate_item_id')
     const at = after === undefined ? this.#items.length : after === ROOT ? 0 : this.#items.findIndex(({ id }) => id === after) + 1
@@ -60,7 +60,7 @@ export class Conversation {
     return this.#items[index - 1]?.id ?? null
   }
 
-  /** An item has grown. One that was deleted meanwhile stays so. */
+  /** Replaces an item that has grown, unless it was deleted meanwhile. */
   replace(item: Item): void {
     const index = this.#items.findIndex(({ id }) => id === item.id)
     const before = this.#items[index]
@@ -81,7 +81,7 @@ export class Conversation {
     this.#hold.set(this.#size)
   }
 
-  /** The client heard only so much of an answer. Its transcript goes, as nobody knows which words were heard. */
+  /** The client heard an answer only up to here. The transcript is dropped, as it is unknown which words were heard. */
   truncate(id: string, index: number, ms: number): void {
     const item = this.#need(id, 'truncate')
     const part = item.type === 'message' && item.role === 'assistant' ? item.content[index] : undefined
@@ -106,7 +106,7 @@ export class Conversation {
     return item
   }
 
-  /** `kept` is the newest and stays whatever it holds. */
+  /** `kept` is the newest item, and stays even if it is too large. */
   #trim(kept: Item): void {
     for (let index = 0; this.#size > MAX_SIZE && index < this.#items.length; index++) {
       const item = this.#items[index] as Item

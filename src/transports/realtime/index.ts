@@ -49,7 +49,7 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
       config: configOf(DEFAULTS, named(model)),
       duplex: true,
       persist: false,
-      // There is no way back to it: nobody would hear what the agent still says.
+      // A client cannot come back, so nobody would hear the rest of an answer.
       onDetach: 'cancel',
     })
   } catch (thrown) {
@@ -59,22 +59,22 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
   await new RealtimeConnection({ ...spoken, host, socket, session, capabilities, model, quota: () => call.quota }).run()
 }
 
-/** Browsers cannot read why an upgrade was refused, so what fails after it is told as an event. */
+/** Browsers cannot read why an upgrade was refused, so the refusal comes after it, as an event. */
 async function refuse(socket: Socket, error: UampError): Promise<void> {
   const told = { type: 'error', event_id: `event_${crypto.randomUUID()}`, error: { ...openAiErrorBody(error), event_id: null } }
   await socket.send([JSON.stringify(told)])
   socket.close(1008, error.message)
 }
 
-/** What a client says in the upgrade of the version that it speaks: a header, or the subprotocol that stands for it in browsers. */
+/** Whether the upgrade asks for the beta, by a header or, in browsers, by a subprotocol. */
 function asksForBeta(headers: Headers): boolean {
   const offered = headers.get('sec-websocket-protocol')?.split(',') ?? []
   return (headers.get('openai-beta')?.includes('realtime=v1') ?? false) || offered.some((name) => name.trim() === 'openai-beta.realtime-v1')
 }
 
 /**
- * At `/realtime` the first event of the client decides for good: what only GA has makes it GA, everything else beta. Until then
- * only `session.created` was sent, in the words of the beta.
+ * At `/realtime` the first event of the client decides for good: GA if it has something that only GA has, otherwise the beta. Until
+ * then the client was only sent `session.created`, in the words of the beta.
  */
 function settleDialect(event: Slot): Dialect {
   return speaksGa(event) ? ga : beta

@@ -9,7 +9,7 @@ interface PartNames {
   readonly audio: string
 }
 
-/** Both dialects call them the same, unless the assistant says them. */
+/** Both dialects have the same names, except for parts of the assistant. */
 const INPUT: PartNames = { text: 'input_text', audio: 'input_audio' }
 const IMAGE = 'input_image'
 
@@ -72,7 +72,7 @@ function given(item: GivenFields): GivenItem {
   const own = item.id ?? undefined
   if (item.type === 'message') return { type: item.type, id: own, role: item.role, content: item.content }
   if (item.type === 'function_call_output') return { type: item.type, id: own, call_id: item.call_id, output: item.output }
-  // GA allows a call without an id of its own; an output then names the item.
+  // GA allows a call without a `call_id`; an output then names the item.
   return { type: item.type, id: own, call_id: item.call_id ?? own ?? item.name, name: item.name, arguments: item.arguments }
 }
 

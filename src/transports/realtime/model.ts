@@ -1,4 +1,4 @@
-/** What both dialects of Realtime speak of, in neither's words. */
+/** What both dialects of Realtime have in common, in neutral words. */
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { Usage } from '../../protocol/usage.ts'
@@ -11,7 +11,7 @@ interface TextPart {
   readonly type: 'text'
   readonly text: string
 }
-/** A recording: pcm16 in base64, undefined when it was forgotten. */
+/** A recording: pcm16 in base64, `undefined` after it was dropped. */
 interface AudioPart {
   readonly type: 'audio'
   readonly audio: string | undefined
@@ -73,7 +73,7 @@ export interface Settings {
   readonly tools: readonly ToolDefinition[]
   readonly toolChoice: unknown
   readonly maxOutputTokens: number | 'inf'
-  /** What is only repeated and handed to the agent: `tracing`, `truncation`, `prompt`, `temperature` … */
+  /** Settings that are only told back and handed to the agent: `tracing`, `truncation`, `prompt`, `temperature` … */
   readonly other: Slot
 }
 
@@ -81,9 +81,9 @@ export interface Settings {
 export interface ResponseRequest {
   readonly changes: Partial<Settings>
   readonly metadata: Slot | null
-  /** `none`: neither does it see the conversation's end, nor is it part of it, unless `input` says so. */
+  /** `none`: the response does not become part of the conversation. */
   readonly conversation: 'auto' | 'none'
-  /** Instead of the conversation. A string is the id of an item of it. */
+  /** Replaces the conversation. A string is the id of one of its items. */
   readonly input: readonly (GivenItem | string)[] | undefined
 }
 
@@ -103,7 +103,7 @@ export type Command =
   | { readonly type: 'response.cancel'; readonly response_id: string | undefined }
   | { readonly type: 'payment.submit'; readonly payment: Payment }
 
-/** How a response stands. */
+/** The state of a response. */
 export interface ResponseState {
   readonly id: string
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed' | 'incomplete'
@@ -121,14 +121,14 @@ export interface Told {
   readonly [field: string]: unknown
 }
 
-/** The words of one version of the protocol. A version is a value of this and nothing else knows which it is. */
+/** One version of the protocol: how it words what clients and server say. Other code does not know which version it speaks. */
 export interface Dialect {
-  /** Reads an event of the client, or throws what is wrong with it. */
+  /** Reads an event of the client. Throws if it is wrong. */
   read(event: Slot): Command
   /** The session as it is shown. */
   session(settings: Settings): Slot
   response(state: ResponseState): Slot
-  /** `withAudio`: only who asks for one item is shown its recording. */
+  /** `withAudio`: converts the recording. Without it the recording is left out; only `retrieve` shows it. */
   item(item: Item, withAudio?: (audio: string, role: MessageItem['role']) => string): Slot
   /** What its events are called. */
   readonly names: {

@@ -16,12 +16,12 @@ export interface ResponseOptions {
   readonly out: Outbox
   readonly settings: Settings
   readonly metadata: Slot | null
-  /** Undefined: the response stands outside of it. */
+  /** `undefined`: the response does not belong to the conversation. */
   readonly conversation: Conversation | undefined
   readonly newId: () => string
-  /** What is left of the client's requests. */
+  /** How many requests the client has left. */
   readonly quota: () => Quota
-  /** Audio in a format that nobody here can convert. */
+  /** Called for audio in a format that cannot be converted. */
   readonly onUnplayable: (format: string) => void
 }
 
@@ -47,7 +47,7 @@ interface OpenCall {
   readonly send: (delta: string) => void
 }
 
-/** One Realtime response: turns what an agent says into its events. Synchronous; what it says is in the outbox. */
+/** One Realtime response: turns what an agent says into events, and puts them into the outbox. */
 export class RealtimeResponse {
   readonly id: string
   readonly #options: ResponseOptions
@@ -58,7 +58,7 @@ export class RealtimeResponse {
   #announced = false
   #message: OpenMessage | undefined
   readonly #speech = new Speech()
-  /** Whether the agent has said anything but plain text, which opens a message. */
+  /** The agent has said something other than plain text. */
   #spoke = false
   #usage: Usage | undefined
 
@@ -92,7 +92,7 @@ export class RealtimeResponse {
     this.#transcript(this.#speech.say(words))
   }
 
-  /** All of the words, of which some may not have come one by one. */
+  /** All words of an utterance, some of which may not have come before. */
   allWords(words: string | undefined): void {
     this.#transcript(this.#speech.complete(words))
   }
@@ -106,13 +106,13 @@ export class RealtimeResponse {
     this.pass(event)
   }
 
-  /** The end of the agent's answer, which has everything that it said. An agent may say everything with its end. */
+  /** The output of the agent, told now if nothing was said before: the reason why it needs input comes only with the end. */
   finish(output: readonly ContentItem[]): void {
     if (this.#spoke || this.#output.length > 0) return
     for (const item of output) this.delta(item, { type: 'response.delta', delta: item })
   }
 
-  /** A question to the client: its call is whole. */
+  /** A call that the client is asked to run, so it is complete. */
   call({ id, name, arguments: args }: ToolCall): void {
     const { item } = this.#open.get(id) ?? this.#openCall(id, name)
     if (item.arguments === '' && args !== '') this.#extend(id, args)
@@ -129,7 +129,7 @@ export class RealtimeResponse {
     this.#options.out.tell({ type: 'response.done', response, ...(signature !== undefined && { signature }) })
   }
 
-  /** A piece of what it says, or a whole item of it, and the event that it is. */
+  /** A piece or an item of the output, and the event that has it. */
   delta(delta: Delta, event: ServerEvent | Draft): void {
     this.#spoke = true
     switch (delta.type) {
@@ -140,7 +140,7 @@ export class RealtimeResponse {
         return this.#sound(delta, delta.audio)
       case 'tool_call':
         return this.#callDelta(delta.tool_call)
-      // The agent's own tools are its own business.
+      // Realtime does not show an agent's own tools.
       case 'tool_result':
       case 'tool_progress':
         return
@@ -152,7 +152,7 @@ export class RealtimeResponse {
     }
   }
 
-  /** A piece of sound has no handle. The whole has one, and most often its pieces came before. */
+  /** A piece of sound has no content id. The whole has one, and usually its pieces came before. */
   #sound({ content_id, format, transcript }: Extract<ContentItem, { type: 'audio' }>, base64: string): void {
     if (content_id === undefined) this.#speech.piece()
     const { isNew, words } = content_id === undefined ? { isNew: true, words: transcript ?? '' } : this.#speech.whole(transcript)
@@ -166,7 +166,7 @@ export class RealtimeResponse {
     else this.#options.onUnplayable(format)
   }
 
-  /** A client that only reads is given the words. */
+  /** A client without sound gets the words as text. */
   #transcript(text: string): void {
     if (text === '') return
     if (!this.#options.settings.speaks) return this.text(text)
@@ -248,7 +248,7 @@ export class RealtimeResponse {
     if (conversation && finished) out.tell({ type: finished, previous_item_id: previous, item: shown })
   }
 
-  /** What Realtime has no event for comes as the UAMP event that it is. */
+  /** Events that Realtime has no counterpart for go out as UAMP events. */
   pass(given: ServerEvent | Draft): void {
     const { session_id: _session, seq: _seq, event_id: _event, ...event } = given as ServerEvent
     this.#options.out.tell({ ...event, response_id: this.id })

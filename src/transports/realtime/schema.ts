@@ -15,7 +15,7 @@ const ms = z.number().check(z.minimum(0), z.maximum(60_000))
 
 const functionShape = ToolDefinition.shape.function.shape
 
-/** Flat, unlike that of Chat Completions. */
+/** Flat, unlike in Chat Completions. */
 const FunctionTool = z.object({
   type: z.literal('function', 'must be "function": other tools belong to the agent here'),
   name: functionShape.name,
@@ -44,7 +44,7 @@ export const MaxTokens = z.union([z.int().check(z.minimum(1)), z.literal('inf')]
 export const Voice = z.union([z.string(), z.object({ id: z.string() })], 'must be a name, or { "id": … }')
 export const Modalities = list(z.enum(['text', 'audio']), 2)
 
-/** The fields of a session and of a response that both dialects call the same. */
+/** Fields of sessions and responses that have the same name in both dialects. */
 export const sameSettings = {
   instructions: z.nullish(Instructions),
   tools: z.nullish(Tools),
@@ -110,7 +110,7 @@ export interface SettingWords<G> {
   readonly settings: (given: G) => Partial<Settings>
 }
 
-/** The reader of a dialect. A type that it has no reader for is the client's mistake. */
+/** The reader of a dialect. An unknown type of event is refused. */
 export function reader<G>({ item, session, response, settings }: SettingWords<G>): Read {
   const SessionUpdate = z.object({ session })
   const ItemCreate = z.object({ item, previous_item_id: z.nullish(z.string()) })

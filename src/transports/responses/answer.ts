@@ -20,12 +20,12 @@ export interface AnswerOptions extends ResponseHead {
   readonly endedAt: () => number
 }
 
-/** Numbers of the log that are further apart belong to two processes. */
+/** A larger gap between numbers of the log shows that a process died in between. */
 const LEAP = 10_000
 
 /**
- * One response, from the events of a session's log. The same events give the same answer with the same numbers, whenever they are
- * read: while it runs, when a client comes back, or days later. Without a wire it is only gathered.
+ * One response, from the events of a session's log. The same events always give the same answer with the same numbers: while it runs,
+ * when a client comes back, or days later. Without a wire it is only gathered.
  */
 export class Answer extends ResponseFold {
   static readonly mapping: Mapping<Answer> = {
@@ -81,7 +81,7 @@ export class Answer extends ResponseFold {
   readonly #options: AnswerOptions
   /** The functions that the client runs. Calls of others are the agent's own. */
   readonly #functions: ReadonlySet<string>
-  /** Events that OpenAI has none for are told too, as events named `uamp:…`: asked for, as its own clients fail on them. */
+  /** Tell events that OpenAI does not have, as `uamp:…`. Only on request, because OpenAI's own clients fail on them. */
   readonly #extras: boolean
   readonly #wire: Wire | undefined
   readonly #items: Items
@@ -90,10 +90,10 @@ export class Answer extends ResponseFold {
   #reason: ResponseState['reason']
   #signature: string | undefined
   #completedAt: number | null = null
-  /** Sound or words that came in pieces, of which no item is known yet. */
+  /** Sound or words came in pieces, and no item has them yet. */
   #sound = false
   #words = ''
-  /** The last event that was read; before that the last one before its first, or less than any where that is not known. */
+  /** The number of the last event that was read, or of the event before the response; -1 if that is not known. */
   seq = -1
 
   constructor(options: AnswerOptions, wire?: Wire) {
@@ -106,12 +106,12 @@ export class Answer extends ResponseFold {
     this.#items = new Items({ response: id, agent }, wire)
   }
 
-  /** Why it is no answer, if it has ended and is none. */
+  /** Why the response failed, if it did. */
   get failure(): UampError | undefined {
     return this.#status === 'cancelled' ? new UampError('cancelled', 'The answer was stopped') : this.#failure
   }
 
-  /** What it is so far. */
+  /** The response object so far. */
   response(): object {
     return responseObject(this.#options, {
       status: this.#status,
@@ -138,13 +138,13 @@ export class Answer extends ResponseFold {
     super.event(event, seq)
   }
 
-  /** Where numbers of the log leap, a process died: what it had told last is lost, and its numbers with it. */
+  /** A leap in the numbers of the log shows that a process died. Its last events are lost, and their numbers with them. */
   #reach(seq: number): void {
     if (this.seq >= 0 && seq - this.seq > LEAP) this.#wire?.skip(seq - this.seq)
     this.seq = seq
   }
 
-  /** What was stored of it, item by item. */
+  /** Reads the stored output, item by item. */
   readOutput(output: readonly ContentItem[], asked: ReadonlySet<string>): void {
     for (const item of output) {
       if (item.type === 'text' && !item.refusal) this.#items.text(item.text)
@@ -200,7 +200,7 @@ export class Answer extends ResponseFold {
   }
 
   #media(item: MediaItem): void {
-    // A chunk of a stream has no handle; the whole comes with one.
+    // A piece of a stream has no content id; the whole has one.
     if (item.type === 'audio' && item.content_id === undefined && typeof item.audio === 'string') {
       return this.#audio(item.audio)
     }
@@ -220,7 +220,7 @@ export class Answer extends ResponseFold {
     this.#signature = event.signature
     const unpaid = this.questions.find((question) => question.type === 'payment.required')
     if (unpaid) return this.#fail(paymentRefusal(unpaid))
-    // Speech that only came in pieces is the last item of an output.
+    // Speech that came only in pieces is the last item of the output.
     const last = event.response.output.at(-1)
     if (last && (last.type === 'audio' ? this.#sound : last.type === 'text' && last.text === this.#words)) this.item(last)
     const stop = stopReason(event)
@@ -248,9 +248,9 @@ export class Answer extends ResponseFold {
   }
 }
 
-/** An answer on its way to its client. */
+/** The frames of an answer, as its client gets them. */
 export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGenerator<Frame, Frame | undefined> {
-  // Made when they are written, so that no text is kept.
+  // Made while they are written, so that no text is kept in memory.
   return run.frames((batch) => ({
     eachText: (visit) => {
       wire.to(visit)

@@ -64,7 +64,7 @@ async function create(host: Host, request: Request, call: KnownCall): Promise<Re
   }
 }
 
-/** The answer as it is after the first step of the agent. What comes later is not waited for. */
+/** The answer after the first step of the agent. The rest is not awaited. */
 async function first({ run, about }: Begun): Promise<Answer> {
   const answer = new Answer(about)
   ;(await run.take())?.visit(answer)
@@ -72,7 +72,7 @@ async function first({ run, about }: Begun): Promise<Answer> {
   return answer
 }
 
-/** The whole answer. Throws if it is none. */
+/** The whole answer. Throws if it failed or was stopped. */
 async function whole({ run, about }: Begun): Promise<Answer> {
   const answer = new Answer(about)
   for (let batch = await run.take(); batch; batch = await run.take()) answer.take(batch)

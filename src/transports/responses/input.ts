@@ -58,7 +58,7 @@ function saidIn(item: InputItem, param: string): ContentItem[] {
     }
     case 'image_generation_call':
       return imageOf(item, param)
-    // Asked and answered: what came of it follows. One that waits is answered before it comes to this.
+    // Its outcome follows. An approval that a run waits for was taken before.
     case 'mcp_approval_request':
     case 'mcp_approval_response':
       return []

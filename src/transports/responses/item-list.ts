@@ -16,17 +16,17 @@ import {
 import type { TextPlace, Wire } from './wire.ts'
 
 /**
- * The output of a response as it grows, told event by event in the order that OpenAI's clients demand: an item is added before
- * anything is said of it, its parts likewise, and each is done before the response is.
+ * The output of a response as it grows, told event by event in the order that OpenAI's clients demand: items and parts are added
+ * before other events name them, and each is done before the response is.
  */
 export class Items {
   readonly all: OutputItem[] = []
   readonly #response: string
   readonly #agent: string
   readonly #wire: Wire | undefined
-  /** What is being said. Something else ends it. */
+  /** The message or thought that grows. Anything else ends it. */
   #open: MessageItem | ReasoningItem | undefined
-  /** The text that is being said: looked at for every delta. */
+  /** The text that grows. Kept here because every delta needs it. */
   #text: GrowingText | undefined
   /** Calls whose arguments may still come, several at once. */
   readonly #calls = new Map<string, CallItem>()
@@ -43,7 +43,7 @@ export class Items {
 
   text(text: string): void {
     if (this.#text === undefined) {
-      // Nothing is no item.
+      // An empty text opens no item.
       if (text === '') return
       this.#text = this.#part('output_text')
     }
@@ -60,7 +60,7 @@ export class Items {
   }
 
   think(text: string, signature?: string): void {
-    // A signature is of the thought before it: what comes then is another.
+    // A signature ends its thought; the next text is a new one.
     if (!(this.#open instanceof ReasoningItem) || this.#open.signature !== undefined) {
       this.settle()
       this.#open = this.#add(new ReasoningItem(this.#next('rs')))
@@ -81,7 +81,7 @@ export class Items {
     this.#arguments(item, call.arguments)
   }
 
-  /** A call that is put to the client is whole. Most often it was streamed before. */
+  /** A call that the client is asked to run is complete. Usually it was streamed before. */
   ask(call: ToolCall): void {
     const known = this.all.find((item) => item instanceof FunctionCallItem && item.call.id === call.id)
     if (!known) {
@@ -104,7 +104,7 @@ export class Items {
     this.#finish(item, 'completed')
   }
 
-  /** The client's calls alone: those of the agent's own are done with their result, which comes after. */
+  /** Only for calls of the client's functions: a call of the agent's own tool is done with its result. */
   finishCall(callId: string): void {
     const item = this.#calls.get(callId)
     if (item instanceof FunctionCallItem) this.#finish(item, 'completed')
@@ -127,7 +127,7 @@ export class Items {
     this.#finish(added, 'completed')
   }
 
-  /** OpenAI has no output for it: it stands beside a message, whose text is what can be read of it. */
+  /** OpenAI has no item for it, so it goes with a message whose text is its transcript. */
   media(item: MediaItem): void {
     this.settle()
     this.#open = this.#add(new MessageItem(this.#next('msg'), item))
@@ -135,7 +135,7 @@ export class Items {
     this.settle()
   }
 
-  /** What is being said is over. */
+  /** Ends the message or thought that grows. */
   settle(status: 'completed' | 'incomplete' = 'completed'): void {
     const open = this.#open
     if (!open) return
@@ -220,7 +220,7 @@ export class Items {
   }
 }
 
-/** The newest part of a message. */
+/** The place of the newest part of a message. */
 function partPlace(item: MessageItem): TextPlace {
   return { ...item.place, content_index: item.parts.length - 1 }
 }

@@ -1,7 +1,7 @@
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
 import { present } from '../../wire/fields.ts'
 
-/** Pieces of a text that are kept apart until there are so many: a thousand small strings are a burden to the collector. */
+/** Pieces of a text that are kept before they are joined: thousands of small strings slow down garbage collection. */
 const PIECES = 32
 
 type Status = 'in_progress' | 'completed' | 'incomplete'
@@ -41,7 +41,7 @@ interface Place {
   readonly index: number
 }
 
-/** A part of an answer, while it grows and when it is whole. */
+/** An item of an answer, while it grows and when it is complete. */
 export abstract class OutputItem {
   readonly id: string
   readonly index: number
@@ -77,7 +77,7 @@ export class MessageItem extends OutputItem {
   }
 }
 
-/** Thoughts are shown as a summary: the form that every client shows. A signature is what only its maker can read. */
+/** Thoughts are shown as a summary, which every client shows. Only the maker of a signature can read it. */
 export class ReasoningItem extends OutputItem {
   readonly text = new GrowingText()
   signature: string | undefined
@@ -112,7 +112,7 @@ export class FunctionCallItem extends CallItem {
   }
 }
 
-/** A tool that the agent runs itself: what OpenAI calls a tool of a remote server. The client has nothing to do. */
+/** A tool that the agent runs itself, shown as OpenAI shows a tool of a remote server. The client has nothing to do. */
 export class ServerCallItem extends CallItem {
   readonly type = 'mcp_call'
   readonly #agent: string
@@ -160,7 +160,7 @@ export class WholeItem extends OutputItem {
   }
 }
 
-/** An image is what OpenAI's own image tool gives; one that is only a URL has its place beside it. */
+/** An image, shown as a result of OpenAI's image tool. An image that is only a URL is in `uamp`. */
 export function imageItem(place: Place, item: Extract<ContentItem, { type: 'image' }>): WholeItem {
   const { image, format, content_id, alt_text, description } = item
   const begun = { type: 'image_generation_call', id: place.id, status: 'in_progress', result: null }

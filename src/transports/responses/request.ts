@@ -4,7 +4,7 @@ import { invalid } from '../../wire/parse.ts'
 import { settingsOf } from './response.ts'
 import { isFunction, type CreateRequest, type InputItem } from './schema.ts'
 
-/** What a client puts into `include` to get the events that OpenAI has none for. */
+/** In `include`: the client wants events that OpenAI's protocol does not have. */
 const EXTRAS = 'uamp.events'
 
 /** A request in our own terms. */
@@ -22,7 +22,7 @@ export function toAsked(body: CreateRequest): Asked {
   const { input, ...settings } = body
   if (input == null) throw invalid('Missing required parameter: "input"', 'input', 'missing_required_parameter')
   for (const name of ['conversation', 'prompt']) {
-    // To pass over one would answer without what the client believes to be known.
+    // If we ignored it, the agent would answer without what the client believes it knows.
     if (body[name] != null)
       throw invalid(`"${name}" is not kept here: send "input" and "previous_response_id"`, name, 'unsupported_parameter')
   }

@@ -2,11 +2,11 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 import { fieldsOf, isRecord } from '../../protocol/json.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
-/** A response before anything was said. */
+/** What is known of a response before the agent says anything. */
 export interface ResponseHead {
   readonly id: string
   readonly agent: string
-  /** What the client asked for: it is told back. */
+  /** The settings of the request, which the client is told back. */
   readonly config: SessionConfig
 }
 
@@ -25,7 +25,7 @@ export function settingsOf({ extensions }: SessionConfig): Readonly<Record<strin
   return fieldsOf(extensions?.['openai'])
 }
 
-/** When a response was begun is kept with its settings, so that it is the same to the second whenever it is told. */
+/** The time at which a response began is kept with its settings, so that it never changes. */
 const BEGUN = 'responses'
 
 export function withBegun(config: SessionConfig, now: number): SessionConfig {
@@ -33,8 +33,8 @@ export function withBegun(config: SessionConfig, now: number): SessionConfig {
 }
 
 /**
- * The response object: every field that OpenAI's type and Open Responses demand. What was not asked for has the value that
- * OpenAI says it has by default, as Open Responses allows null for few of them.
+ * The response object, with every field that OpenAI's type and Open Responses demand. Settings that the client left out have OpenAI's
+ * defaults, as Open Responses allows null for few of them.
  */
 export function responseObject({ id, agent, config }: ResponseHead, state: ResponseState): object {
   const settings = settingsOf(config)
@@ -83,7 +83,7 @@ function shownTool(tool: unknown): unknown {
   return { description: null, parameters: null, strict: null, ...tool }
 }
 
-/** Clients add these up, so an agent that tells nothing has used nothing. */
+/** Clients add these numbers up, so an agent that tells none counts as zero. */
 export function shownUsage(usage: Usage = {}): object {
   const input_tokens = wholeInput(usage)
   const { output_tokens = 0, cached_tokens, cache_read = 0, cache_write = 0, reasoning = 0, cost } = usage

@@ -9,7 +9,7 @@ import { CreateEvent, CreateRequest } from './schema.ts'
 import { preflight, start, type Begun, type Caller } from './start.ts'
 import { messages, Wire } from './wire.ts'
 
-/** Answers that one connection may have under way at once, told apart by `stream_id`. */
+/** Answers that one connection may carry at once. `stream_id` tells them apart. */
 const LANES = 16
 
 /** One WebSocket: each `response.create` is answered with the events of its stream, one after the other or in lanes. */
@@ -27,7 +27,7 @@ export class ResponsesSocket {
 
   async run(): Promise<void> {
     for await (const frame of this.#socket) {
-      // What was still to be read when the client left is answered to nobody.
+      // The client has left, so nobody would get the answer.
       if (this.#caller.signal.aborted) return
       await this.#receive(frame)
     }
@@ -40,7 +40,7 @@ export class ResponsesSocket {
       const event = parseBody(CreateEvent, frame)
       lane = event.stream_id ?? undefined
       if (event.type !== 'response.create') throw invalid(`There is no event "${event.type}": send "response.create"`, 'type')
-      // Nothing is made ready beforehand; an answer that nobody asked for would cost as much as one that was.
+      // There is no warming up here: an answer that the client does not want would cost as much as any other.
       if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
       const { type: _, stream_id: __, generate: ___, stream: ____, ...body } = event
       this.#host.gateway.checkSlots(body, frame.length)
@@ -63,11 +63,11 @@ export class ResponsesSocket {
     this.#lanes.add(lane)
   }
 
-  /** Never rejects: what is refused is told as an event, and the socket lives. */
+  /** Never rejects: a refusal is told as an event, and the socket stays open. */
   async #answer(asked: Asked, lane: string | undefined): Promise<void> {
     try {
       const begun = await start(this.#host, this.#caller, asked)
-      // What runs in the background goes on without who asked for it, and is then read here no more.
+      // A response in the background goes on after its client left, but is not read here any more.
       if (asked.background) begun.run.stopWith(this.#caller)
       else {
         await preflight(begun).catch((thrown: unknown) => {

@@ -17,21 +17,21 @@ import { withBegun } from './response.ts'
 import type { InputItem } from './schema.ts'
 import { withReferences } from './stored-items.ts'
 
-/** Who asks, over HTTP or a socket. */
+/** The caller, over HTTP or a socket. */
 export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal'>
 
-/** A response on its way to who asked for it. */
+/** A response that has begun. */
 export interface Begun {
   readonly run: ResponseRun
   readonly about: AnswerOptions
 }
 
-/** What a reader understands of what nobody could answer later: everything but questions for approval. */
+/** The extension events of a response that is not stored: all but questions for approval, which nobody could answer later. */
 const UNSTORED = ServerEvent.def.options
   .map((schema): string => schema.shape.type.def.values[0] ?? '')
   .filter((type) => type.startsWith('x.') && type !== 'x.approval.request')
 
-/** Begins a response: in a session of its own, or as the next one of a run that waits for what this request brings. */
+/** Begins a response: in a new session, or as the continuation of a run that waits for the answers in this request. */
 export async function start(host: Host, caller: Caller, asked: Asked): Promise<Begun> {
   const { gateway } = host
   const { principal } = caller
@@ -68,7 +68,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
 }
 
-/** Waits for the first word. Throws what is refused before it. */
+/** Waits for the first word. Throws if the response is refused before it. */
 export async function preflight({ run }: Begun): Promise<void> {
   const refused = await run.preflight()
   if (!refused) return
@@ -85,7 +85,7 @@ interface Beginning {
   readonly fresh: boolean
 }
 
-/** What runs in the background goes on without its client, and its session with it. */
+/** A response in the background goes on without its client. */
 async function begin(host: Host, { signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
   const { store, background } = asked
   const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
@@ -103,7 +103,7 @@ async function begin(host: Host, { signal }: Caller, { session, asked, config, s
   }
 }
 
-/** The same run goes on. It was begun with the settings of its first request; those of this one are told back. */
+/** Continues a run with answers. The run keeps the settings of its first request; the client is told those of this one. */
 function goOn(
   host: Host,
   caller: Caller,
@@ -123,11 +123,11 @@ function goOn(
 interface Waits {
   readonly session: Session
   readonly turn: StoredResponse
-  /** The client named it; else it sends the whole conversation, and an approval in it tells which one it is. */
+  /** The client named the response. Otherwise it sent the whole conversation, and an approval in it tells which response it answers. */
   readonly named: boolean
 }
 
-/** The run that this request may answer: the previous response's, or that of an approval it brings. */
+/** The run that this request may answer: that of the previous response, or that of an approval in the input. */
 async function findWaiting(
   { gateway }: Host,
   { principal }: Caller,
@@ -141,7 +141,7 @@ async function findWaiting(
   return session?.waiting?.response === turn.id ? { session, turn, named: previous !== undefined } : undefined
 }
 
-/** What the input answers, if it does nothing else. Throws when it answers only a part: the run could not go on. */
+/** The answers in the input, if it has nothing else. Throws if some are missing, as the run could not go on. */
 function answersIn({ session, turn, named }: Waits, items: readonly InputItem[], newId: () => string): Given[] | undefined {
   const given = items.map((item, index) => toAnswer(item, newId(), `input[${index}]`))
   const all = given.filter((answer) => answer !== undefined)
@@ -162,10 +162,10 @@ function answersIn({ session, turn, named }: Waits, items: readonly InputItem[],
   return answers
 }
 
-/** Every output has its call, and every call of the previous response its output: without them no model could go on. */
+/** Every output needs a call, and every call of the previous response an output: models refuse a conversation otherwise. */
 function checkCalls(items: readonly InputItem[], previous: StoredResponse | undefined): void {
   const known = new Set(previous?.output.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call.id] : [])))
-  // A tool of the agent has given its result; another one would be the client's word for it.
+  // The agent's own tools have given their results: the client must not replace them.
   for (const item of previous?.output ?? []) if (item.type === 'tool_result') known.delete(item.tool_result.call_id)
   const outputs = new Set<string>()
   for (const [index, item] of items.entries()) {

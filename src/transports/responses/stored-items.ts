@@ -25,8 +25,8 @@ export interface ContextOptions {
 }
 
 /**
- * Everything a response was made from: the conversation that it goes on from, and its own input. One response is in memory at a
- * time, and those that nobody asks for are not read. From the oldest on, all have to be gone through to find it.
+ * The conversation before a response, and its own input. Only one response is in memory at a time, and responses beyond the page are
+ * not read. In ascending order the whole chain has to be walked first, to find the oldest.
  */
 export async function* contextOf(
   gateway: Turns,
@@ -49,7 +49,7 @@ function itemsIn(turn: StoredResponse, isLast: boolean): ShownItem[] {
   return isLast ? inputOf(turn) : [...inputOf(turn), ...outputOf(turn)]
 }
 
-/** Items that are named by their id, in their place. */
+/** The input with every reference replaced by its item. */
 export async function withReferences(
   gateway: Gateway,
   input: string | readonly InputItem[],
@@ -69,11 +69,11 @@ export async function withReferences(
 
 interface Named {
   readonly id: string
-  /** Where the client names it. */
+  /** Where the input names it. */
   readonly param: string
 }
 
-/** By their ids. One response is in memory at a time, and what is found is counted. */
+/** Finds items by their ids. Only one response is in memory at a time, and the memory of found items is counted. */
 async function namedItems(
   gateway: Turns,
   named: readonly Named[],
@@ -107,7 +107,7 @@ function byResponse(named: readonly Named[]): Map<string, Named[]> {
   return groups
 }
 
-/** The items that a stored response answered with: the same, under the same ids, as when it was streamed. */
+/** The output items of a stored response, with the same ids as in its stream. */
 function outputOf(turn: StoredResponse): ShownItem[] {
   const answer = new Answer({ id: turn.id, agent: turn.agent, config: turn.config, endedAt: () => 0 })
   answer.readOutput(turn.output, new Set(turn.questions.map(({ id }) => id)))
@@ -145,7 +145,7 @@ function shownMessage(message: Message): Unnamed[] {
 
 const SAID = { prefix: 'msg', type: 'message', role: 'assistant', status: 'completed' } as const
 
-/** What a client says that an assistant said before. */
+/** What the assistant said before, according to the client. */
 function shownSaid(item: ContentItem): Unnamed[] {
   switch (item.type) {
     case 'thinking': {

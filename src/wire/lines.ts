@@ -1,3 +1,5 @@
+import { joinedBytes } from '../protocol/bytes.ts'
+
 /**
  * Cuts bytes into lines of text. A line of more than `max` bytes becomes one `undefined`, and its bytes are not kept. Feed it
  * `undefined` at the end: the rest is a line too.
@@ -14,7 +16,7 @@ export function lineReader(max: number): (chunk: Uint8Array | undefined) => (str
     else if (part.length > 0) parts.push(part)
   }
   const take = (): string | undefined => {
-    const line = over ? undefined : decode(parts, length)
+    const line = over ? undefined : new TextDecoder().decode(joinedBytes(parts))
     parts = []
     length = 0
     over = false
@@ -33,18 +35,6 @@ export function lineReader(max: number): (chunk: Uint8Array | undefined) => (str
     if (from < chunk.length) add(chunk.slice(from))
     return lines
   }
-}
-
-function decode(parts: readonly Uint8Array[], length: number): string {
-  const [only] = parts
-  if (parts.length === 1 && only) return new TextDecoder().decode(only)
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return new TextDecoder().decode(whole)
 }
 
 /**

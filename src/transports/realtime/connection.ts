@@ -27,7 +27,7 @@ export interface ConnectionOptions {
   /** The dialect until the first event of the client. */
   readonly dialect: Dialect
   /** Chooses the dialect by the first event of the client. */
-  readonly settle: (event: Slot) => Dialect
+  readonly settle?: (event: Slot) => Dialect
 }
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>
@@ -90,10 +90,8 @@ export class RealtimeConnection {
     try {
       const event = parseFrame(frame)
       eventId = clientEventId(event)
-      if (!this.#settled) {
-        this.#settled = true
-        this.#dialect = this.#options.settle(event)
-      }
+      if (!this.#settled) this.#dialect = this.#options.settle?.(event) ?? this.#dialect
+      this.#settled = true
       this.#options.host.gateway.checkSlots(event, frame.length)
       await this.#handle(this.#dialect.read(event))
     } catch (thrown) {
@@ -203,9 +201,9 @@ export class RealtimeConnection {
 
   #cancel({ response_id: id }: Of<'response.cancel'>): void {
     const { active } = this.#turns
-    if (!active || (id !== undefined && id !== active.id)) {
+    if (!active || (id != null && id !== active.id)) {
       throw invalid(
-        id === undefined ? 'No response is in progress' : `The response "${id}" is not in progress`,
+        id == null ? 'No response is in progress' : `The response "${id}" is not in progress`,
         undefined,
         'response_cancel_not_active',
       )

@@ -12,17 +12,16 @@ import { configOf, DEFAULTS } from './settings.ts'
 
 type Spoken = Pick<ConnectionOptions, 'dialect' | 'settle'>
 
-const GA: Spoken = { dialect: ga, settle: () => ga }
-const BETA: Spoken = { dialect: beta, settle: () => beta }
-/** The path of UAMP transports, whose examples are the beta's. */
-const UNSETTLED: Spoken = { dialect: beta, settle: settleDialect }
-
 /** OpenAI Realtime: a WebSocket at `/v1/realtime` and at `/realtime`. */
 export function realtime(): Transport {
   return {
     name: 'realtime',
     refusal: openAiRefusal,
-    routes: (host) => [route(host, '/v1/realtime', GA), route(host, '/realtime', UNSETTLED)],
+    routes: (host) => [
+      route(host, '/v1/realtime', { dialect: ga }),
+      // The path of UAMP transports, whose examples are the beta's.
+      route(host, '/realtime', { dialect: beta, settle: settleDialect }),
+    ],
   }
 }
 
@@ -32,7 +31,7 @@ function route(host: Host, path: string, usual: Spoken): SocketRoute {
     path,
     access: 'request',
     subprotocols: ['realtime'],
-    handle: (socket, call) => handle(host, socket, { call, spoken: asksForBeta(call.request.headers) ? BETA : usual }),
+    handle: (socket, call) => handle(host, socket, { call, spoken: asksForBeta(call.request.headers) ? { dialect: beta } : usual }),
   }
 }
 

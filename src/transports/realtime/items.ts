@@ -22,13 +22,17 @@ export interface ItemWords {
 const Id = z.string().check(z.maxLength(limits.idLength))
 const id = z.nullish(Id)
 
-const FunctionCall = z.object({
-  type: z.literal('function_call'),
-  id,
-  call_id: id,
-  name: z.string().check(z.regex(limits.toolName, 'is not the name of a function')),
-  arguments: z.string(),
-})
+const FunctionCall = z.pipe(
+  z.object({
+    type: z.literal('function_call'),
+    id,
+    call_id: id,
+    name: z.string().check(z.regex(limits.toolName, 'is not the name of a function')),
+    arguments: z.string(),
+  }),
+  // GA allows a call without a `call_id`; an output then names the item.
+  z.transform((call) => ({ ...call, call_id: call.call_id ?? call.id ?? call.name })),
+)
 const FunctionCallOutput = z.object({ type: z.literal('function_call_output'), id, call_id: Id, output: z.string() })
 
 const imagePart = z.pipe(
@@ -42,9 +46,8 @@ export function itemWords(assistant: PartNames): ItemWords {
     messageOf('assistant', [textPart(assistant.text), audioPart(assistant.audio)]),
     messageOf('system', [textPart(INPUT.text)]),
   ])
-  const schema = z.pipe(z.discriminatedUnion('type', [message, FunctionCall, FunctionCallOutput]), z.transform(given))
   return {
-    schema,
+    schema: z.discriminatedUnion('type', [message, FunctionCall, FunctionCallOutput]),
     show(item, withAudio) {
       const common = { id: item.id, object: 'realtime.item', type: item.type, status: item.status }
       switch (item.type) {
@@ -61,19 +64,6 @@ export function itemWords(assistant: PartNames): ItemWords {
       }
     },
   }
-}
-
-type GivenFields =
-  | { type: 'message'; id?: string | null | undefined; role: MessageItem['role']; content: Part[] }
-  | z.infer<typeof FunctionCall>
-  | z.infer<typeof FunctionCallOutput>
-
-function given(item: GivenFields): GivenItem {
-  const own = item.id ?? undefined
-  if (item.type === 'message') return { type: item.type, id: own, role: item.role, content: item.content }
-  if (item.type === 'function_call_output') return { type: item.type, id: own, call_id: item.call_id, output: item.output }
-  // GA allows a call without a `call_id`; an output then names the item.
-  return { type: item.type, id: own, call_id: item.call_id ?? own ?? item.name, name: item.name, arguments: item.arguments }
 }
 
 function messageOf<R extends MessageItem['role'], const P extends readonly [PartSchema, ...PartSchema[]]>(role: R, parts: P) {

@@ -2,8 +2,8 @@
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import type { Payment } from '../../protocol/payment.ts'
 import type { AudioFormat } from './audio/formats.ts'
+import type { SameEvent } from './schema.ts'
 
 export type Status = 'in_progress' | 'completed' | 'incomplete'
 
@@ -87,21 +87,16 @@ export interface ResponseRequest {
   readonly input: readonly (GivenItem | string)[] | undefined
 }
 
-type Given<I extends Item> = Omit<I, 'id' | 'status'> & { readonly id: string | undefined }
+type Given<I extends Item> = Omit<I, 'id' | 'status'> & { readonly id?: string | null | undefined }
 /** An item as a client gives it: its audio in the session's format. */
 export type GivenItem = Given<MessageItem> | Given<CallItem> | Given<CallOutputItem>
 
 /** What a client asks for. */
 export type Command =
+  | SameEvent
   | { readonly type: 'session.update'; readonly changes: Partial<Settings> }
-  | { readonly type: 'input_audio_buffer.append'; readonly audio: string }
-  | { readonly type: 'input_audio_buffer.commit' | 'input_audio_buffer.clear' | 'output_audio_buffer.clear' }
   | { readonly type: 'conversation.item.create'; readonly item: GivenItem; readonly previous: string | undefined }
-  | { readonly type: 'conversation.item.retrieve' | 'conversation.item.delete'; readonly item_id: string }
-  | { readonly type: 'conversation.item.truncate'; readonly item_id: string; readonly content_index: number; readonly audio_end_ms: number }
   | { readonly type: 'response.create'; readonly request: ResponseRequest }
-  | { readonly type: 'response.cancel'; readonly response_id: string | undefined }
-  | { readonly type: 'payment.submit'; readonly payment: Payment }
 
 /** The state of a response. */
 export interface ResponseState {

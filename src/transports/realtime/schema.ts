@@ -81,26 +81,23 @@ export function responseFields(item: z.ZodMiniType<GivenItem>) {
 
 type ResponseFields = z.infer<z.ZodMiniObject<ReturnType<typeof responseFields>>>
 
-const ItemId = z.object({ item_id: Id })
-const Append = z.object({ audio: z.string() })
-const Truncate = z.object({ item_id: Id, content_index: z.int().check(z.minimum(0)), audio_end_ms: z.int().check(z.minimum(0)) })
-const Cancel = z.object({ response_id: z.nullish(Id) })
-const Submit = z.object({ payment: Payment })
+const Index = z.int().check(z.minimum(0))
+
+/** Events that are the same in both dialects. */
+const SameEvent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('input_audio_buffer.append'), audio: z.string() }),
+  z.object({ type: z.literal('input_audio_buffer.commit') }),
+  z.object({ type: z.literal('input_audio_buffer.clear') }),
+  z.object({ type: z.literal('output_audio_buffer.clear') }),
+  z.object({ type: z.literal('conversation.item.retrieve'), item_id: Id }),
+  z.object({ type: z.literal('conversation.item.delete'), item_id: Id }),
+  z.object({ type: z.literal('conversation.item.truncate'), item_id: Id, content_index: Index, audio_end_ms: Index }),
+  z.object({ type: z.literal('response.cancel'), response_id: z.nullish(Id) }),
+  z.object({ type: z.literal('payment.submit'), payment: Payment }),
+])
+export type SameEvent = z.infer<typeof SameEvent>
 
 type Read = (event: Slot) => Command
-
-/** Readers of the events that are the same in both dialects, by their type. */
-const sameEvents: Readonly<Record<string, Read>> = {
-  'input_audio_buffer.append': (event) => ({ type: 'input_audio_buffer.append', ...parseValue(Append, event) }),
-  'input_audio_buffer.commit': () => ({ type: 'input_audio_buffer.commit' }),
-  'input_audio_buffer.clear': () => ({ type: 'input_audio_buffer.clear' }),
-  'output_audio_buffer.clear': () => ({ type: 'output_audio_buffer.clear' }),
-  'conversation.item.retrieve': (event) => ({ type: 'conversation.item.retrieve', ...parseValue(ItemId, event) }),
-  'conversation.item.delete': (event) => ({ type: 'conversation.item.delete', ...parseValue(ItemId, event) }),
-  'conversation.item.truncate': (event) => ({ type: 'conversation.item.truncate', ...parseValue(Truncate, event) }),
-  'response.cancel': (event) => ({ type: 'response.cancel', response_id: parseValue(Cancel, event).response_id ?? undefined }),
-  'payment.submit': (event) => ({ type: 'payment.submit', ...parseValue(Submit, event) }),
-}
 
 /** How a dialect words what a client sets. */
 export interface SettingWords<G> {
@@ -134,7 +131,8 @@ export function reader<G>({ item, session, response, settings }: SettingWords<G>
       }
     },
   }
-  const readers = new Map(Object.entries({ ...own, ...sameEvents }))
+  const same = SameEvent.def.options.map((schema) => schema.shape.type.def.values[0] ?? '')
+  const readers = new Map([...Object.entries(own), ...same.map((type): [string, Read] => [type, (event) => parseValue(SameEvent, event)])])
   const known = [...readers.keys()].map((type) => `'${type}'`).join(', ')
   return (event) => {
     const { type } = event

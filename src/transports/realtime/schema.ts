@@ -6,6 +6,7 @@ import { Payment } from '../../protocol/payment.ts'
 import { Instructions } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
 import { present } from '../../wire/fields.ts'
+import { functionTool } from '../../wire/openai/settings.ts'
 import { invalid, parseValue } from '../../wire/parse.ts'
 import type { Command, GivenItem, Settings } from './model.ts'
 import { completeDetection } from './settings.ts'
@@ -15,7 +16,6 @@ const ms = z.number().check(z.minimum(0), z.maximum(60_000))
 
 const functionShape = ToolDefinition.shape.function.shape
 
-/** Flat, unlike in Chat Completions. */
 const FunctionTool = z.object({
   type: z.literal('function', 'must be "function": other tools belong to the agent here'),
   name: functionShape.name,
@@ -57,10 +57,7 @@ type Same = { [K in keyof typeof sameSettings]?: z.infer<(typeof sameSettings)[K
 export function readSame({ instructions, tools, tool_choice: toolChoice }: Same): Partial<Settings> {
   return present({
     instructions: instructions ?? undefined,
-    tools: tools?.map(({ name, description, parameters }) => ({
-      type: 'function' as const,
-      function: { name, ...(description != null && { description }), ...(parameters && { parameters }) },
-    })),
+    tools: tools?.map(functionTool),
     toolChoice,
   })
 }

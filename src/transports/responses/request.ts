@@ -1,5 +1,6 @@
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
+import { functionTool } from '../../wire/openai/settings.ts'
 import { invalid } from '../../wire/parse.ts'
 import { settingsOf } from './response.ts'
 import { isFunction, type CreateRequest, type InputItem } from './schema.ts'
@@ -60,21 +61,7 @@ export function wantsExtras(config: SessionConfig): boolean {
 
 /** The functions that may be called: `tool_choice` can forbid all of them, or all but some. */
 function functionsOf({ tools, tool_choice: choice }: CreateRequest): ToolDefinition[] {
-  const offered = (tools ?? []).flatMap((tool): ToolDefinition[] => {
-    if (!isFunction(tool)) return []
-    const { name, description, parameters, strict } = tool
-    return [
-      {
-        type: 'function',
-        function: {
-          name,
-          ...(description != null && { description }),
-          ...(parameters != null && { parameters }),
-          ...(strict != null && { strict }),
-        },
-      },
-    ]
-  })
+  const offered = (tools ?? []).filter(isFunction).map(functionTool)
   if (choice === 'none') return []
   if (choice == null || typeof choice === 'string') return offered
   const names = new Set(offered.map((tool) => tool.function.name))

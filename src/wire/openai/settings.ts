@@ -1,5 +1,6 @@
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
 import { present, text } from '../fields.ts'
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
@@ -84,4 +85,17 @@ export function usableChoice(wanted: ToolChoice | undefined, tools: SessionConfi
   if (wanted === undefined || tools === undefined || tools.length === 0) return undefined
   if (typeof wanted === 'string') return wanted
   return tools.some((tool) => tool.function.name === wanted.name) ? wanted : undefined
+}
+
+interface FlatFunction {
+  readonly name: string
+  readonly description?: string | null | undefined
+  readonly parameters?: ToolDefinition['function']['parameters'] | null
+  readonly strict?: boolean | null | undefined
+}
+
+/** A function as Responses and Realtime have it: flat, unlike in Chat Completions. */
+export function functionTool({ name, description, parameters, strict }: FlatFunction): ToolDefinition {
+  const more = { description: description ?? undefined, parameters: parameters ?? undefined, strict: strict ?? undefined }
+  return { type: 'function', function: { name, ...present(more) } }
 }

@@ -4,7 +4,7 @@ import type { Draft } from '../../protocol/events.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { Plan } from '../../protocol/extension-events.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
-import { ContentBlock } from '../../wire/acp/blocks.ts'
+import { ContentBlock, formatOf } from '../../wire/acp/blocks.ts'
 
 const text = z.nullish(z.string())
 /** ACP, Tool Calls: a call, or a change of one. */
@@ -141,10 +141,6 @@ function itemOf(block: ContentBlock): Extract<ContentItem, { type: 'text' | 'ima
       return { type: 'file', file: held.blob, filename, mime_type: mimeType ?? 'application/octet-stream' }
     }
   }
-}
-
-function formatOf(mime: string): string {
-  return mime.slice(mime.indexOf('/') + 1)
 }
 
 /** The content of a call, in words. */

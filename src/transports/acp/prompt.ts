@@ -2,7 +2,7 @@ import type { InputEvent } from '../../core/ports/session.ts'
 import { stopReason } from '../../core/reading/ends.ts'
 import type { EventOf, Unsent } from '../../protocol/events.ts'
 import { fieldsOf, type Slot } from '../../protocol/json.ts'
-import type { ContentBlock } from '../../wire/acp/blocks.ts'
+import { formatOf, type ContentBlock } from '../../wire/acp/blocks.ts'
 import type { RpcId } from '../../wire/json-rpc.ts'
 
 /** Characters of a title. */
@@ -40,10 +40,10 @@ export function toInputs(blocks: readonly ContentBlock[]): Unsent<InputEvent>[] 
         text += mention(block.uri, block.name)
         break
       case 'image':
-        media.push({ type: 'input.image', image: block.data, format: subtype(block.mimeType) })
+        media.push({ type: 'input.image', image: block.data, format: formatOf(block.mimeType) })
         break
       case 'audio':
-        media.push({ type: 'input.audio', audio: block.data, format: subtype(block.mimeType), is_final: true })
+        media.push({ type: 'input.audio', audio: block.data, format: formatOf(block.mimeType), is_final: true })
         break
       case 'resource': {
         const { resource } = block
@@ -67,10 +67,6 @@ export function titleOf(blocks: readonly ContentBlock[]): string | undefined {
 
 function mention(uri: string, name: string): string {
   return `[@${name}](${uri})`
-}
-
-function subtype(mime: string): string {
-  return /\/([^ ;]+)/.exec(mime)?.[1] ?? ''
 }
 
 /** ACP, Stop Reasons. Everything else is the normal end of a turn. */

@@ -50,3 +50,8 @@ export function toBlock(item: ContentItem, accepts = EVERYTHING): ContentBlock |
   if (!accepts.embeddedContext) return { type: 'text', text: `[${item.type}: ${name}, which cannot be shown here]` }
   return { type: 'resource', resource: { uri: `uamp://content/${item.content_id ?? name}`, blob: source.data, mimeType } }
 }
+
+/** The format of an image or a sound: `png` of `image/png`. */
+export function formatOf(mime: string): string {
+  return /\/([^ ;]+)/.exec(mime)?.[1] ?? ''
+}

@@ -5,8 +5,8 @@ export interface BackoffOptions {
 }
 
 /**
- * How long to wait after so many failures in a row: doubling from `minMs` to `maxMs`, of which the second half is random,
- * so that all who lost the same server do not come back at the same moment.
+ * How long to wait after so many failures in a row: doubling from `minMs` to `maxMs`, half of it random, so that clients which lost
+ * the same server do not all come back at the same moment.
  */
 export function backoff({ minMs = 250, maxMs = 20_000, random = Math.random }: BackoffOptions = {}): (failures: number) => number {
   return (failures) => {

@@ -1,4 +1,4 @@
-/** Fields of JSON that others wrote: what is not of the kind that it should be is not there. */
+/** Fields of JSON that others wrote: a field of the wrong type counts as missing. */
 import { isRecord } from '../protocol/json.ts'
 
 /** ts-proto writes an empty text where there is none. */
@@ -14,7 +14,7 @@ export function struct(value: unknown): Readonly<Record<string, unknown>> | unde
   return isRecord(value) && Object.keys(value).length > 0 ? value : undefined
 }
 
-/** Without what is undefined, so that spreading one over another keeps what the other has. */
+/** Without the fields that are undefined, so that spreading it over another object keeps the fields of that. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>

@@ -5,8 +5,8 @@ export interface Range {
 }
 
 /**
- * Which part of `size` bytes a `Range` header asks for (RFC 9110 §14). Undefined: the whole, also where several parts are asked for
- * or the header makes no sense, as it may then be ignored. `unsatisfiable`: nothing of it is there.
+ * Which part of `size` bytes a `Range` header asks for (RFC 9110 §14). `undefined`: the whole; also for a header that asks for several
+ * parts or makes no sense, which may be ignored. `unsatisfiable`: the part is beyond the end.
  */
 export function rangeOf(header: string | null, size: number): Range | 'unsatisfiable' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []

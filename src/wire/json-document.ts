@@ -1,9 +1,9 @@
 import { fingerprint } from '../protocol/fingerprint.ts'
 
-/** Caches may keep it for so long; then they ask whether it has changed. */
+/** Caches keep a document for five minutes; then they ask whether it has changed. */
 const CACHE = 'public, max-age=300'
 
-/** Answers with a document that stays the same as long as the process lives. It is made when somebody first asks, and once. */
+/** Answers with a document that does not change while the process runs. It is made once, on the first request. */
 export function jsonDocument(make: () => unknown): (request: Request) => Response {
   let made: { readonly text: string; readonly etag: string } | undefined
   return ({ headers }) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { Asking, readMessage, RpcError } from './json-rpc.ts'
+import * as z from 'zod/mini'
+import { Asking, parseParams, readMessage, RpcError } from './json-rpc.ts'
 
 const DEEP = '['.repeat(100_000) + ']'.repeat(100_000)
 
@@ -55,4 +56,12 @@ test('an abort, the end, and too many: what is refused is not sent', async () =>
   await expect(open[0]).rejects.toThrow('gone')
   await expect(asking.request('m', {}, { send })).rejects.toThrow('gone')
   expect(sent).toHaveLength(257)
+})
+
+const Params = z.object({ path: z.string(), line: z.nullish(z.number()) })
+
+test('parameters, or which of them is wrong', () => {
+  expect(parseParams(Params, { path: '/a', more: 1 })).toEqual({ path: '/a' })
+  expect(() => parseParams(Params, { path: 1 })).toThrow('"path" must be a string, not a number')
+  expect(() => parseParams(Params, undefined)).toThrow('"path" must be a string, but is missing')
 })

@@ -1,4 +1,6 @@
-/** JSON-RPC 2.0 between two who may both ask, without batches. Knows texts, and no carrier. */
+/** JSON-RPC 2.0 between two sides that may both ask, without batches. It makes and reads texts; sending them is the caller's. */
+import * as z from 'zod/mini'
+import { FIRST_EXPLAINED } from '../protocol/explain.ts'
 import { isRecord, JsonBoundError, jsonIn, outlineOf, parseJson } from '../protocol/json.ts'
 import { limits } from '../protocol/limits.ts'
 
@@ -29,9 +31,9 @@ export type RpcMessage =
   | { readonly kind: 'request'; readonly id: RpcId; readonly method: string; readonly params: unknown }
   | { readonly kind: 'notification'; readonly method: string; readonly params: unknown }
   | { readonly kind: 'response'; readonly id: RpcId; readonly result: unknown; readonly error: RpcError | undefined }
-  /** To be answered with this error; `id` null where it is not known. */
+  /** To be answered with this error. `id` is null if it is not known. */
   | { readonly kind: 'invalid'; readonly id: RpcId; readonly error: RpcError }
-  /** Shaped like an answer, but none. An answer to an answer could go on for ever. */
+  /** Looks like a response but is none. It gets no answer: two sides could go on answering each other for ever. */
   | { readonly kind: 'nothing' }
 
 export function readMessage(text: string): RpcMessage {
@@ -44,7 +46,7 @@ export function readMessage(text: string): RpcMessage {
   return messageIn(value)
 }
 
-/** It is not parsed, but whoever asked waits for an answer that has its id. */
+/** The message is too large to be parsed, but its sender waits for an answer with its id. */
 function unparsed(text: string, { message: reason }: JsonBoundError): RpcMessage {
   const message = messageIn(jsonIn(outlineOf(text)))
   const error = new RpcError(RPC.invalidRequest, `A message ${reason}`)
@@ -69,7 +71,7 @@ function messageIn(value: unknown): RpcMessage {
 
 function answerIn({ jsonrpc, id, result, error }: Record<string, unknown>): RpcMessage {
   if (jsonrpc !== '2.0' || !isId(id) || id === null || (result === undefined && error === undefined)) return { kind: 'nothing' }
-  // Some write `null` where the other one should not be at all.
+  // Some peers write `error: null` beside a result.
   if (result !== undefined && (error ?? null) === null) return { kind: 'response', id, result, error: undefined }
   const { code, message, data } = isRecord(error) ? error : {}
   const told = new RpcError(typeof code === 'number' ? code : RPC.internal, typeof message === 'string' ? message : 'It failed', data)
@@ -80,13 +82,22 @@ function invalid(message: string, code: number = RPC.invalidRequest, id: RpcId =
   return { kind: 'invalid', id, error: new RpcError(code, message) }
 }
 
-/** It stands in what is answered, so it must not be endless. */
+/** The id is repeated in the answer, so its length is bounded. */
 function isId(value: unknown): value is RpcId {
   return (
     value === null ||
     (typeof value === 'number' && Number.isFinite(value)) ||
     (typeof value === 'string' && value.length <= limits.idLength)
   )
+}
+
+/** The parameters of a request. Throws -32602 with the wrong field. */
+export function parseParams<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
+  const result = z.safeParse(schema, value ?? {}, FIRST_EXPLAINED)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const field = issue?.path.join('.') ?? ''
+  throw new RpcError(RPC.invalidParams, `${field === '' ? 'params' : `"${field}"`} ${issue?.message ?? 'is wrong'}`, { field })
 }
 
 export function resultText(id: RpcId, result: unknown): string {
@@ -101,7 +112,7 @@ export function notificationText(method: string, params: unknown): string {
   return JSON.stringify({ jsonrpc: '2.0', method, params })
 }
 
-/** Requests without an answer; more of them are not sent. */
+/** Requests that may wait for an answer. More are refused. */
 const PENDING = 256
 
 interface Pending {
@@ -110,21 +121,21 @@ interface Pending {
 }
 
 export interface AskOptions {
-  /** Puts the request on its way. Not called for one that is refused. */
+  /** Sends the request. Not called if it is refused. */
   readonly send: (text: string) => void
   readonly signal?: AbortSignal | undefined
-  /** Told that a request which was sent is given up. */
+  /** Called when a request that was sent is given up. */
   readonly cancel?: (id: RpcId) => void
 }
 
-/** Our own requests to the other side, and their answers. */
+/** Requests to the other side, and their answers. */
 export class Asking {
   readonly #pending = new Map<RpcId, Pending>()
   readonly #aborts = new WeakMap<AbortSignal, Set<() => void>>()
   #last = 0
   #closed: Error | undefined
 
-  /** An abort gives the answer up. */
+  /** An abort gives the request up. */
   request(method: string, params: unknown, { send, signal, cancel }: AskOptions): Promise<unknown> {
     const answer = new Promise<unknown>((resolve, reject) => {
       if (this.#closed) return reject(this.#closed)
@@ -143,12 +154,12 @@ export class Asking {
       })
       send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
     })
-    // Whoever asked may have gone meanwhile.
+    // The caller may not wait for the answer any more.
     answer.catch(() => undefined)
     return answer
   }
 
-  /** An answer came. False: to no question of ours. */
+  /** Takes an answer. False: no request waits for it. */
   settle({ id, result, error }: RpcMessage & { kind: 'response' }): boolean {
     const pending = this.#pending.get(id)
     if (!pending) return false
@@ -158,7 +169,7 @@ export class Asking {
     return true
   }
 
-  /** One listener for all that is asked under one signal: Node warns of eleven. Gives how to stop it. */
+  /** One listener for all requests of one signal, as Node warns at eleven. Returns a function that stops it. */
   #onAbort(signal: AbortSignal, aborted: () => void): () => void {
     const known = this.#aborts.get(signal)
     const all = known ?? new Set()

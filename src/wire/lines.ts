@@ -1,6 +1,8 @@
+import { joinedBytes } from '../protocol/bytes.ts'
+
 /**
- * Cuts bytes into lines of text. A line of more than `max` bytes is given as undefined, once, when its end is there; nothing of it
- * is kept. Feed it `undefined` at the end: what is left then is a line too.
+ * Cuts bytes into lines of text. A line of more than `max` bytes becomes one `undefined`, and its bytes are not kept. Feed it
+ * `undefined` at the end: the rest is a line too.
  */
 export function lineReader(max: number): (chunk: Uint8Array | undefined) => (string | undefined)[] {
   let parts: Uint8Array[] = []
@@ -14,7 +16,7 @@ export function lineReader(max: number): (chunk: Uint8Array | undefined) => (str
     else if (part.length > 0) parts.push(part)
   }
   const take = (): string | undefined => {
-    const line = over ? undefined : decode(parts, length)
+    const line = over ? undefined : new TextDecoder().decode(joinedBytes(parts))
     parts = []
     length = 0
     over = false
@@ -29,27 +31,15 @@ export function lineReader(max: number): (chunk: Uint8Array | undefined) => (str
       lines.push(take())
       from = at + 1
     }
-    // Copied: the caller may use its buffer again.
+    // Copied, because the caller may reuse its buffer.
     if (from < chunk.length) add(chunk.slice(from))
     return lines
   }
 }
 
-function decode(parts: readonly Uint8Array[], length: number): string {
-  const [only] = parts
-  if (parts.length === 1 && only) return new TextDecoder().decode(only)
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return new TextDecoder().decode(whole)
-}
-
 /**
- * The lines of a stream, without those that are blank; one of more than `max` bytes is undefined. Who has enough of the stream
- * destroys it, and that is an end like any other.
+ * The lines of a stream, without blank ones. A line of more than `max` bytes is `undefined`. A reader that has enough destroys the
+ * stream, which ends the lines without an error.
  */
 export async function* linesIn(
   input: AsyncIterable<unknown> & { readonly destroyed: boolean },

@@ -4,12 +4,15 @@ import { wav } from './wav.ts'
 
 type Of<T extends ContentItem['type']> = Extract<ContentItem, { type: T }>
 
-/** Files that are text are told as text: every model can read it. */
+/** Types of files that are sent to models as text, which every model can read. */
 const TEXTUAL = /^text\/|[/+](json|xml|yaml|x-yaml|toml|javascript|typescript|x-sh|sql)$/
-/** Bytes of a file that are told as text. A larger one goes as a file. */
+/** Bytes of a file that is sent as text. A larger one is sent as a file. */
 const INLINE = 256 * 1024
 
-/** What a model cannot be shown is named, so that it can say so; speech of which the words are known is told in words. */
+/** The first characters of a picture in base64. */
+const MAGIC = { '/9j/': 'image/jpeg', iVBOR: 'image/png', R0lGOD: 'image/gif', UklGR: 'image/webp' }
+
+/** Names media that a model cannot be shown, so that it can say so. Speech with a transcript becomes its words. */
 export function note(item: MediaItem): string {
   if (item.type === 'audio' && item.transcript !== undefined && item.transcript !== '') return item.transcript
   const name = item.type === 'file' ? item.filename : (item.description ?? (item.type === 'image' ? item.alt_text : undefined))
@@ -17,7 +20,7 @@ export function note(item: MediaItem): string {
   return `[${item.type}${name === undefined ? '' : ` "${name}"`}${handle}: it cannot be shown here]`
 }
 
-/** A URL that somebody else can fetch. One that is relative, or base64 under a `blob:`, means nothing to a provider. */
+/** A URL that others can fetch. A relative or `blob:` URL means nothing to a provider. */
 export function publicUrl(source: string | { readonly url: string }): string | undefined {
   const url = typeof source === 'string' ? source.slice(0, 8) : source.url
   return /^(https?|data):/.test(url) ? (typeof source === 'string' ? source : source.url) : undefined
@@ -31,14 +34,16 @@ export function bareBase64(source: string | { readonly url: string }): string | 
   return source.slice(0, comma).endsWith(';base64') ? source.slice(comma + 1) : undefined
 }
 
-/** As a URL, also when it is base64. */
+/** As a URL, also if it is base64. */
 export function imageUrl({ image, format }: Of<'image'>): string | undefined {
   const url = publicUrl(image)
   if (url !== undefined) return url
-  return typeof image === 'string' ? `data:image/${format ?? sniffed(image)};base64,${image}` : undefined
+  if (typeof image !== 'string') return undefined
+  const mime = format === undefined ? (sniffedImage(image) ?? 'image/png') : `image/${format}`
+  return `data:${mime};base64,${image}`
 }
 
-/** OpenAI hears WAV and MP3; bare samples get a WAV header. */
+/** OpenAI takes WAV and MP3; bare samples get a WAV header. */
 export function inputAudio({ audio, format = 'pcm16' }: Of<'audio'>): { data: string; format: 'wav' | 'mp3' } | undefined {
   const data = bareBase64(audio)
   if (data === undefined) return undefined
@@ -51,7 +56,7 @@ export function inputAudio({ audio, format = 'pcm16' }: Of<'audio'>): { data: st
   }
 }
 
-/** A file's own text, under its name. */
+/** The text of a file, under its name. */
 export function fileText({ file, filename, mime_type }: Of<'file'>): string | undefined {
   const data = TEXTUAL.test(mime_type) ? bareBase64(file) : undefined
   if (data === undefined || data.length > (INLINE * 4) / 3) return undefined
@@ -67,9 +72,7 @@ export function fileDataUrl({ file, mime_type }: Of<'file'>): string | undefined
   return data === undefined ? undefined : `data:${mime_type};base64,${data}`
 }
 
-/** By the first bytes; a wrong type is refused by the APIs, and a client need not have said any. */
-function sniffed(base64: string): string {
-  if (base64.startsWith('/9j/')) return 'jpeg'
-  if (base64.startsWith('R0lG')) return 'gif'
-  return base64.startsWith('UklG') ? 'webp' : 'png'
+/** The type of a picture by its first bytes: a client need not name it, and APIs refuse a wrong one. */
+export function sniffedImage(base64: string): string | undefined {
+  return Object.entries(MAGIC).find(([magic]) => base64.startsWith(magic))?.[1]
 }

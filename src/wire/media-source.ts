@@ -1,8 +1,8 @@
 import type { MediaItem } from '../protocol/content.ts'
-import { bareBase64, publicUrl } from './media-parts.ts'
+import { bareBase64, publicUrl, sniffedImage } from './media-parts.ts'
 import { wav } from './wav.ts'
 
-/** Where a media item's bytes are: here, or where others can fetch them. */
+/** A media item's bytes, or a URL from which others can fetch them. */
 export type MediaSource = { readonly mime: string; readonly data: string } | { readonly mime: string; readonly url: string }
 
 const MIMES: Readonly<Record<string, string>> = {
@@ -20,12 +20,9 @@ const MIMES: Readonly<Record<string, string>> = {
 }
 const USUAL = { image: 'image/png', audio: 'audio/wav', video: 'video/mp4' }
 
-/** The first characters of a picture in base64. */
-const MAGIC = { '/9j/': 'image/jpeg', iVBOR: 'image/png', R0lGOD: 'image/gif', UklGR: 'image/webp' }
-
 /**
- * A media item's bytes and their type, for APIs that want both; nothing where only this server could find them. What an agent says is
- * not parsed: of what is no media, or has none, there is nothing either.
+ * A media item's bytes and their type, for APIs that want both. `undefined` if only this server could find the bytes, or if there are
+ * none: what an agent says is not parsed, so an item may be malformed.
  */
 export function mediaSource(item: MediaItem): MediaSource | undefined {
   const source = item.type === 'image' ? item.image : item.type === 'audio' ? item.audio : item.type === 'video' ? item.video : item.file
@@ -52,7 +49,6 @@ function mimeOf(item: MediaItem, source: string): string {
   if (item.type === 'file') return item.mime_type
   const { type, format } = item
   if (format !== undefined) return format.includes('/') ? format : (MIMES[format] ?? `${type}/${format}`)
-  const sniffed = Object.entries(MAGIC).find(([magic]) => source.startsWith(magic))?.[1]
   const ending = /\.(\w{3,4})(?:[?#]|$)/.exec(source.slice(-256))?.[1]?.toLowerCase()
-  return sniffed ?? MIMES[ending ?? ''] ?? USUAL[type]
+  return sniffedImage(source) ?? MIMES[ending ?? ''] ?? USUAL[type]
 }

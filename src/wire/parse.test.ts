@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod/mini'
-import { parseParams } from './rpc-params.ts'
-import { parseBody, parseValue } from './parse.ts'
+import { parseParams } from './json-rpc.ts'
+import { parseBody, parseObject, parseValue } from './parse.ts'
 
 /** An array of which every entry is wrong, in several ways, and that counts how many were looked at. */
 function wrong() {
@@ -31,4 +31,21 @@ test('the first mistake is told as before: of a union, where the alternative tha
   const schema = z.object({ messages: z.array(z.object({ content: z.union([z.string(), z.array(Part)]) })) })
   const messages = [{ content: 'fine' }, { content: [{ type: 'text', text: 'a' }, { type: 'text' }, { type: 'text' }] }, { content: 1 }]
   expect(() => parseValue(schema, { messages })).toThrow('"messages[1].content[1].text" must be a string, but is missing')
+})
+
+const asObject = (text: string) => parseObject(text, 'An event', (message) => new TypeError(message))
+
+test('an object is given as it is', () => {
+  expect(asObject(' {"type":"x","deep":[{}]} ')).toEqual({ type: 'x', deep: [{}] })
+})
+
+test.each([
+  ['', 'An event is not JSON'],
+  ['{', 'An event is not JSON'],
+  ['null', 'An event must be a JSON object'],
+  ['[1]', 'An event must be a JSON object'],
+  ['"{}"', 'An event must be a JSON object'],
+  [`{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'An event must nest at most 64 levels of objects and arrays'],
+])('%s is refused', (text, message) => {
+  expect(() => asObject(text)).toThrow(new TypeError(message))
 })

@@ -1,22 +1,36 @@
 import * as z from 'zod/mini'
 import { UampError } from '../protocol/errors.ts'
 import { FIRST_EXPLAINED, FIRST_MISTAKE } from '../protocol/explain.ts'
-import { JsonBoundError, parseJson } from '../protocol/json.ts'
+import { isRecord, JsonBoundError, parseJson, type Slot } from '../protocol/json.ts'
 import { limits } from '../protocol/limits.ts'
 
-/** A body from its text. Throws `invalid_request`, and says in `details.param` where it is wrong. */
+/** A body from its text. Throws `invalid_request` with the wrong field in `details.param`. */
 export function parseBody<T extends z.ZodMiniType>(schema: T, text: string): z.output<T> {
-  let value: unknown
-  try {
-    value = parseJson(text, limits.depth)
-  } catch (cause) {
-    if (cause instanceof JsonBoundError) throw excessive('The body', cause)
-    throw new UampError('invalid_request', 'The body of this request is not JSON', { cause, details: { code: 'invalid_json' } })
-  }
-  return parseValue(schema, value)
+  return parseValue(
+    schema,
+    boundedJson(text, 'The body', (message, code) => invalid(message, undefined, code)),
+  )
 }
 
-/** The same for a value that is JSON already. */
+type Refusal = (message: string, code?: string) => Error
+
+/** A frame as the object that it should be. `name`: what errors call it. */
+export function parseObject(text: string, name: string, refusal: Refusal): Slot {
+  const value = boundedJson(text, name, refusal)
+  if (!isRecord(value)) throw refusal(`${name} must be a JSON object`)
+  return value
+}
+
+function boundedJson(text: string, name: string, refusal: Refusal): unknown {
+  try {
+    return parseJson(text, limits.depth)
+  } catch (cause) {
+    if (!(cause instanceof JsonBoundError)) throw refusal(`${name} is not JSON`, 'invalid_json')
+    throw cause.bound === 'members' ? new UampError('too_large', `${name} ${cause.message}`) : refusal(`${name} ${cause.message}`)
+  }
+}
+
+/** The same for a value that is parsed already. */
 export function parseValue<T extends z.ZodMiniType>(schema: T, value: unknown): z.output<T> {
   const { value: parsed, issues } = schema._zod.run({ value, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<z.output<T>>
   if (issues.length === 0) return parsed
@@ -31,7 +45,7 @@ export function parseValue<T extends z.ZodMiniType>(schema: T, value: unknown): 
 
 type Issue = z.core.$ZodIssue
 
-/** Of a union that fits nowhere, what is wrong with the alternative that came furthest says most. */
+/** When no alternative of a union fits, the mistake in the one that came furthest says most. */
 function deepest(issues: readonly Issue[]): Issue | undefined {
   const [first] = issues
   if (first?.code !== 'invalid_union' || first.errors.length === 0) return first
@@ -53,14 +67,9 @@ function spell(path: readonly PropertyKey[]): string {
   }, '')
 }
 
-/** A refusal of what a client sent, with the field that is wrong. */
+/** Refuses a request and names the wrong field. */
 export function invalid(message: string, param?: string, code?: string): UampError {
   return new UampError('invalid_request', message, {
     details: { ...(param !== undefined && { param }), ...(code !== undefined && { code }) },
   })
-}
-
-/** A refusal of what is too much to be parsed. `name`: what it is called. */
-function excessive(name: string, { bound, message }: JsonBoundError): UampError {
-  return bound === 'members' ? new UampError('too_large', `${name} ${message}`) : invalid(`${name} ${message}`)
 }

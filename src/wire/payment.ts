@@ -5,7 +5,7 @@ import type { Payment } from '../protocol/payment.ts'
 /** The newest name first; the older ones are still sent. */
 const HEADERS = ['payment-signature', 'x-payment', 'x-payment-token']
 
-/** What a request pays with. Two headers that differ are a mistake, and whose money it would cost is not for us to guess. */
+/** The payment of a request. Two headers that differ are refused: we must not guess which money to take. */
 export function paymentFrom(headers: Headers): Payment | undefined {
   let token: string | undefined
   for (const name of HEADERS) {
@@ -17,7 +17,7 @@ export function paymentFrom(headers: Headers): Payment | undefined {
   return token === undefined ? undefined : { scheme: 'token', token }
 }
 
-/** The refusal that a question for payment is over HTTP: 402, with every way to pay. */
+/** A demand for payment as a refusal: over HTTP it is 402, with every way to pay. */
 export function paymentRefusal({ requirements, extra }: EventOf<'payment.required'>): UampError {
   const { amount, currency, schemes = [{ scheme: 'token' }], reason, expires_at, ap2 } = requirements
   const common = { amount, currency, ...(expires_at !== undefined && { expires_at }), ...(ap2 && { ap2 }), ...(extra && { extra }) }

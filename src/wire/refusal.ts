@@ -1,6 +1,6 @@
 import type { ErrorCode, UampError } from '../protocol/errors.ts'
 
-/** What each error is over HTTP, whatever protocol tells it. */
+/** The HTTP status of each error, in every protocol. */
 export const HTTP_STATUS = {
   invalid_request: 400,
   unauthorized: 401,
@@ -24,13 +24,13 @@ export const HTTP_STATUS = {
   internal: 500,
 } satisfies Record<ErrorCode, number>
 
-interface Options {
+export interface Refusing {
   readonly status?: number | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** An error as the answer to a request: the body is the protocol's own JSON, the rest is HTTP's. */
-export function refusalResponse(error: UampError, body: string, { status = HTTP_STATUS[error.code], headers }: Options = {}): Response {
+/** An error as an HTTP response. The body is the protocol's own JSON. */
+export function refusalResponse(error: UampError, body: string, { status = HTTP_STATUS[error.code], headers }: Refusing = {}): Response {
   const wait = error.details?.['retry_after']
   return new Response(body, {
     status,

@@ -1,21 +1,22 @@
-/** What a client has heard of an agent's speech: it comes in pieces, and often once more as a whole, which must not be told twice. */
+/** What a client has heard of an agent's speech. Speech comes in pieces, and often again as a whole, which must not be told twice. */
 export class Speech {
   #pieces = false
   #words = ''
   #complete = false
 
-  /** A piece of sound comes. */
+  /** Takes a piece of sound. */
   piece(): void {
     this.#pieces = true
   }
 
-  /** Words come as they are spoken. */
-  say(words: string): void {
+  /** Takes words as they are spoken, and returns them. */
+  say(words: string): string {
     this.#words = this.#complete ? words : this.#words + words
     this.#complete = false
+    return words
   }
 
-  /** The words are complete. Gives those that did not come one by one. */
+  /** Takes all words of an utterance, and returns those that did not come before. */
   complete(words = ''): string {
     const known = this.#complete ? '' : this.#words
     this.#complete = true
@@ -24,7 +25,7 @@ export class Speech {
     return words.slice(known.length)
   }
 
-  /** The whole comes. Gives whether its sound is new, and what is new of its words. */
+  /** Takes the whole. `isNew`: its sound did not come in pieces. `words`: those that are new. */
   whole(words = ''): { readonly isNew: boolean; readonly words: string } {
     const rest = words.startsWith(this.#words) ? words.slice(this.#words.length) : ''
     const isNew = !this.#pieces

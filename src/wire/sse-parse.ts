@@ -1,16 +1,16 @@
-/** One event of a `text/event-stream`. `id` is the last one seen so far, as the HTML standard has it. */
+/** One event of a `text/event-stream`. `id` is the last id so far (HTML standard §9.2.6). */
 export interface ParsedSse {
   readonly data: string
   readonly event?: string
   readonly id?: string
 }
 
-/** Characters of one unfinished event before the stream is given up: nothing we read is larger, and memory is not endless. */
+/** Characters of one unfinished event. A stream with a longer one is given up, as it would fill the memory. */
 const LIMIT = 32 * 1024 * 1024
 
 /**
- * An incremental parser (HTML standard §9.2.6): text in, wherever it was cut; the events it completed out.
- * An event that the stream's end cuts short is dropped, as the standard wants.
+ * An incremental parser (HTML standard §9.2.6). It takes text, cut anywhere, and returns the events that the text completes. An event
+ * without its end is dropped, as the standard wants.
  */
 export function sseParser({ limit = LIMIT }: { readonly limit?: number } = {}): (chunk: string) => ParsedSse[] {
   let rest = ''
@@ -35,7 +35,7 @@ export function sseParser({ limit = LIMIT }: { readonly limit?: number } = {}): 
     const value = colon < 0 ? '' : text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (field === 'data') {
       data.push(value)
-      // The break counts too: lines with nothing in them are also kept.
+      // The line break counts too, as empty lines are kept.
       held += value.length + 1
     } else if (field === 'event') event = value
     else if (field === 'id' && !value.includes('\0')) id = value
@@ -56,7 +56,7 @@ export function sseParser({ limit = LIMIT }: { readonly limit?: number } = {}): 
       start = breaks.lastIndex
     }
     afterCr = chunk.endsWith('\r')
-    // Joined, not searched again: a long line in small chunks must not cost its square.
+    // Joined, and not searched again: a long line in small chunks must not take quadratic time.
     rest += chunk.slice(start)
     if (held + rest.length > limit) throw new RangeError(`an event of more than ${limit} characters`)
     return out

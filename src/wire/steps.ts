@@ -1,7 +1,7 @@
 import type { ContentItem, ToolCall, ToolResult } from '../protocol/content.ts'
 import { textOf, type Message } from '../protocol/message.ts'
 
-/** A conversation as OpenAI's APIs want it: every call has one result, right after it, and no result is without its call. */
+/** A conversation as OpenAI's APIs want it: every call is followed by its one result, and every result has a call. */
 export type Step =
   | { readonly kind: 'system'; readonly text: string }
   | { readonly kind: 'user'; readonly items: readonly ContentItem[]; readonly name?: string | undefined }
@@ -12,13 +12,13 @@ export interface ResultStep {
   readonly kind: 'result'
   readonly callId: string
   readonly text: string
-  /** What came beside the text. */
+  /** Content beside the text. */
   readonly items: readonly ContentItem[]
-  /** For APIs that are told so beside the text. */
+  /** For APIs that have a field for it. */
   readonly isError?: boolean
 }
 
-/** A turn that was cancelled leaves calls behind that nobody answered; the APIs refuse a conversation with one. */
+/** A cancelled turn leaves unanswered calls, and the APIs refuse a conversation with such a call. */
 const UNANSWERED = 'This call was not carried out.'
 
 export function toSteps(messages: readonly Message[]): Step[] {
@@ -33,7 +33,7 @@ export function toSteps(messages: readonly Message[]): Step[] {
   return steps.flatMap((step): Step[] => {
     if (step.kind === 'result') return []
     if (step.kind !== 'assistant') return [step]
-    // An id may come again in a later turn, so each call takes the first result that is left.
+    // A later turn may use the same id again, so each call takes the first result that is left.
     return [step, ...step.calls.map(({ id }) => results.get(id)?.shift() ?? unanswered(id))]
   })
 }
@@ -73,7 +73,7 @@ function stepsOf(message: Message): Step[] {
   }
 }
 
-/** Results that stand among other items are steps of their own. */
+/** Results among other items become steps of their own. */
 function split(items: readonly ContentItem[], step: (items: ContentItem[]) => Step): Step[] {
   const steps: Step[] = []
   let said: ContentItem[] = []
@@ -105,7 +105,7 @@ function resultStep({ call_id, result, content_items = [], is_error }: ToolResul
   return { kind: 'result', callId: call_id, text: result === '' ? text : result, items: beside, ...(is_error && { isError: true }) }
 }
 
-/** Items are the whole, unless their sender left out the text because it stands in `content`. */
+/** All items of a message. Some senders leave the text out of the items because it is in `content`. */
 function itemsOf({ content, content_items }: Message): ContentItem[] {
   const items = [...(content_items ?? [])]
   const missing = content !== undefined && content !== '' && !items.some(({ type }) => type === 'text')

@@ -1,12 +1,12 @@
-/** What APIs of models and agents say beside their answers. Most do it as OpenAI's do. */
+/** Errors, streams and bodies of model and agent APIs. Most of these follow OpenAI's form. */
 import { UampError, type ErrorCode } from '../protocol/errors.ts'
 import { isRecord, jsonIn, parseJson } from '../protocol/json.ts'
 
-/** Bytes of an answer in one piece. One that is longer is given up. */
+/** Bytes of an answer in one piece. A longer one is given up. */
 const WHOLE_BYTES = 64 * 1024 * 1024
 const SHOWN = 300
 
-/** Where in the body of a refusal it says why. Imitations put the error, or only its text, in other places. */
+/** The reason in the body of a refusal. Imitations of OpenAI put the error, or only its text, in other places. */
 export function explainError(body: unknown): string | undefined {
   const first: unknown = Array.isArray(body) ? body[0] : body
   if (!isRecord(first)) return undefined
@@ -17,7 +17,7 @@ export function explainError(body: unknown): string | undefined {
   return typeof words === 'string' && words !== '' ? words.slice(0, SHOWN) : undefined
 }
 
-/** An error inside an answer that began well: in the stream, or in a body under 200. */
+/** An error inside an answer with status 200, in the stream or in the body. */
 export function failureOf(name: string, error: unknown): UampError {
   const { type, code, status } = isRecord(error) ? error : {}
   const marks = [type, code, status].flatMap((mark) => (typeof mark === 'string' || typeof mark === 'number' ? [String(mark)] : []))
@@ -29,7 +29,7 @@ export function failureOf(name: string, error: unknown): UampError {
   })
 }
 
-/** Which of our errors it is. Whose key was refused is the operator's affair, so those words are not repeated. */
+/** Our code for it. `secret`: the error is about the operator's key, so its words are not passed on. */
 function kindOf(marks: readonly string[]): readonly [kind: ErrorCode, secret?: boolean] {
   const says = (pattern: RegExp): boolean => marks.some((mark) => pattern.test(mark))
   if (says(/^40[13]$|api_key|authentication|permission/)) return ['provider_error', true]
@@ -40,7 +40,7 @@ function kindOf(marks: readonly string[]): readonly [kind: ErrorCode, secret?: b
   return ['provider_error']
 }
 
-/** The JSON of a body. One of more than `limit` bytes is given up. */
+/** The JSON of a body. A body of more than `limit` bytes is given up. */
 export async function readJson(name: string, body: AsyncIterable<Uint8Array>, limit: number = WHOLE_BYTES): Promise<unknown> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -55,13 +55,13 @@ export async function readJson(name: string, body: AsyncIterable<Uint8Array>, li
   }
 }
 
-/** A decoder that keeps a character that was cut in two costs several times as much as one that need not. */
+/** A streaming decoder costs several times as much, so a single chunk is decoded without one. */
 function decoded(chunks: readonly Uint8Array[]): string {
   const decoder = new TextDecoder()
   return chunks.length === 1 ? decoder.decode(chunks[0]) : chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('')
 }
 
-/** An answer in one piece: asked for, or what some servers send where a stream was asked for, and many when they fail. */
+/** An answer in one piece. Some servers send one in place of the stream that was asked for, and many do when they fail. */
 export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>): Promise<Record<string, unknown>> {
   const value = await readJson(name, body)
   if (!isRecord(value)) throw new UampError('provider_error', `${name} answered with something that is no API: is the address right?`)
@@ -69,7 +69,10 @@ export async function wholeAnswer(name: string, body: AsyncIterable<Uint8Array>)
   return value
 }
 
-/** Whether the answer is a stream. Some servers give a wrong type to the one that was asked for; one that is no stream ends without its end. */
+/**
+ * Whether the answer is a stream. `whole`: none was asked for. Some servers give their stream a wrong type, so whatever may be the
+ * stream that was asked for counts as it; if it is none, it ends too early, which is an error.
+ */
 export function isStream(headers: Pick<Headers, 'get'>, whole = false): boolean {
   const type = headers.get('content-type') ?? ''
   return whole ? type.includes('event-stream') : !/\b(json|html)\b/.test(type)
@@ -82,12 +85,12 @@ export function eventData(name: string, data: string): Record<string, unknown> {
   throw new UampError('provider_error', `${name} sent an event that is not JSON`, { cause: new Error(data.slice(0, SHOWN)) })
 }
 
-/** The stream ended, but not the answer. */
+/** The stream ended before the answer did. */
 export function cutOff(name: string): UampError {
   return new UampError('provider_error', `The answer of ${name} was cut off`)
 }
 
-/** So that a session's requests meet the same cache; the id itself is nobody else's business. */
+/** The key of a session for a provider's cache. Hashed, because the id itself must not leave the server. */
 export async function hashed(sessionId: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(sessionId))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -220,5 +220,5 @@ verifies('acp-1.mcp', 'over the network no program is started, and no address in
   const sessionId = await client.open({ mcpServers: [{ type: 'http', name: 'near', url: 'http://127.0.0.1:1/mcp', headers: [] }] })
   await client.say(sessionId, 'go')
   expect(offered(client)).toEqual([])
-  expect(server.logged).toContainEqual(expect.objectContaining({ message: 'An MCP server of a client is left out' }))
+  expect(server.logged).toContainEqual(expect.objectContaining({ message: 'Left out an MCP server of a client' }))
 })

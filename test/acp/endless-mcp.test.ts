@@ -84,7 +84,7 @@ test.each(ENDLESS)('%s without an end: an MCP server that a client names is left
   const sessionId = await client.open({ mcpServers: [{ type: 'http', name: 'endless', url, headers: [] }] })
   await client.say(sessionId, 'go')
   expect((JSON.parse(client.text) as { tools?: string[] }).tools ?? []).toEqual([])
-  const told = logged.find(({ message }) => message === 'An MCP server of a client is left out')
+  const told = logged.find(({ message }) => message === 'Left out an MCP server of a client')
   expect(String(told?.fields?.['error'])).toMatch(/more than \d+ (bytes|levels)|too much/)
   // What the kernel holds of it is counted too.
   expect(taken()).toBeLessThan(48 * MEGABYTE)

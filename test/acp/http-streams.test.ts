@@ -140,7 +140,7 @@ verifies('acp-1.http', 'what nobody read had no bound: the connection is closed,
     error: { code: -32005, message: expect.stringContaining('read the streams of all sessions') as string },
   })
   expect(await client.post('session/list', {})).toBe('refused: 404')
-  expect(logged).toContainEqual(expect.objectContaining({ message: 'A connection that nobody reads from is closed' }))
+  expect(logged).toContainEqual(expect.objectContaining({ message: 'Closed a connection that nobody reads' }))
 })
 
 verifies(['acp-1.http', 'acp-1.load'], 'a long session that was loaded before its stream was read hung', async () => {

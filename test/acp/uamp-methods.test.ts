@@ -110,7 +110,7 @@ verifies('acp-uamp.tools', 'a tool is called directly only if it says that it ma
   const agent = caller([{ ...tool, needsApproval: false }])
   const { url } = await startServer(agent)
   const message = { id: 1, method: 'tools/call', params: { name: 'delete_all' } }
-  const told = { code: -32003, message: '"delete_all" is not called directly: ask the agent to use it' }
+  const told = { code: -32003, message: '"delete_all" cannot be called directly: ask the agent to use it' }
   expect(((await (await post(url, message)).json()) as Heard)['error']).toMatchObject(told)
   const socket = await Client.connect(overSocket(url))
   await socket.initialize()

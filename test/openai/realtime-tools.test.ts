@@ -175,7 +175,7 @@ verifies('openai-realtime.function-output', 'an output that comes too late is fo
     const given = turn.messages.find(({ role }) => role === 'tool')
     if (given) return yield text(`it was ${given.content}`)
     const call = { call_id: 'call_1', name: 'weather', arguments: '{}' }
-    await turn.ask('tool.call', call, { timeoutMs: 20 }).catch(tell)
+    await turn.ask('tool.call', call, { timeoutMs: 1_000 }).catch(tell)
     yield text('nobody answered')
   })
   const wire = await open(agent)

@@ -149,7 +149,10 @@ for (const type of ['text/html', 'application/vnd.ag-ui.event+proto', 'applicati
   })
 
 verifies('ag-ui-remote.error', 'an error without a word, and an event that nests too deep, are told as such', async () => {
-  expect(errorOf((await heard([{ type: 'RUN_ERROR' }])).events)).toEqual({ code: 'provider_error', message: '"far" failed without a word' })
+  expect(errorOf((await heard([{ type: 'RUN_ERROR' }])).events)).toEqual({
+    code: 'provider_error',
+    message: '"far" failed and gave no reason',
+  })
   const deep = `data: {"type":"CUSTOM","name":"deep","value":${'['.repeat(20_000)}${']'.repeat(20_000)}}\n\n`
   expect(errorOf((await heard({ type: 'text/event-stream', text: deep })).events)).toEqual({
     code: 'provider_error',

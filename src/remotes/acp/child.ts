@@ -1,4 +1,4 @@
-/** Programs that end with all that they started, and that get nothing of our environment that could be a key. */
+/** Child processes that end with everything they started, and that inherit no variable that could hold a key. */
 
 const HARMLESS = 'PATH HOME LANG LC_ALL TERM USER LOGNAME SHELL TMPDIR SYSTEMROOT APPDATA USERPROFILE PATHEXT'.split(' ')
 
@@ -14,11 +14,11 @@ export function killGroup(pid: number | undefined, signal: NodeJS.Signals): void
   try {
     process.kill(OWN_GROUP ? -pid : pid, signal)
   } catch {
-    // It has gone.
+    // It has ended already.
   }
 }
 
-/** Whether anything of it is left. */
+/** Whether any process of the group is left. */
 export function isGroup(pid: number | undefined): boolean {
   try {
     return pid !== undefined && process.kill(OWN_GROUP ? -pid : pid, 0)

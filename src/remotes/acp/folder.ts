@@ -4,7 +4,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import * as z from 'zod/mini'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
 
-/** Bytes of a file that is read or written. */
+/** Bytes of a file that may be read or written. */
 const FILE = 16 * 1024 * 1024
 
 /** ACP, File System: lines are counted from 1. */
@@ -12,11 +12,11 @@ export const Read = z.object({ sessionId: z.string(), path: z.string(), line: z.
 export const Write = z.object({ sessionId: z.string(), path: z.string(), content: z.string() })
 
 /**
- * The one folder that an agent's files are in. Links are followed before it is decided where a path leads, so that none leads out.
- * It bounds what is done for the agent here; what its own process does is bounded by the system alone.
+ * The one folder of an agent's files. Links are followed before a path is checked, so that no link leads out. This bounds what we do
+ * for the agent; only the operating system bounds what its own process does.
  */
 export class Folder {
-  /** Where it really is. */
+  /** Its path without links. */
   readonly root: string
 
   constructor(root: string) {
@@ -40,7 +40,7 @@ export class Folder {
   }
 
   async write({ path, content }: z.infer<typeof Write>): Promise<void> {
-    if (Buffer.byteLength(content) > FILE) throw refused(`More than ${FILE} bytes are not written`)
+    if (Buffer.byteLength(content) > FILE) throw refused(`A file may have at most ${FILE} bytes`)
     const target = await this.#target(absolute(path), path)
     const file = await openFile(target, { flags: constants.O_WRONLY | constants.O_CREAT, asked: path })
     try {
@@ -51,7 +51,7 @@ export class Folder {
     }
   }
 
-  /** Where a path leads, with every link followed. `asked`: what it is called where it is refused. */
+  /** Where a path leads, with every link followed. `asked`: the path as errors name it. */
   async find(path: string, asked = path): Promise<string> {
     const real = await realpath(absolute(path)).catch(() => {
       throw new RpcError(-32002, `There is no file ${asked}`)
@@ -60,9 +60,9 @@ export class Folder {
     throw refused(`${asked} is outside of the folder that this agent may use`)
   }
 
-  /** Where a file will be: its folder is made if need be. */
+  /** The path of a file to write. Creates its folder if necessary. */
   async #target(path: string, asked: string): Promise<string> {
-    // A link that leads nowhere could be made to lead anywhere, so it is there as well.
+    // A dangling link counts as present: its target could appear anywhere.
     if (await isThere(path)) return this.find(path, asked)
     let there = dirname(path)
     const rest: string[] = []
@@ -73,7 +73,7 @@ export class Folder {
   }
 }
 
-/** Not following a link that has come since, and not waiting for whoever has the other end of a pipe. */
+/** Does not follow a link that appeared since the check, and does not wait for the other end of a pipe. */
 async function openFile(path: string, { flags, asked }: { readonly flags: number; readonly asked: string }): Promise<FileHandle> {
   const file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o644).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ENXIO' ? refused(`${asked} is not a file`) : error

@@ -11,33 +11,34 @@ import { pause, unlessAborted } from '../../core/basics/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
-import { fieldsOf } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
+import { itemsOf, plainText } from '../../protocol/message.ts'
 import { Usage } from '../../protocol/usage.ts'
+import { toBlock, type Accepts, type ContentBlock } from '../../wire/acp/blocks.ts'
 import { backoff } from '../../wire/backoff.ts'
-import { explained } from './errors.ts'
+import { RpcError } from '../../wire/json-rpc.ts'
 import { COMMANDS, Live } from './live.ts'
 import { allows, decide, outcomeOf } from './permission.ts'
-import { blocksOf } from './prompt.ts'
 import { Unheard } from './process.ts'
 import { Said } from './said.ts'
 import type { Session } from './session.ts'
 
 export interface RemoteAcpOptions {
-  /** What it is called here. */
+  /** The name of the agent here. */
   readonly name: string
   readonly description?: string
   /** The program that is the agent. */
   readonly command: string
   readonly args?: readonly string[]
-  /** Beside a few harmless variables of ours; nothing else is inherited, so no key of ours either. */
+  /** Added to a few harmless variables of ours. Nothing else is inherited, so no key of ours either. */
   readonly env?: Readonly<Record<string, string>>
-  /** Where it works. Files that it reads and writes through us, and commands that it runs through us, are in here. */
+  /** Where it works. Files that it reads or writes through us, and commands that it runs through us, stay in here. */
   readonly folder: string
   /** Whether it may write files through us. Default true. */
   readonly write?: boolean
   /** Whether it may run commands through us. Default true. */
   readonly terminal?: boolean
-  /** How long it may take to answer, but to a prompt. Then it is ended. Default one minute. */
+  /** How long it may take to answer anything but a prompt. After that it is ended. Default one minute. */
   readonly timeoutMs?: number
   readonly log?: Logger
 }
@@ -47,12 +48,12 @@ export interface RemoteAcpAgent extends AgentPort {
   close(): Promise<void>
 }
 
-/** One that ends sooner than this after its start has failed to start. */
+/** A program that ends sooner than this after its start has failed to start. */
 const STEADY_MS = 10_000
-/** How often a prompt is put that was not heard. */
+/** How often a prompt is sent that the program did not read. */
 const ATTEMPTS = 2
 
-/** An ACP agent, started as a program, as an agent here. It is started with the first turn, and again when it has died. */
+/** An ACP agent, as an agent here. Its program is started with the first turn, and again after it died. */
 export function remoteAcp(options: RemoteAcpOptions): RemoteAcpAgent {
   return new RemoteAcp(options)
 }
@@ -63,11 +64,11 @@ class RemoteAcp implements RemoteAcpAgent {
   readonly secrets: readonly string[]
   capabilities
   readonly #options: RemoteAcpOptions
-  /** Sessions over there. They outlive the program, if it can load them. */
+  /** Its sessions. They outlive the program, if it can load them. */
   readonly #places = new Places<Session>()
   readonly #wait = backoff({ minMs: 200, maxMs: 10_000 })
   #live: Promise<Live> | undefined
-  /** Resolves when what was started last has ended. */
+  /** Resolves when the program that was started last has ended. */
   #gone: Promise<void> = Promise.resolve()
   #failures = 0
   readonly #closed = new AbortController()
@@ -95,24 +96,26 @@ class RemoteAcp implements RemoteAcpAgent {
       for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
         if ('permission' in heard) {
           const { permission, answer } = heard
-          // Questions are put to our client once what was said before them is on its way.
+          // The call is told first, so that our client knows what the question is about.
           yield* said.announce(permission.toolCall, true)
           const decided = decide(permission, client).then((chosen) => {
             if (!allows(chosen)) said.deny(permission.toolCall)
             answer(outcomeOf(chosen))
           })
-          // Where a question ends the response, nothing may come after it.
+          // On a one-way transport the question ends the response, so nothing may come after it.
           if (turn.duplex === false) await decided
         } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(begun.live)
         else yield* said.take(heard.update, session)
       }
       turn.signal.throwIfAborted()
       if (inbox.failure) throw inbox.failure
-      const result = await begun.answer.catch(failed)
+      const result = await begun.answer.catch((thrown: unknown) => {
+        throw explained(thrown)
+      })
       yield* said.end()
       yield ending(result)
     } finally {
-      // Also if it failed: it has heard what was said.
+      // Also after a failure: the other agent has the prompt.
       void this.#places.keep(turn, { place: session, said: said.text, ...(!asked && { heard: talk.before }) })
       session?.leave()
     }
@@ -124,7 +127,7 @@ class RemoteAcp implements RemoteAcpAgent {
     await live?.stop()
   }
 
-  /** The prompt on its way. That the program has died may be seen only when it is written to: then it has heard nothing, and is started again. */
+  /** Sends the prompt. Writing may show that the program has died: it then read nothing, and is started again. */
   async #begin(turn: Turn, { place, before, now }: Conversation & { readonly place: Session | undefined }) {
     const { signal } = turn
     for (let attempt = 1; ; attempt++) {
@@ -143,7 +146,7 @@ class RemoteAcp implements RemoteAcpAgent {
     }
   }
 
-  /** What it takes, and what can be chosen now. */
+  /** Tells which content the agent takes and what can be chosen, if that changed. */
   *#describe({ accepts, choices }: Live): Generator<Draft, void> {
     const { image, audio, embeddedContext } = accepts
     const modalities = ['text', ...(image ? ['image'] : []), ...(audio ? ['audio'] : []), ...(embeddedContext ? ['file'] : [])]
@@ -175,17 +178,37 @@ const STOPS = new Map<unknown, string>([
   ['max_turn_requests', 'length'],
   ['refusal', 'content_filter'],
 ])
-/** What is said otherwise elsewhere, for clients of ACP. */
-const OWN_STOPS: ReadonlySet<unknown> = new Set(['max_turn_requests'])
 
-/** Why it stopped, as our clients are told. */
+/** The end of a prompt, as our clients are told it. */
 function ending(result: unknown): Draft {
   const { stopReason, _meta } = fieldsOf(result)
   if (stopReason === 'cancelled') return { type: 'response.cancelled' }
   const { data: usage } = z.safeParse(Usage, uampIn(fieldsOf(_meta))['usage'])
-  return done({ stop: STOPS.get(stopReason), usage, ...(OWN_STOPS.has(stopReason) && { extensions: { acp: { stopReason } } }) })
+  // Only clients of ACP have a name for this one.
+  const extensions = stopReason === 'max_turn_requests' ? { acp: { stopReason } } : undefined
+  return done({ stop: STOPS.get(stopReason), usage, extensions })
 }
 
-function failed(thrown: unknown): never {
-  throw explained(thrown)
+/** A turn as a prompt. `known`: the other agent has the conversation before it. */
+function blocksOf(
+  { before, now }: Conversation,
+  { known, accepts }: { readonly known: boolean; readonly accepts: Accepts },
+): ContentBlock[] {
+  const blocks = now.flatMap((message) => itemsOf(message).flatMap((item) => toBlock(item, accepts) ?? []))
+  if (known || before.length === 0) return blocks
+  const lines = before.flatMap((message) => {
+    const text = message.role === 'tool' ? '' : plainText(message)
+    return text === '' ? [] : [`${message.role}: ${text}`]
+  })
+  return [{ type: 'text', text: `The conversation so far:\n${lines.join('\n')}\n\nNow:\n` }, ...blocks]
+}
+
+/** The error of an agent, as our clients see it. */
+function explained(thrown: unknown): unknown {
+  if (!(thrown instanceof RpcError)) return thrown
+  const { code, message, data } = thrown
+  if (code === -32402) return new UampError('payment_required', message, isRecord(data) ? { details: data } : {})
+  if (code === -32000) return new UampError('provider_error', `The agent wants its user to sign in: ${message}`)
+  const known = fieldsOf(data)['code']
+  return new UampError('provider_error', message, { details: { remote_code: typeof known === 'string' ? known : code } })
 }

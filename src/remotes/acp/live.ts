@@ -4,16 +4,13 @@ import { UampError } from '../../protocol/errors.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { Accepts } from '../../wire/acp/blocks.ts'
-import { RPC, RpcError } from '../../wire/json-rpc.ts'
-import { parseParams } from '../../wire/rpc-params.ts'
-import { Folder } from './folder.ts'
+import { parseParams, RPC, RpcError } from '../../wire/json-rpc.ts'
+import { Folder, Read, Write } from './folder.ts'
 import type { RemoteAcpOptions } from './index.ts'
-import type { Inbox } from './inbox.ts'
 import { CANCELLED, Permission } from './permission.ts'
 import { AcpProcess, Unheard } from './process.ts'
-import { servicesOf } from './services.ts'
-import { Session, type Setting } from './session.ts'
-import { Terminals } from './terminals.ts'
+import { Session, type Inbox, type Setting } from './session.ts'
+import { Command, Terminals } from './terminals.ts'
 
 const text = z.nullish(z.string())
 const flag = z.nullish(z.boolean())
@@ -34,21 +31,24 @@ const Opened = z.object({
   modes: z.nullish(z.object({ currentModeId: z.string(), availableModes: z.array(z.object({ id: z.string(), name: z.string() })) })),
   configOptions: z.nullish(z.array(z.unknown())),
 })
+const OfTerminal = z.object({ sessionId: z.string(), terminalId: z.string() })
 const Commands = z.array(z.object({ name: z.string(), description: z.optional(z.string()) }))
 
-/** An update that is about the agent and not about the answer. */
+/** An update about the agent, not about the answer. */
 export const COMMANDS = 'available_commands_update'
 
-/** One run of the program: what it can do, its sessions, and what it asks of us. */
+type Service = (params: unknown) => unknown
+
+/** One run of the program: its abilities, its sessions, and its requests to us. */
 export class Live {
   accepts: Accepts = { image: false, audio: false, embeddedContext: false }
-  /** As our clients are told them: `extensions.uamp` of the capabilities. */
+  /** Modes, models and commands, as our clients see them in `extensions.uamp` of the capabilities. */
   choices: Slot = {}
   readonly #name: string
   readonly #process: AcpProcess
   readonly #folder: Folder
   readonly #terminals: Terminals
-  /** Of the turns that listen, by the ids of their sessions. */
+  /** The inboxes of running turns, by the ids of their sessions. */
   readonly #inboxes = new Map<string, Inbox>()
   #loads = false
 
@@ -69,7 +69,7 @@ export class Live {
     void this.ended.then(() => this.#terminals.close())
   }
 
-  /** Aborted, it is stopped, whatever it does then. */
+  /** An abort stops the program. */
   static async start(options: RemoteAcpOptions, signal: AbortSignal): Promise<Live> {
     const { name, write = true, terminal = true } = options
     const root = await realpath(options.folder).catch(() => {
@@ -82,7 +82,7 @@ export class Live {
       return live
     } catch (thrown) {
       await live.stop()
-      // It did not even listen: why it ended says more.
+      // The program read nothing: the reason why it ended says more.
       const reason = thrown instanceof Unheard ? await live.ended : thrown
       if (reason instanceof UampError) throw reason
       throw new UampError('provider_error', `"${name}" does not speak ACP: ${(reason as Error).message}`)
@@ -105,7 +105,7 @@ export class Live {
     return this.#session(opened.sessionId, opened)
   }
 
-  /** A session of before, if it can be gone on with: it is open and free, or can be loaded. */
+  /** An earlier session, if it can be continued: it is open and free, or can be loaded. */
   async take(session: Session, signal: AbortSignal): Promise<Session | undefined> {
     if (session.process === this.#process) return (await session.free(signal)) ? session : undefined
     if (!this.#loads) return undefined
@@ -125,11 +125,13 @@ export class Live {
     const asked = { protocolVersion: 1, clientCapabilities, clientInfo }
     const answer = await this.#process.ask('initialize', asked, signal)
     const { protocolVersion, agentCapabilities } = this.#parse(Initialized, 'initialize', answer)
-    if (protocolVersion !== 1) throw new UampError('version_mismatch', `"${this.#name}" speaks ACP ${protocolVersion}, and here it is 1`)
+    if (protocolVersion !== 1)
+      throw new UampError('version_mismatch', `"${this.#name}" speaks ACP ${protocolVersion}; this server speaks ACP 1`)
     const { image, audio, embeddedContext } = agentCapabilities?.promptCapabilities ?? {}
     this.accepts = { image: image ?? false, audio: audio ?? false, embeddedContext: embeddedContext ?? false }
     this.#loads = agentCapabilities?.loadSession ?? false
   }
+
   #parse<T extends z.ZodMiniType>(schema: T, method: string, answer: unknown): z.output<T> {
     const { success, data } = z.safeParse(schema, answer ?? {}, FIRST_EXPLAINED)
     if (success) return data
@@ -167,4 +169,24 @@ type Choices = readonly { readonly id: string }[] | undefined
 
 function setting(current: Setting['current'], choices: Choices, request: Setting['request']): Setting {
   return { current, values: choices?.map(({ id }) => id) ?? [], request }
+}
+
+/** A method that the agent may call, with parameters of this form. */
+function service<T extends z.ZodMiniType>(schema: T, run: (params: z.output<T>) => unknown): Service {
+  return (params) => run(parseParams(schema, params))
+}
+
+/** ACP, File System and Terminals: the methods that the operator allows. */
+function servicesOf(options: RemoteAcpOptions, folder: Folder, terminals: Terminals): Map<string, Service> {
+  const { write = true, terminal = true } = options
+  const services = { 'fs/read_text_file': service(Read, async (asked) => ({ content: await folder.read(asked) })) }
+  const writing = { 'fs/write_text_file': service(Write, (asked) => folder.write(asked)) }
+  const running = {
+    'terminal/create': service(Command, async (command) => ({ terminalId: await terminals.create(command) })),
+    'terminal/output': service(OfTerminal, ({ terminalId }) => terminals.find(terminalId).shown),
+    'terminal/wait_for_exit': service(OfTerminal, ({ terminalId }) => terminals.find(terminalId).exit),
+    'terminal/kill': service(OfTerminal, ({ terminalId }) => terminals.find(terminalId).kill()),
+    'terminal/release': service(OfTerminal, ({ terminalId }) => terminals.release(terminalId)),
+  }
+  return new Map(Object.entries({ ...services, ...(write && writing), ...(terminal && running) }))
 }

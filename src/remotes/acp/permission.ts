@@ -12,7 +12,7 @@ export type Permission = z.infer<typeof Permission>
 
 export const CANCELLED = { outcome: { outcome: 'cancelled' } }
 
-/** Puts a question for permission to our client. Whoever cannot answer it has not given it: undefined. */
+/** Asks our client for permission. `undefined`: the client did not allow it, or could not answer. */
 export async function decide({ toolCall, options }: Permission, client: ClientAnswers): Promise<Option | undefined> {
   const { toolCallId: id, title, name, rawInput } = toolCall
   const message = title ?? 'The agent asks for permission'
@@ -20,7 +20,7 @@ export async function decide({ toolCall, options }: Permission, client: ClientAn
   const offered = options.map(({ optionId, name: label, kind }) => ({ id: optionId, label, kind }))
   const answer = await client.decision({ message, tool_call, options: offered }).catch(() => undefined)
   const chosen = answer && (options.find(({ optionId }) => optionId === answer.option) ?? usual(options, answer.approved))
-  // An answer that contradicts itself is no permission.
+  // An answer whose option contradicts it is no permission.
   return chosen && allows(chosen) === answer.approved ? chosen : undefined
 }
 
@@ -32,7 +32,7 @@ export function outcomeOf(chosen: Option | undefined): Slot {
   return chosen ? { outcome: { outcome: 'selected', optionId: chosen.optionId } } : CANCELLED
 }
 
-/** Once, if that is offered: for good is not for us to say. */
+/** The option for this once: only the user may decide for good. */
 function usual(options: readonly Option[], approved: boolean): Option | undefined {
   const once = options.find(({ kind }) => kind === (approved ? 'allow_once' : 'reject_once'))
   return once ?? (approved ? undefined : options.find(({ kind }) => kind.startsWith('reject')))

@@ -7,29 +7,28 @@ import { linesIn } from '../../wire/lines.ts'
 import { childOptions, killGroup } from './child.ts'
 import type { RemoteAcpOptions } from './index.ts'
 
-/** Bytes of a message of the agent's; characters of its complaints that are kept. */
+/** Bytes of one message of the agent; characters of its error output that are kept. */
 const LINE = 32 * 1024 * 1024
 const COMPLAINTS = 2_000
-/** Bytes for it that it has not read. With more it is taken to be stuck, and is ended. */
+/** Bytes that the program has not read. With more it counts as stuck, and is ended. */
 const UNHEARD = 128 * 1024 * 1024
-/** How long it may take to end when it is asked to, and when it neither hears nor says anything any more. */
+/** How long it may take to end after it was asked to, and after one of its pipes has closed. */
 const STOP_MS = 2_000
 const LOST_MS = 500
 const ANSWER_MS = 60_000
 
 export interface Handlers {
-  /** What it asks of us. `bytes`: how long the message is. */
+  /** A request of the agent. `bytes`: the length of the message. */
   readonly onRequest: (method: string, params: unknown, bytes: number) => unknown
-  /** What it tells. */
   readonly onNotification: (method: string, params: unknown, bytes: number) => void
 }
 
-/** It was not told, as the program does not hear any more. */
+/** A message was not sent, because the program does not read any more. */
 export class Unheard extends Error {}
 
 /** An ACP agent as a child process: messages in and out, until it ends or is ended. */
 export class AcpProcess {
-  /** Resolves when it has ended, with why. */
+  /** Resolves with the reason when it has ended. */
   readonly ended: Promise<Error>
   readonly #options: RemoteAcpOptions
   readonly #handlers: Handlers
@@ -58,7 +57,7 @@ export class AcpProcess {
         clearTimeout(this.#killing)
         const error = new UampError('provider_error', `The agent "${options.name}" ${why}`)
         this.#asking.close(error)
-        // What it complained of is the operator's affair.
+        // Its error output is for the operator only.
         this.#log('info', 'An ACP agent is gone', { error: error.message, said: this.#complaints })
         resolve(error)
       }
@@ -66,11 +65,11 @@ export class AcpProcess {
         this.#complaints += message
         over('could not be started')
       })
-      // An `error` at the start is followed by this, too.
+      // `close` also follows an `error` at the start.
       child.once('close', (code, signal) => this.#child.pid !== undefined && over(`has ended with ${signal ?? code}`))
     })
     child.once('exit', () => {
-      // What it started ends with it; whoever left its group may have its pipes.
+      // Its own children end with it. A process that left its group may still hold its pipes.
       this.#onExit()
       this.#killAfter(LOST_MS)
     })
@@ -80,10 +79,10 @@ export class AcpProcess {
       .finally(() => this.#killAfter(LOST_MS))
   }
 
-  /** However long it takes. `sent` rejects if it was not heard. */
+  /** A request without a time limit. `sent` rejects if the program did not read it. */
   request(method: string, params: unknown, signals: readonly AbortSignal[] = []) {
     const unheard = new AbortController()
-    // What is refused here was not heard either.
+    // For a request that `Asking` refuses.
     let sent: Promise<void> = Promise.reject(new Unheard())
     sent.catch(() => undefined)
     const send = (text: string): void => {
@@ -94,7 +93,7 @@ export class AcpProcess {
     return { sent, answer }
   }
 
-  /** What must be answered in time: else it is stuck, and is ended. */
+  /** A request with a time limit. A program that does not answer in time is stuck, and is ended. */
   async ask(method: string, params: unknown, until?: AbortSignal): Promise<unknown> {
     const { name, timeoutMs = ANSWER_MS } = this.#options
     const late = AbortSignal.timeout(timeoutMs)
@@ -116,7 +115,7 @@ export class AcpProcess {
     this.#tell(notificationText(method, params))
   }
 
-  /** First asked, then made to. */
+  /** Asks it to end, and kills it if it does not. */
   async stop(): Promise<void> {
     this.#child.stdin.end()
     killGroup(this.#child.pid, 'SIGTERM')
@@ -154,8 +153,8 @@ export class AcpProcess {
     if (message.kind === 'response') this.#asking.settle(message)
     else if (message.kind === 'notification') this.#handlers.onNotification(message.method, message.params, bytes)
     else if (message.kind === 'request') void this.#answer(message, bytes)
-    // Agents print what is no message; it harms nobody.
-    else if (message.kind === 'invalid' && message.id === null) this.#log('debug', 'An ACP agent sent what is no message')
+    // Some agents print other things to their output, which does no harm.
+    else if (message.kind === 'invalid' && message.id === null) this.#log('debug', 'An ACP agent sent something that is no message')
     else if (message.kind === 'invalid') this.#tell(errorText(message.id, message.error))
   }
 

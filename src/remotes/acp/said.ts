@@ -4,10 +4,10 @@ import type { Draft } from '../../protocol/events.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { Plan } from '../../protocol/extension-events.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
-import { ContentBlock } from '../../wire/acp/blocks.ts'
+import { ContentBlock, formatOf } from '../../wire/acp/blocks.ts'
 
 const text = z.nullish(z.string())
-/** ACP, Tool Calls: one, or a change of it. */
+/** ACP, Tool Calls: a call, or a change of one. */
 export const ToolCall = z.object({
   toolCallId: z.string(),
   title: text,
@@ -23,11 +23,11 @@ type ToolCall = z.infer<typeof ToolCall>
 type Known = Partial<ToolCall>
 const Cost = z.object({ amount: z.number(), currency: z.string() })
 
-/** Updates of the other agent as events. What is not known, or not in its form, is left out: newer agents say more. */
+/** Updates of the other agent as events. Unknown or malformed updates are left out, as newer agents may send more. */
 export class Said {
   /** All text so far. */
   text = ''
-  /** What is known of the calls that go on, and whether they were told. */
+  /** What is known of the running calls, and whether our client was told of them. */
   readonly #calls = new Map<string, { readonly told: boolean; readonly known: Known }>()
   readonly #denied = new Set<string>();
 
@@ -60,7 +60,7 @@ export class Said {
       case 'usage_update': {
         const { data: cost } = z.safeParse(Cost, update['cost'], FIRST_EXPLAINED)
         if (!cost) return
-        // All of the session's. One that was loaded again may have begun to count anew.
+        // The sum of the session. A session that was loaded again may count from zero.
         const before = cost.amount < spent.cost ? 0 : spent.cost
         spent.cost = cost.amount
         if (cost.amount > before)
@@ -71,7 +71,7 @@ export class Said {
     }
   }
 
-  /** With its arguments where they are known; at the latest when something is done with it, as when a permission is asked for. */
+  /** Tells of a call once its arguments are known, or `now`, when something happens to it. */
   *announce(call: ToolCall, now: boolean): Generator<Draft, void> {
     const { toolCallId: id, status: _, rawOutput: __, ...about } = call
     const before = this.#calls.get(id)
@@ -82,7 +82,7 @@ export class Said {
     const called = (known.name || known.title || 'tool').replaceAll(/[^a-zA-Z0-9_-]+/g, '_')
     const tool_call = { id, name: called.slice(0, 64), arguments: JSON.stringify(known.rawInput ?? {}) }
     yield { type: 'response.delta', delta: { type: 'tool_call', tool_call } }
-    // Names are narrow: what it is called there, and of what kind it is, comes beside it.
+    // Names of tools allow few characters, so the title and the kind come as progress.
     if (known.title != null || known.kind != null) yield this.#progress(id, known.title ?? called)
   }
 
@@ -90,11 +90,11 @@ export class Said {
     this.#denied.add(toolCallId)
   }
 
-  /** A call that was denied has failed, also where the agent does not say so. */
+  /** A call that was denied has failed, even if the agent does not say so. */
   *end(): Generator<Draft, void> {
     for (const call_id of this.#denied) {
       if (!this.#calls.has(call_id)) continue
-      const tool_result: ToolResult = { call_id, result: 'It was not allowed', status: 'failed', is_error: true }
+      const tool_result: ToolResult = { call_id, result: 'The user did not allow it', status: 'failed', is_error: true }
       yield { type: 'response.delta', delta: { type: 'tool_result', tool_result } }
     }
   }
@@ -143,11 +143,7 @@ function itemOf(block: ContentBlock): Extract<ContentItem, { type: 'text' | 'ima
   }
 }
 
-function formatOf(mime: string): string {
-  return mime.slice(mime.indexOf('/') + 1)
-}
-
-/** What a call shows, in words. */
+/** The content of a call, in words. */
 function textsIn(content: unknown): string {
   const texts = recordsIn(content).map(({ type, path, content: inner }) =>
     type === 'diff' ? `${String(path)} changed` : fieldsOf(inner)['text'],

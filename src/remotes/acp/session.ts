@@ -1,16 +1,21 @@
 import type { chosenIn } from '../../core/agent-kit/choices.ts'
 import { unlessAborted } from '../../core/basics/time.ts'
 import { UampError } from '../../protocol/errors.ts'
+import type { Slot } from '../../protocol/json.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
-import { Inbox } from './inbox.ts'
+import { CANCELLED, type Permission } from './permission.ts'
 import type { AcpProcess } from './process.ts'
 
-/** Prompts that one program has at a time. More are refused: each may have an inbox full of what nobody reads. */
+/** Prompts that one program may have at a time. More are refused, as each may fill an inbox. */
 const PROMPTS = 128
+/** Bytes that may wait for one turn. A turn that is further behind is given up, as all turns are read from the same pipe. */
+const UNREAD = 8 * 1024 * 1024
 /** How long a cancelled prompt may take to be answered before its session is given up. */
 const CANCEL_MS = 5_000
 
-/** Something that can be chosen for a session. */
+type Heard = { readonly update: Slot } | { readonly permission: Permission; readonly answer: (outcome: Slot) => void }
+
+/** A choice that a session offers. */
 export interface Setting {
   current: string | null | undefined
   readonly values: readonly string[]
@@ -19,23 +24,23 @@ export interface Setting {
 
 export interface SessionOptions {
   readonly id: string
-  /** The run of the program that has it open. */
+  /** The run of the program that has the session open. */
   readonly process: AcpProcess
   readonly settings: Readonly<Record<'mode' | 'model', Setting>>
-  /** Where those who listen are found by the ids of their sessions. */
+  /** The inboxes of running turns, by the ids of their sessions. */
   readonly inboxes: Map<string, Inbox>
 }
 
-/** A session over there. It has one turn at a time. */
+/** A session of the other agent. It has one turn at a time. */
 export class Session {
   readonly id: string
   readonly process: AcpProcess
   inbox = new Inbox(() => undefined)
-  /** As the agent counts it. */
+  /** What the session has cost so far, as the agent counts it. */
   cost = 0
   readonly #options: SessionOptions
   #answered: Promise<void> = Promise.resolve()
-  /** A prompt has no answer, and was not cancelled. */
+  /** A prompt runs, and was not cancelled. */
   #busy = false
 
   constructor(options: SessionOptions) {
@@ -44,7 +49,7 @@ export class Session {
     this.#options = options
   }
 
-  /** Whether another turn may have it: not before what was cancelled is answered. */
+  /** Whether another turn may use it: a cancelled prompt must be answered first. */
   free(signal: AbortSignal): Promise<boolean> {
     const answered = unlessAborted(this.#answered, AbortSignal.any([signal, AbortSignal.timeout(CANCEL_MS)]))
     return answered.then(() => true).catch(() => false)
@@ -61,7 +66,7 @@ export class Session {
     }
   }
 
-  /** Resolves when the prompt is there. What is heard ends with its answer, or when nobody waits for that any more. */
+  /** Resolves when the prompt is sent. The inbox ends with the answer, or when the turn is aborted. */
   async prompt(prompt: readonly ContentBlock[], signal: AbortSignal): Promise<{ readonly answer: Promise<unknown> }> {
     const { inboxes } = this.#options
     if (inboxes.size >= PROMPTS) throw new UampError('overloaded', `The agent answers ${PROMPTS} prompts already`)
@@ -84,7 +89,7 @@ export class Session {
     }
   }
 
-  /** The turn is over, or leaves it in the middle. */
+  /** The turn is over, or was left in the middle. */
   leave(): void {
     this.inbox.close()
     this.#options.inboxes.delete(this.id)
@@ -94,5 +99,69 @@ export class Session {
   #cancel(): void {
     if (this.#busy) this.process.notify('session/cancel', { sessionId: this.id })
     this.#busy = false
+  }
+}
+
+/** The updates and questions of one session, for one turn. */
+export class Inbox {
+  /** Why it ended early. */
+  failure: UampError | undefined
+  readonly #onOverflow: () => void
+  readonly #queue: { readonly heard: Heard; readonly bytes: number }[] = []
+  readonly #asked = new Set<(outcome: Slot) => void>()
+  #unread = 0
+  #ended = false
+  #wake: () => void = () => undefined
+
+  /** `onOverflow`: the turn is given up. */
+  constructor(onOverflow: () => void) {
+    this.#onOverflow = onOverflow
+  }
+
+  add(heard: Heard, bytes: number): void {
+    if (this.#ended) return
+    if (this.#unread > UNREAD) {
+      this.failure = new UampError('overloaded', `The answer was given up: more than ${UNREAD} bytes of it waited to be read`)
+      this.end()
+      return this.#onOverflow()
+    }
+    this.#unread += bytes
+    this.#queue.push({ heard, bytes })
+    this.#wake()
+  }
+
+  /** A question that is open when the turn ends is answered with a cancel. */
+  ask(permission: Permission, bytes: number): Promise<Slot> {
+    return new Promise((resolve) => {
+      if (this.#ended) return resolve(CANCELLED)
+      const answer = (outcome: Slot): void => {
+        this.#asked.delete(answer)
+        resolve(outcome)
+      }
+      this.#asked.add(answer)
+      this.add({ permission, answer }, bytes)
+    })
+  }
+
+  /** `undefined`: there is no more. */
+  async next(): Promise<Heard | undefined> {
+    if (this.#queue.length === 0 && !this.#ended) await new Promise<void>((resolve) => (this.#wake = resolve))
+    const next = this.#queue.shift()
+    this.#unread -= next?.bytes ?? 0
+    return next?.heard
+  }
+
+  /** What came before can still be read, unless it was too much. */
+  end(): void {
+    this.#ended = true
+    if (this.failure) this.#queue.length = 0
+    this.#wake()
+  }
+
+  /** The turn does not read any more. */
+  close(): void {
+    this.end()
+    this.#queue.length = 0
+    for (const answer of this.#asked) answer(CANCELLED)
   }
 }

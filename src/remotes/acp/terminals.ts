@@ -4,7 +4,7 @@ import { RPC, RpcError } from '../../wire/json-rpc.ts'
 import { childOptions, isGroup, killGroup } from './child.ts'
 import type { Folder } from './folder.ts'
 
-/** Terminals of one agent, and bytes of output that each keeps: the newest. */
+/** Terminals of one agent, and bytes of output that each keeps. The oldest output is dropped. */
 const TERMINALS = 32
 const OUTPUT = 1024 * 1024
 
@@ -27,7 +27,7 @@ export const Command = z.object({
 })
 export type Command = z.infer<typeof Command>
 
-/** Commands that an agent runs through us. They begin in the folder, and end with the agent. */
+/** Commands that an agent runs through us. They start in the folder, and end with the agent. */
 export class Terminals {
   readonly #folder: Folder
   readonly #open = new Map<string, Terminal>()
@@ -74,7 +74,7 @@ export class Terminals {
 class Terminal {
   readonly exit: Promise<Exit>
   readonly #child: ChildProcess
-  /** Undefined once nothing of it is left. */
+  /** `undefined` once no process of it is left. */
   #group: number | undefined
   readonly #limit: number
   #output = Buffer.alloc(0)
@@ -84,7 +84,7 @@ class Terminal {
   constructor({ command, args, env, outputByteLimit }: Command, cwd: string) {
     this.#limit = Math.min(outputByteLimit ?? OUTPUT, OUTPUT)
     const options = childOptions(cwd, Object.fromEntries(env.map(({ name, value }) => [name, value])))
-    // Without arguments it is a line for a shell.
+    // Without arguments the command is a line for a shell.
     this.#child = spawn(command, args, { ...options, shell: args.length === 0, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stdout?.on('data', (chunk: Buffer) => this.#add(chunk))
     this.#child.stderr?.on('data', (chunk: Buffer) => this.#add(chunk))
@@ -93,7 +93,7 @@ class Terminal {
       const over = (exit: Exit): void => resolve((this.#exit ??= exit))
       this.#child.once('close', (exitCode, signal) => over({ exitCode, signal }))
       this.#child.once('exit', (exitCode, signal) => {
-        // What it left behind may have its pipes, and is still to be ended with it.
+        // Processes that it left behind may hold its pipes, and are killed with it later.
         if (!isGroup(this.#group)) this.#group = undefined
         setTimeout(over, DRAIN_MS, { exitCode, signal })
       })
@@ -116,7 +116,7 @@ class Terminal {
     const output = Buffer.concat([this.#output, chunk])
     let from = Math.max(0, output.length - this.#limit)
     this.#truncated ||= from > 0
-    // Not into the middle of a character.
+    // Never in the middle of a character.
     while (from > 0 && ((output[from] ?? 0) & 0xc0) === 0x80) from++
     this.#output = output.subarray(from)
   }

@@ -1,43 +1,46 @@
 import * as z from 'zod/mini'
 import type { AnswerReader } from '../../upstream/answer-drafts.ts'
 import { done } from '../../core/agent-kit/done.ts'
-import type { ToolCall } from '../../protocol/content.ts'
+import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
 import { excessIn, fieldsOf, isRecord, recordsIn, type Slot } from '../../protocol/json.ts'
-import type { WireMessage } from '../../wire/ag-ui/messages.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { Message } from '../../protocol/message.ts'
+import { mediaItem, type WireMessage } from '../../wire/ag-ui/messages.ts'
 import { cutOff, eventData } from '../../wire/upstream.ts'
-import { contentIn, toMessages } from './messages.ts'
 import { activity, custom, FRAMES, PLAIN, text, usageOf } from './plain-events.ts'
 import { Interrupt } from './questions.ts'
 import { Speech } from './speech.ts'
 
+const Media = z.object({ type: z.string(), source: z.object({ type: z.string(), value: z.string(), mimeType: z.nullish(z.string()) }) })
+const Call = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) })
+
 type Assistant = WireMessage & { content: string }
 
-/** How long a run that is over waits for another one, or a late error, where its stream does not end. */
+/** How long a finished run waits for another run, or a late error, if its stream stays open. */
 const LINGER_MS = 500
 
 export interface HeardOptions {
   readonly name: string
-  /** What was sent. */
+  /** The messages of the request. */
   readonly messages: readonly WireMessage[]
-  /** The ids of all calls so far. */
+  /** The ids of all calls in the conversation so far. */
   readonly taken: Set<string>
   readonly newId: () => string
 }
 
-/** Reads what is answered to one request, mostly one run: every event of 1.0, the chunk forms, and those of 0.0.x for thoughts. */
+/** Reads the answer to one request, usually one run: all events of 1.0, the chunk forms, and the thoughts of 0.0.x. */
 export class Heard implements AnswerReader {
   over = false
   readonly lingerMs = LINGER_MS
-  /** The calls of the run, by their ids there. An id that was used before is another one here. */
+  /** The calls of the run, by their ids there. A call whose id was used before has a new one here. */
   readonly calls = new Map<string, ToolCall>()
   readonly #results = new Set<string>()
-  /** What the run ended with for us to answer. */
+  /** The interrupts that ended the run, for us to answer. */
   interrupts: readonly Interrupt[] = []
-  /** How it ended, where nothing is left to answer. */
+  /** The end of the run, if nothing is left to answer. */
   done: Draft = done()
   #result: unknown
   #pending: readonly unknown[] = []
@@ -48,11 +51,11 @@ export class Heard implements AnswerReader {
   readonly #ignored = new Set<unknown>()
   readonly #speech = new Speech()
   readonly #thoughts = new Set<string>()
-  /** The thought that was last, if nothing came since. */
+  /** The id of the newest thought, if nothing came after it. */
   #thinking: string | undefined
   #spoke = false
   #last: Assistant | undefined
-  /** What a chunk without an id belongs to. */
+  /** The message and the call of a chunk without an id. */
   #said = ''
   #called = ''
 
@@ -62,7 +65,7 @@ export class Heard implements AnswerReader {
     this.#sent = new Set(options.messages.map(({ id }) => id))
   }
 
-  /** Calls that wait for us. A server that does not say which: those of tools that it was offered, without a result. */
+  /** Calls that wait for us: those that the server names, and calls without a result of tools that we offered. */
   open(offered: ReadonlySet<string>): { readonly theirs: string; readonly call: ToolCall }[] {
     const isOpen = (id: string, { name }: ToolCall): boolean => !this.#results.has(id) && (this.#pending.includes(id) || offered.has(name))
     return [...this.calls].flatMap(([theirs, call]) => (isOpen(theirs, call) ? [{ theirs, call }] : []))
@@ -74,8 +77,8 @@ export class Heard implements AnswerReader {
     if (excess) throw new UampError('provider_error', `${name} sent an event of more than ${excess.most}`)
     const event = eventData(name, data)
     const { type } = event
-    if (typeof type !== 'string') throw new UampError('provider_error', `${name} sent no event`)
-    // Behind the end of a run only a late error comes, or another run.
+    if (typeof type !== 'string') throw new UampError('provider_error', `${name} sent an event without a type`)
+    // After the end of a run only a late error or another run may come.
     if (!this.over || type === 'RUN_ERROR') this.#event(type, event, out)
     else if (type === 'RUN_STARTED') {
       this.over = false
@@ -84,13 +87,13 @@ export class Heard implements AnswerReader {
   }
 
   usage(): void {
-    // Told with the end alone.
+    // Servers tell it only with the end.
   }
 
   end(out: Draft[]): void {
     if (!this.over) throw cutOff(this.#options.name)
     if (this.#spoke || this.interrupts.length > 0) return
-    // Some servers say what they have to say in a snapshot alone, or as the result.
+    // Some servers give their answer only in a snapshot, or as the result.
     for (const { id, role, content } of this.messages) {
       if (role === 'assistant' && !this.#sent.has(id)) this.#say(id, contentIn(content).content, out)
     }
@@ -102,7 +105,7 @@ export class Heard implements AnswerReader {
     const id = text(event['messageId'])
     const delta = text(event['delta'])
     if (type.startsWith('REASONING_') && id !== '') this.#thoughts.add(id)
-    // What a subagent says is not the answer.
+    // The words of a subagent are not the answer.
     if (text(event['subagentRunId']) !== '' && /^(TEXT_MESSAGE|REASONING)_/.test(type)) return this.#beside(raw(event), out)
     switch (type) {
       case 'TEXT_MESSAGE_START':
@@ -141,7 +144,7 @@ export class Heard implements AnswerReader {
         this.over = true
         this.#speech.flush(out)
         out.push(...usageOf(event['usage']))
-        const message = text(event['message']) || `${this.#options.name} failed without a word`
+        const message = text(event['message']) || `${this.#options.name} failed and gave no reason`
         return void out.push({ type: 'response.error', error: { code: text(event['code']) || 'provider_error', message } })
       }
       default: {
@@ -182,7 +185,7 @@ export class Heard implements AnswerReader {
     return (this.#last = message as Assistant)
   }
 
-  /** Of a thought it is the signature, and stands with it. */
+  /** The encrypted value of a thought is its signature. */
   #encrypted({ encryptedValue, entityId, subtype }: Slot, out: Draft[]): void {
     const value = text(encryptedValue)
     const entity = text(entityId)
@@ -211,7 +214,7 @@ export class Heard implements AnswerReader {
 
   #wrote(id: string, call: ToolCall, messageId: string): void {
     const message = this.#assistant(messageId)
-    // Its arguments are read when it is sent.
+    // The arguments still grow, so they are read when the message is sent.
     const made = { name: call.name, toJSON: () => ({ name: call.name, arguments: call.arguments }) }
     message.toolCalls = [...(message.toolCalls ?? []), { id, type: 'function', function: made }]
   }
@@ -232,7 +235,7 @@ export class Heard implements AnswerReader {
     this.over = true
     this.#speech.flush(out)
     out.push(...usageOf(usage))
-    // The first draft of interrupts had a text, and one of them.
+    // In the first draft of interrupts the outcome was a text, with one interrupt beside it.
     const { type, interrupts, pendingToolCallIds } = isRecord(outcome) ? outcome : { type: outcome, interrupts: [interrupt] }
     if (type === 'interrupt') this.interrupts = recordsIn(interrupts).flatMap((one) => z.safeParse(Interrupt, one).data ?? [])
     if (Array.isArray(pendingToolCallIds)) this.#pending = pendingToolCallIds
@@ -246,4 +249,28 @@ export class Heard implements AnswerReader {
 
 function raw(event: Slot): Draft {
   return { type: 'x.raw', event, source: 'ag-ui' }
+}
+
+/** The conversation of the other side as our messages. */
+function toMessages(messages: readonly WireMessage[]): Message[] {
+  return messages.flatMap(({ role, content, toolCalls, toolCallId = '' }): Message[] => {
+    const said = contentIn(content)
+    if (role === 'tool') return [{ role, tool_call_id: toolCallId, ...said }]
+    if (role === 'user' || role === 'system') return [{ role, ...said }]
+    if (role === 'developer') return [{ role: 'system', content: said.content }]
+    if (role !== 'assistant') return []
+    const calls = recordsIn(toolCalls).flatMap((call) => z.safeParse(Call, call).data ?? [])
+    const made = calls.map(({ id, function: { name, arguments: args } }) => ({ id, name, arguments: args }))
+    return [{ role, content: said.content, ...(made.length > 0 && { tool_calls: made }) }]
+  })
+}
+
+/** The text of a content and, if it has more than text, all of its items. */
+function contentIn(given: unknown): { content: string; content_items?: ContentItem[] } {
+  const parts = typeof given === 'string' ? [{ text: given }] : recordsIn(given)
+  const content = parts.reduce((all, { text }) => (typeof text === 'string' ? all + text : all), '')
+  const media = parts.flatMap((part) => z.safeParse(Media, part).data ?? [])
+  if (media.length === 0) return { content }
+  const items = media.map(({ type, source }) => mediaItem(type, source, { mimeType: source.mimeType ?? undefined }))
+  return { content, content_items: [...(content === '' ? [] : [{ type: 'text' as const, text: content }]), ...items] }
 }

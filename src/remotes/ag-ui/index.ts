@@ -19,11 +19,11 @@ import { sseParser } from '../../wire/sse-parse.ts'
 import { Heard } from './heard.ts'
 import { isAgUi, isOpenQuestion, resumed, type ResumeEntry } from './questions.ts'
 
-/** Runs of the other side that one turn may take: each brings results or decisions. */
+/** Runs of the other side that one turn may take. Each run after the first brings results or decisions. */
 const ROUNDS = 64
 
 export interface RemoteAgUiOptions {
-  /** What it is called here. */
+  /** The name of the agent here. */
   readonly name: string
   /** Where its runs are posted to. */
   readonly url: string
@@ -35,8 +35,8 @@ export interface RemoteAgUiOptions {
 }
 
 /**
- * An AG-UI agent of any generation, as an agent here. Its pending tool calls and interrupts are put to the client, and a cancel closes
- * the request. Nothing is remembered there: each turn is a thread of its own that brings the whole conversation.
+ * An AG-UI agent of any version, as an agent here. Its pending tool calls and interrupts are put to the client, and a cancel closes the
+ * request. The other side remembers nothing: each turn is a new thread with the whole conversation.
  */
 export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
   const { name, description, url, token, headers } = options
@@ -65,12 +65,12 @@ async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draf
     const { interrupts, calls } = heard
     const open = heard.open(offered)
     if (!isAgUi(turn) && interrupts.some(isOpenQuestion)) {
-      // What the user has to say more than yes or no to is said, and the next message answers it.
+      // Approval cannot answer an open question, so it becomes text, and the user's next message answers it.
       yield text(interrupts.map(({ message, reason }) => String(message ?? reason)).join('\n'))
       return yield done({ stop: 'input_required' })
     }
     if (open.length === 0 && interrupts.length === 0) return yield heard.done
-    // All are asked at once: on a one-way transport the first of them ends the response.
+    // All questions are put at once, as on a one-way transport the first of them ends the response.
     const [results, entries] = await Promise.all([
       Promise.all(open.map(({ call }) => client.result(call))),
       Promise.all(interrupts.map((interrupt) => resumed(interrupt, { turn, client, calls }))),
@@ -81,10 +81,10 @@ async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draf
     messages = [...heard.messages, ...toWireMessages(outputMessages(items), newId)]
     resume = entries
   }
-  throw new UampError('tool_budget_exceeded', `${name} asked in ${ROUNDS} runs one after the other`)
+  throw new UampError('tool_budget_exceeded', `${name} asked something in each of ${ROUNDS} runs in a row`)
 }
 
-/** What is no stream of events, whatever servers call that. */
+/** Content types that are certainly no stream of events. Servers give their streams many types. */
 const OTHER = /\b(json|html|xml|proto)\b/i
 
 async function stream(post: UpstreamPost, turn: Turn): Promise<HttpAnswer['body']> {
@@ -95,7 +95,7 @@ async function stream(post: UpstreamPost, turn: Turn): Promise<HttpAnswer['body'
   throw new UampError('provider_error', `${post.name} answered with ${type}, which is no stream of events: is the address right?`)
 }
 
-/** What every run of a turn has in common. What a client of AG-UI sent us is passed on, but for what pays us. */
+/** The fields that all runs of a turn share. What a client of AG-UI sent us goes on, except its payment. */
 function common(turn: Turn) {
   const { context, forwardedProps } = fieldsOf(turn.config.extensions?.['ag-ui'])
   const { uamp: _, ...props } = fieldsOf(forwardedProps)
@@ -107,7 +107,7 @@ function common(turn: Turn) {
   return { protocolVersion: '1.0', state: state.given(turn) ?? {}, tools: tools ?? [], context: given, forwardedProps: props }
 }
 
-/** The context is in our instructions, and goes along by itself. */
+/** Our instructions end with the context, which the run has as a field of its own. */
 function withoutContext(instructions: string | undefined, context: readonly Slot[]): string | undefined {
   const told = contextText(context)
   if (told === undefined || !instructions?.endsWith(told)) return instructions

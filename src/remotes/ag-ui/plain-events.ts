@@ -29,11 +29,11 @@ export const PLAIN: Readonly<Record<string, (event: Slot) => Draft>> = {
   RAW: ({ event, source }) => ({ type: 'x.raw', event, ...(source != null && { source: text(source) }) }),
 }
 
-/** What only frames something else. */
+/** Events that only mark the beginning or end of others. */
 export const FRAMES =
   /^(RUN_STARTED|TOOL_CALL_END|(REASONING|THINKING)_(START|END|MESSAGE_START|MESSAGE_END|TEXT_MESSAGE_START|TEXT_MESSAGE_END))$/
 
-/** Media, progress and plans of another uamp server become what they were. */
+/** Activities of another uamp server become the media, progress and plans that they were. */
 const OWN_ACTIVITIES: Readonly<Record<string, (content: Slot) => Slot>> = {
   [CONTENT_ACTIVITY]: ({ item }) => ({ type: 'response.delta', delta: item }),
   'uamp.progress': (content) => ({ type: 'progress', ...content }),
@@ -66,7 +66,7 @@ const COUNTS = [
   ['reasoningTokens', 'reasoning'],
 ] as const
 
-/** What a run cost, which is told model by model. */
+/** The usage of a run, which lists each model. */
 export function usageOf(given: unknown): Draft[] {
   const entries = recordsIn(given)
   const delta: Usage = {}

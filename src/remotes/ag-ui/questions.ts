@@ -22,12 +22,12 @@ export type Interrupt = z.infer<typeof Interrupt>
 
 export type ResumeEntry = { readonly interruptId: string; readonly status: 'resolved' | 'cancelled'; readonly payload?: unknown }
 
-/** Whether the client speaks AG-UI as well: it is asked as it was put, and answers as it likes. */
+/** Whether our client speaks AG-UI too: it then gets the interrupt itself, and may answer with any payload. */
 export function isAgUi({ config }: Turn): boolean {
   return config.extensions?.['ag-ui'] !== undefined
 }
 
-/** An interrupt that a yes or a no does not answer: its words are said, and what the user says next is the answer. */
+/** Whether yes or no cannot answer the interrupt: its message is told as text, and the user's next message is the answer. */
 export function isOpenQuestion({ reason }: Interrupt): boolean {
   return reason === 'input_required'
 }
@@ -39,7 +39,7 @@ export interface Resuming {
   readonly calls: ReadonlyMap<string, ToolCall>
 }
 
-/** Puts an interrupt to our client, and gives what the next run answers it with. */
+/** Puts an interrupt to our client, and returns its answer for the next run. */
 export async function resumed(interrupt: Interrupt, { turn, client, calls }: Resuming): Promise<ResumeEntry> {
   const { id, metadata, reason, toolCallId, responseSchema } = interrupt
   const interruptId = id ?? ''
@@ -63,12 +63,12 @@ export async function resumed(interrupt: Interrupt, { turn, client, calls }: Res
   return { interruptId, status: 'resolved', payload: 'payload' in given ? given['payload'] : payloadFor(responseSchema, decision) }
 }
 
-/** What our question has no field for. */
+/** The fields of an interrupt that our question does not have. */
 function own({ reason, responseSchema, expiresAt, metadata }: Interrupt): Slot {
   return Object.fromEntries(Object.entries({ reason, responseSchema, expiresAt, metadata }).filter(([, value]) => value != null))
 }
 
-/** As the schema of the interrupt wants it: a yes or a no as such, or under the name of its one property that is one. */
+/** The decision in the form of the interrupt's schema: a boolean, or an object with the decision in its boolean property. */
 function payloadFor(schema: unknown, { approved, ...how }: { readonly approved: boolean }): unknown {
   const { type, properties } = fieldsOf(schema)
   if (type === 'boolean') return approved

@@ -1,16 +1,16 @@
 import type { Draft } from '../../protocol/events.ts'
 
-/** Characters of messages that wait for the end of another one. With more they are said in between. */
+/** Characters that may wait for the end of another message. With more they are told in between. */
 const WAITING = 256 * 1024
 
-/** The texts of a run, one message after the other. AG-UI lets several be told at the same time. */
+/** Tells the texts of a run one message after the other. AG-UI may stream several messages at once. */
 export class Speech {
-  /** Those that have begun and not ended. */
+  /** Messages that have begun and not ended. */
   readonly #open = new Set<string>()
   readonly #waiting = new Map<string, string>()
   #size = 0
   #speaking: string | undefined
-  /** The message whose text was last: what another says begins a paragraph, if nothing came between. */
+  /** The message of the last text, if nothing came after it. The text of another message then begins a paragraph. */
   #last: string | undefined
 
   begin(id: string): void {
@@ -34,13 +34,13 @@ export class Speech {
     }
   }
 
-  /** Something else comes now. */
+  /** Something other than text comes next. */
   interrupt(out: Draft[]): void {
     this.flush(out)
     this.#last = undefined
   }
 
-  /** Says what waits. */
+  /** Tells everything that waits. */
   flush(out: Draft[]): void {
     for (const [id, text] of this.#waiting) this.#tell(id, text, out)
     this.#waiting.clear()

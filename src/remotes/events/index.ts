@@ -1,28 +1,27 @@
 import { ClientAnswers } from '../../upstream/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import { isEnd, isQuestion } from '../../core/reading/ends.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
-import { isEnd, isQuestion, toDraft } from './incoming.ts'
-import { Line } from './line.ts'
-import { opening } from './opening.ts'
+import { Line, toDraft } from './line.ts'
 
 export interface RemoteEventsOptions {
-  /** What it is called here. */
+  /** The name of the agent here. */
   readonly name: string
   /** The other server, or one agent of it: `https://host`, `https://host/agents/name`. */
   readonly url: string
   readonly token?: string
-  /** What the agent is called there. Default: the one that the URL leads to. */
+  /** The name of the agent there. Default: the agent that the URL leads to. */
   readonly agent?: string
   readonly description?: string
 }
 
 /**
- * An agent of another uamp server, as an agent here. What it asks is put to the client, what it says goes on as it came, and a
- * cancel closes the connection, which cancels it there.
+ * An agent of another uamp server, as an agent here. Its questions are put to the client, its events go on as they came, and a
+ * cancel closes the connection, which cancels the response there.
  */
 export function remoteEvents(options: RemoteEventsOptions): AgentPort {
   return new RemoteAgent(options)
@@ -32,7 +31,7 @@ class RemoteAgent implements AgentPort {
   readonly name: string
   readonly description?: string
   readonly secrets: readonly string[]
-  /** What the other server said last; until then what every agent can do. */
+  /** What the other server said last; until then, what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteEventsOptions
 
@@ -45,14 +44,14 @@ class RemoteAgent implements AgentPort {
   }
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
-    const line = await Line.open(this.#options, turn, opening(turn, this.#options.agent))
+    const line = await Line.open(this.#options, turn)
     const answers = new ClientAnswers(turn)
     const open = new OpenAnswers()
     let over = false
     try {
       for (let next = line.next(); !over;) {
         const events = await open.unlessFailed(next)
-        // First what comes with the questions: on a one-way transport the first of them ends the response.
+        // Questions come last: on a one-way transport the first of them ends the response.
         for (const event of events) {
           over ||= isEnd(event)
           const draft = isQuestion(event) ? undefined : this.#pass(event)
@@ -64,7 +63,7 @@ class RemoteAgent implements AgentPort {
         if (questions.length === 0) continue
         const answered = Promise.all(questions.map(async (question) => line.send(await answers.to(question))))
         if (turn.duplex !== false) open.add(answered)
-        // The response ends here with its questions. The other side may end meanwhile, but what it says cannot be passed on.
+        // The response ends here with its questions. If the other side ends meanwhile, its words cannot be passed on.
         else await Promise.race([answered, next.then((after) => (after.some(isEnd) ? undefined : answered))])
       }
     } finally {
@@ -98,7 +97,7 @@ class OpenAnswers {
   readonly #failed = new Promise<never>((_, reject) => (this.#fail = reject))
 
   constructor() {
-    // Looked at only while there are some.
+    // Awaited only while there are some.
     this.#failed.catch(() => undefined)
   }
 

@@ -7,24 +7,23 @@ import { UampError } from '../../protocol/errors.ts'
 import { uampIn } from '../../protocol/extensions.ts'
 import { isRecord, type Slot } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
-import { Asking, errorText, resultText, RPC, RpcError, type RpcId, type RpcMessage } from '../../wire/json-rpc.ts'
-import { parseParams } from '../../wire/rpc-params.ts'
+import { Asking, errorText, parseParams, resultText, RPC, RpcError, type RpcId, type RpcMessage } from '../../wire/json-rpc.ts'
 import { told } from './errors.ts'
 import { openFrom, replay } from './history.ts'
 import * as schema from './schema.ts'
-import { isSeedInitialize, SEED_METHODS, type SeedContext } from './seed.ts'
+import { isOlderInitialize, OLDER_METHODS, type OlderContext } from './older-methods.ts'
 import { AcpSession, type Folders } from './session.ts'
 import { closeAll, connectServers, type ConnectTools } from './tools.ts'
 
 export interface ConnectionOptions {
   readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'ownUrl' | 'started' | 'closing'>
   readonly caller: Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access'> & { readonly payment?: Payment | undefined }
-  /** Writes in order; what is about one session may have a way of its own. Resolves when more may be written. */
+  /** Writes in order. Messages of a session may have a stream of their own. Resolves when more may be written. */
   readonly send: (frames: readonly string[], session?: string) => Promise<void>
-  /** The user of this machine started us: see `McpContext`. */
+  /** The user of this machine started the server: see `McpContext`. */
   readonly local: boolean
   readonly connectTools: ConnectTools
-  /** What is told as the agent's version. */
+  /** The version of the agent that clients see. */
   readonly version: string
 }
 
@@ -34,7 +33,7 @@ type Answer = (text: string) => Promise<void>
 interface Asked {
   readonly id: RpcId
   readonly params: unknown
-  /** For what has to do something behind its answer. */
+  /** For methods that send something after their answer. */
   readonly answer: (result: Slot) => Promise<void>
 }
 
@@ -42,10 +41,10 @@ interface Given extends Folders {
   readonly mcpServers?: readonly schema.McpServer[] | null | undefined
 }
 
-/** Undefined: it answers by itself, in its place among other messages. */
+/** `undefined`: the method replies itself, to keep the order of messages. */
 type Method = (asked: Asked) => Slot | undefined | Promise<Slot | undefined>
 
-/** Sessions of one connection, and requests of it that are being answered; beyond them one is refused. */
+/** Sessions, and requests in progress, that one connection may have. More are refused. */
 const SESSIONS = 256
 const UNDER_WAY = 256
 const PAGE = 50
@@ -53,19 +52,19 @@ const PROTOCOL_VERSION = 1
 const AUTH_METHOD = {
   id: schema.SIGNED_IN,
   name: 'Already signed in',
-  description: 'Whoever started the agent, or showed his token, is known',
+  description: 'You are known by your token, or as the user who started the agent',
 }
 const NOTIFICATIONS = new Set(['session/cancel', '$/cancel_request'])
 
-/** One client of ACP, or of the older methods: which of the two its first message tells. Knows no carrier. */
+/** A client of ACP or of the older methods; its first message tells which. It knows nothing of HTTP or sockets. */
 export class AcpConnection {
   readonly #options: ConnectionOptions
   readonly #sessions = new Map<string, AcpSession>()
   readonly #asking = new Asking()
   readonly #closed = new AbortController()
-  /** Sessions that are being opened: what was started for them ends with us. */
+  /** Sessions that are being opened: closing waits for them, as servers were started for them. */
   readonly #opening = new Set<Promise<AcpSession>>()
-  /** What the client can do, as `initialize` said. Without it only the older methods are served. */
+  /** What the client can do, from `initialize`. Until then only the older methods are served. */
   #client: schema.ClientCapabilities | undefined
   #underWay = 0
 
@@ -82,12 +81,12 @@ export class AcpConnection {
     return this.#sessions.has(sessionId)
   }
 
-  /** Whether it is a method that takes a connection. */
+  /** Whether ACP itself has this method, which needs a connection. */
   knows(method: string): boolean {
     return this.#methods.has(method)
   }
 
-  /** Resolves when a request was answered, or is to be answered by its session. */
+  /** Resolves when a request was answered, or handed to its session. */
   async receive(message: RpcMessage, answer: Answer = (text) => this.#options.send([text])): Promise<void> {
     switch (message.kind) {
       case 'request':
@@ -109,7 +108,7 @@ export class AcpConnection {
     return answer
   }
 
-  /** What runs goes on for a while, as somebody may come back for it. */
+  /** Responses go on for a while, as the client may come back. */
   async close(): Promise<void> {
     const reason = new UampError('cancelled', 'The client has gone')
     this.#closed.abort(reason)
@@ -137,8 +136,8 @@ export class AcpConnection {
 
   #call(method: string, asked: Asked): ReturnType<Method> {
     this.#options.host.gateway.checkSlots(asked.params)
-    const seed = method !== 'initialize' || isSeedInitialize(asked.params) ? SEED_METHODS.get(method) : undefined
-    if (seed) return seed(this.#seedContext(), asked.params, asked.id)
+    const older = method !== 'initialize' || isOlderInitialize(asked.params) ? OLDER_METHODS.get(method) : undefined
+    if (older) return older(this.#olderContext(), asked.params, asked.id)
     if (NOTIFICATIONS.has(method)) throw new RpcError(RPC.invalidRequest, `${method} is a notification: send it without an id`)
     const own = this.#methods.get(method)
     if (!own) throw new RpcError(RPC.methodNotFound, `There is no method "${method.slice(0, 100)}"`)
@@ -178,7 +177,7 @@ export class AcpConnection {
       'session/delete': async ({ params }) => {
         const { sessionId } = parseParams(schema.OfSession, params)
         const { host, caller } = this.#options
-        // ACP, Session Delete: one that is not there is as good as deleted.
+        // ACP, Session Delete: deleting an unknown session succeeds.
         if (await this.#stored(sessionId)) await host.gateway.remove(sessionId, caller.principal)
         await this.#letGo(sessionId)
         return {}
@@ -216,18 +215,10 @@ export class AcpConnection {
     }
   }
 
-  #seedContext(): SeedContext {
-    const { host, caller, send } = this.#options
-    return {
-      host,
-      agent: this.#agent,
-      principal: caller.principal,
-      access: caller.access,
-      payment: caller.payment,
-      signal: this.#closed.signal,
-      // Clients of ACP itself do not know these notifications.
-      notify: async (frames) => (this.#client ? undefined : send(frames)),
-    }
+  #olderContext(): OlderContext {
+    // Clients of ACP itself do not know these notifications.
+    const notify = async (frames: readonly string[]): Promise<void> => (this.#client ? undefined : this.#options.send(frames))
+    return { ...this.#options, agent: this.#agent, signal: this.#closed.signal, notify }
   }
 
   #initialize(params: unknown): Slot {
@@ -237,14 +228,14 @@ export class AcpConnection {
     const { modalities } = capabilities
     this.#client = clientCapabilities ?? {}
     return {
-      // Also to who asked for another: he then leaves, or speaks this one (ACP, Version Negotiation).
+      // Also for a client that asked for another version: it then leaves, or speaks this one (ACP, Version Negotiation).
       protocolVersion: PROTOCOL_VERSION,
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: modalities.includes('image'), audio: modalities.includes('audio'), embeddedContext: true },
         mcpCapabilities: { http: true, sse: false },
         sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
-        _meta: { uamp: { methods: [...SEED_METHODS.keys()], events: '_uamp/event', payment: -32402 } },
+        _meta: { uamp: { methods: [...OLDER_METHODS.keys()], events: '_uamp/event', payment: -32402 } },
       },
       agentInfo: { name, title: name, version: this.#options.version },
       authMethods: [AUTH_METHOD],
@@ -269,7 +260,7 @@ export class AcpConnection {
         onDetach: 'continue',
       }),
     )
-    // IDEs do not know the session before they have this answer, and hang on what comes earlier.
+    // IDEs do not know the session before they have this answer, and hang on updates that come earlier.
     await answer({ sessionId: session.session.id, ...session.settings })
     await session.begin()
   }
@@ -282,7 +273,7 @@ export class AcpConnection {
     return this.#open(given, async () => found)
   }
 
-  /** One of the user's, with an agent that is talked to here. */
+  /** A session of the caller's, with an agent that they may use here. */
   async #stored(sessionId: string): Promise<Session | undefined> {
     const { host, caller } = this.#options
     const found = await host.gateway.attach(sessionId, caller.principal)
@@ -306,7 +297,7 @@ export class AcpConnection {
       const session = await find()
       signal.throwIfAborted()
       const before = this.#sessions.get(session.id)
-      // One that is open here goes on: its prompt waits for an answer.
+      // A session that is open here goes on: its prompt may wait for an answer.
       const kept = before?.session === session ? before : this.#newSession(session)
       this.#sessions.set(session.id, kept)
       await Promise.all([kept.equip(folders, servers), before !== kept && before?.close()])
@@ -330,7 +321,7 @@ export class AcpConnection {
     const page = await host.gateway.list(caller.principal, { agent, limit: PAGE, ...(cursor && { after: cursor }) })
     const sessions = page.items.map(({ id: sessionId, updatedAt, config }) => {
       const acp = config.extensions?.['acp']
-      // One that was begun over another protocol is in no folder.
+      // A session of another protocol has no folder.
       const { cwd: folder = '/', title, additionalDirectories } = isRecord(acp) ? acp : {}
       return { sessionId, cwd: folder, title, additionalDirectories, updatedAt: new Date(updatedAt).toISOString() }
     })
@@ -357,11 +348,11 @@ export class AcpConnection {
 
   get #agent(): AgentPort {
     const { host, caller } = this.#options
-    // Where there is none, choosing it has thrown.
+    // `chooseAgent` throws if there is none.
     return host.agents.get(chooseAgent(host, caller)) as AgentPort
   }
 
-  /** What the client is told. */
+  /** The error as the client is told it. */
   #report(method: string, thrown: unknown): Error {
     const { host } = this.#options
     const isRpc = thrown instanceof RpcError

@@ -4,7 +4,7 @@ import type { EventOf } from '../../protocol/events.ts'
 import { errorText, RPC, RpcError } from '../../wire/json-rpc.ts'
 import { refusalResponse } from '../../wire/refusal.ts'
 
-/** ACP, Error: beside those of JSON-RPC it has three of its own. -32402 is UAMP transports' (Payment handling, ACP). */
+/** ACP, Error: its own codes beside those of JSON-RPC. -32402 is from UAMP transports (Payment handling, ACP). */
 const CODES = {
   invalid_request: RPC.invalidParams,
   unauthorized: -32000,
@@ -28,17 +28,17 @@ const CODES = {
   internal: RPC.internal,
 } satisfies Record<ErrorCode, number>
 
-/** What the outside is told of an error. */
+/** An error as clients see it. */
 export function told(thrown: unknown): RpcError {
   return thrown instanceof RpcError ? thrown : toldBody(UampError.from(thrown))
 }
 
-/** The same for an error that a session tells. Its code may be an agent's own. */
+/** The same for the error of a response. Its code may be an agent's own. */
 export function toldBody({ code, message, details }: EventOf<'response.error'>['error']): RpcError {
   return new RpcError(Object.hasOwn(CODES, code) ? CODES[code as ErrorCode] : RPC.internal, message, { code, ...details })
 }
 
-/** How it says no over HTTP to what is refused before it is a message. */
+/** Refuses an HTTP request that did not get as far as a message. */
 export function refusal(error: UampError, options?: RefusalOptions): Response {
   return refusalResponse(error, errorText(null, told(error)), options)
 }

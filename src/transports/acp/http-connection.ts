@@ -7,13 +7,13 @@ import { AcpConnection, type ConnectionOptions } from './connection.ts'
 import { told } from './errors.ts'
 import { Outbound } from './outbound.ts'
 
-/** Streams of one connection that somebody may read: it carries no more sessions. */
+/** Streams of one connection that may have readers: one of each session, and its own. */
 const STREAMS = 257
-/** Characters that wait on all streams of a connection. If more are to come, it is closed: whoever is behind loads his sessions. */
+/** Characters that may wait on all streams of a connection. Beyond them it is closed, and its client loads its sessions again. */
 const UNREAD = 16 * 1024 * 1024
-/** A connection on which no more waits is not closed because its principal holds much: others are. */
+/** A connection with less than this waiting stays open when its principal holds too much memory: others are closed. */
 const LITTLE = 64 * 1024
-/** A connection that nobody reads from is closed after this. */
+/** A connection without readers is closed after this. */
 const IDLE_MS = 5 * 60_000
 /** Clients wait for the stream before they say anything. */
 const OPENED = ':\n\n'
@@ -21,14 +21,14 @@ const OPENED = ':\n\n'
 export type HttpOptions = Omit<ConnectionOptions, 'send' | 'caller'>
 
 /**
- * One client that sends requests and reads streams: one of the connection, whose name is empty, and one of each session. A stream
- * is there while somebody reads it, or its session is open here.
+ * A client that sends requests and reads streams: one of the connection, whose name is empty, and one of each session. A stream exists
+ * while somebody reads it or its session is open here.
  */
 export class HttpConnection {
   readonly agent: string | undefined
   /** Where it was opened from. */
   readonly address: string
-  /** Whether anything was said on it since it was opened. */
+  /** The client has sent a message, or read a stream, since `initialize`. */
   isUsed = false
   readonly #principal: Principal
   readonly #options: HttpOptions
@@ -71,12 +71,12 @@ export class HttpConnection {
     this.#tidy(session)
   }
 
-  /** For the request that opens it: nobody reads a stream yet. */
+  /** For the request that opens the connection: nobody reads a stream yet. */
   answerTo(message: RpcMessage): Promise<string> {
     return this.#connection.answerTo(message)
   }
 
-  /** Undefined: somebody reads it already. */
+  /** `undefined`: the stream has a reader already. */
   lease(session: string, signal: AbortSignal): AsyncIterable<string> | undefined {
     let stream = this.#streams.get(session)
     if (stream?.leased) return undefined
@@ -94,7 +94,7 @@ export class HttpConnection {
     return frames
   }
 
-  /** Whoever reads from the connection is told why, where it was not his own wish. */
+  /** `reason`: why, for whoever reads the connection. Absent when the client itself closes it. */
   close(reason?: UampError): void {
     this.#closed = true
     this.#onClose()
@@ -105,7 +105,7 @@ export class HttpConnection {
     clearTimeout(this.#idle)
   }
 
-  /** What is left to say about a session that is not open any more goes to who reads its stream, else to the connection's. */
+  /** Messages about a session that was closed go to the reader of its stream, or else to the stream of the connection. */
   async #send(frames: readonly string[], session = ''): Promise<void> {
     if (this.#closed) return
     const name = this.#connection.has(session) || this.#streams.get(session)?.leased ? session : ''
@@ -113,7 +113,7 @@ export class HttpConnection {
     this.#streams.set(name, stream)
     const reason = stream.leased && stream.size === 0 ? undefined : this.#full()
     if (!reason) return stream.push(frames)
-    this.#options.host.log('warn', 'A connection that nobody reads from is closed', { transport: 'acp', principal: this.#principal.id })
+    this.#options.host.log('warn', 'Closed a connection that nobody reads', { transport: 'acp', principal: this.#principal.id })
     this.close(reason)
   }
 
@@ -121,13 +121,13 @@ export class HttpConnection {
     return new Outbound(() => this.#hold.set(this.#unread))
   }
 
-  /** Why nothing more may wait, if it may not. */
+  /** Why nothing more may wait; undefined while more may. */
   #full(): UampError | undefined {
     const unread = this.#unread
     if (unread > UNREAD)
       return new UampError('rate_limited', `More than ${UNREAD} characters wait to be read: read the streams of all sessions`)
     try {
-      // Nobody is refused for what was there before: only who lets more wait.
+      // One more than now: only what comes beyond it is refused.
       this.#hold.grow(unread + 1)
       return undefined
     } catch (error) {
@@ -141,7 +141,7 @@ export class HttpConnection {
     return [...this.#streams.values()].reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Nobody reads it, and nobody will write to it. */
+  /** Drops the stream of a session if nobody reads it and nobody will write to it. */
   #tidy(session: string): void {
     if (session !== '' && !this.#streams.get(session)?.leased && !this.#connection.has(session)) {
       this.#streams.delete(session)

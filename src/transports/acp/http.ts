@@ -8,21 +8,30 @@ import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import { AcpConnection } from './connection.ts'
 import { refusal, told } from './errors.ts'
 import { HttpConnection, type HttpOptions } from './http-connection.ts'
-import { HttpConnections } from './http-connections.ts'
 import { Outbound } from './outbound.ts'
 import { sessionIn } from './schema.ts'
-import { isSeedInitialize, SEED_METHODS } from './seed.ts'
+import { isOlderInitialize, OLDER_METHODS } from './older-methods.ts'
 
 const CONNECTION_ID = 'acp-connection-id'
 const SESSION_ID = 'acp-session-id'
+/** Connections of one server and of one principal. Beyond them a connection that nobody reads makes room, or no more are opened. */
+const CONNECTIONS = 5_000
+const PER_PRINCIPAL = 500
 
+/**
+ * A connection lasts for minutes after its last request, and all callers without a token are one principal: a caller that opens
+ * connections and leaves them must not keep the others out.
+ */
 export class HttpBinding {
   readonly #options: HttpOptions
-  readonly #connections = new HttpConnections()
+  /** The connection that was used longest ago is first. */
+  readonly #connections = new Map<string, HttpConnection>()
 
   constructor(options: HttpOptions, closing: AbortSignal) {
     this.#options = options
-    closing.addEventListener('abort', () => this.#connections.closeAll())
+    closing.addEventListener('abort', () => {
+      for (const connection of this.#connections.values()) connection.close()
+    })
   }
 
   async post(request: Request, call: KnownCall): Promise<Response | Streamed> {
@@ -33,10 +42,10 @@ export class HttpBinding {
     const message = readMessage(await request.text())
     if (message.kind === 'invalid') return json(errorText(message.id, message.error), { status: 400 })
     const id = headers.get(CONNECTION_ID)
-    if (id !== null) return this.#forward(this.#connections.find(id, call), message, headers.get(SESSION_ID))
+    if (id !== null) return this.#forward(this.#find(id, call), message, headers.get(SESSION_ID))
     if (message.kind === 'notification') return new Response(null, { status: 202 })
     if (message.kind !== 'request') return missing(CONNECTION_ID)
-    if (message.method === 'initialize' && !isSeedInitialize(message.params)) return this.#open(message, call)
+    if (message.method === 'initialize' && !isOlderInitialize(message.params)) return this.#open(message, call)
     return this.#once(message, call)
   }
 
@@ -46,22 +55,22 @@ export class HttpBinding {
     }
     const id = headers.get(CONNECTION_ID)
     if (id === null) return missing(CONNECTION_ID)
-    const frames = this.#connections.find(id, call).lease(headers.get(SESSION_ID) ?? '', call.signal)
-    return frames ? streamed(frames) : refusal(new UampError('conflict', 'Somebody reads this stream already'))
+    const frames = this.#find(id, call).lease(headers.get(SESSION_ID) ?? '', call.signal)
+    return frames ? streamed(frames) : refusal(new UampError('conflict', 'This stream has a reader already'))
   }
 
   async remove({ headers }: Request, call: KnownCall): Promise<Response> {
     const id = headers.get(CONNECTION_ID)
     if (id === null) return missing(CONNECTION_ID)
-    this.#connections.find(id, call).close()
+    this.#find(id, call).close()
     return new Response(null, { status: 202 })
   }
 
   async #open(message: RpcMessage, call: KnownCall): Promise<Response> {
-    this.#connections.reserve(call)
+    this.#makeRoom(call)
     const id = this.#options.host.newId()
     const connection = new HttpConnection(this.#options, call, () => this.#connections.delete(id))
-    this.#connections.add(id, connection)
+    this.#connections.set(id, connection)
     const answer = await connection.answerTo(message)
     if (!connection.initialized) {
       connection.close()
@@ -70,18 +79,36 @@ export class HttpBinding {
     return json(answer, { headers: { [CONNECTION_ID]: id } })
   }
 
+  #makeRoom({ principal }: KnownCall): void {
+    const all = [...this.#connections.values()]
+    const mine = all.filter((connection) => connection.isOf(principal))
+    if (mine.length >= PER_PRINCIPAL) evict(mine)
+    else if (all.length >= CONNECTIONS) evict(all)
+  }
+
+  /** Another caller's connection is not found. */
+  #find(id: string, { principal, agent }: KnownCall): HttpConnection {
+    const connection = this.#connections.get(id)
+    if (!connection?.isOf(principal) || connection.agent !== agent) {
+      throw new UampError('not_found', 'There is no such connection. Unread connections are closed: initialize a new one')
+    }
+    this.#connections.delete(id)
+    this.#connections.set(id, connection)
+    return connection
+  }
+
   #forward(connection: HttpConnection, message: RpcMessage, session: string | null): Response {
     if (message.kind === 'request' && message.method === 'initialize')
       return refusal(new UampError('invalid_request', 'This connection is initialized already'))
     const named = sessionIn('params' in message ? message.params : undefined)
     if (named !== undefined && session === null) return missing(SESSION_ID)
     if (named !== undefined && session !== named)
-      return refusal(new UampError('invalid_request', 'Acp-Session-Id is not the session of the message'))
+      return refusal(new UampError('invalid_request', 'Acp-Session-Id names another session than the message'))
     void connection.receive(message, named)
     return new Response(null, { status: 202 })
   }
 
-  /** The older methods need no connection: one request, one answer, with notifications before it if that is accepted. */
+  /** The older methods need no connection: one request and one answer, with notifications before it if the client accepts a stream. */
   async #once(message: RpcMessage & { kind: 'request' }, call: KnownCall): Promise<Response | Streamed> {
     const { request, root, principal, access, signal } = call
     const { headers } = request
@@ -92,7 +119,7 @@ export class HttpBinding {
       caller: { agent, root, principal, access, payment: paymentFrom(headers) },
       send: async (frames) => stream?.push(frames),
     })
-    if (!SEED_METHODS.has(message.method) && connection.knows(message.method)) return missing(CONNECTION_ID)
+    if (!OLDER_METHODS.has(message.method) && connection.knows(message.method)) return missing(CONNECTION_ID)
     const leave = (): void => {
       stream?.close()
       void connection.close()
@@ -100,9 +127,24 @@ export class HttpBinding {
     signal.addEventListener('abort', leave, { once: true })
     if (!stream) return json(await connection.answerTo(message))
     void connection.receive(message, (text) => stream.push([text])).then(() => stream.close())
-    // Nobody can come back for the rest.
+    // The client cannot come back for the rest.
     return { ...streamed(stream.lease(leave)), failure: (error) => sseLine(errorText(message.id, told(error))) }
   }
+}
+
+/**
+ * Closes a connection that nobody reads. It prefers those on which nothing was said since `initialize`, and among them the address
+ * that has most: a flood then replaces its own connections, and not one that somebody else is about to use.
+ */
+function evict(connections: readonly HttpConnection[]): void {
+  const unread = connections.filter(({ isRead }) => !isRead)
+  const unused = unread.filter(({ isUsed }) => !isUsed)
+  const counts = new Map<string, number>()
+  for (const { address } of unused) counts.set(address, (counts.get(address) ?? 0) + 1)
+  const most = Math.max(...counts.values())
+  const chosen = unused.find(({ address }) => counts.get(address) === most) ?? unread[0]
+  if (!chosen) throw new UampError('rate_limited', 'Too many connections: close some', { details: { retry_after: 30 } })
+  chosen.close()
 }
 
 function isStreamed(headers: Headers): boolean {

@@ -12,11 +12,11 @@ export type { ConnectTools } from './tools.ts'
 export interface AcpOptions {
   /** How MCP servers that clients bring are reached. */
   readonly connectTools: ConnectTools
-  /** What clients are told as the agent's version. */
+  /** The version of the agent that clients see. */
   readonly version: string
 }
 
-/** ACP 1 over HTTP and WebSocket at `/acp`, and the methods of UAMP transports beside it, also at `/acp/stream`. */
+/** ACP 1 over HTTP and WebSocket at `/acp`, and the older methods of UAMP transports, also at `/acp/stream`. */
 export function acp({ connectTools, version }: AcpOptions): Transport {
   return {
     name: 'acp',
@@ -42,7 +42,7 @@ async function serve(options: HttpOptions, socket: Socket, caller: KnownCall): P
   const connection = new AcpConnection({ ...options, caller, send })
   try {
     for await (const frame of socket) {
-      // Whoever does not read what is said to him is not listened to either.
+      // A client that does not read what it is sent is not read from either.
       await sent
       if (typeof frame === 'string') void connection.receive(readMessage(frame))
       else await send([errorText(null, new RpcError(RPC.invalidRequest, 'Messages are JSON in text frames, not binary frames'))])

@@ -1,15 +1,15 @@
 import { sseLine } from '../../wire/sse.ts'
 
-/** Characters that wait for a slow reader before whoever writes is made to wait. */
+/** Characters that wait for a slow reader before the writer is made to wait. */
 const QUEUE = 32 * 1024
 /** What keeping a message takes beside its characters. */
 const OVERHEAD = 64
-/** Characters that are written at once, unless one message has more: all that waits could be more than one text can hold. */
+/** Characters of one write, unless one message has more: everything that waits may be longer than a string can be. */
 const PIECE = 1024 * 1024
 
 /**
- * What goes out on one stream: kept until somebody reads it, which is one at a time. Where nobody does, nobody is made to wait, and
- * whoever writes looks at the size.
+ * The messages of one stream, kept until its one reader takes them. Without a reader the writer does not wait: it has to look at
+ * the size.
  */
 export class Outbound {
   readonly #onSize: () => void
@@ -20,7 +20,7 @@ export class Outbound {
   #waiting: (() => void)[] = []
   leased = false
 
-  /** `onSize`: told when more or less of it waits. */
+  /** `onSize`: called when more or less waits. */
   constructor(onSize: () => void = () => undefined) {
     this.#onSize = onSize
   }
@@ -44,7 +44,7 @@ export class Outbound {
     this.#release()
   }
 
-  /** Begins with `first`. Not a generator: one that waits could not be left. */
+  /** Begins with `first`. Not a generator: a generator that waits cannot be ended from outside. */
   lease(onLeave: () => void, first = ''): AsyncIterable<string> {
     this.leased = true
     let left = false
@@ -72,7 +72,7 @@ export class Outbound {
     return { [Symbol.asyncIterator]: () => ({ next, return: leave }) }
   }
 
-  /** The next of what waits. */
+  /** The next messages, up to the size of one write. */
   #take(): string {
     let length = 0
     const many = this.#queue.findIndex((line) => (length += line.length) > PIECE)

@@ -1,7 +1,7 @@
 import type { EventOf } from '../../protocol/events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Slot } from '../../protocol/json.ts'
-import { parseParams } from '../../wire/rpc-params.ts'
+import { parseParams } from '../../wire/json-rpc.ts'
 import { PermissionAnswer } from './schema.ts'
 import { shownCall } from './tool-calls.ts'
 
@@ -9,7 +9,7 @@ interface Decision {
   readonly approved: boolean
   readonly option?: string
   readonly reason?: string
-  /** For every call of this tool. */
+  /** Counts for every call of this tool. */
   readonly always?: boolean
 }
 
@@ -18,22 +18,18 @@ const USUAL = [
   { optionId: 'allow-always', name: 'Always allow', kind: 'allow_always' },
   { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
 ]
+type Ask = (params: Slot, signal: AbortSignal) => Promise<unknown>
+
 const KINDS = new Set(['allow_once', 'allow_always', 'reject_once', 'reject_always'])
 
-export interface Deciding {
-  /** Aborted when the response has ended. */
-  readonly signal: AbortSignal
-  readonly ask: (params: Slot, signal: AbortSignal) => Promise<unknown>
-}
-
-/** What the client is asked to allow, and what its user has allowed. */
+/** Questions for permission that are open, and what the user has allowed for good. */
 export class Permissions {
-  /** Tools whose calls are allowed for good, for as long as the session is open here. */
+  /** Tools that may always run, as long as the session is open here. */
   readonly #allowed = new Set<string>()
   readonly #asked = new Map<string, AbortController>()
 
-  /** Undefined: nobody waits for it any more. */
-  async decide(event: EventOf<'x.approval.request'>, { signal, ask }: Deciding): Promise<Decision | undefined> {
+  /** `signal`: the response has ended. `undefined`: nobody waits for the decision any more. */
+  async decide(event: EventOf<'x.approval.request'>, signal: AbortSignal, ask: Ask): Promise<Decision | undefined> {
     const { approval_id, tool_call } = event
     const name = tool_call?.name ?? ''
     if (this.#allowed.has(name)) return { approved: true }
@@ -47,20 +43,20 @@ export class Permissions {
     return decision
   }
 
-  /** Somebody else has decided these. */
+  /** Takes back the questions that another client has decided. */
   recall(isDecided: (id: string) => boolean): void {
     for (const [id, asked] of this.#asked) if (isDecided(id)) asked.abort()
   }
 }
 
-/** ACP, Requesting Permission. Whoever cannot answer has not allowed it. */
+/** ACP, Requesting Permission. A client that cannot answer has not allowed it. */
 async function askPermission(event: EventOf<'x.approval.request'>, ask: (params: Slot) => Promise<unknown>): Promise<Decision> {
   const { approval_id, message, tool_call, options } = event
   const usual = options === undefined || options.length === 0
   const offered = usual
     ? USUAL.filter(({ kind }) => tool_call !== undefined || kind !== 'allow_always')
     : options.map(({ id, label, kind }) => ({ optionId: id, name: label, kind: kindOf(id, kind) }))
-  // What is shown of a call stays; what is only asked has no call, and is shown as one of its own.
+  // The client goes on showing the call; a question without one is shown as a call of its own.
   const toolCall = tool_call
     ? { ...shownCall(tool_call), title: message }
     : { toolCallId: approval_id, title: message, kind: 'other', status: 'pending' }
@@ -76,7 +72,7 @@ async function askPermission(event: EventOf<'x.approval.request'>, ask: (params:
   }
 }
 
-/** An agent of another protocol may call its kinds otherwise. */
+/** Agents of other protocols may have other names for the kinds. */
 function kindOf(id: string, kind: string | undefined): string {
   if (kind !== undefined && KINDS.has(kind)) return kind
   return /^(reject|deny|no|cancel|decline)/i.test(kind ?? id) ? 'reject_once' : 'allow_once'

@@ -1,4 +1,4 @@
-/** What clients of ACP 1 send. What is not named here, `_meta` apart, is none of our business. */
+/** What clients of ACP 1 send. Other fields are ignored. */
 import * as z from 'zod/mini'
 import { isRecord, list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -29,11 +29,11 @@ const McpServer = z.union(
 )
 export type McpServer = z.infer<typeof McpServer>
 
-/** ACP, Session setup: paths are absolute, and may be those of another system than ours. */
+/** ACP, Session setup: paths are absolute, and may be those of another operating system. */
 export const ABSOLUTE = /^(\/|[A-Za-z]:[\\/]|\\\\)/
 const path = z.string().check(z.minLength(1), z.maxLength(4096))
 const Folder = path.check(z.regex(ABSOLUTE, 'must be an absolute path'))
-/** Servers of tools that one session may bring. */
+/** MCP servers that one session may bring. */
 const mcpServers = list(McpServer, 32)
 
 export function isAbsolute(value: unknown): value is string {
@@ -48,7 +48,7 @@ export const ListSessions = z.object({ cwd: z.nullish(z.string()), cursor: text 
 export const OfSession = z.object({ sessionId: id })
 export const SetMode = z.object({ sessionId: id, modeId: z.string() })
 export const SetOption = z.object({ sessionId: id, configId: z.string(), value: z.union([z.string(), z.boolean()]) })
-/** UAMP transports, Payment handling, ACP: `payment_token` stands beside the prompt; newer clients strip it, and have `_meta`. */
+/** UAMP transports, Payment handling, ACP: `payment_token` stands beside the prompt. Newer clients strip that, and use `_meta`. */
 export const Prompt = z.object({ sessionId: id, prompt: list(ContentBlock, limits.list), payment_token: text, ...meta })
 export const CancelRequest = z.object({ requestId: z.union([z.string(), z.number(), z.null()]) })
 /** The one way to sign in. */
@@ -61,7 +61,7 @@ export const PermissionAnswer = z.object({
     z.object({ outcome: z.literal('selected'), optionId: z.string() }),
   ]),
 })
-/** What agents call the tools of a client with. Lines are counted from 1, and are numbers of 32 bits. */
+/** Arguments of the client's tools. Lines are counted from 1, in 32 bits. */
 const line = z.nullish(z.int().check(z.minimum(1), z.maximum(0xffffffff)))
 export const ReadFile = z.object({ path, line, limit: line })
 export const WriteFile = z.object({ path, content: z.string() })

@@ -13,14 +13,12 @@ import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
 import { errorText, notificationText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
-import { Begun } from './begun.ts'
-import { titleOf, toInputs } from './content.ts'
 import { told, toldBody } from './errors.ts'
+import { Begun } from './history.ts'
 import { Permissions } from './permission.ts'
-import type { Prompting } from './prompting.ts'
+import { ending, titleOf, toInputs, type Prompting } from './prompt.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
-import { ending } from './stop-reason.ts'
 import { clientTools, closeAll, goneTool, resultBy, type McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
 
@@ -43,21 +41,22 @@ export class AcpSession implements Visitor {
   readonly session: Session
   updates: Updates
   readonly #options: AcpSessionOptions
-  /** What the client itself has, and the servers that it brought. */
+  /** Tools of the client itself, and the servers that it brought. */
   #own: readonly Tool[] = []
   #servers: readonly McpTools[] = []
   #frames: string[] = []
   #reader: Reader | undefined
-  /** Up to here in the log nothing is told, and up to there everything was dealt with: what is loaded again is told again, no more. */
+  /** Nothing is told up to this place in the log. */
   #told = 0
+  /** Everything up to this place had its effect. What is loaded again is told again, but has no second effect. */
   #done = 0
   #prompt: Prompting | undefined
-  /** Of the newest batch in which a response began. */
+  /** Responses that began in the newest batch that had any. */
   #begun = new Begun()
   readonly #permissions = new Permissions()
-  /** Ends what is done for the running response. */
+  /** Aborts the work for the running response. */
   #work = new AbortController()
-  /** As the client knows them. */
+  /** The settings that the client knows, as JSON. */
   #settings: string
 
   constructor(options: AcpSessionOptions) {
@@ -71,7 +70,7 @@ export class AcpSession implements Visitor {
     return settingsOf(this.#agent?.capabilities, this.session.config)
   }
 
-  /** Where it is at work from now on, and with which servers. */
+  /** Sets the folders and servers that it works with from now on. */
   async equip({ cwd, additionalDirectories }: Folders, servers: readonly McpTools[]): Promise<void> {
     const before = this.#servers
     this.#servers = servers
@@ -89,14 +88,17 @@ export class AcpSession implements Visitor {
     await closeAll(before)
   }
 
-  /** The conversation is about to be told from its beginning: until `follow`, nothing else is. */
+  /** Prepares for telling the conversation from its beginning: nothing else is told until `follow`. */
   retell(): void {
     this.#told = Infinity
     this.updates = this.#newUpdates()
     if (this.#prompt) this.#prompt.shown = false
   }
 
-  /** Tells what is behind `after`, until the connection or the session ends. Without it, it goes on where it is, or asks what is open behind `from`. */
+  /**
+   * Tells everything after `after`, until the connection or the session ends. Without `after` it goes on where it is; a new reader
+   * then begins at `from`, to put the questions that are still open.
+   */
   follow(after?: number, from = after ?? this.session.lastSeq): void {
     const before = this.#reader
     if (after === undefined && before) return
@@ -110,7 +112,7 @@ export class AcpSession implements Visitor {
     void this.#read(reader).catch((error: unknown) => log('error', 'A reader failed', { session: this.session.id, error }))
   }
 
-  /** Follows it for a client that has just got to know it. */
+  /** Follows the session for a client that has just learnt of it. */
   async begin(after?: number): Promise<void> {
     this.follow(after)
     this.#tellCommands()
@@ -122,7 +124,7 @@ export class AcpSession implements Visitor {
       await eachBatch(reader, async (batch) => {
         const { gateway } = this.#options.host
         const begun = await Begun.in(batch, (id) => (this.#isShown(id) ? undefined : gateway.response(id, this.session.owner)))
-        // What another one tells from its beginning is not told here as well.
+        // A newer reader tells this already.
         if (this.#reader !== reader) return
         this.#begun = begun ?? this.#begun
         batch.visit(this)
@@ -134,13 +136,13 @@ export class AcpSession implements Visitor {
       throw thrown
     } finally {
       reader.close()
-      // Nothing more will come, unless another one goes on; and a prompt is always answered.
+      // A prompt is always answered, and unless a newer reader goes on nothing more will come.
       if (this.#reader === reader) this.#answer((id) => resultText(id, { stopReason: 'cancelled' }))
       await this.flush()
     }
   }
 
-  /** Something cannot be told: the prompt fails, and what comes after it is told again. */
+  /** An event could not be told: the prompt fails, and a new reader goes on after it. */
   #skip(thrown: unknown): void {
     this.#answer((id) => errorText(id, told(thrown)))
     this.#prompt = this.#reader = undefined
@@ -148,7 +150,7 @@ export class AcpSession implements Visitor {
     this.follow()
   }
 
-  /** The client itself has said it. */
+  /** The client shows the prompt itself, as it sent it. */
   #isShown(response: string): boolean {
     return this.#prompt?.response === response && this.#prompt.shown
   }
@@ -181,7 +183,7 @@ export class AcpSession implements Visitor {
     const words = JSON.stringify(blocks)
     const before = this.#prompt
     if (before && before.id !== undefined)
-      throw new UampError('response_in_progress', 'A prompt is being answered: wait for its end, or cancel it')
+      throw new UampError('response_in_progress', 'Another prompt is in progress: wait for its end, or cancel it')
     if (before && payment !== undefined && before.words === words) {
       before.id = id
       return this.#submit(payment)
@@ -221,7 +223,7 @@ export class AcpSession implements Visitor {
 
   async choose(option: string, value: string | boolean): Promise<void> {
     await this.#update(choose(this.#agent?.capabilities, this.session.config, { option, value }))
-    // It is told by the answer.
+    // The answer tells the client.
     this.#settings = JSON.stringify(this.settings)
   }
 
@@ -255,7 +257,7 @@ export class AcpSession implements Visitor {
     return fieldsOf(this.session.config.extensions?.['acp'])
   }
 
-  /** What the client brings; of two of one name, the first. */
+  /** The tools of the client, by name. Of two with one name, the first counts. */
   get #tools(): ReadonlyMap<string, Tool> {
     const tools = new Map<string, Tool>()
     for (const tool of [...this.#own, ...this.#servers.flatMap((server) => server.tools)])
@@ -275,20 +277,20 @@ export class AcpSession implements Visitor {
     this.#prompt = undefined
   }
 
-  /** What was done for a response that is over ends. */
+  /** Ends the work for a response that is over. */
   #renew(): void {
     this.#work.abort()
     this.#work = new AbortController()
   }
 
-  /** Once, if somebody waits for it. */
+  /** Answers the prompt, once, if it still waits. */
   #answer(text: (id: RpcId) => string): void {
     if (this.#prompt?.id === undefined) return
     this.#frames.push(text(this.#prompt.id))
     this.#prompt.id = undefined
   }
 
-  /** A tool of the client's. What was not offered with a prompt of ours is somebody else's to answer. */
+  /** Runs a tool of the client's. Calls of tools that this prompt did not offer are for another client to answer. */
   async #call({ call_id: id, name, arguments: args, response_id }: EventOf<'tool.call'>): Promise<void> {
     if (response_id === undefined || response_id !== this.#prompt?.response) return
     const tool = this.#tools.get(name) ?? (this.#prompt.offered.has(name) ? goneTool(name) : undefined)
@@ -304,23 +306,22 @@ export class AcpSession implements Visitor {
 
   async #approve(event: EventOf<'x.approval.request'>): Promise<void> {
     const { approval_id, tool_call, response_id } = event
-    // To who joins a running response, what was answered before is told too.
+    // A reader that joins a running response also sees questions that were answered before.
     if (!this.#isOpen(approval_id)) return
     if (response_id !== this.#prompt?.response && !this.#begun.isPrompt(response_id)) return
-    const answer = await this.#permissions.decide(event, {
-      signal: this.#work.signal,
-      ask: (params, signal) => this.#ask('session/request_permission', params, signal),
-    })
+    const answer = await this.#permissions.decide(event, this.#work.signal, (params, signal) =>
+      this.#ask('session/request_permission', params, signal),
+    )
     if (!answer) return
     const { approved, option, reason } = answer
-    // It was shown as a call of its own.
+    // Without a call the question was shown as one.
     if (!tool_call)
       this.updates.tell({ sessionUpdate: 'tool_call_update', toolCallId: approval_id, status: approved ? 'completed' : 'failed' })
     void this.flush()
     this.#reply({ type: 'x.approval.response', approval_id, approved, option, reason })
   }
 
-  /** Whether nobody has answered it. */
+  /** The question has no answer yet. */
   #isOpen(question: string): boolean {
     return this.session.asking.some(({ id }) => id === question)
   }
@@ -354,13 +355,13 @@ export class AcpSession implements Visitor {
     if (availableCommands.length > 0) this.updates.tell({ sessionUpdate: 'available_commands_update', availableCommands })
   }
 
-  /** A session is called after what was said in it first. */
+  /** The first prompt of a session gives it its title. */
   #entitle(title: string | undefined): void {
     const acp = this.#acp
     if (!title || acp['title'] !== undefined) return
     this.updates.tell({ sessionUpdate: 'session_info_update', title })
     this.#update({ ...this.session.config.extensions, acp: { ...acp, title } }).catch((error: unknown) =>
-      this.#options.host.log('warn', 'A session got no title', { error }),
+      this.#options.host.log('warn', 'The title of a session could not be stored', { error }),
     )
   }
 
@@ -368,7 +369,7 @@ export class AcpSession implements Visitor {
     return this.#send({ type: 'session.update', session: { extensions } })
   }
 
-  /** Asks the client, behind what it was told so far. */
+  /** Asks the client, after everything that it was told so far. */
   #ask(method: string, params: Slot, signal?: AbortSignal): Promise<unknown> {
     const send = (text: string): void => {
       this.#frames.push(text)
@@ -378,7 +379,7 @@ export class AcpSession implements Visitor {
     return this.#options.asking.request(method, { ...params, sessionId: this.session.id }, { send, signal, cancel })
   }
 
-  /** It may be too late, or somebody else was first. */
+  /** Sends an answer. It may be too late, or another client was first. */
   #reply(event: Unsent): void {
     this.#send(event).catch(() => undefined)
   }

@@ -12,13 +12,13 @@ export interface SessionSettings {
   readonly configOptions?: readonly Slot[]
 }
 
-/** What a client may set in a session of this agent, and how it is set: ACP's modes, and its config options, which have them too. */
+/** What a client may set in a session, and its current values: ACP's modes, and its config options, which include the modes. */
 export function settingsOf(capabilities: Capabilities | undefined, config: SessionConfig): SessionSettings {
   const { models, modes } = choicesOf(capabilities)
   const { model, mode } = chosenIn(config)
   const configOptions = [
     ...(modes.length > 0 ? [select('mode', 'Mode', { choices: modes, chosen: mode })] : []),
-    // One model is no choice.
+    // A single model leaves nothing to choose.
     ...(models.length > 1 ? [select('model', 'Model', { choices: models, chosen: model })] : []),
   ]
   const availableModes = modes.map((choice) => ({ id: choice.id, ...shown(choice) }))
@@ -36,7 +36,7 @@ export function commandsOf(capabilities: Capabilities | undefined): Slot[] {
   }))
 }
 
-/** The extensions of a session in which something else is chosen. */
+/** The extensions of a session with another choice. */
 export function choose(
   capabilities: Capabilities | undefined,
   { extensions }: SessionConfig,

@@ -3,24 +3,24 @@ import { isRecord, jsonIn, recordsIn, type Slot } from '../../protocol/json.ts'
 import { toBlock } from '../../wire/acp/blocks.ts'
 import { isAbsolute } from './schema.ts'
 
-/** Calls of one response whose end is awaited; of more, nothing is shown but their beginning and their end. */
+/** Calls of one response that are followed. Of further calls only the beginning and the end are shown. */
 const OPEN = 256
 const TITLE = 120
 
 interface Call {
   readonly name: string
   args: string
-  /** The arguments so far were told. */
+  /** The client has the arguments so far. */
   told: boolean
 }
 
 type Tell = (update: Slot) => void
 
-/** Tool calls as clients see them: announced with their first piece, told whole before anything is done, and then how they went. */
+/** Tool calls as clients see them: announced with their first piece, shown whole before anything else happens, then their outcome. */
 export class ToolCalls {
   readonly #tell: Tell
   readonly #open = new Map<string, Call>()
-  /** Some of them have arguments that were not told. */
+  /** Some calls have arguments that the client does not have yet. */
   unsettled = false
 
   constructor(tell: Tell) {
@@ -40,13 +40,13 @@ export class ToolCalls {
     this.unsettled = true
   }
 
-  /** Put to the client: it is whole. */
+  /** The client is asked to run it, so the call is whole. */
   asked(call: ToolCall): void {
     if (!this.#open.has(call.id)) this.piece(call)
     this.settle()
   }
 
-  /** What comes now is no piece of a call. */
+  /** Shows the arguments that were gathered, as something else comes next. */
   settle(): void {
     if (!this.unsettled) return
     this.unsettled = false
@@ -62,7 +62,7 @@ export class ToolCalls {
     this.#update(id, 'in_progress', { content: [{ type: 'content', content: { type: 'text', text } }], ...ownPart(data) })
   }
 
-  /** A client shows what happens in a terminal of its own. */
+  /** The client shows one of its own terminals in place of content. */
   terminal(id: string, terminalId: string): void {
     this.#update(id, 'in_progress', { content: [{ type: 'terminal', terminalId }] })
   }
@@ -78,7 +78,7 @@ export class ToolCalls {
     this.#update(id, failed ? 'failed' : 'completed', { content, rawOutput: parsed(result.result), ...ownPart(data) })
   }
 
-  /** The response is over: what is left was answered without anybody telling, or never will be. */
+  /** The response is over. Calls that are left were answered without a result event, or never will be. */
   end(well: boolean): void {
     this.settle()
     for (const id of this.#open.keys()) this.#update(id, well ? 'completed' : 'failed')
@@ -90,7 +90,7 @@ export class ToolCalls {
   }
 }
 
-/** What a permission is asked for. */
+/** A call as a question for permission shows it. */
 export function shownCall({ id, name, arguments: args }: ToolCall): Slot {
   return { toolCallId: id, name, kind: kindOf(name), status: 'pending', ...shownInput({ name, args }) }
 }
@@ -109,13 +109,13 @@ function shownInput(call: Pick<Call, 'name' | 'args'>): Slot {
   }
 }
 
-/** Models say anything, and clients take absolute paths and lines from 1. */
+/** Models write anything, but clients accept only absolute paths, and lines from 1. */
 function locationsIn(given: unknown): Slot[] {
   const isLine = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 0xffffffff
   return recordsIn(given).flatMap(({ path, line }) => (isAbsolute(path) ? [{ path, ...(isLine(line) && { line }) }] : []))
 }
 
-/** A tool that writes a file says what it writes. */
+/** The arguments of a tool that writes a file are shown as a diff. */
 function diffIn({ name, args }: Pick<Call, 'name' | 'args'>): Slot[] {
   const input = kindOf(name) === 'edit' ? jsonIn(args) : undefined
   if (!isRecord(input)) return []
@@ -132,7 +132,7 @@ function contentOf({ result, content_items = [] }: ToolResult): Slot[] {
   return blocks.map((content) => ({ type: 'content', content }))
 }
 
-/** What an agent that knows ACP says itself: under `data.acp`, its `content` (diffs, terminals), `locations`, `kind` and `title`. */
+/** Agents that know ACP give `content` (diffs, terminals), `locations`, `kind` and `title` under `data.acp`. */
 function ownPart(data: unknown): Slot {
   const acp = isRecord(data) ? data['acp'] : undefined
   if (!isRecord(acp)) return {}
@@ -160,7 +160,7 @@ function kindOf(name: string): string {
   return KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? 'other'
 }
 
-/** What is not JSON is a text. */
+/** JSON, or else the text itself. */
 function parsed(text: string): unknown {
   const value = jsonIn(text)
   return value === undefined ? text : value

@@ -1,43 +1,38 @@
-/** Tools that a client brings: its files and terminals, and the MCP servers that it names. Agents see them as tools of the client. */
+/** Tools that a client brings: its files and terminals, and the MCP servers that it names. Agents see them as client tools. */
 import type { GuardedHttp } from '../../core/ports/http.ts'
 import type { Tool, ToolContext } from '../../core/ports/skill.ts'
-import type { Host, Logger } from '../../core/ports/transport.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import { parseArguments, resultOf } from '../../core/tools/tool-call.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, Unsent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
-import { RPC, RpcError } from '../../wire/json-rpc.ts'
-import { parseParams } from '../../wire/rpc-params.ts'
+import { parseParams, RPC, RpcError } from '../../wire/json-rpc.ts'
+import type { ConnectionOptions } from './connection.ts'
 import * as schema from './schema.ts'
 
-/** How MCP servers are reached, which takes a runtime that can. */
+/** How to reach MCP servers, which not every runtime can. */
 export type ConnectTools = (server: schema.McpServer, context: McpContext) => Promise<McpTools>
 
 interface McpContext {
   readonly log: Logger
-  /** Whoever asks is the user of this machine: programs are started for him, and any address is called. */
+  /** The caller is the user of this machine: programs are started for them, and any address is called. */
   readonly local: boolean
-  /** Else addresses are called through this, and no program is started. */
+  /** For other callers: the only way to call an address. No program is started for them. */
   readonly outbound: GuardedHttp | undefined
-  /** Aborted when the client leaves: what has not started by then is ended. */
+  /** Aborted when the client leaves: servers that are still starting are ended. */
   readonly signal: AbortSignal
 }
 
 export interface McpTools {
-  /** Those of this moment. They run beside any turn, so they look at none. */
+  /** The tools at this moment. They run outside a turn, and must not use one. */
   readonly tools: readonly Tool[]
   close(): Promise<void>
 }
 
-export interface McpOptions {
-  readonly host: Pick<Host, 'log' | 'outbound'>
-  readonly local: boolean
-  readonly connectTools: ConnectTools
-  readonly signal: AbortSignal
-}
+type McpOptions = Pick<ConnectionOptions, 'host' | 'local' | 'connectTools'> & Pick<McpContext, 'signal'>
 
-/** One that cannot be reached is left out: it is no reason not to talk. One that is not to be reached is refused. */
+/** Leaves out servers that cannot be reached, as the agent can talk without them. Refuses servers that must not be reached. */
 export async function connectServers(given: readonly schema.McpServer[], options: McpOptions): Promise<McpTools[]> {
   const { host, local, connectTools, signal } = options
   const { log, outbound } = host
@@ -46,10 +41,10 @@ export async function connectServers(given: readonly schema.McpServer[], options
   const each = given.map(async (server) => {
     try {
       if (server.type === 'sse')
-        throw new UampError('not_supported', `The MCP server "${server.name}" speaks in a way that is not known here`)
+        throw new UampError('not_supported', `The MCP server "${server.name}" uses SSE, which is not supported: use HTTP`)
       return [await connectTools(server, { log, local, outbound, signal })]
     } catch (error) {
-      if (!signal.aborted) log('warn', 'An MCP server of a client is left out', { server: server.name, error })
+      if (!signal.aborted) log('warn', 'Left out an MCP server of a client', { server: server.name, error })
       return []
     }
   })
@@ -61,14 +56,14 @@ export interface ClientToolsOptions {
   readonly cwd: string
   /** Asks the client something about this session. */
   readonly ask: (method: string, params: Slot, signal?: AbortSignal) => Promise<unknown>
-  /** A call is at work in this terminal of the client's. */
+  /** A call runs in this terminal of the client's. */
   readonly onTerminal: (callId: string, terminalId: string) => void
 }
 
 /** Bytes of a terminal's output that a client keeps. */
 const OUTPUT = 256 * 1024
 
-/** ACP, File System and Terminal: none of these methods is called unless the client has it. */
+/** ACP, File System and Terminal: a method is called only if the client has it. */
 export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, ask, onTerminal }: ClientToolsOptions): readonly Tool[] {
   const file = string(`The absolute path of the file. The project is in ${cwd}`)
   const line = { type: 'integer', description: 'The first line to read, from 1' }
@@ -114,7 +109,7 @@ export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, 
           const end = by ? `ended by ${by}` : `exit code ${exitCode ?? 'unknown'}`
           return `${truncated ? '[the beginning is cut off]\n' : ''}${output}\n[${end}]`
         } finally {
-          // In any case, which also ends what runs in it (ACP, Terminals).
+          // Always: this also ends what runs in it (ACP, Terminals).
           ask('terminal/release', { terminalId }).catch(() => undefined)
         }
       },
@@ -123,7 +118,7 @@ export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, 
   return tools.filter(({ there }) => there)
 }
 
-/** Clients want absolute paths, and agents name files by where they are in the project. */
+/** Clients want absolute paths; agents use paths relative to the project. */
 function absolute(path: string, cwd: string): string {
   if (schema.ABSOLUTE.test(path)) return path
   const slash = cwd.startsWith('/') ? '/' : '\\'
@@ -140,7 +135,7 @@ export async function closeAll(servers: readonly McpTools[]): Promise<void> {
   await Promise.allSettled(servers.map((server) => server.close()))
 }
 
-/** What comes of a call. What is wrong is a result too: the model reads it. */
+/** The result of a call. A failure is a result too, which the model reads. */
 export async function resultBy(
   tool: Tool,
   call: ToolCall,
@@ -156,7 +151,7 @@ export async function resultBy(
   }
 }
 
-/** One that was offered and has gone since, as its server has: who calls it is told so. */
+/** Stands for a tool that was offered and is gone since, for instance with its server: a call of it says so. */
 export function goneTool(name: string): Tool {
   return {
     name,

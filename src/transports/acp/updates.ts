@@ -14,15 +14,15 @@ import { ToolCalls } from './tool-calls.ts'
 export interface UpdatesOptions {
   readonly sessionId: string
   readonly out: (frame: string) => void
-  /** Tokens that fit into the agent's window, if it says so. */
+  /** Tokens that fit into the agent's context window, if it says so. */
   readonly window: () => number | undefined
   /** The client shows notices. */
   readonly notices: boolean
-  /** The client wants what ACP has no word for as `_uamp/event`. */
+  /** The client wants events that ACP has no update for, as `_uamp/event`. */
   readonly extras: boolean
 }
 
-/** Where the text stands in the JSON of a chunk. Inside a string its quotes would be escaped, so it is found nowhere else. */
+/** Marks the place of the text in the JSON of a chunk. Inside a string the quotes would be escaped, so it occurs nowhere else. */
 const EMPTY_TEXT = '"text":""'
 
 /** The events of a session as `session/update`s. Text, by far the most frequent, is written into a template. */
@@ -37,13 +37,7 @@ export class Updates implements Visitor {
       (updates, { delta }) => updates.item(delta),
     ],
     thinking: ['`agent_thought_chunk`', (updates, { content, redacted }) => updates.#thought(content, redacted)],
-    'transcript.delta': [
-      '`agent_message_chunk`',
-      (updates, { transcript }) => {
-        updates.#speech.say(transcript)
-        updates.text(transcript)
-      },
-    ],
+    'transcript.delta': ['`agent_message_chunk`', (updates, { transcript }) => updates.text(updates.#speech.say(transcript))],
     'transcript.done': [
       'what of the words did not come before',
       (updates, { transcript }) => updates.text(updates.#speech.complete(transcript)),
@@ -109,7 +103,7 @@ export class Updates implements Visitor {
   }
 
   #end(output: readonly ContentItem[]): void {
-    // An agent may say everything with its end.
+    // The reason why an agent needs input comes only with the end.
     if (!this.#spoke) for (const item of output) this.item(item)
     this.calls.end(true)
   }
@@ -133,7 +127,7 @@ export class Updates implements Visitor {
     this.tell({ sessionUpdate: 'notice', severity: 'warning', title: 'The agent is at its limit: try again shortly' })
   }
 
-  /** What the agent was told, by whoever. */
+  /** Messages that the agent got, from any client. */
   heard(messages: readonly Message[]): void {
     for (const message of messages) {
       if (message.role === 'user') for (const item of itemsOf(message)) this.#said(item)
@@ -176,7 +170,7 @@ export class Updates implements Visitor {
       case 'audio':
       case 'video':
       case 'file': {
-        // A chunk of audio has no handle; the whole comes with one.
+        // A piece of audio has no content id; the whole has one.
         if (delta.type === 'audio' && delta.content_id === undefined) return
         if (delta.type === 'audio') this.text(this.#speech.whole(delta.transcript).words)
         const block = toBlock(delta)

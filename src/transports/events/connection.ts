@@ -6,15 +6,14 @@ import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import { parseClientText } from '../../protocol/parse.ts'
-import { announced } from './client-options.ts'
-import { checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { announced, checkToken, identify, openSession, resumedEvent } from './open.ts'
 
 /** Sessions that one connection may carry. */
 const SESSIONS = 256
-/** Events of one connection that are on their way to the store; beyond it, reading waits. */
+/** Events of one connection that are being stored. With more, the connection is not read. */
 const UNDER_WAY = 64
 
-/** Unknown types of events that are logged for one connection. */
+/** Unknown event types that are logged for one connection. */
 const LOGGED_TYPES = 16
 
 interface Attached {
@@ -33,7 +32,7 @@ export class Connection {
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
   #ignored: Set<string> | undefined
-  /** They have shown a token or opened a session: from then on it is theirs. */
+  /** A token or a session has fixed who the caller is. */
   #fixed = false
 
   constructor(host: Host, socket: Socket, call: Call) {
@@ -66,8 +65,8 @@ export class Connection {
   }
 
   /**
-   * It is acknowledged, or a client that waits for that would wait for ever and send it again each time it connects. Each type is
-   * logged once, and few of them: a line for each event would let a client fill the disk. Strangers get none.
+   * An ignored event is acknowledged, or its client would send it again each time it connects. Each type is logged once, and only a
+   * few types, so that no client can fill the disk. Unknown callers are not logged.
    */
   #ignore({ type, event_id, session_id }: { type: string; event_id: string | undefined; session_id: string | undefined }): void {
     const attached = session_id === undefined ? this.#only() : this.#sessions.get(session_id)
@@ -92,7 +91,7 @@ export class Connection {
       attached.ack = ack
       attached.reader.understand(extensions)
     }
-    // Not awaited: it takes effect now, in order; being durable is what the acknowledgement says.
+    // Not awaited: the event takes effect now, in order. The acknowledgement says that it is durable.
     this.#underWay++
     void attached.session
       .send(event)
@@ -147,7 +146,7 @@ export class Connection {
     }
   }
 
-  /** UAMP events §5.2: without a session it is the connection that is updated. */
+  /** UAMP events §5.2: without a session id the connection is updated. */
   async #updateConnection(event: EventOf<'session.update'>): Promise<void> {
     if (event.token !== undefined) this.#principal = await this.#identify(event.token)
     if (event.payment_token !== undefined) {

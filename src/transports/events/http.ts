@@ -8,8 +8,7 @@ import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
-import { announced, position } from './client-options.ts'
-import { checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { announced, checkToken, findSession, identify, openSession, position, resumedEvent } from './open.ts'
 
 const SESSION_HEADER = 'x-session-id'
 /** The newest event when the stream begins: what comes up to it is a replay. */
@@ -21,18 +20,18 @@ const BATCH = 64
 export async function postEvents(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
   const text = await request.text()
   const parsed = parseBatch(text, host.newId)
-  const principal = call.principal
   const sent = parsed.flatMap((item) => (item.kind === 'event' ? [item.event] : []))
   const ignored = parsed.flatMap((item) => (item.kind === 'unknown' ? [item.type] : []))
   if (ignored.length > 0) host.log('info', 'Ignored an event of unknown type', { type: [...new Set(ignored)].join(', ') })
   host.gateway.checkSlots(sent, text.length)
+  const receipt = { accepted: sent.map(({ event_id }) => event_id), ...(ignored.length > 0 && { ignored }) }
   const [first] = sent
   const named = request.headers.get(SESSION_HEADER) ?? first?.session_id
   let after: number | undefined
   let session: Session | undefined
   let rest = sent
   if (first?.type === 'session.create') {
-    const who = await identify(call.access, first.token, { known: principal })
+    const who = await identify(call.access, first.token, { known: call.principal })
     const opened = await openSession(host, { event: first, principal: who, access: call.access, agent: call.agent })
     session = opened.session
     after = opened.after
@@ -40,16 +39,11 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   } else if (named !== undefined && named !== null) {
     session = await findSession(host, named, call)
   } else if (rest.length > 0 && rest.every(({ type }) => type === 'ping')) {
-    return Response.json({
-      accepted: sent.map(({ event_id }) => event_id),
-      events: rest.map(() => ({ type: 'pong', event_id: host.newId() })),
-      ...(ignored.length > 0 && { ignored }),
-    })
+    return Response.json({ ...receipt, events: rest.map(() => ({ type: 'pong', event_id: host.newId() })) })
   } else if (rest.length > 0) {
     const details = ignored.length > 0 ? { details: { ignored } } : {}
-    throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header, or begin with session.create', details)
+    throw new UampError('invalid_request', 'Name a session: send the X-Session-ID header, or begin with session.create', details)
   }
-  const accepted = sent.map(({ event_id }) => event_id)
   if (session && wantsStream(request, rest)) {
     const reader = session.read({
       after: after ?? session.lastSeq,
@@ -65,12 +59,12 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   }
   if (session) await sendAll(session, rest, call)
   return Response.json(
-    { ...(session && { session_id: session.id }), accepted, ...(ignored.length > 0 && { ignored }) },
+    { ...(session && { session_id: session.id }), ...receipt },
     { status: after === undefined ? 202 : 201, headers: session ? { [SESSION_HEADER]: session.id } : {} },
   )
 }
 
-/** A client that accepts a stream gets one if there is an answer to come. */
+/** A client that accepts a stream gets one if it asks for a response. */
 function wantsStream(request: Request, events: readonly ClientEvent[]): boolean {
   return (request.headers.get('accept')?.includes('text/event-stream') ?? false) && events.some(({ type }) => type === 'response.create')
 }
@@ -79,7 +73,7 @@ function wantsStream(request: Request, events: readonly ClientEvent[]): boolean 
 export async function streamEvents(host: Host, request: Request, call: KnownCall): Promise<Streamed> {
   const query = new URL(request.url).searchParams
   const id = request.headers.get(SESSION_HEADER) ?? query.get('session_id')
-  if (id === null) throw new UampError('invalid_request', 'Say which session: send the X-Session-ID header or ?session_id=')
+  if (id === null) throw new UampError('invalid_request', 'Name a session: send the X-Session-ID header or ?session_id=')
   const session = await findSession(host, id, call)
   const from = request.headers.get('last-event-id') ?? query.get('after')
   const after = from === 'head' ? session.lastSeq : position(from)
@@ -96,7 +90,7 @@ function streamed({ newId }: Pick<Host, 'newId'>, session: Session, frames: Stre
     headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.lastSeq) },
     frames,
     heartbeat: SSE_HEARTBEAT,
-    // Whoever comes back after anything else goes on; what cannot be told never will be. It has no number, as it is not of the log.
+    // After any other error a client can come back and go on. This one would come again. It has no number, as it is not in the log.
     failure: (error) => {
       if (error.code !== 'too_large') return undefined
       return sseLine(JSON.stringify({ type: 'session.error', event_id: newId(), session_id: session.id, error: error.toBody() }))
@@ -108,14 +102,7 @@ function toSse(batch: Batch): Texts {
   return { eachText: (visit) => batch.eachText((text, seq) => visit(sseLine(text, seq))) }
 }
 
-async function findSession(host: Host, id: string, { principal, access }: KnownCall): Promise<Session> {
-  const session = await host.gateway.attach(id, principal)
-  if (!session) throw new UampError('not_found', `There is no session "${id}"`, { details: { session_id: id } })
-  checkAgent(access, principal, session)
-  return session
-}
-
-/** In order, up to the first that is refused. Resolves when all are durable. */
+/** Sends events in order, up to the first that is refused. Resolves when all are durable. */
 async function sendAll(session: Session, events: readonly ClientEvent[], call: Call): Promise<void> {
   const taken: Promise<void>[] = []
   let refusal: unknown
@@ -125,7 +112,7 @@ async function sendAll(session: Session, events: readonly ClientEvent[], call: C
     const sent = session.send(event)
     sent.catch((thrown: unknown) => (refusal ??= thrown))
     taken.push(sent)
-    // A refusal is known by the next microtask; being durable takes longer.
+    // A refusal is known by the next microtask; storing takes longer.
     await Promise.resolve()
     if (refusal !== undefined) break
   }
@@ -141,7 +128,7 @@ function parseBatch(text: string, newId: () => string): ParsedEvent[] {
 
 function readJson(text: string): unknown {
   try {
-    // One level more than an event: they may come in an array.
+    // One level more than an event has: events may come in an array.
     return parseJson(text, limits.depth + 1)
   } catch (cause) {
     if (cause instanceof JsonBoundError) {

@@ -2,12 +2,14 @@ import type { Access, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { sessionCreated } from '../../core/edge/session-created.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import { uampIn, understoodEvents } from '../../protocol/extensions.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import { negotiateVersion } from '../../protocol/version.ts'
-import { wanted } from './client-options.ts'
 
-/** Who sends this event: the token it carries, else whoever opened the connection. A token must not change who that is. */
+/** Who sends this event: the owner of its token, or else whoever opened the connection. A token must not change who that is. */
 export async function identify(access: Access, token: string | undefined, { known, fixed = false }: Before): Promise<Principal> {
   const principal = token === undefined ? known : await access.authenticate({ token })
   if (!principal) throw new UampError('unauthorized', token === undefined ? 'Credentials are missing' : 'The token is not valid')
@@ -17,14 +19,14 @@ export async function identify(access: Access, token: string | undefined, { know
   return principal
 }
 
-/** What is known of a connection already. */
+/** What is known about a connection already. */
 interface Before {
   readonly known: Principal | undefined
-  /** Something was done for them: also somebody who has shown nothing is then no longer anybody. */
+  /** The connection has acted as `known`: from then on even an anonymous caller stays the same. */
   readonly fixed?: boolean
 }
 
-/** Whether they are no more than somebody who shows nothing at all. */
+/** Whether a caller without credentials would be the same principal. */
 async function isAnybody(access: Access, principal: Principal): Promise<boolean> {
   const anybody = await access.authenticate({})
   return anybody !== undefined && isSame(anybody, principal)
@@ -35,37 +37,40 @@ function isSame(one: Principal, other: Principal): boolean {
 }
 
 /** A session of the caller's, if they may use its agent. */
-export function checkAgent(access: Access, principal: Principal, { agent }: Pick<Session, 'agent'>): void {
+export async function findSession(host: Host, id: string, caller: Caller): Promise<Session> {
+  const session = await host.gateway.attach(id, caller.principal)
+  if (!session) throw new UampError('not_found', `There is no session "${id}"`, { details: { session_id: id } })
+  checkAgent(caller, session.agent)
+  return session
+}
+
+function checkAgent({ principal, access }: Caller, agent: string): void {
   if (!access.authorize(principal, 'call', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
 }
 
-export interface Opening {
-  readonly event: EventOf<'session.create'>
+interface Caller {
   readonly principal: Principal
   readonly access: Access
+}
+
+interface Opening extends Caller {
+  readonly event: EventOf<'session.create'>
   /** The agent that the path names. */
   readonly agent: string | undefined
 }
 
-/** Opens the session that a `session.create` asks for, or finds the one it resumes. */
-export async function openSession(
-  host: Host,
-  { event, principal, access, agent: inPath }: Opening,
-): Promise<{ session: Session; after: number; resumed: boolean }> {
+/** Opens the session that a `session.create` asks for, or finds the one that it resumes. */
+export async function openSession(host: Host, opening: Opening): Promise<{ session: Session; after: number; resumed: boolean }> {
+  const { event, principal, agent: inPath } = opening
   negotiateVersion(event.uamp_version)
-  const { resume, onDetach } = wanted(event.session)
-  if (resume) {
-    const session = await host.gateway.attach(resume.session_id, principal)
-    if (!session)
-      throw new UampError('not_found', `There is no session "${resume.session_id}"`, { details: { session_id: resume.session_id } })
-    checkAgent(access, principal, session)
-    return { session, after: resume.after, resumed: true }
-  }
+  const { resume, on_detach } = uampIn(event.session.extensions)
+  const { session_id: known, after } = fieldsOf(resume)
+  if (typeof known === 'string') return { session: await findSession(host, known, opening), after: position(after), resumed: true }
   const agent = event.agent ?? inPath
   if (agent === undefined) {
-    throw new UampError('invalid_request', 'Say which agent: several are here', { details: { agents: host.agents.names() } })
+    throw new UampError('invalid_request', 'Name an agent: this server has several', { details: { agents: host.agents.names() } })
   }
-  checkAgent(access, principal, { agent })
+  checkAgent(opening, agent)
   const session = await host.gateway.open({
     transport: 'events',
     agent,
@@ -74,13 +79,13 @@ export async function openSession(
     client: event.client_capabilities,
     duplex: true,
     persist: true,
-    onDetach,
+    onDetach: on_detach === 'cancel' ? 'cancel' : 'continue',
     announce: { ...(event.chat !== undefined && { chat: event.chat }), extensions: { uamp: { request: event.event_id } } },
   })
   return { session, after: 0, resumed: false }
 }
 
-/** Tells a reader that comes back where it stands; not an event of the log. */
+/** Tells a reader that comes back where it stands. It is not in the log. */
 export function resumedEvent(session: Session, eventId: string, uamp: Readonly<Record<string, unknown>>): ServerEvent {
   return { ...sessionCreated(session, { extensions: { uamp } }), event_id: eventId, session_id: session.id }
 }
@@ -88,4 +93,15 @@ export function resumedEvent(session: Session, eventId: string, uamp: Readonly<R
 /** A new token may come with an update, but not a new owner. */
 export async function checkToken(access: Access, token: string | undefined, owner: Principal): Promise<void> {
   if (token !== undefined) await identify(access, token, { known: owner, fixed: true })
+}
+
+/** What a client announces under `client_capabilities.extensions.uamp`. `ack`: it wants `x.ack` once an event is durable. */
+export function announced(capabilities: Capabilities | undefined): { ack: boolean; extensions: readonly string[] | 'all' } {
+  return { ack: uampIn(capabilities?.extensions)['ack'] === true, extensions: understoodEvents(capabilities) }
+}
+
+/** A place in the log; anything else is its beginning. */
+export function position(value: unknown): number {
+  const number = typeof value === 'string' && value !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : 0
 }

@@ -9,12 +9,12 @@ import { check, ClientMessage, type Message, parse, UploadRequest } from './sche
 import { findSession, offeredTools, type Link } from './shared.ts'
 import { checkSound, Listener, SOUND } from './sound.ts'
 
-/** The version of binary frames, which is the only one that the protocol has a number for. */
+/** The version of binary frames, the only version number of the protocol. */
 const PROTOCOL_VERSION = 1
 
 type Of<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>
 
-/** A session as this connection has it, or will; and how the client is greeted there, if it is: as one that comes back, or as a new one. */
+/** The session of a message. `resumed`: the client is greeted, as one that comes back or as a new one. */
 type Chosen = readonly [line: Line, resumed?: boolean | undefined]
 
 /** One WebSocket: one session at a time, which a message may change. */
@@ -24,7 +24,7 @@ export class OmniaConnection {
   readonly #media: Bucket
   readonly #listener: Listener
   #calling = false
-  /** There before any message is looked at. */
+  /** Set before any message is read. */
   #line!: Line
 
   constructor(link: Link) {
@@ -87,7 +87,7 @@ export class OmniaConnection {
     }
   }
 
-  /** A message that is refused does not take the connection to another session. */
+  /** A message that is refused does not move the connection to another session. */
   async #say(message: Message): Promise<void> {
     const chosen = await this.#choose(message.session_id)
     const [line] = chosen
@@ -109,7 +109,7 @@ export class OmniaConnection {
   async #upload({ session_id: id, upload_request }: Of<'upload_request'>): Promise<void> {
     const media = enabled(this.#link.media)
     const request = check(UploadRequest, upload_request)
-    // Without an id it belongs to the session that the client was greeted with: an upload alone begins no conversation.
+    // Without an id it belongs to the session of the greeting: an upload alone begins no conversation.
     if (id != null || this.#line.ended) await this.#follow(await this.#choose(id))
     const { principal, url } = this.#link
     const upload_ready = await media.request({ ...request, session: this.#line.session.id, principal, url })
@@ -117,12 +117,12 @@ export class OmniaConnection {
     await this.#line.tell('upload_ready', { upload_ready })
   }
 
-  /** Sound of a call. Not awaited, but for the refusal: what it leads to must not hold up what is said next. */
+  /** Sound of a call. The answer to it is not awaited, as that would hold up the next frame. */
   #hear(bytes: Uint8Array): void {
     if (!this.#media.take(bytes.length)) throw new UampError('rate_limited', 'media rate limit exceeded')
     const { type, flags, meta, payload } = decodeFrame(bytes)
-    if (type !== MEDIA) throw invalid(type === 2 ? 'Upload over HTTP: binary uploads are not possible' : 'unknown binary message type')
-    if (flags & COMPRESSED) throw invalid('Compressed frames are not understood')
+    if (type !== MEDIA) throw invalid(type === 2 ? 'Upload over HTTP: binary uploads are not supported' : 'unknown binary message type')
+    if (flags & COMPRESSED) throw invalid('Compressed frames are not supported')
     if (!this.#link.host.agents.get(this.#link.agent)?.capabilities.modalities.includes('audio')) {
       throw omniaError('MEDIA_NOT_ENABLED', 'not_supported', 'audio not supported')
     }
@@ -137,14 +137,14 @@ export class OmniaConnection {
   /** The session that a message belongs to. */
   async #choose(id: string | null | undefined): Promise<Chosen> {
     if (id == null || id === '') {
-      // Omnia WebSocket protocol, New Session. The one that the client was greeted with will do, if nobody has used it.
+      // Omnia WebSocket protocol, New Session. The session of the greeting is new, if nobody has used it.
       this.#line.checkIdle()
       return this.#line.isUnused && !this.#line.ended ? [this.#line, false] : this.#open()
     }
     if (this.#line.isCalled(id)) return [this.#line]
     this.#line.checkIdle()
     const known = await this.#find(id)
-    // Session Expiration: a new one takes its place, and the client gets to know.
+    // Session Expiration: a new session takes its place, and the client is told.
     if (!known) return this.#open(id)
     return [await this.#attach(known), known.id !== id && known.lastResponse === null ? false : undefined]
   }
@@ -171,7 +171,7 @@ export class OmniaConnection {
     return [new Line(this.#link, session, { alias, isFresh: true }), false]
   }
 
-  /** `resume`: what a client that comes back calls it. One that only goes on with it is not told what was missed. */
+  /** `resume`: the id by which a client comes back. A client that only names the session in a message is not told what it missed. */
   async #attach(session: Session, resume?: string): Promise<Line> {
     const { positions } = this.#link
     if (resume === undefined) positions.reopen(session)
@@ -206,7 +206,7 @@ export class OmniaConnection {
     return this.#line.tell('connected', { connected: { capabilities, resumed } })
   }
 
-  /** The client ends it. What was said stays, and the session can be gone on with. */
+  /** The client hangs up. The conversation stays, and can be continued. */
   #hangUp(): void {
     this.#line.hangUp()
     this.#link.socket.close(1000, 'hangup')

@@ -14,15 +14,15 @@ export interface Stored {
 }
 
 export interface InputsOptions {
-  /** What a storage reference stands for. Rejects when it is not this session's. */
+  /** The upload of a storage reference. Rejects if it is not this session's. */
   readonly resolve: (storageRef: string) => Promise<Stored>
-  /** Characters of base64 in all. */
+  /** Characters of base64 in the whole message. */
   readonly most: number
 }
 
-/** What a message says, part by part. Nothing is sent before all of it is known to be good. */
+/** The parts of a message as inputs. Throws before anything is sent if one of them is wrong. */
 export async function inputsOf({ content, parts }: Message, { resolve, most }: InputsOptions): Promise<Input[]> {
-  // Where both are there the parts win (Omnia WebSocket protocol, Message).
+  // Parts win over content (Omnia WebSocket protocol, Message).
   if (parts == null || parts.length === 0) {
     if (content == null || content === '') throw invalid('A message must have "content" or "parts"')
     return [{ type: 'input.text', text: content }]
@@ -62,11 +62,11 @@ function formatOf(media: MediaPart['media']): string {
   const { mime_type: mime } = media
   const [, kind = mime] = /^[^/]*\/([^;\s]+)/.exec(mime) ?? []
   if (kind !== 'pcm') return kind
-  // Only what agents know by that name: else they would hear it at the wrong pace.
+  // Agents take pcm16 to have our sample rate: other sound would play at the wrong speed.
   return isHeard(media) ? 'pcm16' : mime
 }
 
-/** The words of an answer: its text, and what was spoken. Not every agent says that again as a whole: then it is what was heard of it. */
+/** The words of an answer: its text, and transcripts of speech. `heard`: the transcript so far, for agents that give no whole one. */
 export function wordsOf(output: readonly ContentItem[], heard = ''): string {
   let words = ''
   let isWhole = false
@@ -79,7 +79,7 @@ export function wordsOf(output: readonly ContentItem[], heard = ''): string {
   return isWhole ? words : words + heard
 }
 
-/** An answer in parts; undefined where it is words alone. What was streamed is not sent again. */
+/** An answer in parts; undefined if it has only words. Sound that was streamed is not sent again. */
 export function partsOf(output: readonly ContentItem[], text: string, streamed: boolean): Slot[] | undefined {
   const media = output.filter(isMedia).flatMap((item) => (item.type === 'audio' && streamed ? [] : mediaPart(item)))
   if (media.length === 0) return undefined

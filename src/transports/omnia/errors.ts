@@ -27,10 +27,10 @@ const CODES = {
   internal: 'INTERNAL_ERROR',
 } as const satisfies Record<ErrorCode, string>
 
-/** The specification's codes, those of Omnia's own facade where it has none, and ours for payment. */
+/** Codes of the specification, of Omnia's own server where that has none, and ours for payment. */
 export type OmniaCode = (typeof CODES)[ErrorCode] | 'SESSION_NOT_FOUND' | 'SESSION_EXPIRED' | 'MEDIA_NOT_ENABLED' | 'UNSATISFIABLE_FORMAT'
 
-/** What is told of an error where it is not what its own code stands for. */
+/** How an error is told that its own code does not describe well enough. */
 interface Told extends RefusalOptions {
   readonly code: OmniaCode
 }
@@ -43,17 +43,15 @@ export function invalid(message: string): UampError {
   return new UampError('invalid_request', message)
 }
 
-/** Its session is no more. */
 export function expired(): UampError {
   return omniaError('SESSION_EXPIRED', 'not_found', 'The session has ended: start a new one')
 }
 
-/** Another message is being answered. */
 export function inFlight(): UampError {
   return new UampError('rate_limited', 'too many in-flight requests')
 }
 
-/** Why a session did not take what was said, in words that make sense here. */
+/** Why a session refused a message, in terms of this protocol. */
 export function refusedBy(thrown: unknown): UampError {
   const error = UampError.from(thrown)
   const { max_inputs: parts, max_bytes: bytes } = error.details ?? {}
@@ -63,7 +61,7 @@ export function refusedBy(thrown: unknown): UampError {
   return new UampError('too_large', `A message may have ${String(parts)} parts and ${String(bytes)} bytes`)
 }
 
-/** What a client is told. `details.code` is our own, finer one. */
+/** An error as clients see it. `details.code` is our own, finer code. */
 export function errorInfo({ code, message, details = {} }: EventOf<'response.error'>['error']): Slot {
   const { omnia, ...rest } = details
   const usual = Object.hasOwn(CODES, code) ? CODES[code as ErrorCode] : CODES.internal

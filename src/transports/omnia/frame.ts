@@ -13,10 +13,10 @@ const HEADER_BYTES = 32
 const MAGIC = [0x4f, 0x4d, 0x4e, 0x49] as const
 const VERSION = 1
 const MEDIA_ID = { at: 20, bytes: 12 } as const
-/** What fits beside the numbers that a frame of sound says about itself, many times over. */
+/** Far more than a frame of sound says about itself. */
 const META_BYTES = 64 * 1024
 
-/** A payload of more than that goes in chunks. */
+/** A larger payload goes in chunks. */
 const CHUNK_ABOVE = 1024 * 1024
 const CHUNK_BYTES = 64 * 1024
 
@@ -55,7 +55,7 @@ export function encodeFrame({ flags, type, sequence, mediaId, meta, payload }: B
 
 export type MediaPiece = Pick<BinaryFrame, 'sequence' | 'mediaId' | 'meta' | 'payload'> & { readonly last: boolean }
 
-/** One piece of media as one frame, or as many as it takes. The chunks of one piece are counted from 0. */
+/** One piece of media as one frame, or as chunks that are counted from 0. */
 export function mediaFrames({ last, ...piece }: MediaPiece): Uint8Array[] {
   const { payload, meta } = piece
   if (payload.length <= CHUNK_ABOVE) return [encodeFrame({ ...piece, type: MEDIA, flags: last ? LAST : 0 })]
@@ -76,7 +76,7 @@ export function mediaFrames({ last, ...piece }: MediaPiece): Uint8Array[] {
 export function decodeFrame(bytes: Uint8Array): BinaryFrame {
   if (bytes.length < HEADER_BYTES) throw invalid(`A binary frame has a header of ${HEADER_BYTES} bytes, not ${bytes.length}`)
   if (MAGIC.some((byte, at) => bytes[at] !== byte)) throw invalid('A binary frame begins with "OMNI"')
-  if (bytes[4] !== VERSION) throw invalid(`Binary frames of version ${VERSION} are understood, not of ${bytes[4]}`)
+  if (bytes[4] !== VERSION) throw invalid(`A binary frame has version ${VERSION}, not ${bytes[4]}`)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const payloadAt = HEADER_BYTES + view.getUint32(8)
   if (payloadAt - HEADER_BYTES > META_BYTES) throw invalid(`The metadata of a binary frame has at most ${META_BYTES} bytes`)

@@ -14,14 +14,14 @@ import type { Shared } from './shared.ts'
 
 export type { OmniaLimits, OmniaOptions } from './options.ts'
 
-/** Where clients connect: the specification's bare address, our own, and what Omnia's dashboard calls. `/ws` is UAMP's. */
+/** Where clients connect: our own path, the bare address of the specification, and the path of Omnia's dashboard. `/ws` is UAMP's. */
 const PATHS = ['/omnia', '/', '/api/agents/:namespace/:name/ws']
 
 /** Omnia: a WebSocket at `/omnia?agent=…&namespace=…`, uploads under `/media`. */
 export function omnia(options: OmniaOptions = {}): Transport {
   const limits = { ...OMNIA_LIMITS, ...options.limits }
   check(z.record(z.string(), Limit), limits, 'omnia.limits')
-  // Else every session would be refused, and nobody here would know why.
+  // Checked at the start: otherwise every session would be refused, and the operator would not see why.
   if (options.clientTools) check(Tools, options.clientTools, 'omnia.clientTools')
   return {
     name: 'omnia',
@@ -57,7 +57,7 @@ async function handle(shared: Shared, socket: Socket, call: KnownCall): Promise<
   }
 }
 
-/** The agent that the path or the query names, else the one of the root. A namespace stands before the name, unless it is the usual one. */
+/** The agent that the path or the query names, or else that of the root. A namespace other than `default` is put before the name. */
 function agentOf({ agents }: Host, { agent: owner, root, params, principal, access }: KnownCall, query: URLSearchParams): string {
   const given = params['name'] ?? query.get('agent') ?? ''
   const namespace = params['namespace'] ?? query.get('namespace') ?? ''

@@ -17,26 +17,26 @@ import { offeredTools, type Link } from './shared.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 export interface LineOptions {
-  /** It comes back, and nobody knows what it has heard: the process was killed meanwhile. */
+  /** The client comes back, and what it has heard is not known, because the process was killed. */
   readonly isUnknown?: boolean
-  /** Where it goes on, if that was kept. */
+  /** Where the client goes on, if that was kept. */
   readonly kept?: Position | undefined
-  /** What the client calls the session, where that is not its id. */
+  /** The client's name for the session, if that is not its id. */
   readonly alias?: string | undefined
-  /** Nothing was said in it, nor put into it. */
+  /** Nothing was said in it or uploaded to it. */
   readonly isFresh?: boolean
 }
 
 type Create = EventOf<'response.create'>
 type Inputs = readonly Unsent<InputEvent>[]
 
-/** Before the ids of what clients of Omnia ask for: who comes back, or watches, so knows whose answer it is. */
+/** Begins the ids of requests from Omnia, so that every connection knows which responses Omnia's clients asked for. */
 const OURS = 'omnia-'
 
-/** Who speaks is spoken to. */
+/** A client that speaks gets a spoken answer. */
 const SPOKEN = { modalities: ['text', 'audio'] } satisfies Create['response']
 
-/** A session as one connection has it: one message at a time goes in, and what the session says comes out. */
+/** One connection's view of a session: one message at a time goes in, and everything that the session says comes out. */
 export class Line {
   readonly session: Session
   readonly calls: ToolCalls
@@ -47,21 +47,21 @@ export class Line {
   readonly #unwatch: (() => void) | undefined
   #reader: Reader
   #told: Position
-  /** The newest answer when this began. */
+  /** The newest response when this began. */
   #found: StoredResponse | undefined
-  /** What is read up to here was said before this began. */
+  /** Events up to here are older than this connection. */
   readonly #past: number
   #clientTools: ReadonlySet<string>
-  /** A message was sent, and its answer has not begun. */
+  /** The message that was sent, until its response begins. */
   #asking: { readonly id: string; readonly tools: readonly ToolDefinition[] | undefined } | undefined
-  /** The answer that is given now, also to somebody elsewhere: its words could not be told from those of another. */
+  /** The running response, even if another client asked for it: two at once could not be told apart. */
   #running: string | undefined
-  /** Where it began in the log. */
+  /** Where the response that is being told began in the log. */
   #since: number | null = null
   #isMine = false
-  /** Some client of Omnia asked for it. */
+  /** A client of Omnia asked for it. */
   #isOurs = false
-  /** Something was said while another answer was given. */
+  /** The client spoke during a response, and wants an answer after it. */
   #owed = false
   #onIdle: (() => void) | undefined
   #left = false
@@ -91,35 +91,34 @@ export class Line {
     this.#unwatch = media?.watch(place, (upload_complete) => void this.tell('upload_complete', { upload_complete }))
   }
 
-  /** Whether a message with that id belongs here. */
+  /** Whether a message with this session id belongs here. */
   isCalled(id: string): boolean {
     return !this.ended && (id === this.session.id || id === this.#options.alias)
   }
 
-  /** Finds out what goes on there: an answer may run that was begun before, or elsewhere. */
+  /** Looks for a running response that began earlier, or over another connection. */
   async look(): Promise<void> {
     const { host, principal } = this.#link
-    // The reader was there before: the end of what runs is still to come.
+    // The reader exists already, so it will see the end of a response that still runs.
     const turn = this.session.lastResponse === null ? undefined : await host.gateway.response(this.session.lastResponse, principal)
     this.#found = turn
     if (turn?.status !== 'open') return
     this.#running = turn.id
     if (this.#options.kept) return
-    // What is known of it by now is read again, but not told.
+    // The response is read again from its beginning, but what the client knows is not told again.
     this.#told = { ...this.#told, since: turn.after }
     const late = this.#reader
     this.#reader = this.#read(turn.after)
     late.close()
   }
 
-  /** Tells what there is to tell. */
   async begin(): Promise<void> {
-    // A client speaks again only after the end of an answer, so it knows those before the newest.
+    // A client speaks again only after the end of a response, so only the newest can be unknown to it.
     if (this.#options.isUnknown && this.#found) await this.#recall(this.#found)
     void this.#follow()
   }
 
-  /** Tells how an answer ended, and all that there is of it. */
+  /** Tells how a response ended, and its whole output. */
   async #recall(turn: StoredResponse): Promise<void> {
     const { status, error } = turn
     if (status === 'open' || status === 'waiting') return
@@ -127,7 +126,7 @@ export class Line {
     if (!error || error.code === 'interrupted') await this.#tell(() => this.#narrator.recall(turn))
   }
 
-  /** Nobody listens any more. `gone`: somebody may come back for what was missed. */
+  /** The connection stops listening. `gone`: the client may come back for what it missed. */
   leave(how: 'gone' | 'hangup' | 'unused' = 'gone'): void {
     if (this.#left) return
     this.#left = this.ended = true
@@ -140,11 +139,11 @@ export class Line {
     if (how === 'hangup') positions.forget(session, this.#options.kept)
     if (how === 'gone' && !this.isUnused) positions.keep(session, this.#told, this.#options.kept)
     if (!this.isFresh) return
-    // Not ended: others may have come to it. What is empty costs next to nothing until its time is over.
-    session.release().catch((error: unknown) => host.log('warn', 'A session was not let go', { session: session.id, error }))
+    // Released, not ended: others may use it by now. An empty session costs next to nothing until it expires.
+    session.release().catch((error: unknown) => host.log('warn', 'A session could not be let go', { session: session.id, error }))
   }
 
-  /** Nobody said anything in it. */
+  /** Nobody has said anything in it. */
   get isUnused(): boolean {
     return this.isFresh && this.session.lastResponse === null
   }
@@ -158,7 +157,7 @@ export class Line {
     return this.tell('error', { error: errorInfo(error) })
   }
 
-  /** What a message says, if it can be said now; undefined where it pays. Throws else, and has done nothing. */
+  /** The inputs of a message; undefined if it is a payment. Throws, without any effect, if it cannot be said now. */
   async prepare(message: Message, hold: Referring['hold']): Promise<Inputs | undefined> {
     const { limits, media, principal } = this.#link
     if (this.#unpaid && tokenIn(message) !== undefined) return undefined
@@ -181,7 +180,7 @@ export class Line {
     this.isFresh = false
   }
 
-  /** What was spoken. An answer that runs is not broken off for it; the next one is about it. */
+  /** Sends speech. A running response is not stopped for it; the next response answers it. */
   async hear(samples: Int16Array): Promise<void> {
     this.isFresh = false
     const input = { type: 'input.audio', audio: pcm16(samples), format: 'pcm16', is_final: true } as const
@@ -193,7 +192,7 @@ export class Line {
     else await this.#ask([], SPOKEN)
   }
 
-  /** Somebody speaks: what is said now is cut short, and the client plays no more of it, nor of what was said before. */
+  /** The client begins to speak: stops the running response, and what the client still plays. */
   async interrupt(): Promise<void> {
     if (!this.#isBusy && !this.#narrator.audible) return
     if (this.#isBusy) this.#narrator.quiet ??= 'says'
@@ -203,11 +202,11 @@ export class Line {
   }
 
   cancel(): void {
-    // Refused when it has just ended by itself: its end is in the log.
+    // The cancel is refused if the response has just ended by itself.
     if (this.#isBusy) this.session.send(this.#event({ type: 'response.cancel' })).catch(() => undefined)
   }
 
-  /** The client ends it, but not what somebody else is being told. */
+  /** The client ends the call, but not a response that other clients listen to. */
   hangUp(): void {
     if (this.#asking || this.#isMine || (this.#isOurs && this.calls.isAlone)) this.cancel()
     this.leave('hangup')
@@ -217,7 +216,7 @@ export class Line {
     if (this.#isBusy && !this.#unpaid && !this.ended) throw inFlight()
   }
 
-  /** What is answered now waits for money. */
+  /** The running response waits for a payment. */
   get #unpaid(): boolean {
     return this.session.asking.some(({ type }) => type === 'payment.required')
   }
@@ -234,7 +233,7 @@ export class Line {
     return this.#asking !== undefined || this.#running !== undefined
   }
 
-  /** Says something and asks for an answer: all of it, or nothing. */
+  /** Sends inputs and asks for a response, all or nothing. */
   async #ask(inputs: Inputs, response: Create['response']): Promise<void> {
     this.checkIdle()
     const create = this.#event({ type: 'response.create', response })
@@ -250,7 +249,7 @@ export class Line {
     }
   }
 
-  /** The client went on without paying. */
+  /** Stops the response that waits for a payment, as the client says something else. */
   async #giveUp(): Promise<void> {
     this.#narrator.quiet = 'all'
     const over = new Promise<void>((resolve) => (this.#onIdle = resolve))
@@ -282,7 +281,7 @@ export class Line {
           narrator.muted = seq <= known
           narrator.text(text)
         },
-        // Without a number it is for whoever listens now.
+        // An event without a number is only for those who listen now.
         event: (event, seq) => {
           last = seq ?? last
           narrator.muted = seq !== undefined && this.#isKnown(event, seq)
@@ -296,10 +295,10 @@ export class Line {
     this.#told = told
   }
 
-  /** Whether the client need not be told of it. */
+  /** Whether the client knows this event. */
   #isKnown(event: ServerEvent, seq: number): boolean {
     const question = questionIn(event)
-    // One that is still open may have been lost with the connection. One that was answered would have its tool run again.
+    // An open question may have been lost with the connection. An answered one would make the client run its tool again.
     if (question !== '' && seq <= this.#past) return !this.#asks(question)
     return seq <= this.#told.seq
   }
@@ -318,8 +317,8 @@ export class Line {
     } else if (event.type === 'tool.call' || event.type === 'x.approval.request') {
       if (this.#isOurs) this.calls.asked(questionIn(event))
     } else if (isEnd(event)) {
+      // The response died with the process, before this connection began.
       const died = event.type === 'response.error' && this.#found?.error?.code === 'interrupted' && event.response_id === this.#found.id
-      // With the process, before this began.
       if (died) this.#narrator.recall(this.#found as StoredResponse)
       this.#over(event.response_id, seq)
     } else if (event.type === 'session.end') this.ended = true
@@ -327,7 +326,7 @@ export class Line {
 
   #begun({ response_id: id, extensions }: EventOf<'response.created'>, seq: number): void {
     const { request } = (extensions?.['uamp'] ?? {}) as { readonly request?: string }
-    // One-way sessions do not tell; there, only one can have asked.
+    // Responses of one-way sessions do not name the request; only one client can have asked there.
     const asked = request === undefined || request === this.#asking?.id ? this.#asking : undefined
     if (seq > this.#past) this.#running = id
     this.#isMine = asked !== undefined
@@ -338,7 +337,7 @@ export class Line {
 
   #over(id: string | undefined, seq: number): void {
     this.#since = null
-    // An answer that was over before this began does not keep the client from speaking, and its end does not let them.
+    // A response that was over before this connection began does not make it busy, so its end does not make it idle.
     if (id === undefined || id === this.#running || seq > this.#past) this.#idle()
   }
 
@@ -362,7 +361,7 @@ function tokenIn({ metadata }: Message): string | undefined {
   return typeof token === 'string' ? token : undefined
 }
 
-/** Those that can be answered by their id; else empty, which no id is. */
+/** The id of a question that is answered by its id, or else ''. */
 function questionIn(event: ServerEvent): string {
   return event.type === 'tool.call' ? event.call_id : event.type === 'x.approval.request' ? event.approval_id : ''
 }

@@ -18,22 +18,22 @@ export interface NarratorOptions {
   readonly sessionId: string
   /** The client takes media as binary frames. */
   readonly binary: boolean
-  /** Whether calls of a tool are shown. Not of the client's: the question shows those, and not what the agent says of them. */
+  /** Whether calls of this tool are shown. Those of the client's tools are shown by the question to run them. */
   readonly showsTool: (name: string) => boolean
   readonly newId: () => string
 }
 
-/** What agents call pcm16 is told with its rate: a client would have to guess it. */
+/** pcm16, with its rate, which a client would have to guess. */
 const PCM16 = `audio/pcm;rate=${SOUND.sample_rate}`
 
-/** What is spoken, as a stream of its own. */
+/** A stream of sound. */
 interface Speech {
   readonly id: string
   readonly format: string
   readonly mime: string
   readonly whole: (bytes: Uint8Array) => Uint8Array
   sequence: number
-  /** What is known to be the last only when nothing follows. An empty last one would not do: Omnia's dashboard cannot play it. */
+  /** The newest piece, held back because only the end shows that it is the last. Omnia's dashboard cannot play an empty last piece. */
   held: string
 }
 
@@ -108,16 +108,16 @@ export class Narrator implements Visitor {
   #tail = ''
   #frames: (string | Uint8Array)[] = []
   #speech: Speech | undefined
-  /** The words of what is spoken, as far as they have come. */
+  /** The words of the speech so far. */
   #transcript = ''
   #hasSpoken = false
-  /** The agent's own calls, as far as their arguments have come; null: it was shown. */
+  /** The agent's own calls, with their arguments so far; null: it was shown. */
   readonly #calls = new Map<string, ToolCall | null>()
-  /** What is not told of the response that runs: what it says, or its end neither. */
+  /** What is kept from the client of the running response: `says`, its words; `all`, its end too. */
   quiet: 'says' | 'all' | undefined
-  /** The client was sent something that it may still be playing. */
+  /** The client may still be playing sound. */
   audible = false
-  /** The client has heard this before: it is only to be known for what follows. */
+  /** The client has this already: it is read only because later events depend on it. */
   muted = false
 
   constructor(options: NarratorOptions) {
@@ -125,7 +125,7 @@ export class Narrator implements Visitor {
     this.#chunkHead = `${this.#head('chunk')},"content":`
   }
 
-  /** What is told from now on is told at this time. */
+  /** The timestamp of messages from now on. */
   set now(now: number) {
     this.#tail = `,"timestamp":"${new Date(now).toISOString()}"}`
   }
@@ -136,7 +136,7 @@ export class Narrator implements Visitor {
     return frames
   }
 
-  /** What is too large for one message is told to be so. */
+  /** A message that is too large becomes an error. */
   tell(type: string, body: Slot = {}): void {
     if (this.muted) return
     try {
@@ -156,12 +156,12 @@ export class Narrator implements Visitor {
     tellBy(Narrator.mapping, this, event)
   }
 
-  /** What there is of a response that died with the process. */
+  /** Tells what is left of a response that died with the process. */
   recall({ id, status, output }: StoredResponse): void {
     this.#end(output, { response_id: id, status })
   }
 
-  /** Whoever is asked to run a tool of this name consents, or not; that it has run nothing does not matter. */
+  /** Asked as a tool call: the client's result is the user's consent. */
   #approval({ approval_id: id, message, tool_call: call }: EventOf<'x.approval.request'>): void {
     const asked = shownCall({ id, name: call?.name ?? 'approval', arguments: call?.arguments ?? '' })
     this.tell('tool_call', { tool_call: { ...asked, consent_message: message } })
@@ -176,14 +176,14 @@ export class Narrator implements Visitor {
       case 'text':
         return this.text(delta.text)
       case 'audio':
-        // A chunk of a stream has no handle; one that has is the whole, and comes with the end.
+        // A piece of a stream has no content id. The whole has one, and comes with the end.
         if (delta.content_id === undefined && typeof delta.audio === 'string') this.#speak(delta.audio, delta.format)
         return
       case 'tool_call':
         return this.#call(delta.tool_call)
       case 'tool_result':
         return this.#result(delta.tool_result)
-      // With the end.
+      // Told with the end, if at all.
       case 'image':
       case 'video':
       case 'file':
@@ -192,7 +192,7 @@ export class Narrator implements Visitor {
     }
   }
 
-  /** Arguments come in pieces. They are whole when they are an object: no beginning of one is. */
+  /** Arguments come in pieces. They are whole once they parse as an object. */
   #call({ id, name, arguments: piece }: ToolCall): void {
     if (!this.#options.showsTool(name) || this.#calls.get(id) === null) return
     const call = { id, name, arguments: (this.#calls.get(id)?.arguments ?? '') + piece }
@@ -240,25 +240,22 @@ export class Narrator implements Visitor {
   #piece(speech: Speech, last: boolean): void {
     const { binary, sessionId } = this.#options
     const { id, mime: mime_type, held: data } = speech
-    // Of what was heard before the client has another stream.
+    // A client that came back has the earlier pieces as another stream.
     const sequence = this.muted ? 0 : speech.sequence++
     this.audible = true
     if (!binary) return this.tell('media_chunk', { media_chunk: { media_id: id, sequence, is_last: last, data, mime_type } })
     const meta = { session_id: sessionId, mime_type, ...(mime_type === PCM16 && SOUND) }
     const payload = speech.whole(bytesIn(data) ?? new Uint8Array())
-    this.#push(...mediaFrames({ sequence, mediaId: id, meta, last, payload }))
+    const frames = mediaFrames({ sequence, mediaId: id, meta, last, payload })
+    if (!this.muted) this.#frames.push(...frames)
   }
 
-  /** What the protocol has no field for stands under `ext`, which its clients leave alone. */
+  /** `ext` has what the protocol has no field for; its clients ignore it. */
   #end(output: readonly ContentItem[], ext: Slot): void {
     this.#endSpeech()
     if (this.quiet === 'all') return
     const content = wordsOf(output, this.#transcript)
     this.tell('done', { content, parts: partsOf(output, content, this.#hasSpoken), ext })
-  }
-
-  #push(...frames: readonly (string | Uint8Array)[]): void {
-    if (!this.muted) this.#frames.push(...frames)
   }
 
   #message(type: string, body: Slot): string {
@@ -271,7 +268,7 @@ export class Narrator implements Visitor {
   }
 }
 
-/** Arguments are an object here. */
+/** In this protocol arguments are an object. */
 function shownCall({ id, name, arguments: args }: ToolCall): Slot {
   const value = args.trim() === '' ? {} : jsonIn(args)
   return { id, name, arguments: isRecord(value) ? value : { value: value ?? args } }

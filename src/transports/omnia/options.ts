@@ -3,33 +3,33 @@ import type { Blobs } from '../../core/ports/blobs.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 
 export interface OmniaOptions {
-  /** Where uploads are kept. Default: there are none, and who asks is told MEDIA_NOT_ENABLED. */
+  /** Where uploads are kept. Default: uploads are refused with MEDIA_NOT_ENABLED. */
   readonly blobs?: Blobs
   /**
-   * Whether the agent's own tools are shown, as `tool_call` and `tool_result`. Default: no. Clients of today take every call for one
-   * of theirs, and ask their user about it.
+   * Show the agent's own tools, as `tool_call` and `tool_result`. Default: no, because today's clients take every call for one of
+   * theirs and ask their user about it.
    */
   readonly toolMessages?: boolean
-  /** Tools that every client here has. The protocol has no way for a client to say so; those that know us send `ext.tools`. */
+  /** Tools that every client here has. The protocol has no way for a client to name them; clients that know us send `ext.tools`. */
   readonly clientTools?: readonly ToolDefinition[]
   readonly limits?: Partial<OmniaLimits>
 }
 
-/** What a client may do, and what happens beyond it. */
+/** What a client may do, and what happens beyond that. */
 export const OMNIA_LIMITS = {
   /** Bytes of a message: close 1009. */
   messageBytes: 16 * 1024 * 1024,
   /** Messages of text on one connection: RATE_LIMITED, and the message is dropped. */
   messagesPerSecond: 50,
   messageBurst: 100,
-  /** Bytes of binary frames on one connection: RATE_LIMITED, and the frame is dropped. Not their number: sound comes in many. */
+  /** Bytes of binary frames on one connection: RATE_LIMITED, and the frame is dropped. Frames are not counted, as sound comes in many. */
   mediaBytesPerSecond: 2 * 1024 * 1024,
   mediaBurstBytes: 16 * 1024 * 1024,
   /** Characters of base64 in one message, with what it refers to: INVALID_MESSAGE. */
   inlineLength: 15 * 1024 * 1024,
   /** Time for a client to say that it works on a tool call: the call fails. */
   toolAckMs: 5_000,
-  /** Time for its result then: the call fails. */
+  /** Time for the result after that: the call fails. */
   toolResultMs: 60_000,
   /** Bytes of an upload: 413. An agent must be able to hold it in one message. */
   uploadBytes: 10 * 1024 * 1024,
@@ -43,7 +43,7 @@ export const OMNIA_LIMITS = {
 
 export type OmniaLimits = Readonly<typeof OMNIA_LIMITS>
 
-/** Timers, and what counts bytes, take no more: beyond it they would fire at once. */
+/** The largest delay of a timer: a longer one fires at once. */
 const MOST = 2 ** 31 - 1
 
 export const Limit = z.int('must be a whole number').check(z.minimum(1), z.maximum(MOST))

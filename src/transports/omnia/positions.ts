@@ -5,11 +5,11 @@ import { storeKey } from '../../core/basics/store-key.ts'
 /** How far a connection has told its session's log. */
 export interface Position {
   readonly seq: number
-  /** The answer that was being told began after this: what has to be known of it is read again from here. */
+  /** The response that was being told began after this. Its events are read again from here, as later ones depend on them. */
   readonly since: number | null
 }
 
-/** `all`: who had heard the least hung up, and misses nothing. */
+/** `all`: the client that had heard the least hung up, so nobody misses anything. */
 type Kept = Position | 'all'
 
 interface Now extends Pick<Host, 'store'> {
@@ -17,15 +17,16 @@ interface Now extends Pick<Host, 'store'> {
   readonly kept: Kept | undefined
 }
 
-/** As long as a session, usually. */
+/** By default a session is kept as long. */
 const KEPT_MS = 7 * 24 * 3_600_000
 
-/** After one has come back: another whose connection broke too may come for the same. */
+/** How long a position is kept after a client came back, as another client of the session may come back too. */
 const SHARED_MS = 2 * 60_000
 
 /**
- * What clients have heard of their sessions, for those who come back after a break: the protocol has no number to ask from, nor a name
- * for who asks. So there is one for a session, of whoever had heard the least: words may be told twice, but are not lost.
+ * How much clients have heard of their sessions, for those who come back after their connection broke. The protocol has no number to
+ * resume from and no name for a client, so each session has one position, that of the client that had heard the least: words may be
+ * told twice, but none are lost.
  */
 export class Positions {
   readonly #host: Host
@@ -35,13 +36,13 @@ export class Positions {
     this.#host = host
   }
 
-  /** `known`: what was kept when that connection began, which it knows by now. */
+  /** `known`: the position that was kept when this connection began; its client has heard more by now. */
   keep(session: Session, position: Position, known: Position | undefined): void {
     const isNext = (kept?: Kept): boolean => !kept || kept === 'all' || kept.seq >= position.seq || kept.seq === known?.seq
     void this.#then(session, ({ store, key, kept }) => (isNext(kept) ? store.set(key, { ...position }, { ttlMs: KEPT_MS }) : undefined))
   }
 
-  /** Where it goes on. Undefined when nobody knows: the process was killed, or it was too long ago. */
+  /** Where to go on. `undefined` when that is not known: the process was killed, or it was too long ago. */
   take(session: Session): Promise<Kept | undefined> {
     return this.#then(session, ({ store, key, kept }) => {
       if (kept === 'all') return store.delete(key)
@@ -49,28 +50,28 @@ export class Positions {
     })
   }
 
-  /** Somebody talks there again: who hung up before may miss something from now on. */
+  /** The session is used again, so a client that hung up may miss something from now on. */
   reopen(session: Session): void {
     void this.#then(session, ({ store, key, kept }) => (kept === 'all' ? store.delete(key) : undefined))
   }
 
-  /** Who knew it hangs up, and wants to hear no more of it. */
+  /** The client hangs up, and does not want to hear the rest. */
   forget(session: Session, known: Position | undefined): void {
     const isTheirs = (kept?: Kept): boolean => !kept || (kept !== 'all' && kept.seq === known?.seq)
     void this.#then(session, ({ store, key, kept }) => (isTheirs(kept) ? store.set(key, 'all', { ttlMs: KEPT_MS }) : undefined))
   }
 
-  /** All is handed to the store. */
+  /** Resolves when every position was handed to the store. */
   async settle(): Promise<void> {
     await this.#last
   }
 
-  /** One after the other, as what is kept depends on what was. Writes are not waited for: the store reads its own. */
+  /** One after the other, as each write depends on the value before. Writes are not awaited: reads of the store see them. */
   #then(session: Session, write: (now: Now) => Promise<unknown> | undefined): Promise<Kept | undefined> {
     const { store, log } = this.#host
     const key = storeKey(session.owner.tenant, 'omnia', 'position', session.id)
     const failed = (error: unknown): undefined => {
-      log('warn', 'What a client has heard could not be kept', { session: session.id, error })
+      log('warn', 'The position of a client could not be stored', { session: session.id, error })
     }
     this.#last = this.#last
       .then(async () => {
@@ -83,7 +84,7 @@ export class Positions {
   }
 }
 
-/** Where a session's things are kept apart from those of others. */
+/** Names a session within the process: session ids are unique within a tenant. */
 export function placeOf({ owner, id }: Pick<Session, 'owner' | 'id'>): string {
   return `${owner.tenant} ${id}`
 }

@@ -1,20 +1,20 @@
-/** What a client sends: Omnia WebSocket protocol, client messages; and what today's clients send beside it. */
+/** What clients send: the client messages of the Omnia WebSocket protocol, and what today's clients send beside them. */
 import * as z from 'zod/mini'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { Tools } from '../../protocol/tools.ts'
-import { parseObject } from '../../wire/json-object.ts'
+import { parseObject } from '../../wire/parse.ts'
 import { invalid } from './errors.ts'
 
-/** A lone surrogate is no text, and could be no key. */
+/** A lone surrogate cannot be written as UTF-8, nor be part of a key. */
 const wellFormed = z.refine<string>((given) => given.isWellFormed(), 'is not well-formed text')
 const Id = z.string().check(z.maxLength(limits.idLength), wellFormed)
 const text = z.nullish(z.string())
 const number = z.nullish(z.number())
 const grants = z.nullish(list(z.string(), limits.list))
 
-/** It is only ever shown, never a path here; but clients may make one of it. */
+/** The server only shows it, but clients may use it as a path. */
 // oxlint-disable-next-line no-control-regex
 const NAME = /^(?!\.{1,2}$)[^/\\\u0000-\u001f\u007f]+$/
 const Filename = z.string().check(z.regex(NAME, 'must be the name of a file, without a path'), z.maxLength(255), wellFormed)
@@ -88,7 +88,7 @@ export const ClientMessage = z.discriminatedUnion('type', [
 ])
 export type ClientMessage = z.infer<typeof ClientMessage>
 
-/** What the first binary frame of a call says of its sound; later ones may say it anew. */
+/** What the first binary frame of a call says about its sound. Later frames may say it again. */
 export const SoundMeta = z.object({ codec: text, sample_rate: number, channels: number })
 export type SoundMeta = z.infer<typeof SoundMeta>
 
@@ -104,7 +104,7 @@ export function check<T>(schema: z.ZodMiniType<T>, value: unknown, ...at: readon
   throw invalid(`"${[...at, ...(issue?.path ?? [])].join('.')}" ${issue?.message}`)
 }
 
-/** Whole and without white space, which `atob` would take too. */
+/** With padding and without white space: `atob` also takes other forms. */
 function isPlainBase64(given: string): boolean {
   if (given.length % 4 !== 0 || /\s/.test(given)) return false
   try {

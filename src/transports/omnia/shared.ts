@@ -19,23 +19,23 @@ export interface Shared {
   readonly media: Media | undefined
 }
 
-/** What one connection is made of. */
+/** What one connection has. */
 export interface Link extends Shared {
   readonly socket: Socket
   readonly principal: Principal
   readonly agent: string
-  /** Where this server is for the client. */
+  /** The address of this server, as the client knows it. */
   readonly url: string
   /** The client takes media as binary frames. */
   readonly binary: boolean
 }
 
-/** The tools that clients are said to have, without those whose names the agent has taken. */
+/** The tools that every client has, without those whose names the agent has taken. */
 export function offeredTools({ host, agent, options: { clientTools = [] } }: Link): ToolDefinition[] {
   return withoutOwnTools(host.agents.get(agent), clientTools)
 }
 
-/** A session by its id, or by that under which a client knew one that had expired. */
+/** A session by its id, or by the id of an expired session that it replaces. */
 export async function findSession({ gateway }: Host, id: string, principal: Principal): Promise<Session | undefined> {
   return (await gateway.attach(id, principal)) ?? (await gateway.attach({ protocol: 'omnia', id }, principal))
 }

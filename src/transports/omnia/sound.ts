@@ -4,20 +4,20 @@ import { SAMPLE_RATE, toSamples, wholeSamples } from '../../wire/audio/samples.t
 import { omniaError } from './errors.ts'
 import { check, SoundMeta } from './schema.ts'
 
-/** What agents hear and say: 16 bits, little-endian, one channel. Clients are asked to send it so, and those of Omnia then do. */
+/** The sound of agents: 16 bits, little-endian, one channel. Omnia's clients send it when they are asked to. */
 export const SOUND = { codec: 'pcm', sample_rate: SAMPLE_RATE, channels: 1 } as const
 
 const PCM = /^pcm(?:16|_s16le)?$/i
 
-/** Omnia has no settings for it. The silence before what is said belongs to it, as far as it is kept. */
+/** Omnia has no settings for this. The silence before speech belongs to it, as far as it is kept. */
 const LISTENING = { threshold: 0.5, silenceMs: 700, prefixMs: 10_000 }
 
-/** Whether samples can be handed to agents; what is left out is as it should be. */
+/** Whether samples can be handed to agents. Fields that are left out have our values. */
 export function isHeard({ sample_rate: rate, channels }: Pick<SoundMeta, 'sample_rate' | 'channels'>): boolean {
   return (rate ?? SOUND.sample_rate) === SOUND.sample_rate && (channels ?? SOUND.channels) === SOUND.channels
 }
 
-/** Throws unless the frame has sound that agents understand. */
+/** Throws unless agents understand the sound of a frame. */
 export function checkSound(given: Slot): void {
   const meta = check(SoundMeta, given)
   if (PCM.test(meta.codec ?? SOUND.codec) && isHeard(meta)) return
@@ -31,7 +31,7 @@ export interface Hearing {
   readonly onEnd: (samples: Int16Array) => void
 }
 
-/** A call: a client sends sound without an end, and nobody else here would know when it is the agent's turn. */
+/** A call: the client sends sound without an end, so the server has to notice when it is the agent's turn. */
 export class Listener {
   readonly #hearing: Hearing
   readonly #buffer = new InputBuffer()
@@ -49,7 +49,7 @@ export class Listener {
     }
   }
 
-  /** The call is over. What nobody took for speech counts too, if nothing else was said: it was sent to be heard. */
+  /** The call is over. If no speech was noticed, all of its sound counts as speech: it was sent to be heard. */
   finish(): void {
     const counts = this.#buffer.speaking || !this.#hasHeard
     const rest = this.#buffer.take()

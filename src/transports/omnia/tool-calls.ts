@@ -3,26 +3,26 @@ import type { Unsent } from '../../protocol/events.ts'
 import { omniaError } from './errors.ts'
 import type { OmniaLimits } from './options.ts'
 
-/** The connections of a session, and what its clients were asked and have not answered. */
+/** The connections of a session, and timers of the calls that its clients have not answered. */
 interface Place {
   lines: number
   readonly timers: Map<string, ReturnType<typeof setTimeout>>
 }
 
-/** By session. Shared, as a call that one connection was shown may be acknowledged on another, and outlive the first. */
+/** By session. Shared, because a call that one connection showed may be acknowledged on another, and outlive the first. */
 export type Places = Map<string, Place>
 
 export interface ToolCallsOptions {
   readonly limits: OmniaLimits
   readonly places: Places
-  /** Of the session. */
+  /** The key of the session in `places`. */
   readonly place: string
-  /** Whether it has no answer yet. */
+  /** Whether this question has no answer yet. */
   readonly asks: (id: string) => boolean
   readonly send: (event: Unsent) => Promise<void>
 }
 
-/** Calls that were put to the clients of a session: one must say soon that it works on it, and then has time for it. */
+/** Calls for the clients of a session. One client must acknowledge a call soon, and then has time to answer it. */
 export class ToolCalls {
   readonly #options: ToolCallsOptions
   readonly #place: Place
@@ -35,42 +35,42 @@ export class ToolCalls {
     places.set(name, this.#place)
   }
 
-  /** Nobody else is there with Omnia. */
+  /** No other connection of Omnia has this session. */
   get isAlone(): boolean {
     return this.#place.lines === 1
   }
 
-  /** One of an answer that a client of Omnia asked for. All connections are told; the time begins once. */
+  /** A call of a response that a client of Omnia asked for. All connections see it; its time begins once. */
   asked(id: string): void {
     if (this.#place.timers.has(id) || !this.#options.asks(id)) return
     this.#wait(id, this.#options.limits.toolAckMs, 'client did not acknowledge tool call within timeout')
   }
 
-  /** One that nobody waits for is no mistake: some clients acknowledge whatever they are shown. */
+  /** Acknowledging a call that nobody waits for is no mistake: some clients acknowledge every call they are shown. */
   acknowledged(id: string): void {
     if (!this.#place.timers.has(id)) return
     this.#wait(id, this.#options.limits.toolResultMs, 'client did not answer tool call within timeout')
   }
 
-  /** What became of a call. */
+  /** Sends the outcome of a call. */
   async answer(id: string, { result, error }: { readonly result?: unknown; readonly error?: string | null | undefined }): Promise<void> {
     this.#settle(id)
     const failed = error != null && error !== ''
     const text = failed ? error : typeof result === 'string' ? result : JSON.stringify(result ?? null)
     const approved = !failed && result !== false
-    // Whether a result or consent was asked for, maybe on another connection, the session knows: what it did not ask it does not take.
+    // Only the session knows whether it asked for a result or for consent: it refuses the other.
     const isTaken =
       (await this.#try({ type: 'tool.result', call_id: id, result: text, ...(failed && { is_error: true }) })) ||
       (await this.#try({ type: 'x.approval.response', approval_id: id, approved, ...(failed && { reason: error }) }))
     if (!isTaken) throw omniaError('INVALID_MESSAGE', 'not_found', 'no pending tool call')
   }
 
-  /** An answer is over; one that was told late may not be the one that runs. */
+  /** A response is over: stops the timers of its calls, but not those of another response that runs. */
   clear(): void {
     for (const id of this.#place.timers.keys()) if (!this.#options.asks(id)) this.#settle(id)
   }
 
-  /** While nobody is there nothing fails; who comes back has all the time again. */
+  /** Without connections no call fails; a client that comes back has the full time again. */
   leave(): void {
     if (--this.#place.lines > 0) return
     for (const id of this.#place.timers.keys()) this.#settle(id)
@@ -94,7 +94,7 @@ export class ToolCalls {
 
   #wait(id: string, ms: number, error: string): void {
     this.#settle(id)
-    // It may have been answered over another protocol meanwhile.
+    // Another protocol may have answered it meanwhile.
     const late = (): void => void this.answer(id, { error }).catch(() => undefined)
     this.#place.timers.set(id, setTimeout(late, ms))
   }

@@ -3,13 +3,13 @@ import type { Host, Quota, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Slot } from '../../protocol/json.ts'
+import { limits } from '../../protocol/limits.ts'
 import { InputBuffer, type Noticed } from '../../wire/audio/input-buffer.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
+import { invalid, parseObject } from '../../wire/parse.ts'
 import { openAiErrorBody } from '../../wire/openai/errors.ts'
-import { invalid } from '../../wire/parse.ts'
 import { decoder, encoder, type Decode } from './audio/formats.ts'
 import { Conversation, newItem, toMessages } from './conversation.ts'
-import { clientEventId, parseFrame } from './frame.ts'
 import type { Command, Dialect, GivenItem, Item, MessageItem, ResponseRequest, Settings } from './model.ts'
 import { Outbox } from './outbox.ts'
 import { RealtimeResponse } from './response.ts'
@@ -21,18 +21,18 @@ export interface ConnectionOptions {
   readonly socket: Socket
   readonly session: Session
   readonly capabilities: Capabilities | undefined
-  /** What the client called the model. */
+  /** The model that the client named. */
   readonly model: string | undefined
   readonly quota: () => Quota
-  /** What is spoken at first. */
+  /** The dialect until the first event of the client. */
   readonly dialect: Dialect
-  /** Whether the first event of the client makes it another one. */
-  readonly settle: (event: Slot) => Dialect
+  /** Chooses the dialect by the first event of the client. */
+  readonly settle?: (event: Slot) => Dialect
 }
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>
 
-/** One WebSocket: a session, and the conversation of Realtime, which is sent whole with every turn. */
+/** One WebSocket: a session, and the conversation of Realtime, which goes to the agent whole with every turn. */
 export class RealtimeConnection {
   readonly #options: ConnectionOptions
   readonly #out: Outbox
@@ -44,9 +44,9 @@ export class RealtimeConnection {
   #settled = false
   #settings = DEFAULTS
   #decode: Decode = decoder(DEFAULTS.inputFormat)
-  /** The item that what is spoken now will become. */
+  /** The id of the item that the current speech will become. */
   #speech: string | undefined
-  /** Something was said that the running answer was not interrupted for. */
+  /** The client spoke during an answer that it does not interrupt, and wants an answer after it. */
   #owed = false
   #lastResponse: string | null = null
 
@@ -71,7 +71,7 @@ export class RealtimeConnection {
       void this.#out.flush()
       socket.close(1011, 'Internal error')
     })
-    // A session that has ended has no more to say.
+    // The session has ended, so nothing more will come.
     void following.then(() => socket.close(1000))
     try {
       for await (const frame of socket) await this.#receive(frame)
@@ -80,7 +80,7 @@ export class RealtimeConnection {
       this.#holds.buffer.close()
       this.#turns.leave()
       await following
-      // An answer that runs is stopped, unless somebody reads it over another protocol.
+      // A running response stops by itself, unless another protocol reads it.
       if (this.#turns.idle) await session.end()
     }
   }
@@ -90,10 +90,8 @@ export class RealtimeConnection {
     try {
       const event = parseFrame(frame)
       eventId = clientEventId(event)
-      if (!this.#settled) {
-        this.#settled = true
-        this.#dialect = this.#options.settle(event)
-      }
+      if (!this.#settled) this.#dialect = this.#options.settle?.(event) ?? this.#dialect
+      this.#settled = true
       this.#options.host.gateway.checkSlots(event, frame.length)
       await this.#handle(this.#dialect.read(event))
     } catch (thrown) {
@@ -117,7 +115,7 @@ export class RealtimeConnection {
         this.#buffer.clear()
         this.#speech = undefined
         return this.#out.tell({ type: 'input_audio_buffer.cleared' })
-      // Only WebRTC has such a buffer. What a client hears over a socket is its own to stop.
+      // Only WebRTC has such a buffer. Over a socket the client itself stops playing.
       case 'output_audio_buffer.clear':
         return this.#out.tell({ type: 'output_audio_buffer.cleared', response_id: this.#lastResponse })
       case 'conversation.item.create':
@@ -173,13 +171,12 @@ export class RealtimeConnection {
     else await this.#respond(UNCHANGED)
   }
 
-  /** What was said becomes an item of the conversation. */
+  /** Speech becomes an item of the conversation. */
   #commit(samples: Int16Array): void {
-    const { newId } = this.#options.host
-    const id = this.#speech ?? `item_${newId()}`
+    const id = this.#speech ?? `item_${this.#options.host.newId()}`
     this.#speech = undefined
     this.#out.tell({ type: 'input_audio_buffer.committed', item_id: id, previous_item_id: this.#conversation.last })
-    const part = { type: 'audio' as const, audio: pcm16(samples), transcript: null, contentId: newId() }
+    const part = { type: 'audio' as const, audio: pcm16(samples), transcript: null }
     this.#add({ type: 'message', id, role: 'user', status: 'completed', content: [part] })
   }
 
@@ -192,8 +189,10 @@ export class RealtimeConnection {
     const previous = this.#conversation.add(item, after)
     const answers = item.type === 'function_call_output' && this.#turns.answer(item.call_id, item.output)
     if (!answers) this.#turns.distract()
-    const shown = this.#dialect.item(item)
-    for (const event of [...this.#dialect.added(shown, previous), ...this.#dialect.finished(shown, previous)]) this.#out.tell(event)
+    const { added, finished } = this.#dialect.names
+    const told = { previous_item_id: previous, item: this.#dialect.item(item) }
+    this.#out.tell({ type: added, ...told })
+    if (finished) this.#out.tell({ type: finished, ...told })
   }
 
   #newItem(given: GivenItem): Item {
@@ -202,9 +201,9 @@ export class RealtimeConnection {
 
   #cancel({ response_id: id }: Of<'response.cancel'>): void {
     const { active } = this.#turns
-    if (!active || (id !== undefined && id !== active.id)) {
+    if (!active || (id != null && id !== active.id)) {
       throw invalid(
-        id === undefined ? 'No response is in progress' : `The response "${id}" is not in progress`,
+        id == null ? 'No response is in progress' : `The response "${id}" is not in progress`,
         undefined,
         'response_cancel_not_active',
       )
@@ -238,7 +237,7 @@ export class RealtimeConnection {
     return typeof item === 'string' ? this.#conversation.retrieve(item) : this.#newItem(item)
   }
 
-  /** The answer to what was said while another answer ran that was not to be interrupted. */
+  /** Answers what the client said during an answer that it did not interrupt. */
   #payDebt(): void {
     if (!this.#owed) return
     this.#respond(UNCHANGED).catch((thrown: unknown) => {
@@ -258,7 +257,7 @@ export class RealtimeConnection {
     }
   }
 
-  /** An item with its recording, in the format of whoever spoke. */
+  /** An item with its recording, in the format of its speaker. */
   #showWhole(item: Item): Slot {
     const { inputFormat, outputFormat } = this.#settings
     const recode = (audio: string, role: MessageItem['role']): string => encoder(role === 'assistant' ? outputFormat : inputFormat)(audio)
@@ -272,7 +271,22 @@ export class RealtimeConnection {
   }
 }
 
-/** What the agent gets to know of how the client calls it. */
+/** A frame as the event that it should be. */
+function parseFrame(frame: string | Uint8Array): Slot {
+  if (typeof frame !== 'string') throw invalid('Events are JSON in text frames, not binary frames', undefined, 'invalid_frame')
+  return parseObject(frame, 'An event', (message) => invalid(message, undefined, 'invalid_json'))
+}
+
+/** The client's own id of an event, to which an error refers. */
+function clientEventId({ event_id: id }: Slot): string | undefined {
+  if (id === undefined || id === null) return undefined
+  if (typeof id !== 'string') throw invalid('"event_id" must be a string', 'event_id', 'invalid_type')
+  if (id.length > limits.idLength)
+    throw invalid(`"event_id" must be at most ${limits.idLength} characters long`, 'event_id', 'invalid_value')
+  return id
+}
+
+/** Tells the agent which model the client named. */
 export function named(model: string | undefined): Slot {
   return model === undefined ? {} : { model }
 }

@@ -14,7 +14,7 @@ const spoken = (id: string, size: number, transcript: string | null = null): Ite
   id,
   role: 'user',
   status: 'completed',
-  content: [{ type: 'audio', audio: 'A'.repeat(size), transcript, contentId: id }],
+  content: [{ type: 'audio', audio: 'A'.repeat(size), transcript }],
 })
 const UNBOUNDED = { set: () => undefined, grow: () => undefined }
 const contents = (conversation: Conversation) => conversation.messages().map(({ content }) => content)

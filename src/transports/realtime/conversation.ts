@@ -1,4 +1,5 @@
 import type { Hold } from '../../core/ports/session.ts'
+import { outputMessages } from '../../core/reading/output-messages.ts'
 import { weigh } from '../../core/basics/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
@@ -6,17 +7,17 @@ import { pcm16 } from '../../wire/audio/samples.ts'
 import { imageItem } from '../../wire/openai/media.ts'
 import { invalid } from '../../wire/parse.ts'
 import { cutAt, durationMs, type Decode } from './audio/formats.ts'
-import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
+import type { GivenItem, Item, Part } from './model.ts'
 
-/** Items that a conversation keeps; beyond them the oldest are forgotten, as with OpenAI's automatic truncation. */
+/** Items that a conversation keeps. Beyond that the oldest are dropped, like OpenAI's automatic truncation does. */
 const MAX_ITEMS = 512
 /**
- * Bytes that they take, recordings in base64 among them. Beyond it the oldest recordings are forgotten, of which the
- * transcript stays, then the oldest items.
+ * Bytes of all items, with recordings in base64. Beyond that the oldest recordings are dropped, but not their transcripts, then the
+ * oldest items.
  */
 const MAX_SIZE = 12 * 1024 * 1024
 
-/** The item before it stands first: OpenAI's word for "at the beginning". */
+/** OpenAI's `previous_item_id` for the beginning of the conversation. */
 const ROOT = 'root'
 
 /** The items of one connection, in order. */
@@ -39,13 +40,13 @@ export class Conversation {
     return this.#items.find((item) => item.id === id)
   }
 
-  /** Throws `overloaded` when there is no room for an item of the client. What an agent says was counted before it comes here. */
+  /** Throws `overloaded` if there is no room for an item of the client. What an agent says was counted before. */
   checkRoom(item: Item): void {
     this.#hold.grow(this.#size + weigh(item))
     this.#hold.set(this.#size)
   }
 
-  /** Puts an item where `after` says, by default at the end. Returns the id of the one before it. */
+  /** Inserts an item after the item `after`, by default at the end. Returns the id of the item before it. */
   add(item: Item, after?: string): string | null {
     if (this.find(item.id)) throw invalid(`There is an item "${item.id}" already`, 'item.id', 'item_create_duplicate_item_id')
     const at = after === undefined ? this.#items.length : after === ROOT ? 0 : this.#items.findIndex(({ id }) => id === after) + 1
@@ -59,7 +60,7 @@ export class Conversation {
     return this.#items[index - 1]?.id ?? null
   }
 
-  /** An item has grown. One that was deleted meanwhile stays so. */
+  /** Replaces an item that has grown, unless it was deleted meanwhile. */
   replace(item: Item): void {
     const index = this.#items.findIndex(({ id }) => id === item.id)
     const before = this.#items[index]
@@ -80,7 +81,7 @@ export class Conversation {
     this.#hold.set(this.#size)
   }
 
-  /** The client heard only so much of an answer. Its transcript goes, as nobody knows which words were heard. */
+  /** The client heard an answer only up to here. The transcript is dropped, as it is unknown which words were heard. */
   truncate(id: string, index: number, ms: number): void {
     const item = this.#need(id, 'truncate')
     const part = item.type === 'message' && item.role === 'assistant' ? item.content[index] : undefined
@@ -105,7 +106,7 @@ export class Conversation {
     return item
   }
 
-  /** `kept` is the newest and stays whatever it holds. */
+  /** `kept` is the newest item, and stays even if it is too large. */
   #trim(kept: Item): void {
     for (let index = 0; this.#size > MAX_SIZE && index < this.#items.length; index++) {
       const item = this.#items[index] as Item
@@ -123,79 +124,57 @@ export class Conversation {
   }
 }
 
-/** An item that a client gives, with ids, and its audio as samples. */
+/** An item that a client gives, with an id, and its audio as samples. */
 export function newItem(given: GivenItem, newId: () => string, decode: Decode): Item {
   const id = given.id ?? `item_${newId()}`
   if (given.type !== 'message') return { ...given, id, status: 'completed' }
-  const content = given.content.map((part, index) => newPart(part, { newId, decode, param: `item.content[${index}]` }))
-  return { type: 'message', id, role: given.role, status: 'completed', content }
-}
-
-interface PartOptions {
-  readonly newId: () => string
-  readonly decode: Decode
-  readonly param: string
-}
-
-function newPart(part: GivenPart, { newId, decode, param }: PartOptions): Part {
-  switch (part.type) {
-    case 'text':
-      return part
-    case 'audio': {
-      const { audio, transcript } = part
-      if (audio === undefined) return { type: 'audio', audio, transcript, contentId: newId() }
-      return { type: 'audio', audio: pcm16(decode(audio, `${param}.audio`)), transcript, contentId: newId() }
-    }
-    case 'image':
-      // Looked at now, so that whoever sent it is told.
-      imageItem(part.url, { detail: part.detail, param: `${param}.image_url` })
-      return { ...part, contentId: newId() }
-  }
+  const content = given.content.map((part, index): Part => {
+    const param = `item.content[${index}]`
+    if (part.type === 'audio' && part.audio !== undefined) return { ...part, audio: pcm16(decode(part.audio, `${param}.audio`)) }
+    // Checked now, so that whoever sent it is told.
+    if (part.type === 'image') imageItem(part.url, { detail: part.detail, param: `${param}.image_url` })
+    return part
+  })
+  return { ...given, id, status: 'completed', content }
 }
 
 /** Items as the agent gets them: what the assistant said and called in a row is one message. */
 export function toMessages(items: readonly Item[]): Message[] {
   const messages: Message[] = []
-  let said: ContentItem[] = []
-  const flush = (): void => {
-    if (said.length === 0) return
-    const calls = said.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
-    messages.push({ role: 'assistant', content: textOf(said), content_items: said, ...(calls.length > 0 && { tool_calls: calls }) })
-    said = []
-  }
+  let output: ContentItem[] = []
   for (const item of items) {
-    if (item.type === 'function_call') {
-      const { call_id: id, name, arguments: args } = item
-      if (item.status === 'completed') said.push({ type: 'tool_call', tool_call: { id, name, arguments: args } })
-    } else if (item.type === 'function_call_output') {
-      flush()
-      messages.push({ role: 'tool', tool_call_id: item.call_id, content: item.output })
-    } else if (item.role === 'assistant') {
-      said.push(...contentOf(item))
-    } else {
-      flush()
-      const content = contentOf(item)
-      if (content.length > 0) messages.push({ role: item.role, content: textOf(content), content_items: content })
+    const content = contentOf(item)
+    if (item.type !== 'message' || item.role === 'assistant') {
+      output.push(...content)
+      continue
     }
+    messages.push(...outputMessages(output))
+    output = []
+    if (content.length > 0) messages.push({ role: item.role, content: textOf(content), content_items: content })
   }
-  flush()
-  return messages
+  return [...messages, ...outputMessages(output)]
 }
 
-function contentOf({ content }: MessageItem): ContentItem[] {
-  return content.flatMap((part): ContentItem[] => {
-    switch (part.type) {
-      case 'text':
-        return part.text === '' ? [] : [part]
-      case 'image':
-        return [{ ...imageItem(part.url, { detail: part.detail, param: 'image_url' }), content_id: part.contentId }]
-      case 'audio': {
-        const { audio, transcript, contentId } = part
-        if (audio === undefined || audio === '') return transcript === null || transcript === '' ? [] : [{ type: 'text', text: transcript }]
-        return [{ type: 'audio', audio, format: 'pcm16', content_id: contentId, ...(transcript !== null && { transcript }) }]
-      }
+function contentOf(item: Item): ContentItem[] {
+  if (item.type === 'message') return item.content.flatMap((part, index) => partContent(part, `${item.id}.${index}`))
+  const { call_id } = item
+  if (item.type === 'function_call_output') return [{ type: 'tool_result', tool_result: { call_id, result: item.output } }]
+  if (item.status !== 'completed') return []
+  return [{ type: 'tool_call', tool_call: { id: call_id, name: item.name, arguments: item.arguments } }]
+}
+
+function partContent(part: Part, content_id: string): ContentItem[] {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [part]
+    case 'image':
+      return [{ ...imageItem(part.url, { detail: part.detail, param: 'image_url' }), content_id }]
+    case 'audio': {
+      const { audio, transcript } = part
+      if (audio === undefined || audio === '') return transcript === null || transcript === '' ? [] : [{ type: 'text', text: transcript }]
+      return [{ type: 'audio', audio, format: 'pcm16', content_id, ...(transcript !== null && { transcript }) }]
     }
-  })
+  }
 }
 
 const hasRecording = (part: Part): boolean => part.type === 'audio' && part.audio !== undefined

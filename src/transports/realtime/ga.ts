@@ -1,19 +1,14 @@
 /** OpenAI Realtime, generally available. */
 import * as z from 'zod/mini'
-import { list, Slot } from '../../protocol/json.ts'
-import { limits } from '../../protocol/limits.ts'
-import { parseValue } from '../../wire/parse.ts'
+import { Slot } from '../../protocol/json.ts'
+import { present } from '../../wire/fields.ts'
 import type { AudioFormat } from './audio/formats.ts'
 import { itemWords } from './items.ts'
 import type { Dialect, Settings } from './model.ts'
-import { defined, MaxTokens, Modalities, reader, readSame, responseFields, sameSettings, TurnDetection, Voice } from './schema.ts'
+import { MaxTokens, Modalities, reader, readSame, responseFields, sameSettings, TurnDetection, Voice } from './schema.ts'
 import { showResponse, showTools } from './show.ts'
 
-const items = itemWords({
-  user: { text: 'input_text', audio: 'input_audio', image: 'input_image' },
-  assistant: { text: 'output_text', audio: 'output_audio' },
-  system: { text: 'input_text' },
-})
+const items = itemWords({ text: 'output_text', audio: 'output_audio' })
 
 const FORMATS = { 'audio/pcm': 'pcm16', 'audio/pcmu': 'g711_ulaw', 'audio/pcma': 'g711_alaw' } as const
 const SHOWN_FORMATS = {
@@ -40,54 +35,35 @@ const common = {
   parallel_tool_calls: z.optional(z.unknown()),
 }
 
-const SessionUpdate = z.object({
-  session: z.object({
-    ...common,
-    type: z.optional(z.literal('realtime')),
-    tracing: z.optional(z.unknown()),
-    truncation: z.optional(z.unknown()),
-    include: z.optional(z.unknown()),
-    audio: z.nullish(
-      z.object({
-        input: z.nullish(
-          z.object({
-            format: z.nullish(Format),
-            transcription: z.optional(z.nullable(Slot)),
-            noise_reduction: z.optional(z.nullable(Slot)),
-            turn_detection: z.optional(TurnDetection),
-          }),
-        ),
-        output: z.nullish(Output),
-      }),
-    ),
-  }),
+const Input = z.object({
+  format: z.nullish(Format),
+  transcription: z.optional(z.nullable(Slot)),
+  noise_reduction: z.optional(z.nullable(Slot)),
+  turn_detection: z.optional(TurnDetection),
 })
 
-const ItemCreate = z.object({ item: items.schema, previous_item_id: z.nullish(z.string()) })
-const Reference = z.pipe(
-  z.object({ type: z.literal('item_reference'), id: z.string() }),
-  z.transform(({ id }) => id),
-)
-const ResponseCreate = z.object({
-  response: z.nullish(
-    z.object({
-      ...common,
-      ...responseFields,
-      audio: z.nullish(z.object({ output: z.nullish(Output) })),
-      input: z.nullish(list(z.union([Reference, items.schema]), limits.messages)),
-    }),
-  ),
+const Session = z.object({
+  ...common,
+  type: z.optional(z.literal('realtime')),
+  tracing: z.optional(z.unknown()),
+  truncation: z.optional(z.unknown()),
+  include: z.optional(z.unknown()),
+  audio: z.nullish(z.object({ input: z.nullish(Input), output: z.nullish(Output) })),
 })
 
-type Session = z.infer<typeof SessionUpdate>['session']
+const Response = z.object({
+  ...common,
+  ...responseFields(items.schema),
+  audio: z.nullish(z.object({ output: z.nullish(Output) })),
+})
 
-function readSettings(given: Omit<Session, 'type'>): Partial<Settings> {
+function readSettings(given: Omit<z.infer<typeof Session>, 'type'>): Partial<Settings> {
   const { audio, output_modalities: modalities, max_output_tokens: maxOutputTokens } = given
   const { prompt, reasoning, parallel_tool_calls, tracing, truncation, include } = given
   const { input, output } = audio ?? {}
   return {
     ...readSame(given),
-    ...defined({
+    ...present({
       speaks: modalities?.includes('audio'),
       maxOutputTokens: maxOutputTokens ?? undefined,
       inputFormat: input?.format ? FORMATS[input.format.type] : undefined,
@@ -98,30 +74,12 @@ function readSettings(given: Omit<Session, 'type'>): Partial<Settings> {
       transcription: input?.transcription,
       noiseReduction: input?.noise_reduction,
     }),
-    other: defined({ prompt, reasoning, parallel_tool_calls, tracing, truncation, include }),
+    other: present({ prompt, reasoning, parallel_tool_calls, tracing, truncation, include }),
   }
 }
 
 export const ga: Dialect = {
-  read: reader({
-    'session.update': (event) => ({ type: 'session.update', changes: readSettings(parseValue(SessionUpdate, event).session) }),
-    'conversation.item.create': (event) => {
-      const { item, previous_item_id: previous } = parseValue(ItemCreate, event)
-      return { type: 'conversation.item.create', item, previous: previous ?? undefined }
-    },
-    'response.create': (event) => {
-      const { response } = parseValue(ResponseCreate, event)
-      return {
-        type: 'response.create',
-        request: {
-          changes: response ? readSettings(response) : {},
-          metadata: response?.metadata ?? null,
-          conversation: response?.conversation === 'none' ? 'none' : 'auto',
-          input: response?.input ?? undefined,
-        },
-      }
-    },
-  }),
+  read: reader({ item: items.schema, session: Session, response: Response, settings: readSettings }),
   session: ({ speaks, instructions, tools, toolChoice, maxOutputTokens, other, ...settings }) => ({
     type: 'realtime',
     output_modalities: [speaks ? 'audio' : 'text'],
@@ -151,7 +109,11 @@ export const ga: Dialect = {
     audio: { output: { format: SHOWN_FORMATS[state.settings.outputFormat], voice: state.settings.voice } },
   }),
   item: items.show,
-  added: (item, previous) => [{ type: 'conversation.item.added', previous_item_id: previous, item }],
-  finished: (item, previous) => [{ type: 'conversation.item.done', previous_item_id: previous, item }],
-  names: { text: 'response.output_text', audio: 'response.output_audio', transcript: 'response.output_audio_transcript' },
+  names: {
+    added: 'conversation.item.added',
+    finished: 'conversation.item.done',
+    text: 'response.output_text',
+    audio: 'response.output_audio',
+    transcript: 'response.output_audio_transcript',
+  },
 }

@@ -2,26 +2,26 @@ import { chooseAgent } from '../../core/edge/choose-agent.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'
+import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
 import { openAiErrorBody, openAiRefusal } from '../../wire/openai/errors.ts'
 import { beta } from './beta.ts'
-import { asksForBeta, settleDialect } from './choose-dialect.ts'
 import { named, RealtimeConnection, type ConnectionOptions } from './connection.ts'
 import { ga } from './ga.ts'
+import type { Dialect } from './model.ts'
 import { configOf, DEFAULTS } from './settings.ts'
 
 type Spoken = Pick<ConnectionOptions, 'dialect' | 'settle'>
-
-const GA: Spoken = { dialect: ga, settle: () => ga }
-const BETA: Spoken = { dialect: beta, settle: () => beta }
-/** The path of UAMP transports, whose examples are the beta's. */
-const UNSETTLED: Spoken = { dialect: beta, settle: settleDialect }
 
 /** OpenAI Realtime: a WebSocket at `/v1/realtime` and at `/realtime`. */
 export function realtime(): Transport {
   return {
     name: 'realtime',
     refusal: openAiRefusal,
-    routes: (host) => [route(host, '/v1/realtime', GA), route(host, '/realtime', UNSETTLED)],
+    routes: (host) => [
+      route(host, '/v1/realtime', { dialect: ga }),
+      // The path of UAMP transports, whose examples are the beta's.
+      route(host, '/realtime', { dialect: beta, settle: settleDialect }),
+    ],
   }
 }
 
@@ -31,7 +31,7 @@ function route(host: Host, path: string, usual: Spoken): SocketRoute {
     path,
     access: 'request',
     subprotocols: ['realtime'],
-    handle: (socket, call) => handle(host, socket, { call, spoken: asksForBeta(call.request.headers) ? BETA : usual }),
+    handle: (socket, call) => handle(host, socket, { call, spoken: asksForBeta(call.request.headers) ? { dialect: beta } : usual }),
   }
 }
 
@@ -48,7 +48,7 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
       config: configOf(DEFAULTS, named(model)),
       duplex: true,
       persist: false,
-      // There is no way back to it: nobody would hear what the agent still says.
+      // A client cannot come back, so nobody would hear the rest of an answer.
       onDetach: 'cancel',
     })
   } catch (thrown) {
@@ -58,9 +58,35 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
   await new RealtimeConnection({ ...spoken, host, socket, session, capabilities, model, quota: () => call.quota }).run()
 }
 
-/** Browsers cannot read why an upgrade was refused, so what fails after it is told as an event. */
+/** Browsers cannot read why an upgrade was refused, so the refusal comes after it, as an event. */
 async function refuse(socket: Socket, error: UampError): Promise<void> {
   const told = { type: 'error', event_id: `event_${crypto.randomUUID()}`, error: { ...openAiErrorBody(error), event_id: null } }
   await socket.send([JSON.stringify(told)])
   socket.close(1008, error.message)
+}
+
+/** Whether the upgrade asks for the beta, by a header or, in browsers, by a subprotocol. */
+function asksForBeta(headers: Headers): boolean {
+  const offered = headers.get('sec-websocket-protocol')?.split(',') ?? []
+  return (headers.get('openai-beta')?.includes('realtime=v1') ?? false) || offered.some((name) => name.trim() === 'openai-beta.realtime-v1')
+}
+
+/**
+ * At `/realtime` the first event of the client decides for good: GA if it has something that only GA has, otherwise the beta. Until
+ * then the client was only sent `session.created`, in the words of the beta.
+ */
+function settleDialect(event: Slot): Dialect {
+  return speaksGa(event) ? ga : beta
+}
+
+function speaksGa({ type, session, response, item }: Slot): boolean {
+  if (type === 'session.update') return fieldsOf(session)['type'] === 'realtime' || hasGaFields(session)
+  if (type === 'response.create') return hasGaFields(response)
+  if (type !== 'conversation.item.create') return false
+  return recordsIn(fieldsOf(item)['content']).some((part) => part['type'] === 'output_text' || part['type'] === 'output_audio')
+}
+
+function hasGaFields(given: unknown): boolean {
+  const fields = fieldsOf(given)
+  return 'output_modalities' in fields || 'audio' in fields
 }

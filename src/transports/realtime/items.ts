@@ -1,14 +1,17 @@
 import * as z from 'zod/mini'
 import { list, type Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
-import type { GivenItem, GivenPart, Item, MessageItem, Part } from './model.ts'
+import type { GivenItem, Item, MessageItem, Part } from './model.ts'
 
-/** What a dialect calls the parts of a message, by who says it. */
-export interface PartNames {
-  readonly user: { readonly text: string; readonly audio: string; readonly image: string }
-  readonly assistant: { readonly text: string; readonly audio: string }
-  readonly system: { readonly text: string }
+/** What a dialect calls the parts of a message. */
+interface PartNames {
+  readonly text: string
+  readonly audio: string
 }
+
+/** Both dialects have the same names, except for parts of the assistant. */
+const INPUT: PartNames = { text: 'input_text', audio: 'input_audio' }
+const IMAGE = 'input_image'
 
 /** How a dialect reads and shows items. */
 export interface ItemWords {
@@ -19,32 +22,40 @@ export interface ItemWords {
 const Id = z.string().check(z.maxLength(limits.idLength))
 const id = z.nullish(Id)
 
-const FunctionCall = z.object({
-  type: z.literal('function_call'),
-  id,
-  call_id: id,
-  name: z.string().check(z.regex(limits.toolName, 'is not the name of a function')),
-  arguments: z.string(),
-})
+const FunctionCall = z.pipe(
+  z.object({
+    type: z.literal('function_call'),
+    id,
+    call_id: id,
+    name: z.string().check(z.regex(limits.toolName, 'is not the name of a function')),
+    arguments: z.string(),
+  }),
+  // GA allows a call without a `call_id`; an output then names the item.
+  z.transform((call) => ({ ...call, call_id: call.call_id ?? call.id ?? call.name })),
+)
 const FunctionCallOutput = z.object({ type: z.literal('function_call_output'), id, call_id: Id, output: z.string() })
 
-export function itemWords({ user, assistant, system }: PartNames): ItemWords {
+const imagePart = z.pipe(
+  z.object({ type: z.literal(IMAGE), image_url: z.string(), detail: z.nullish(z.string()) }),
+  z.transform(({ image_url: url, detail }): Part => ({ type: 'image', url, detail: detail ?? undefined })),
+)
+
+export function itemWords(assistant: PartNames): ItemWords {
   const message = z.discriminatedUnion('role', [
-    messageOf('user', [textPart(user.text), audioPart(user.audio), imagePart(user.image)]),
+    messageOf('user', [textPart(INPUT.text), audioPart(INPUT.audio), imagePart]),
     messageOf('assistant', [textPart(assistant.text), audioPart(assistant.audio)]),
-    messageOf('system', [textPart(system.text)]),
+    messageOf('system', [textPart(INPUT.text)]),
   ])
-  const schema = z.pipe(z.discriminatedUnion('type', [message, FunctionCall, FunctionCallOutput]), z.transform(given))
-  const names = { user, assistant: { image: '', ...assistant }, system: { audio: '', image: '', ...system } }
   return {
-    schema,
+    schema: z.discriminatedUnion('type', [message, FunctionCall, FunctionCallOutput]),
     show(item, withAudio) {
       const common = { id: item.id, object: 'realtime.item', type: item.type, status: item.status }
       switch (item.type) {
         case 'message': {
           const { role, content } = item
           const audio = withAudio && ((recording: string): string => withAudio(recording, role))
-          return { ...common, role, content: content.map((part) => showPart(part, names[role], audio)) }
+          const names = role === 'assistant' ? assistant : INPUT
+          return { ...common, role, content: content.map((part) => showPart(part, names, audio)) }
         }
         case 'function_call':
           return { ...common, call_id: item.call_id, name: item.name, arguments: item.arguments }
@@ -53,19 +64,6 @@ export function itemWords({ user, assistant, system }: PartNames): ItemWords {
       }
     },
   }
-}
-
-type GivenFields =
-  | { type: 'message'; id?: string | null | undefined; role: MessageItem['role']; content: GivenPart[] }
-  | z.infer<typeof FunctionCall>
-  | z.infer<typeof FunctionCallOutput>
-
-function given(item: GivenFields): GivenItem {
-  const own = item.id ?? undefined
-  if (item.type === 'message') return { type: item.type, id: own, role: item.role, content: item.content }
-  if (item.type === 'function_call_output') return { type: item.type, id: own, call_id: item.call_id, output: item.output }
-  // GA allows a call without an id of its own; an output then names the item.
-  return { type: item.type, id: own, call_id: item.call_id ?? own ?? item.name, name: item.name, arguments: item.arguments }
 }
 
 function messageOf<R extends MessageItem['role'], const P extends readonly [PartSchema, ...PartSchema[]]>(role: R, parts: P) {
@@ -77,30 +75,23 @@ function messageOf<R extends MessageItem['role'], const P extends readonly [Part
   })
 }
 
-type PartSchema = ReturnType<typeof textPart | typeof audioPart | typeof imagePart>
+type PartSchema = ReturnType<typeof textPart | typeof audioPart> | typeof imagePart
 
 function textPart(name: string) {
   return z.pipe(
     z.object({ type: z.literal(name), text: z.string() }),
-    z.transform(({ text }): GivenPart => ({ type: 'text', text })),
+    z.transform(({ text }): Part => ({ type: 'text', text })),
   )
 }
 
 function audioPart(name: string) {
   return z.pipe(
     z.object({ type: z.literal(name), audio: z.nullish(z.string()), transcript: z.nullish(z.string()) }),
-    z.transform(({ audio, transcript }): GivenPart => ({ type: 'audio', audio: audio ?? undefined, transcript: transcript ?? null })),
+    z.transform(({ audio, transcript }): Part => ({ type: 'audio', audio: audio ?? undefined, transcript: transcript ?? null })),
   )
 }
 
-function imagePart(name: string) {
-  return z.pipe(
-    z.object({ type: z.literal(name), image_url: z.string(), detail: z.nullish(z.string()) }),
-    z.transform(({ image_url: url, detail }): GivenPart => ({ type: 'image', url, detail: detail ?? undefined })),
-  )
-}
-
-function showPart(part: Part, names: PartNames['user'], withAudio: ((audio: string) => string) | undefined): Slot {
+function showPart(part: Part, names: PartNames, withAudio: ((audio: string) => string) | undefined): Slot {
   switch (part.type) {
     case 'text':
       return { type: names.text, text: part.text }
@@ -111,6 +102,6 @@ function showPart(part: Part, names: PartNames['user'], withAudio: ((audio: stri
         ...(withAudio && part.audio !== undefined && { audio: withAudio(part.audio) }),
       }
     case 'image':
-      return { type: names.image, image_url: part.url, ...(part.detail !== undefined && { detail: part.detail }) }
+      return { type: IMAGE, image_url: part.url, ...(part.detail !== undefined && { detail: part.detail }) }
   }
 }

@@ -1,9 +1,9 @@
-/** What both dialects of Realtime speak of, in neither's words. */
+/** What both dialects of Realtime have in common, in neutral words. */
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import type { Payment } from '../../protocol/payment.ts'
 import type { AudioFormat } from './audio/formats.ts'
+import type { SameEvent } from './schema.ts'
 
 export type Status = 'in_progress' | 'completed' | 'incomplete'
 
@@ -11,18 +11,16 @@ interface TextPart {
   readonly type: 'text'
   readonly text: string
 }
-/** A recording: pcm16 in base64, undefined when it was forgotten. */
+/** A recording: pcm16 in base64, `undefined` after it was dropped. */
 interface AudioPart {
   readonly type: 'audio'
   readonly audio: string | undefined
   readonly transcript: string | null
-  readonly contentId: string
 }
 interface ImagePart {
   readonly type: 'image'
   readonly url: string
   readonly detail: string | undefined
-  readonly contentId: string
 }
 export type Part = TextPart | AudioPart | ImagePart
 
@@ -75,7 +73,7 @@ export interface Settings {
   readonly tools: readonly ToolDefinition[]
   readonly toolChoice: unknown
   readonly maxOutputTokens: number | 'inf'
-  /** What is only repeated and handed to the agent: `tracing`, `truncation`, `prompt`, `temperature` … */
+  /** Settings that are only told back and handed to the agent: `tracing`, `truncation`, `prompt`, `temperature` … */
   readonly other: Slot
 }
 
@@ -83,40 +81,24 @@ export interface Settings {
 export interface ResponseRequest {
   readonly changes: Partial<Settings>
   readonly metadata: Slot | null
-  /** `none`: neither does it see the conversation's end, nor is it part of it, unless `input` says so. */
+  /** `none`: the response does not become part of the conversation. */
   readonly conversation: 'auto' | 'none'
-  /** Instead of the conversation. A string is the id of an item of it. */
+  /** Replaces the conversation. A string is the id of one of its items. */
   readonly input: readonly (GivenItem | string)[] | undefined
 }
 
+type Given<I extends Item> = Omit<I, 'id' | 'status'> & { readonly id?: string | null | undefined }
 /** An item as a client gives it: its audio in the session's format. */
-export type GivenItem =
-  | {
-      readonly type: 'message'
-      readonly id: string | undefined
-      readonly role: MessageItem['role']
-      readonly content: readonly GivenPart[]
-    }
-  | (Omit<CallItem, 'id' | 'status'> & { readonly id: string | undefined })
-  | (Omit<CallOutputItem, 'id' | 'status'> & { readonly id: string | undefined })
-export type GivenPart =
-  | TextPart
-  | { readonly type: 'audio'; readonly audio: string | undefined; readonly transcript: string | null }
-  | { readonly type: 'image'; readonly url: string; readonly detail: string | undefined }
+export type GivenItem = Given<MessageItem> | Given<CallItem> | Given<CallOutputItem>
 
 /** What a client asks for. */
 export type Command =
+  | SameEvent
   | { readonly type: 'session.update'; readonly changes: Partial<Settings> }
-  | { readonly type: 'input_audio_buffer.append'; readonly audio: string }
-  | { readonly type: 'input_audio_buffer.commit' | 'input_audio_buffer.clear' | 'output_audio_buffer.clear' }
   | { readonly type: 'conversation.item.create'; readonly item: GivenItem; readonly previous: string | undefined }
-  | { readonly type: 'conversation.item.retrieve' | 'conversation.item.delete'; readonly item_id: string }
-  | { readonly type: 'conversation.item.truncate'; readonly item_id: string; readonly content_index: number; readonly audio_end_ms: number }
   | { readonly type: 'response.create'; readonly request: ResponseRequest }
-  | { readonly type: 'response.cancel'; readonly response_id: string | undefined }
-  | { readonly type: 'payment.submit'; readonly payment: Payment }
 
-/** How a response stands. */
+/** The state of a response. */
 export interface ResponseState {
   readonly id: string
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed' | 'incomplete'
@@ -134,21 +116,21 @@ export interface Told {
   readonly [field: string]: unknown
 }
 
-/** The words of one version of the protocol. A version is a value of this and nothing else knows which it is. */
+/** One version of the protocol: how it words what clients and server say. Other code does not know which version it speaks. */
 export interface Dialect {
-  /** Reads an event of the client, or throws what is wrong with it. */
+  /** Reads an event of the client. Throws if it is wrong. */
   read(event: Slot): Command
   /** The session as it is shown. */
   session(settings: Settings): Slot
   response(state: ResponseState): Slot
-  /** `withAudio`: only who asks for one item is shown its recording. */
+  /** `withAudio`: converts the recording. Without it the recording is left out; only `retrieve` shows it. */
   item(item: Item, withAudio?: (audio: string, role: MessageItem['role']) => string): Slot
-  /** An item is in the conversation from now on, and may still grow. */
-  added(item: Slot, previous: string | null): readonly Told[]
-  /** It will not change any more. */
-  finished(item: Slot, previous: string | null): readonly Told[]
-  /** Names of what is said of the parts of an answer. */
+  /** What its events are called. */
   readonly names: {
+    /** An item is in the conversation from now on, and may still grow. */
+    readonly added: string
+    /** The item does not change any more. The beta has no event for it. */
+    readonly finished?: string
     readonly text: string
     readonly audio: string
     readonly transcript: string

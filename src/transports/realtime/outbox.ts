@@ -1,10 +1,10 @@
 import type { Socket } from '../../core/ports/transport.ts'
 import type { Told } from './model.ts'
 
-/** What goes to the client, gathered until it is written in one piece. */
+/** Events for the client, gathered until they are written together. */
 export class Outbox {
   readonly #socket: Socket
-  /** Ids of events are a prefix and a number: a random one for every delta would cost more than the delta. */
+  /** Event ids are a prefix and a number: a random id would cost more than the delta that carries it. */
   readonly #prefix: string
   #count = 0
   #frames: string[] = []
@@ -18,7 +18,7 @@ export class Outbox {
     this.#frames.push(JSON.stringify({ type, event_id: `${this.#prefix}${++this.#count}`, ...fields }))
   }
 
-  /** For events that differ in nothing but their `delta`: only that is made into JSON for each. */
+  /** For events that differ only in their `delta`: the rest is turned into JSON once. */
   deltas({ type, ...fields }: Told): (delta: string) => void {
     const head = `${JSON.stringify({ type }).slice(0, -1)},"event_id":"${this.#prefix}`
     const tail = `",${JSON.stringify(fields).slice(1, -1)},"delta":`

@@ -1,21 +1,21 @@
+import { joinBase64 } from '../../protocol/base64.ts'
 import type { Encode } from './audio/formats.ts'
 import type { Dialect, MessageItem, Part, Status } from './model.ts'
 import type { Outbox } from './outbox.ts'
-import { Recording } from './recording.ts'
 
-interface OpenText {
-  readonly index: number
-  text: string
-  readonly send: (delta: string) => void
-}
+/** Characters of base64 that are kept of what an agent says in one answer. The client hears the rest, but nobody remembers it. */
+const RECORDED = 8 * 1024 * 1024
 
-interface OpenAudio {
-  readonly index: number
-  transcript: string
-  readonly contentId: string
+/** A part of a message while it grows. */
+interface OpenPart {
+  readonly type: 'text' | 'audio'
+  /** Where its events say that it is. */
+  readonly place: object
+  /** Its text, or what is spoken in it. */
+  words: string
   readonly recording: Recording
-  readonly send: (delta: string) => void
-  readonly sendTranscript: (delta: string) => void
+  readonly sendWords: (delta: string) => void
+  readonly sendSound: (delta: string) => void
 }
 
 export interface MessageOptions {
@@ -25,98 +25,99 @@ export interface MessageOptions {
   readonly dialect: Dialect
   readonly out: Outbox
   readonly encode: Encode
-  readonly newId: () => string
 }
 
-/** The parts of one message of an answer while they grow: at most one of text and one of audio, in the order of their first word. */
+/** One message of an answer while it grows. It has at most one part of text and one of audio, in the order of their first words. */
 export class ResponseMessage {
   readonly id: string
   readonly #options: MessageOptions
-  readonly #place: { readonly response_id: string; readonly item_id: string; readonly output_index: number }
-  #parts = 0
-  #text: OpenText | undefined
-  #audio: OpenAudio | undefined
+  readonly #parts: OpenPart[] = []
 
   constructor(options: MessageOptions) {
     this.id = options.id
     this.#options = options
-    this.#place = { response_id: options.responseId, item_id: options.id, output_index: options.outputIndex }
   }
 
   addText(text: string): void {
-    const part = (this.#text ??= this.#openText())
-    part.text += text
-    part.send(text)
-  }
-
-  addAudio(pcm16: string): void {
-    const part = (this.#audio ??= this.#openAudio())
-    part.recording.add(pcm16)
-    const audio = this.#options.encode(pcm16)
-    if (audio !== '') part.send(audio)
+    this.#grow('text', text)
   }
 
   addTranscript(text: string): void {
-    const part = (this.#audio ??= this.#openAudio())
-    part.transcript += text
-    part.sendTranscript(text)
+    this.#grow('audio', text)
   }
 
-  /** The item as it stands. */
+  addAudio(pcm16: string): void {
+    const part = this.#part('audio')
+    part.recording.add(pcm16)
+    const audio = this.#options.encode(pcm16)
+    if (audio !== '') part.sendSound(audio)
+  }
+
+  /** The item so far. */
   item(status: Status): MessageItem {
-    const parts: Part[] = []
-    if (this.#text) parts[this.#text.index] = { type: 'text', text: this.#text.text }
-    if (this.#audio) {
-      const { index, transcript, contentId, recording } = this.#audio
-      parts[index] = { type: 'audio', audio: recording.whole(), transcript, contentId }
-    }
-    return { type: 'message', id: this.id, role: 'assistant', status, content: parts }
+    const content = this.#parts.map(({ type, words, recording }): Part => {
+      return type === 'text' ? { type, text: words } : { type, audio: recording.whole(), transcript: words }
+    })
+    return { type: 'message', id: this.id, role: 'assistant', status, content }
   }
 
-  /** Says of each part that it is whole. */
+  /** Tells that each part is complete. */
   close(): void {
     const { out, dialect } = this.#options
     const { names } = dialect
-    for (let index = 0; index < this.#parts; index++) {
-      const place = { ...this.#place, content_index: index }
-      if (this.#text?.index === index) {
-        const { text } = this.#text
-        out.tell({ type: `${names.text}.done`, ...place, text })
-        out.tell({ type: 'response.content_part.done', ...place, part: { type: 'text', text } })
-      } else if (this.#audio) {
-        const { transcript } = this.#audio
-        out.tell({ type: `${names.audio}.done`, ...place })
-        out.tell({ type: `${names.transcript}.done`, ...place, transcript })
-        out.tell({ type: 'response.content_part.done', ...place, part: { type: 'audio', transcript } })
-      }
+    for (const { type, place, words } of this.#parts) {
+      const said = type === 'text' ? { text: words } : { transcript: words }
+      if (type === 'audio') out.tell({ type: `${names.audio}.done`, ...place })
+      out.tell({ type: `${type === 'text' ? names.text : names.transcript}.done`, ...place, ...said })
+      out.tell({ type: 'response.content_part.done', ...place, part: { type, ...said } })
     }
   }
 
-  #openText(): OpenText {
-    const place = this.#openPart({ type: 'text', text: '' })
-    return {
-      index: place.content_index,
-      text: '',
-      send: this.#options.out.deltas({ type: `${this.#options.dialect.names.text}.delta`, ...place }),
-    }
+  #grow(type: OpenPart['type'], words: string): void {
+    const part = this.#part(type)
+    part.words += words
+    part.sendWords(words)
   }
 
-  #openAudio(): OpenAudio {
-    const place = this.#openPart({ type: 'audio', transcript: '' })
-    const { out, dialect, newId } = this.#options
-    return {
-      index: place.content_index,
-      transcript: '',
-      contentId: newId(),
+  #part(type: OpenPart['type']): OpenPart {
+    return this.#parts.find((part) => part.type === type) ?? this.#open(type)
+  }
+
+  #open(type: OpenPart['type']): OpenPart {
+    const { out, dialect, responseId, outputIndex } = this.#options
+    const { names } = dialect
+    const place = { response_id: responseId, item_id: this.id, output_index: outputIndex, content_index: this.#parts.length }
+    out.tell({ type: 'response.content_part.added', ...place, part: type === 'text' ? { type, text: '' } : { type, transcript: '' } })
+    const part: OpenPart = {
+      type,
+      place,
+      words: '',
       recording: new Recording(),
-      send: out.deltas({ type: `${dialect.names.audio}.delta`, ...place }),
-      sendTranscript: out.deltas({ type: `${dialect.names.transcript}.delta`, ...place }),
+      sendWords: out.deltas({ type: `${type === 'text' ? names.text : names.transcript}.delta`, ...place }),
+      sendSound: out.deltas({ type: `${names.audio}.delta`, ...place }),
     }
+    this.#parts.push(part)
+    return part
+  }
+}
+
+/** What an agent says, put together from its pieces. */
+class Recording {
+  readonly #pieces: string[] = []
+  #room = RECORDED
+
+  add(piece: string): void {
+    // After one piece that does not fit none is added: the recording would have a hole.
+    this.#room = piece.length > this.#room ? 0 : this.#room - piece.length
+    if (this.#room > 0) this.#pieces.push(piece)
   }
 
-  #openPart(part: object): { readonly content_index: number } {
-    const place = { ...this.#place, content_index: this.#parts++ }
-    this.#options.out.tell({ type: 'response.content_part.added', ...place, part })
-    return place
+  whole(): string {
+    try {
+      return joinBase64(this.#pieces)
+    } catch {
+      // Not base64: there is nothing to keep.
+      return ''
+    }
   }
 }

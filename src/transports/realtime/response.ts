@@ -16,12 +16,12 @@ export interface ResponseOptions {
   readonly out: Outbox
   readonly settings: Settings
   readonly metadata: Slot | null
-  /** Undefined: the response stands outside of it. */
+  /** `undefined`: the response does not belong to the conversation. */
   readonly conversation: Conversation | undefined
   readonly newId: () => string
-  /** What is left of the client's requests. */
+  /** How many requests the client has left. */
   readonly quota: () => Quota
-  /** Audio in a format that nobody here can convert. */
+  /** Called for audio in a format that cannot be converted. */
   readonly onUnplayable: (format: string) => void
 }
 
@@ -33,13 +33,21 @@ export interface Ending {
   readonly signature?: string | undefined
 }
 
+interface OpenMessage {
+  readonly parts: ResponseMessage
+  readonly index: number
+  readonly previous: string | null
+}
+
 interface OpenCall {
   item: CallItem
+  /** Where its events say that it is. */
+  readonly place: { readonly output_index: number; readonly [field: string]: unknown }
   readonly previous: string | null
   readonly send: (delta: string) => void
 }
 
-/** One Realtime response: turns what an agent says into its events. Synchronous; what it says is in the outbox. */
+/** One Realtime response: turns what an agent says into events, and puts them into the outbox. */
 export class RealtimeResponse {
   readonly id: string
   readonly #options: ResponseOptions
@@ -48,9 +56,9 @@ export class RealtimeResponse {
   readonly #output: Item[] = []
   readonly #open = new Map<string, OpenCall>()
   #announced = false
-  #message: { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } | undefined
+  #message: OpenMessage | undefined
   readonly #speech = new Speech()
-  /** Whether the agent has said anything but plain text, which opens a message. */
+  /** The agent has said something other than plain text. */
   #spoke = false
   #usage: Usage | undefined
 
@@ -81,11 +89,10 @@ export class RealtimeResponse {
   }
 
   words(words: string): void {
-    this.#speech.say(words)
-    this.#transcript(words)
+    this.#transcript(this.#speech.say(words))
   }
 
-  /** All of the words, of which some may not have come one by one. */
+  /** All words of an utterance, some of which may not have come before. */
   allWords(words: string | undefined): void {
     this.#transcript(this.#speech.complete(words))
   }
@@ -99,13 +106,13 @@ export class RealtimeResponse {
     this.pass(event)
   }
 
-  /** The end of the agent's answer, which has everything that it said. An agent may say everything with its end. */
+  /** The output of the agent, told now if nothing was said before: the reason why it needs input comes only with the end. */
   finish(output: readonly ContentItem[]): void {
     if (this.#spoke || this.#output.length > 0) return
     for (const item of output) this.delta(item, { type: 'response.delta', delta: item })
   }
 
-  /** A question to the client: its call is whole. */
+  /** A call that the client is asked to run, so it is complete. */
   call({ id, name, arguments: args }: ToolCall): void {
     const { item } = this.#open.get(id) ?? this.#openCall(id, name)
     if (item.arguments === '' && args !== '') this.#extend(id, args)
@@ -122,7 +129,7 @@ export class RealtimeResponse {
     this.#options.out.tell({ type: 'response.done', response, ...(signature !== undefined && { signature }) })
   }
 
-  /** A piece of what it says, or a whole item of it, and the event that it is. */
+  /** A piece or an item of the output, and the event that has it. */
   delta(delta: Delta, event: ServerEvent | Draft): void {
     this.#spoke = true
     switch (delta.type) {
@@ -133,7 +140,7 @@ export class RealtimeResponse {
         return this.#sound(delta, delta.audio)
       case 'tool_call':
         return this.#callDelta(delta.tool_call)
-      // The agent's own tools are its own business.
+      // Realtime does not show an agent's own tools.
       case 'tool_result':
       case 'tool_progress':
         return
@@ -145,7 +152,7 @@ export class RealtimeResponse {
     }
   }
 
-  /** A piece of sound has no handle. The whole has one, and most often its pieces came before. */
+  /** A piece of sound has no content id. The whole has one, and usually its pieces came before. */
   #sound({ content_id, format, transcript }: Extract<ContentItem, { type: 'audio' }>, base64: string): void {
     if (content_id === undefined) this.#speech.piece()
     const { isNew, words } = content_id === undefined ? { isNew: true, words: transcript ?? '' } : this.#speech.whole(transcript)
@@ -159,7 +166,7 @@ export class RealtimeResponse {
     else this.#options.onUnplayable(format)
   }
 
-  /** A client that only reads is given the words. */
+  /** A client without sound gets the words as text. */
   #transcript(text: string): void {
     if (text === '') return
     if (!this.#options.settings.speaks) return this.text(text)
@@ -185,9 +192,9 @@ export class RealtimeResponse {
     this.#closeMessage('completed')
     const { out, newId } = this.#options
     const item: CallItem = { type: 'function_call', id: `item_${newId()}`, status: 'in_progress', call_id: callId, name, arguments: '' }
-    const index = this.#output.length
-    const place = { response_id: this.id, item_id: item.id, output_index: index, call_id: callId }
-    const open = { item, previous: this.#begin(item), send: out.deltas({ type: 'response.function_call_arguments.delta', ...place }) }
+    const place = { response_id: this.id, item_id: item.id, output_index: this.#output.length, call_id: callId }
+    const send = out.deltas({ type: 'response.function_call_arguments.delta', ...place })
+    const open = { item, place, previous: this.#begin(item), send }
     this.#open.set(callId, open)
     return open
   }
@@ -196,19 +203,17 @@ export class RealtimeResponse {
     const open = this.#open.get(callId)
     if (!open) return
     this.#open.delete(callId)
-    const item = { ...open.item, status }
-    const { id, name, arguments: args } = item
-    const index = this.#output.findIndex((each) => each.id === id)
-    const place = { response_id: this.id, item_id: id, output_index: index, call_id: callId }
+    const { item, place, previous } = open
+    const { name, arguments: args } = item
     this.#options.out.tell({ type: 'response.function_call_arguments.done', ...place, name, arguments: args })
-    this.#end(item, index, open.previous)
+    this.#end({ ...item, status }, place.output_index, previous)
   }
 
-  #openMessage(): { readonly parts: ResponseMessage; readonly index: number; readonly previous: string | null } {
+  #openMessage(): OpenMessage {
     const { dialect, out, newId } = this.#options
     const index = this.#output.length
     const id = `item_${newId()}`
-    const parts = new ResponseMessage({ id, responseId: this.id, outputIndex: index, dialect, out, encode: this.#encode, newId })
+    const parts = new ResponseMessage({ id, responseId: this.id, outputIndex: index, dialect, out, encode: this.#encode })
     this.#message = { parts, index, previous: this.#begin(parts.item('in_progress')) }
     return this.#message
   }
@@ -229,7 +234,7 @@ export class RealtimeResponse {
     out.tell({ type: 'response.output_item.added', response_id: this.id, output_index: this.#output.length, item: shown })
     this.#output.push(item)
     const previous = conversation?.add(item) ?? null
-    if (conversation) for (const event of dialect.added(shown, previous)) out.tell(event)
+    if (conversation) out.tell({ type: dialect.names.added, previous_item_id: previous, item: shown })
     return previous
   }
 
@@ -239,10 +244,11 @@ export class RealtimeResponse {
     conversation?.replace(item)
     const shown = dialect.item(item)
     out.tell({ type: 'response.output_item.done', response_id: this.id, output_index: index, item: shown })
-    if (conversation) for (const event of dialect.finished(shown, previous)) out.tell(event)
+    const { finished } = dialect.names
+    if (conversation && finished) out.tell({ type: finished, previous_item_id: previous, item: shown })
   }
 
-  /** What Realtime has no event for comes as the UAMP event that it is. */
+  /** Events that Realtime has no counterpart for go out as UAMP events. */
   pass(given: ServerEvent | Draft): void {
     const { session_id: _session, seq: _seq, event_id: _event, ...event } = given as ServerEvent
     this.#options.out.tell({ ...event, response_id: this.id })

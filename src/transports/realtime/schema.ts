@@ -5,8 +5,10 @@ import { limits } from '../../protocol/limits.ts'
 import { Payment } from '../../protocol/payment.ts'
 import { Instructions } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
+import { present } from '../../wire/fields.ts'
+import { functionTool } from '../../wire/openai/settings.ts'
 import { invalid, parseValue } from '../../wire/parse.ts'
-import type { Command, Settings } from './model.ts'
+import type { Command, GivenItem, Settings } from './model.ts'
 import { completeDetection } from './settings.ts'
 
 const Id = z.string().check(z.maxLength(limits.idLength))
@@ -14,7 +16,6 @@ const ms = z.number().check(z.minimum(0), z.maximum(60_000))
 
 const functionShape = ToolDefinition.shape.function.shape
 
-/** Flat, unlike that of Chat Completions. */
 const FunctionTool = z.object({
   type: z.literal('function', 'must be "function": other tools belong to the agent here'),
   name: functionShape.name,
@@ -35,7 +36,7 @@ export const TurnDetection = z.nullable(
       idle_timeout_ms: z.optional(z.nullable(z.number())),
       eagerness: z.optional(z.string()),
     }),
-    z.transform(({ type, ...given }) => completeDetection({ type, ...defined(given) })),
+    z.transform(({ type, ...given }) => completeDetection({ type, ...present(given) })),
   ),
 )
 
@@ -43,7 +44,7 @@ export const MaxTokens = z.union([z.int().check(z.minimum(1)), z.literal('inf')]
 export const Voice = z.union([z.string(), z.object({ id: z.string() })], 'must be a name, or { "id": … }')
 export const Modalities = list(z.enum(['text', 'audio']), 2)
 
-/** The fields of a session and of a response that both dialects call the same. */
+/** Fields of sessions and responses that have the same name in both dialects. */
 export const sameSettings = {
   instructions: z.nullish(Instructions),
   tools: z.nullish(Tools),
@@ -54,46 +55,81 @@ export const sameSettings = {
 type Same = { [K in keyof typeof sameSettings]?: z.infer<(typeof sameSettings)[K]> }
 
 export function readSame({ instructions, tools, tool_choice: toolChoice }: Same): Partial<Settings> {
-  return defined({
+  return present({
     instructions: instructions ?? undefined,
-    tools: tools?.map(({ name, description, parameters }) => ({
-      type: 'function' as const,
-      function: { name, ...(description != null && { description }), ...(parameters && { parameters }) },
-    })),
+    tools: tools?.map(functionTool),
     toolChoice,
   })
 }
 
-/** What `conversation` and `metadata` of a response may be. */
-export const responseFields = {
-  conversation: z.nullish(z.string()),
-  metadata: z.nullish(Slot),
+const Reference = z.pipe(
+  z.object({ type: z.literal('item_reference'), id: z.string() }),
+  z.transform(({ id }) => id),
+)
+
+/** The fields of a response that a session does not have. */
+export function responseFields(item: z.ZodMiniType<GivenItem>) {
+  return {
+    conversation: z.nullish(z.string()),
+    metadata: z.nullish(Slot),
+    input: z.nullish(list(z.union([Reference, item]), limits.messages)),
+  }
 }
 
-const ItemId = z.object({ item_id: Id })
-const Append = z.object({ audio: z.string() })
-const Truncate = z.object({ item_id: Id, content_index: z.int().check(z.minimum(0)), audio_end_ms: z.int().check(z.minimum(0)) })
-const Cancel = z.object({ response_id: z.nullish(Id) })
-const Submit = z.object({ payment: Payment })
+type ResponseFields = z.infer<z.ZodMiniObject<ReturnType<typeof responseFields>>>
+
+const Index = z.int().check(z.minimum(0))
+
+/** Events that are the same in both dialects. */
+const SameEvent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('input_audio_buffer.append'), audio: z.string() }),
+  z.object({ type: z.literal('input_audio_buffer.commit') }),
+  z.object({ type: z.literal('input_audio_buffer.clear') }),
+  z.object({ type: z.literal('output_audio_buffer.clear') }),
+  z.object({ type: z.literal('conversation.item.retrieve'), item_id: Id }),
+  z.object({ type: z.literal('conversation.item.delete'), item_id: Id }),
+  z.object({ type: z.literal('conversation.item.truncate'), item_id: Id, content_index: Index, audio_end_ms: Index }),
+  z.object({ type: z.literal('response.cancel'), response_id: z.nullish(Id) }),
+  z.object({ type: z.literal('payment.submit'), payment: Payment }),
+])
+export type SameEvent = z.infer<typeof SameEvent>
 
 type Read = (event: Slot) => Command
 
-/** Readers of the events that are the same in both dialects, by their type. */
-const sameEvents: Readonly<Record<string, Read>> = {
-  'input_audio_buffer.append': (event) => ({ type: 'input_audio_buffer.append', ...parseValue(Append, event) }),
-  'input_audio_buffer.commit': () => ({ type: 'input_audio_buffer.commit' }),
-  'input_audio_buffer.clear': () => ({ type: 'input_audio_buffer.clear' }),
-  'output_audio_buffer.clear': () => ({ type: 'output_audio_buffer.clear' }),
-  'conversation.item.retrieve': (event) => ({ type: 'conversation.item.retrieve', ...parseValue(ItemId, event) }),
-  'conversation.item.delete': (event) => ({ type: 'conversation.item.delete', ...parseValue(ItemId, event) }),
-  'conversation.item.truncate': (event) => ({ type: 'conversation.item.truncate', ...parseValue(Truncate, event) }),
-  'response.cancel': (event) => ({ type: 'response.cancel', response_id: parseValue(Cancel, event).response_id ?? undefined }),
-  'payment.submit': (event) => ({ type: 'payment.submit', ...parseValue(Submit, event) }),
+/** How a dialect words what a client sets. */
+export interface SettingWords<G> {
+  readonly item: z.ZodMiniType<GivenItem>
+  readonly session: z.ZodMiniType<G>
+  readonly response: z.ZodMiniType<G & ResponseFields>
+  readonly settings: (given: G) => Partial<Settings>
 }
 
-/** The reader of a dialect. A type that it has no reader for is the client's mistake. */
-export function reader(own: Readonly<Record<string, Read>>): Read {
-  const readers = new Map(Object.entries({ ...own, ...sameEvents }))
+/** The reader of a dialect. An unknown type of event is refused. */
+export function reader<G>({ item, session, response, settings }: SettingWords<G>): Read {
+  const SessionUpdate = z.object({ session })
+  const ItemCreate = z.object({ item, previous_item_id: z.nullish(z.string()) })
+  const ResponseCreate = z.object({ response: z.nullish(response) })
+  const own: Readonly<Record<string, Read>> = {
+    'session.update': (event) => ({ type: 'session.update', changes: settings(parseValue(SessionUpdate, event).session) }),
+    'conversation.item.create': (event) => {
+      const { item: given, previous_item_id: previous } = parseValue(ItemCreate, event)
+      return { type: 'conversation.item.create', item: given, previous: previous ?? undefined }
+    },
+    'response.create': (event) => {
+      const { response: given } = parseValue(ResponseCreate, event)
+      return {
+        type: 'response.create',
+        request: {
+          changes: given ? settings(given) : {},
+          metadata: given?.metadata ?? null,
+          conversation: given?.conversation === 'none' ? 'none' : 'auto',
+          input: given?.input ?? undefined,
+        },
+      }
+    },
+  }
+  const same = SameEvent.def.options.map((schema) => schema.shape.type.def.values[0] ?? '')
+  const readers = new Map([...Object.entries(own), ...same.map((type): [string, Read] => [type, (event) => parseValue(SameEvent, event)])])
   const known = [...readers.keys()].map((type) => `'${type}'`).join(', ')
   return (event) => {
     const { type } = event
@@ -102,12 +138,5 @@ export function reader(own: Readonly<Record<string, Read>>): Read {
     const read = readers.get(type)
     if (!read) throw invalid(`There is no client event '${type.slice(0, limits.idLength)}'. There are: ${known}`, 'type', 'invalid_value')
     return read(event)
-  }
-}
-
-/** Without the fields that are undefined. */
-export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
   }
 }

@@ -3,7 +3,7 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Listening } from '../../wire/audio/input-buffer.ts'
 import type { Settings, TurnDetection } from './model.ts'
 
-/** As OpenAI has them. */
+/** OpenAI's defaults. */
 const DETECTION = {
   type: 'server_vad',
   threshold: 0.5,
@@ -34,13 +34,13 @@ export function withChanges(settings: Settings, changes: Partial<Settings>): Set
   return { ...settings, ...changes, other: { ...settings.other, ...changes.other } }
 }
 
-/** Fields that were left out are as OpenAI has them, not as they were before. */
+/** Missing fields get OpenAI's defaults, not their values from before. */
 export function completeDetection(given: TurnDetection): TurnDetection {
   if (given.type === 'server_vad') return { ...DETECTION, ...given }
   return { eagerness: 'auto', create_response: true, interrupt_response: true, ...given }
 }
 
-/** How to listen for pauses; undefined where the client says when a turn ends. Whoever asks for a semantic judgement gets one by loudness. */
+/** How to listen for pauses; `undefined` if the client itself ends turns. `semantic_vad` is judged by loudness too. */
 export function listening({ turnDetection: given }: Settings): Listening | undefined {
   if (given === null) return undefined
   return {
@@ -50,27 +50,26 @@ export function listening({ turnDetection: given }: Settings): Listening | undef
   }
 }
 
-/** What the agent gets to know of them. Audio is pcm16 for agents; what the client hears is converted on the way. */
+/** The settings as the agent gets them. Agents always use pcm16; audio of the client is converted. */
 export function configOf(settings: Settings, extra: Slot = {}): SessionConfig {
-  const { speaks, instructions, tools, voice, speed, turnDetection, toolChoice, maxOutputTokens, other } = settings
+  const { speaks, instructions, tools, voice, speed, toolChoice, maxOutputTokens, other } = settings
   const heard = listening(settings)
   return {
     modalities: speaks ? ['audio', 'text'] : ['text'],
     instructions,
     tools: [...tools],
-    // UAMP knows speeds from 0.5; OpenAI goes down to 0.25.
+    // UAMP allows speeds from 0.5, OpenAI from 0.25.
     voice: { ...(typeof voice === 'string' && { voice_id: voice }), speed: Math.max(0.5, speed) },
     input_audio_format: 'pcm16',
     output_audio_format: 'pcm16',
-    turn_detection:
-      turnDetection === null || !heard
-        ? { type: 'none' }
-        : {
-            type: 'server_vad',
-            threshold: heard.threshold,
-            silence_duration_ms: heard.silenceMs,
-            prefix_padding_ms: heard.prefixMs,
-          },
+    turn_detection: heard
+      ? {
+          type: 'server_vad',
+          threshold: heard.threshold,
+          silence_duration_ms: heard.silenceMs,
+          prefix_padding_ms: heard.prefixMs,
+        }
+      : { type: 'none' },
     extensions: {
       openai: {
         ...extra,

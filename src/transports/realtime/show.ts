@@ -8,7 +8,7 @@ export function showTools(tools: readonly ToolDefinition[]): Slot[] {
   return tools.map((tool) => ({ type: 'function', ...tool.function }))
 }
 
-/** The fields of a response that both dialects call the same, but for its items. */
+/** The fields of a response that have the same name in both dialects, without its items. */
 export function showResponse({ id, status, details, usage, conversationId, metadata, settings }: ResponseState): Slot {
   return {
     object: 'realtime.response',
@@ -22,7 +22,7 @@ export function showResponse({ id, status, details, usage, conversationId, metad
   }
 }
 
-/** Agents do not tell how many of their tokens were sound, so all count as text. */
+/** Agents do not say how many tokens were sound, so all count as text. */
 function showUsage(usage: Usage): Slot {
   const input = wholeInput(usage)
   const { output_tokens: output = 0, cache_read, cached_tokens } = usage

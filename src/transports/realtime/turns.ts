@@ -1,36 +1,40 @@
-import { defer } from '../../core/basics/defer.ts'
+import { nextTurn } from '../../core/basics/defer.ts'
+import { stopReason, type EndEvent } from '../../core/reading/ends.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
+import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { invalid } from '../../wire/parse.ts'
-import { endingOf } from './endings.ts'
 import type { Outbox } from './outbox.ts'
 import type { Ending, RealtimeResponse } from './response.ts'
+
+/** OpenAI's names for the reasons why an answer is incomplete. */
+const INCOMPLETE: Readonly<Record<string, string>> = { length: 'max_output_tokens', content_filter: 'content_filter' }
 
 export interface TurnsOptions {
   readonly session: Session
   readonly reader: Reader
   readonly out: Outbox
   readonly newId: () => string
-  /** A turn has ended and none is there to take its place. */
+  /** A turn has ended, and no other begins right away. */
   readonly onIdle: () => void
 }
 
-/** What a response needs to begin. */
+/** A response that is to begin. */
 export interface Start {
   readonly response: RealtimeResponse
   readonly messages: readonly Message[]
   readonly overrides: EventOf<'response.create'>['response']
-  /** Whether it may be the going on of a turn that waits for the client's tools. */
+  /** It may continue a turn that waits for the client's tools. */
   readonly mayGoOn: boolean
 }
 
 /**
- * The turns of the session behind a connection, as Realtime responses. A turn that calls the client's tools ends its response
- * there and waits; the response that brings the results goes on with the same turn. While it waits its log is not read, so what
- * the agent says meanwhile belongs to that next response.
+ * The turns of a session, as Realtime responses. A turn that calls the client's tools ends its response there and waits; the response
+ * that brings the results continues the same turn. While the turn waits its log is not read, so what the agent says meanwhile belongs
+ * to that next response.
  */
 export class Turns implements Visitor {
   static readonly mapping: Mapping<Turns> = {
@@ -51,7 +55,7 @@ export class Turns implements Visitor {
     'response.done': [
       '`response.done`, with `signature`',
       (turns, event) => {
-        // What a turn said before its calls was told by an earlier Realtime response.
+        // An earlier Realtime response told what the turn said before its calls.
         if (turns.#asked.size === 0) turns.#speaker?.finish(event.response.output)
         turns.#ended(endingOf(event))
       },
@@ -72,15 +76,15 @@ export class Turns implements Visitor {
   readonly #options: TurnsOptions
   #state: 'idle' | 'running' | 'waiting' | 'stopping' = 'idle'
   #active: RealtimeResponse | undefined
-  /** Calls that wait for the client, with their outputs as far as they came. */
+  /** Calls that wait for the client, with the outputs that have come. */
   readonly #calls = new Map<string, string | undefined>()
-  /** Every call that the turn has put to the client. */
+  /** All calls of the turn for the client. */
   readonly #asked = new Set<string>()
-  /** The client said something else than the outputs. */
+  /** The client added something other than outputs. */
   #distracted = false
-  /** Calls were made: what is said until this resolves is in the same response. */
-  #called: Promise<undefined> | undefined
-  /** A step that was asked for. */
+  /** The agent made calls. Until this resolves, what it says belongs to the same response. */
+  #called: Promise<void> | undefined
+  /** The next batch, if it was asked for already. */
   #next: Promise<IteratorResult<Batch, unknown>> | undefined
   #release: (() => void) | undefined
   #settled: (() => void) | undefined
@@ -109,7 +113,7 @@ export class Turns implements Visitor {
     }
   }
 
-  /** Nobody is there to be answered any more. */
+  /** The client has left. */
   leave(): void {
     this.#over = true
     this.#options.reader.close()
@@ -117,14 +121,14 @@ export class Turns implements Visitor {
     this.#settled?.()
   }
 
-  /** Begins a response, or refuses to. */
+  /** Begins a response. Throws if it cannot. */
   async respond({ response, messages, overrides, mayGoOn }: Start): Promise<void> {
     this.checkIdle()
     this.#active = response
     try {
       if (mayGoOn && (await this.#goOn(response))) return
       await this.#settle()
-      // Cancelled while it waited for the turn before.
+      // The client cancelled the response while it waited for the turn before.
       if (this.#active !== response || this.#over) return
       this.#state = 'running'
       const { session, newId } = this.#options
@@ -149,7 +153,7 @@ export class Turns implements Visitor {
     )
   }
 
-  /** Ends the active response at once; the turn behind it is stopped. */
+  /** Ends the active response at once, and stops its turn. */
   cancel(reason: 'client_cancelled' | 'turn_detected'): void {
     const response = this.#active
     if (!response) return
@@ -158,7 +162,7 @@ export class Turns implements Visitor {
     if (this.#state === 'running') this.#stop()
   }
 
-  /** The client gave the output of a call. False when nobody waits for it: then it is only history. */
+  /** Takes the output of a call. False if no call waits for it: it is then only part of the conversation. */
   answer(callId: string, output: string): boolean {
     if (!this.#calls.has(callId)) return false
     if (this.#state === 'waiting' || this.#called) {
@@ -170,7 +174,7 @@ export class Turns implements Visitor {
     return true
   }
 
-  /** The client went on with something else than what a turn waits for. */
+  /** The client went on without the outputs that a turn waits for. */
   distract(): void {
     this.#distracted = true
   }
@@ -183,14 +187,14 @@ export class Turns implements Visitor {
     tellBy(Turns.mapping, this, event)
   }
 
-  /** Who tells what the turn says. */
+  /** The response that tells what the turn says. */
   get #speaker(): RealtimeResponse | undefined {
     return this.#state === 'running' ? this.#active : undefined
   }
 
   #delta(event: EventOf<'response.delta'>): void {
     const { delta } = event
-    // The question may overtake the delta that shows the call, which is then no call of the next response.
+    // The question may come before the delta that shows the call. That delta must not open the call again.
     if (delta.type !== 'tool_call' || !this.#asked.has(delta.tool_call.id)) this.#speaker?.delta(delta, event)
   }
 
@@ -199,11 +203,12 @@ export class Turns implements Visitor {
     if (!speaker) return
     this.#calls.set(id, undefined)
     this.#asked.add(id)
-    this.#called ??= nextTurn()
+    // Twice: readers of what was said in this turn of the event loop are woken in the next one.
+    this.#called ??= nextTurn().then(nextTurn)
     speaker.call({ id, name, arguments: args })
   }
 
-  /** A call of its own for each batch: a loop that waits for the next one would keep the last one alive. */
+  /** One function call per batch: a loop that waits for the next batch would keep the last one in memory. */
   async #step(batches: AsyncIterator<Batch>): Promise<boolean> {
     const next = (this.#next ??= batches.next())
     const step = await (this.#called ? Promise.race([this.#called, next]) : next)
@@ -214,13 +219,13 @@ export class Turns implements Visitor {
     } else {
       this.#wait()
     }
-    // The calls and the end of their response in one write: a client may answer as soon as it sees the first.
+    // The calls and the end of their response go in one write, as a client may answer as soon as it sees a call.
     if (!this.#called) await this.#options.out.flush()
     if (this.#state === 'waiting' && !this.#over) await new Promise<void>((resolve) => (this.#release = resolve))
     return true
   }
 
-  /** Calls that were made in one turn of the event loop end the response together, however the log was read meanwhile. */
+  /** Calls that were made in one turn of the event loop end the response together, even if they came in several batches. */
   #wait(): void {
     this.#called = undefined
     const response = this.#active
@@ -237,7 +242,7 @@ export class Turns implements Visitor {
     try {
       for (const [callId, output] of given) await this.#send({ type: 'tool.result', call_id: callId, result: output })
     } catch (thrown) {
-      // It did not wait so long. The next turn finds the outputs in the conversation.
+      // The turn has given up waiting. A new turn finds the outputs in the conversation.
       if (UampError.from(thrown).code === 'not_found') return false
       throw thrown
     }
@@ -248,7 +253,7 @@ export class Turns implements Visitor {
     return true
   }
 
-  /** Resolves when the turn before is over; one that waits for the client is given up. */
+  /** Resolves when the turn before is over. A turn that waits for the client is stopped. */
   async #settle(): Promise<void> {
     if (this.#state === 'waiting') this.#stop()
     if (this.#state === 'stopping' && !this.#over) await new Promise<void>((resolve) => (this.#settled = resolve))
@@ -257,7 +262,7 @@ export class Turns implements Visitor {
   #stop(): void {
     this.#state = 'stopping'
     this.#calls.clear()
-    // Refused when it has just ended by itself: its end is in the log.
+    // The cancel is refused if the turn has just ended by itself.
     this.#send({ type: 'response.cancel' }).catch(() => undefined)
     this.#release?.()
   }
@@ -283,7 +288,20 @@ export class Turns implements Visitor {
   }
 }
 
-/** Resolves when whoever reads what was said in this turn of the event loop has been woken. */
-function nextTurn(): Promise<undefined> {
-  return new Promise((resolve) => defer(() => defer(() => resolve(undefined))))
+function endingOf(event: EndEvent): Ending {
+  switch (event.type) {
+    case 'response.done': {
+      const { status, usage } = event.response
+      const reason = INCOMPLETE[stopReason(event) ?? '']
+      const { signature } = event
+      if (reason !== undefined) return { status: 'incomplete', details: { reason }, usage, signature }
+      return { status, usage, signature }
+    }
+    case 'response.cancelled':
+      return { status: 'cancelled', details: { reason: 'client_cancelled' } }
+    case 'response.error': {
+      const { type, code, message } = openAiErrorBody(toldError(event.error))
+      return { status: 'failed', details: { error: { type, code, message } } }
+    }
+  }
 }

@@ -7,30 +7,25 @@ import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import type { SessionConfig } from '../../protocol/session-config.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Items } from './item-list.ts'
 import type { OutputItem } from './items.ts'
 import { functionNames, wantsExtras } from './request.ts'
-import { headOf, responseObject, shownUsage, type ResponseHead, type ResponseState } from './response.ts'
+import { responseObject, shownUsage, type ResponseHead, type ResponseState } from './response.ts'
 import type { Wire } from './wire.ts'
 
-export interface AnswerOptions {
-  readonly id: string
-  readonly agent: string
-  /** What it was asked with. */
-  readonly config: SessionConfig
-  /** In milliseconds: when it ended. */
+export interface AnswerOptions extends ResponseHead {
+  /** When it ended, in milliseconds. */
   readonly endedAt: () => number
 }
 
-/** Numbers of the log that are further apart belong to two processes. */
+/** A larger gap between numbers of the log shows that a process died in between. */
 const LEAP = 10_000
 
 /**
- * One response, from the events of a session's log. The same events give the same answer with the same numbers, whenever they are
- * read: while it runs, when a client comes back, or days later. Without a wire it is only gathered.
+ * One response, from the events of a session's log. The same events always give the same answer with the same numbers: while it runs,
+ * when a client comes back, or days later. Without a wire it is only gathered.
  */
 export class Answer extends ResponseFold {
   static readonly mapping: Mapping<Answer> = {
@@ -83,12 +78,11 @@ export class Answer extends ResponseFold {
     ),
   }
 
-  readonly #head: ResponseHead
+  readonly #options: AnswerOptions
   /** The functions that the client runs. Calls of others are the agent's own. */
   readonly #functions: ReadonlySet<string>
-  /** Events that OpenAI has none for are told too, as events named `uamp:…`: asked for, as its own clients fail on them. */
+  /** Tell events that OpenAI does not have, as `uamp:…`. Only on request, because OpenAI's own clients fail on them. */
   readonly #extras: boolean
-  readonly #endedAt: () => number
   readonly #wire: Wire | undefined
   readonly #items: Items
   #status: ResponseState['status'] = 'in_progress'
@@ -96,30 +90,30 @@ export class Answer extends ResponseFold {
   #reason: ResponseState['reason']
   #signature: string | undefined
   #completedAt: number | null = null
-  /** Sound or words that came in pieces, of which no item is known yet. */
+  /** Sound or words came in pieces, and no item has them yet. */
   #sound = false
   #words = ''
-  /** The last event that was read; before that the last one before its first, or less than any where that is not known. */
+  /** The number of the last event that was read, or of the event before the response; -1 if that is not known. */
   seq = -1
 
-  constructor({ id, agent, config, endedAt }: AnswerOptions, wire?: Wire) {
+  constructor(options: AnswerOptions, wire?: Wire) {
+    const { id, agent, config } = options
     super(id)
-    this.#head = headOf(id, agent, config)
+    this.#options = options
     this.#functions = functionNames(config)
     this.#extras = wantsExtras(config)
-    this.#endedAt = endedAt
     this.#wire = wire
     this.#items = new Items({ response: id, agent }, wire)
   }
 
-  /** Why it is no answer, if it has ended and is none. */
+  /** Why the response failed, if it did. */
   get failure(): UampError | undefined {
     return this.#status === 'cancelled' ? new UampError('cancelled', 'The answer was stopped') : this.#failure
   }
 
-  /** What it is so far. */
+  /** The response object so far. */
   response(): object {
-    return responseObject(this.#head, {
+    return responseObject(this.#options, {
       status: this.#status,
       output: this.#items.rendered(),
       completedAt: this.#completedAt,
@@ -144,13 +138,13 @@ export class Answer extends ResponseFold {
     super.event(event, seq)
   }
 
-  /** Where numbers of the log leap, a process died: what it had told last is lost, and its numbers with it. */
+  /** A leap in the numbers of the log shows that a process died. Its last events are lost, and their numbers with them. */
   #reach(seq: number): void {
     if (this.seq >= 0 && seq - this.seq > LEAP) this.#wire?.skip(seq - this.seq)
     this.seq = seq
   }
 
-  /** What was stored of it, item by item. */
+  /** Reads the stored output, item by item. */
   readOutput(output: readonly ContentItem[], asked: ReadonlySet<string>): void {
     for (const item of output) {
       if (item.type === 'text' && !item.refusal) this.#items.text(item.text)
@@ -206,7 +200,7 @@ export class Answer extends ResponseFold {
   }
 
   #media(item: MediaItem): void {
-    // A chunk of a stream has no handle; the whole comes with one.
+    // A piece of a stream has no content id; the whole has one.
     if (item.type === 'audio' && item.content_id === undefined && typeof item.audio === 'string') {
       return this.#audio(item.audio)
     }
@@ -226,7 +220,7 @@ export class Answer extends ResponseFold {
     this.#signature = event.signature
     const unpaid = this.questions.find((question) => question.type === 'payment.required')
     if (unpaid) return this.#fail(paymentRefusal(unpaid))
-    // Speech that only came in pieces is the last item of an output.
+    // Speech that came only in pieces is the last item of the output.
     const last = event.response.output.at(-1)
     if (last && (last.type === 'audio' ? this.#sound : last.type === 'text' && last.text === this.#words)) this.item(last)
     const stop = stopReason(event)
@@ -243,7 +237,7 @@ export class Answer extends ResponseFold {
   #end(status: ResponseState['status'], type: string): void {
     this.#items.close(status === 'completed' ? 'completed' : 'incomplete')
     this.#status = status
-    this.#completedAt = status === 'completed' ? Math.floor(this.#endedAt() / 1000) : null
+    this.#completedAt = status === 'completed' ? Math.floor(this.#options.endedAt() / 1000) : null
     this.#wire?.send(type, { response: this.response() })
   }
 
@@ -254,9 +248,9 @@ export class Answer extends ResponseFold {
   }
 }
 
-/** An answer on its way to its client. */
+/** The frames of an answer, as its client gets them. */
 export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGenerator<Frame, Frame | undefined> {
-  // Made when they are written, so that no text is kept.
+  // Made while they are written, so that no text is kept in memory.
   return run.frames((batch) => ({
     eachText: (visit) => {
       wire.to(visit)

@@ -1,6 +1,7 @@
 /**
- * An item's id holds that of its response, so that a reference to it is found without a table: `msg_<response>_0` is the first
- * item of its response, whose UUID is written in 22 characters, as every delta carries it. Input items have an `i` before their number.
+ * The id of an item contains that of its response, so that a reference to it is found without a table: `msg_<response>_0` is the first
+ * item of its response. The UUID of the response takes 22 characters, as every delta carries it. Input items have an `i` before their
+ * number.
  */
 export type ItemPrefix = 'msg' | 'rs' | 'fc' | 'mcp' | 'mcpr' | 'ig' | 'fco' | 'mcpa'
 
@@ -11,7 +12,7 @@ export function itemId(prefix: ItemPrefix, responseId: string, place: string | n
   return `${prefix}_${short(responseId.slice(RESPONSE.length))}_${place}`
 }
 
-/** The response that an item belongs to, and its place in it. */
+/** The response of an item, and its place in it. */
 export function placeOf(id: string): { readonly responseId: string; readonly place: string } | undefined {
   const [, shortened, place] = ITEM.exec(id) ?? []
   return shortened === undefined || place === undefined ? undefined : { responseId: RESPONSE + long(shortened), place }

@@ -1,8 +1,18 @@
-import type { Host, Route, Transport } from '../../core/ports/transport.ts'
-import { openAiRefusal } from '../../wire/openai/errors.ts'
-import { create } from './create.ts'
+import { jsonAnswer } from '../../core/edge/json-answer.ts'
+import { reportError } from '../../core/edge/report-error.ts'
+import type { Host, KnownCall, Route, Streamed, Transport } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { openAiFailure, openAiRefusal } from '../../wire/openai/errors.ts'
+import { openAiHeaders } from '../../wire/openai/headers.ts'
+import { parseBody } from '../../wire/parse.ts'
+import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
+import { Answer, framesOf } from './answer.ts'
+import { toAsked } from './request.ts'
+import { CreateRequest } from './schema.ts'
 import { ResponsesSocket } from './socket.ts'
+import { preflight, start, type Begun } from './start.ts'
 import { StoredResponses } from './stored.ts'
+import { SSE, Wire } from './wire.ts'
 
 /** OpenAI Responses, over HTTP and WebSocket, for unchanged clients of OpenAI's. */
 export function responses(): Transport {
@@ -24,4 +34,53 @@ function routesAt(host: Host, path: string): Route[] {
     { method: 'POST', path: `${one}/cancel`, access: 'request', handle: (_, call) => stored.cancel(call) },
     { method: 'GET', path: `${one}/input_items`, access: 'request', handle: (_, call) => stored.inputItems(call) },
   ]
+}
+
+/** `POST /responses`. */
+async function create(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
+  const text = await request.text()
+  const body = parseBody(CreateRequest, text)
+  host.gateway.checkSlots(body, text.length)
+  const asked = toAsked(body)
+  const headers = openAiHeaders(call.quota, host.newId())
+  const begun = await start(host, call, asked)
+  try {
+    if (!asked.stream) {
+      const answer = await (asked.background ? first(begun) : whole(begun))
+      return jsonAnswer(answer.response(), { headers, gateway: host.gateway, principal: call.principal })
+    }
+    if (!asked.background) await preflight(begun)
+  } catch (thrown) {
+    begun.run.close()
+    return openAiFailure(reportError(host, thrown, { transport: 'responses', message: 'A response failed' }), headers)
+  }
+  const wire = new Wire(SSE)
+  return {
+    status: 200,
+    headers: { ...SSE_HEADERS, ...headers },
+    frames: framesOf(begun.run, new Answer(begun.about, wire), wire),
+    heartbeat: SSE_HEARTBEAT,
+    failure: (error) => wire.failure(error),
+  }
+}
+
+/** The answer after the first step of the agent. The rest is not awaited. */
+async function first({ run, about }: Begun): Promise<Answer> {
+  const answer = new Answer(about)
+  ;(await run.take())?.visit(answer)
+  run.close()
+  return answer
+}
+
+/** The whole answer. Throws if it failed or was stopped. */
+async function whole({ run, about }: Begun): Promise<Answer> {
+  const answer = new Answer(about)
+  for (let batch = await run.take(); batch; batch = await run.take()) answer.take(batch)
+  const failure = answer.ended ? answer.failure : new UampError('cancelled', 'The answer was stopped')
+  if (!failure) {
+    run.close()
+    return answer
+  }
+  await run.refuse({ type: failure.code === 'payment_required' ? 'payment.required' : 'response.error' })
+  throw failure
 }

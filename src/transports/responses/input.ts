@@ -1,5 +1,6 @@
 import type { Questions } from '../../core/ports/agent.ts'
-import type { ContentItem } from '../../protocol/content.ts'
+import { outputMessages } from '../../core/reading/output-messages.ts'
+import type { ContentItem, ToolResult } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { audioItem, fileItem, imageItem } from '../../wire/openai/media.ts'
 import { invalid } from '../../wire/parse.ts'
@@ -8,85 +9,68 @@ import type { InputItem, Part } from './schema.ts'
 
 export type Given = Questions[keyof Questions]
 
-/** The input of a request as messages of a conversation. References are resolved before. */
+/** The input of a request as messages of a conversation: what an assistant thought, said and called in a row is one message. */
 export function toMessages(input: string | readonly InputItem[]): Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  const conversation = new Conversation()
-  for (const [index, item] of input.entries()) conversation.add(item, `input[${index}]`)
-  return conversation.end()
+  const messages: Message[] = []
+  let output: ContentItem[] = []
+  for (const [index, item] of input.entries()) {
+    const param = `input[${index}]`
+    if (!('role' in item) || item.role === 'assistant') {
+      output.push(...saidIn(item, param))
+      continue
+    }
+    messages.push(...outputMessages(output))
+    output = []
+    const { content } = item
+    const role = item.role === 'user' ? 'user' : 'system'
+    if (typeof content === 'string') messages.push({ role, content })
+    else {
+      const items = itemsOf(content, `${param}.content`)
+      messages.push({ role, content: textOf(items), content_items: items })
+    }
+  }
+  return [...messages, ...outputMessages(output)]
 }
 
-/** What an assistant thought, said and called in a row is one message, as it was when it said it. */
-class Conversation {
-  readonly #messages: Message[] = []
-  #said: ContentItem[] = []
-
-  add(item: InputItem, param: string): void {
-    switch (item.type) {
-      case undefined:
-      case 'message':
-        return this.#message(item, param)
-      case 'function_call':
-        this.#said.push({ type: 'tool_call', tool_call: { id: item.call_id, name: item.name, arguments: item.arguments } })
-        return
-      case 'function_call_output':
-        return this.#push({ role: 'tool', tool_call_id: item.call_id, ...outputOf(item.output, `${param}.output`) })
-      case 'reasoning':
-        this.#said.push(thought(item))
-        return
-      case 'mcp_call':
-        this.#said.push({ type: 'tool_call', tool_call: { id: item.id, name: item.name, arguments: item.arguments } })
-        return this.#push({ role: 'tool', tool_call_id: item.id, content: item.output ?? failureOf(item.error) })
-      case 'image_generation_call':
-        this.#said.push(...imageOf(item, param))
-        return
-      // Asked and answered: what came of it follows. One that waits is answered before it comes to this.
-      case 'mcp_approval_request':
-      case 'mcp_approval_response':
-        return
-      case 'item_reference':
-        throw notFound(item.id, `${param}.id`)
+/** What an assistant said, or what a tool gave back. References are resolved before. */
+function saidIn(item: InputItem, param: string): ContentItem[] {
+  switch (item.type) {
+    case undefined:
+    case 'message': {
+      const media = item.uamp?.content_items ?? []
+      // The text beside media is only what can be read of it.
+      if (media.length > 0) return media
+      return typeof item.content === 'string' ? [{ type: 'text', text: item.content }] : itemsOf(item.content, `${param}.content`)
     }
-  }
-
-  end(): Message[] {
-    this.#flush()
-    return this.#messages
-  }
-
-  #message(item: Extract<InputItem, { role: string }>, param: string): void {
-    const { role, content, uamp } = item
-    if (role !== 'assistant') {
-      const said = typeof content === 'string' ? { content } : withItems(itemsOf(content, `${param}.content`))
-      return this.#push({ role: role === 'user' ? 'user' : 'system', ...said })
+    case 'function_call':
+      return [{ type: 'tool_call', tool_call: { id: item.call_id, name: item.name, arguments: item.arguments } }]
+    case 'function_call_output':
+      return [{ type: 'tool_result', tool_result: resultIn(item, param) }]
+    case 'reasoning':
+      return [thought(item)]
+    case 'mcp_call': {
+      const { id, name, arguments: args, output, error } = item
+      return [
+        { type: 'tool_call', tool_call: { id, name, arguments: args } },
+        { type: 'tool_result', tool_result: { call_id: id, result: output ?? failureOf(error) } },
+      ]
     }
-    const media = uamp?.content_items ?? []
-    // The text beside media is only what can be read of it.
-    if (media.length > 0) this.#said.push(...media)
-    else if (typeof content === 'string') this.#said.push({ type: 'text', text: content })
-    else this.#said.push(...itemsOf(content, `${param}.content`))
-  }
-
-  #push(message: Message): void {
-    this.#flush()
-    this.#messages.push(message)
-  }
-
-  #flush(): void {
-    const said = this.#said
-    if (said.length === 0) return
-    this.#said = []
-    const calls = said.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
-    this.#messages.push({ role: 'assistant', ...withItems(said), ...(calls.length > 0 && { tool_calls: calls }) })
+    case 'image_generation_call':
+      return imageOf(item, param)
+    // Its outcome follows. An approval that a run waits for was taken before.
+    case 'mcp_approval_request':
+    case 'mcp_approval_response':
+      return []
+    case 'item_reference':
+      throw notFound(item.id, `${param}.id`)
   }
 }
 
 /** The item as an answer to a question, if it is one. */
 export function toAnswer(item: InputItem, eventId: string, param: string): Given | undefined {
   if (item.type === 'function_call_output') {
-    const { content, content_items } = outputOf(item.output, `${param}.output`)
-    const result = { type: 'tool.result', event_id: eventId, call_id: item.call_id, result: content ?? '' } as const
-    return content_items ? { ...result, content_items } : result
+    return { type: 'tool.result', event_id: eventId, ...resultIn(item, param) }
   }
   if (item.type !== 'mcp_approval_response') return undefined
   const { place: approval_id = item.approval_request_id } = placeOf(item.approval_request_id) ?? {}
@@ -98,14 +82,11 @@ export function notFound(id: string, param: string): Error {
   return invalid(`Item with id '${id}' not found. Items are kept only where "store" is true.`, param, 'item_not_found')
 }
 
-function outputOf(output: string | readonly Part[], param: string): { content: string; content_items?: ContentItem[] } {
-  if (typeof output === 'string') return { content: output }
-  const items = itemsOf(output, param)
-  return items.every(({ type }) => type === 'text') ? { content: textOf(items) } : { content: textOf(items), content_items: items }
-}
-
-function withItems(items: ContentItem[]): Pick<Message, 'content' | 'content_items'> {
-  return { content: textOf(items), content_items: items }
+function resultIn({ call_id, output }: Extract<InputItem, { type: 'function_call_output' }>, param: string): ToolResult {
+  if (typeof output === 'string') return { call_id, result: output }
+  const items = itemsOf(output, `${param}.output`)
+  const result = { call_id, result: textOf(items) }
+  return items.every(({ type }) => type === 'text') ? result : { ...result, content_items: items }
 }
 
 function itemsOf(parts: readonly Part[], param: string): ContentItem[] {

@@ -2,9 +2,10 @@ import type { ContentItem, MediaItem, ToolCall, ToolResult } from '../../protoco
 import type { EventOf } from '../../protocol/events.ts'
 import { itemId, type ItemPrefix } from './ids.ts'
 import {
+  CallItem,
   FunctionCallItem,
   GrowingText,
-  imageCall,
+  imageItem,
   MessageItem,
   partOf,
   ReasoningItem,
@@ -12,23 +13,23 @@ import {
   WholeItem,
   type OutputItem,
 } from './items.ts'
-import type { Wire } from './wire.ts'
+import type { TextPlace, Wire } from './wire.ts'
 
 /**
- * The output of a response as it grows, told event by event in the order that OpenAI's clients demand: an item is added before
- * anything is said of it, its parts likewise, and each is done before the response is.
+ * The output of a response as it grows, told event by event in the order that OpenAI's clients demand: items and parts are added
+ * before other events name them, and each is done before the response is.
  */
 export class Items {
   readonly all: OutputItem[] = []
   readonly #response: string
   readonly #agent: string
   readonly #wire: Wire | undefined
-  /** What is being said. Something else ends it. */
+  /** The message or thought that grows. Anything else ends it. */
   #open: MessageItem | ReasoningItem | undefined
-  /** The text that is being said: looked at for every delta. */
+  /** The text that grows. Kept here because every delta needs it. */
   #text: GrowingText | undefined
   /** Calls whose arguments may still come, several at once. */
-  readonly #calls = new Map<string, FunctionCallItem | ServerCallItem>()
+  readonly #calls = new Map<string, CallItem>()
 
   constructor({ response, agent }: { response: string; agent: string }, wire: Wire | undefined) {
     this.#response = response
@@ -42,7 +43,7 @@ export class Items {
 
   text(text: string): void {
     if (this.#text === undefined) {
-      // Nothing is no item.
+      // An empty text opens no item.
       if (text === '') return
       this.#text = this.#part('output_text')
     }
@@ -55,36 +56,32 @@ export class Items {
     const open = this.#open instanceof MessageItem ? this.#open.parts.at(-1) : undefined
     const part = open?.type === 'refusal' ? open.text : this.#part('refusal')
     part.add(text)
-    this.#wire?.send('response.refusal.delta', { ...this.#place(), delta: text })
+    this.#wire?.send('response.refusal.delta', { ...partPlace(this.#open as MessageItem), delta: text })
   }
 
   think(text: string, signature?: string): void {
-    // A signature is of the thought before it: what comes then is another.
+    // A signature ends its thought; the next text is a new one.
     if (!(this.#open instanceof ReasoningItem) || this.#open.signature !== undefined) {
       this.settle()
-      this.#open = this.#add(new ReasoningItem(...this.#next('rs')))
+      this.#open = this.#add(new ReasoningItem(this.#next('rs')))
     }
     const item = this.#open
     if (signature !== undefined) item.signature = signature
     if (text === '') return
-    const place = { item_id: item.id, output_index: item.index, summary_index: 0 }
+    const place = { ...item.place, summary_index: 0 }
     if (!item.told) this.#wire?.send('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } })
     item.told = true
     item.text.add(text)
     this.#wire?.send('response.reasoning_summary_text.delta', { ...place, delta: text })
   }
 
-  /** A call of the client's, or a piece of its arguments. */
+  /** A call of the client's function, or a piece of its arguments. */
   call(call: ToolCall): void {
-    let item = this.#calls.get(call.id)
-    if (!item) {
-      this.settle()
-      this.#calls.set(call.id, (item = this.#add(new FunctionCallItem(...this.#next('fc'), call))))
-    }
+    const item = this.#calls.get(call.id) ?? this.#begin(new FunctionCallItem(this.#next('fc'), call))
     this.#arguments(item, call.arguments)
   }
 
-  /** A call that is put to the client is whole. Most often it was streamed before. */
+  /** A call that the client is asked to run is complete. Usually it was streamed before. */
   ask(call: ToolCall): void {
     const known = this.all.find((item) => item instanceof FunctionCallItem && item.call.id === call.id)
     if (!known) {
@@ -94,14 +91,9 @@ export class Items {
     this.finishCall(call.id)
   }
 
+  /** A call of the agent's own tool, or a piece of its arguments. */
   serverCall(call: ToolCall): void {
-    let item = this.#calls.get(call.id)
-    if (!item) {
-      this.settle()
-      const [id, index] = this.#next('mcp')
-      this.#calls.set(call.id, (item = this.#add(new ServerCallItem({ id, index }, call, this.#agent))))
-      this.#wire?.send('response.mcp_call.in_progress', { item_id: id, output_index: index })
-    }
+    const item = this.#calls.get(call.id) ?? this.#begin(new ServerCallItem(this.#next('mcp'), call, this.#agent))
     this.#arguments(item, call.arguments)
   }
 
@@ -112,7 +104,7 @@ export class Items {
     this.#finish(item, 'completed')
   }
 
-  /** The client's calls alone: those of the agent's own are done with their result, which comes after. */
+  /** Only for calls of the client's functions: a call of the agent's own tool is done with its result. */
   finishCall(callId: string): void {
     const item = this.#calls.get(callId)
     if (item instanceof FunctionCallItem) this.#finish(item, 'completed')
@@ -123,28 +115,27 @@ export class Items {
     const id = itemId('mcpr', this.#response, approval_id)
     const { name = 'approval', arguments: args = JSON.stringify({ message }) } = tool_call ?? {}
     const request = { type: 'mcp_approval_request', id, server_label: this.#agent, name, arguments: args }
-    this.#whole(new WholeItem({ id, index: this.all.length }, { ...request, uamp: { message, ...(options && { options }) } }))
+    const item = new WholeItem({ id, index: this.all.length }, { ...request, uamp: { message, ...(options && { options }) } })
+    this.#finish(this.#add(item), 'completed')
   }
 
   image(item: Extract<ContentItem, { type: 'image' }>): void {
     this.settle()
-    const [id, index] = this.#next('ig')
-    const { whole, begun } = imageCall(id, item)
-    const added = this.#add(new WholeItem({ id, index }, whole, begun))
-    this.#wire?.send('response.image_generation_call.in_progress', { item_id: id, output_index: index })
-    this.#wire?.send('response.image_generation_call.completed', { item_id: id, output_index: index })
+    const added = this.#add(imageItem(this.#next('ig'), item))
+    this.#wire?.send('response.image_generation_call.in_progress', added.place)
+    this.#wire?.send('response.image_generation_call.completed', added.place)
     this.#finish(added, 'completed')
   }
 
-  /** OpenAI has no output for it: it stands beside a message, whose text is what can be read of it. */
+  /** OpenAI has no item for it, so it goes with a message whose text is its transcript. */
   media(item: MediaItem): void {
     this.settle()
-    this.#open = this.#add(new MessageItem(...this.#next('msg'), item))
+    this.#open = this.#add(new MessageItem(this.#next('msg'), item))
     if (item.type === 'audio' && item.transcript !== undefined) this.text(item.transcript)
     this.settle()
   }
 
-  /** What is being said is over. */
+  /** Ends the message or thought that grows. */
   settle(status: 'completed' | 'incomplete' = 'completed'): void {
     const open = this.#open
     if (!open) return
@@ -159,55 +150,53 @@ export class Items {
     for (const item of this.#calls.values()) this.#finish(item, item instanceof ServerCallItem ? 'incomplete' : status)
   }
 
-  #arguments(item: FunctionCallItem | ServerCallItem, text: string): void {
+  #begin(item: CallItem): CallItem {
+    this.settle()
+    this.#calls.set(item.call.id, this.#add(item))
+    if (item instanceof ServerCallItem) this.#wire?.send('response.mcp_call.in_progress', item.place)
+    return item
+  }
+
+  #arguments(item: CallItem, text: string): void {
     if (text === '') return
     item.args += text
-    const type = item instanceof FunctionCallItem ? 'function_call' : 'mcp_call'
-    this.#wire?.send(`response.${type}_arguments.delta`, { item_id: item.id, output_index: item.index, delta: text })
+    this.#wire?.send(`response.${item.type}_arguments.delta`, { ...item.place, delta: text })
   }
 
   #part(type: 'output_text' | 'refusal'): GrowingText {
     if (!(this.#open instanceof MessageItem)) {
       this.settle()
-      this.#open = this.#add(new MessageItem(...this.#next('msg')))
+      this.#open = this.#add(new MessageItem(this.#next('msg')))
     }
     const item = this.#open
     this.#text = undefined
     this.#closePart(item)
     const part = { type, text: new GrowingText() }
     item.parts.push(part)
-    const place = this.#place()
+    const place = partPlace(item)
     this.#wire?.send('response.content_part.added', { ...place, part: partOf(part) })
     if (type === 'output_text') this.#wire?.place(place)
     return part.text
   }
 
-  #place(): { item_id: string; output_index: number; content_index: number } {
-    const item = this.#open as MessageItem
-    return { item_id: item.id, output_index: item.index, content_index: item.parts.length - 1 }
-  }
-
   #closePart(item: MessageItem): void {
     const part = item.parts.at(-1)
     if (!part || !this.#wire) return
-    const place = { item_id: item.id, output_index: item.index, content_index: item.parts.length - 1 }
+    const place = partPlace(item)
     if (part.type === 'refusal') this.#wire.send('response.refusal.done', { ...place, refusal: String(part.text) })
     else this.#wire.send('response.output_text.done', { ...place, text: String(part.text), logprobs: [] })
     this.#wire.send('response.content_part.done', { ...place, part: partOf(part) })
   }
 
-  #closeSummary({ id, index, text }: ReasoningItem): void {
-    const place = { item_id: id, output_index: index, summary_index: 0 }
-    this.#wire?.send('response.reasoning_summary_text.done', { ...place, text: String(text) })
-    this.#wire?.send('response.reasoning_summary_part.done', { ...place, part: { type: 'summary_text', text: String(text) } })
+  #closeSummary(item: ReasoningItem): void {
+    const place = { ...item.place, summary_index: 0 }
+    const text = String(item.text)
+    this.#wire?.send('response.reasoning_summary_text.done', { ...place, text })
+    this.#wire?.send('response.reasoning_summary_part.done', { ...place, part: { type: 'summary_text', text } })
   }
 
-  #whole(item: WholeItem): void {
-    this.#finish(this.#add(item), 'completed')
-  }
-
-  #next(prefix: ItemPrefix): [id: string, index: number] {
-    return [itemId(prefix, this.#response, this.all.length), this.all.length]
+  #next(prefix: ItemPrefix): { readonly id: string; readonly index: number } {
+    return { id: itemId(prefix, this.#response, this.all.length), index: this.all.length }
   }
 
   #add<I extends OutputItem>(item: I): I {
@@ -219,18 +208,19 @@ export class Items {
   #finish(item: OutputItem, status: 'completed' | 'incomplete'): void {
     if (item.status !== 'in_progress') return
     item.status = status
-    if (item instanceof FunctionCallItem || item instanceof ServerCallItem) this.#finishArguments(item)
+    if (item instanceof CallItem) this.#finishArguments(item)
     this.#wire?.send('response.output_item.done', { output_index: item.index, item: item.render() })
   }
 
-  #finishArguments(item: FunctionCallItem | ServerCallItem): void {
-    const place = { item_id: item.id, output_index: item.index }
-    const type = item instanceof FunctionCallItem ? 'function_call' : 'mcp_call'
-    this.#wire?.send(`response.${type}_arguments.done`, {
-      ...place,
-      arguments: item.args,
-      ...(item instanceof FunctionCallItem && { name: item.call.name }),
-    })
-    if (item instanceof ServerCallItem && item.result) this.#wire?.send(`response.mcp_call.${item.failed ? 'failed' : 'completed'}`, place)
+  #finishArguments(item: CallItem): void {
+    const name = item instanceof FunctionCallItem && { name: item.call.name }
+    this.#wire?.send(`response.${item.type}_arguments.done`, { ...item.place, arguments: item.args, ...name })
+    if (!(item instanceof ServerCallItem) || !item.result) return
+    this.#wire?.send(`response.mcp_call.${item.failed ? 'failed' : 'completed'}`, item.place)
   }
+}
+
+/** The place of the newest part of a message. */
+function partPlace(item: MessageItem): TextPlace {
+  return { ...item.place, content_index: item.parts.length - 1 }
 }

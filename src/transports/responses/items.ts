@@ -1,6 +1,7 @@
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
+import { present } from '../../wire/fields.ts'
 
-/** Pieces of a text that are kept apart until there are so many: a thousand small strings are a burden to the collector. */
+/** Pieces of a text that are kept before they are joined: thousands of small strings slow down garbage collection. */
 const PIECES = 32
 
 type Status = 'in_progress' | 'completed' | 'incomplete'
@@ -35,25 +36,38 @@ export function partOf({ type, text }: TextPart): object {
   return type === 'refusal' ? { type, refusal: String(text) } : { type, text: String(text), annotations: [], logprobs: [] }
 }
 
-/** What an answer consists of, while it grows and when it is whole. `render` gives it as the wire has it. */
-export interface OutputItem {
+interface Place {
   readonly id: string
   readonly index: number
-  status: Status
-  render(): object
 }
 
-export class MessageItem implements OutputItem {
+/** An item of an answer, while it grows and when it is complete. */
+export abstract class OutputItem {
   readonly id: string
   readonly index: number
   status: Status = 'in_progress'
+
+  constructor({ id, index }: Place) {
+    this.id = id
+    this.index = index
+  }
+
+  /** Where its events say that it is. */
+  get place(): { readonly item_id: string; readonly output_index: number } {
+    return { item_id: this.id, output_index: this.index }
+  }
+
+  /** The item as the wire has it. */
+  abstract render(): object
+}
+
+export class MessageItem extends OutputItem {
   readonly parts: TextPart[] = []
   /** What OpenAI has no part for. */
   readonly #media: ContentItem | undefined
 
-  constructor(id: string, index: number, media?: ContentItem) {
-    this.id = id
-    this.index = index
+  constructor(place: Place, media?: ContentItem) {
+    super(place)
     this.#media = media
   }
 
@@ -63,20 +77,12 @@ export class MessageItem implements OutputItem {
   }
 }
 
-/** Thoughts are shown as a summary: the form that every client shows. A signature is what only its maker can read. */
-export class ReasoningItem implements OutputItem {
-  readonly id: string
-  readonly index: number
-  status: Status = 'in_progress'
+/** Thoughts are shown as a summary, which every client shows. Only the maker of a signature can read it. */
+export class ReasoningItem extends OutputItem {
   readonly text = new GrowingText()
   signature: string | undefined
   /** Its text has begun. */
   told = false
-
-  constructor(id: string, index: number) {
-    this.id = id
-    this.index = index
-  }
 
   render(): object {
     const summary = this.told ? [{ type: 'summary_text', text: String(this.text) }] : []
@@ -85,40 +91,35 @@ export class ReasoningItem implements OutputItem {
   }
 }
 
-/** A function that the client runs. */
-export class FunctionCallItem implements OutputItem {
-  readonly id: string
-  readonly index: number
+export abstract class CallItem extends OutputItem {
+  abstract readonly type: 'function_call' | 'mcp_call'
   readonly call: ToolCall
-  status: Status = 'in_progress'
   args = ''
 
-  constructor(id: string, index: number, call: ToolCall) {
-    this.id = id
-    this.index = index
+  constructor(place: Place, call: ToolCall) {
+    super(place)
     this.call = call
-  }
-
-  render(): object {
-    const { id: call_id, name } = this.call
-    return { type: 'function_call', id: this.id, call_id, name, arguments: this.args, status: this.status }
   }
 }
 
-/** A tool that the agent runs itself: what OpenAI calls a tool of a remote server. The client has nothing to do. */
-export class ServerCallItem implements OutputItem {
-  readonly id: string
-  readonly index: number
-  readonly call: ToolCall
+/** A function that the client runs. */
+export class FunctionCallItem extends CallItem {
+  readonly type = 'function_call'
+
+  render(): object {
+    const { id: call_id, name } = this.call
+    return { type: this.type, id: this.id, call_id, name, arguments: this.args, status: this.status }
+  }
+}
+
+/** A tool that the agent runs itself, shown as OpenAI shows a tool of a remote server. The client has nothing to do. */
+export class ServerCallItem extends CallItem {
+  readonly type = 'mcp_call'
   readonly #agent: string
-  status: Status = 'in_progress'
-  args = ''
   result: ToolResult | undefined
 
-  constructor(place: { id: string; index: number }, call: ToolCall, agent: string) {
-    this.id = place.id
-    this.index = place.index
-    this.call = call
+  constructor(place: Place, call: ToolCall, agent: string) {
+    super(place, call)
     this.#agent = agent
   }
 
@@ -129,7 +130,7 @@ export class ServerCallItem implements OutputItem {
   render(): object {
     const { result, failed } = this
     return {
-      type: 'mcp_call',
+      type: this.type,
       id: this.id,
       server_label: this.#agent,
       name: this.call.name,
@@ -144,16 +145,12 @@ export class ServerCallItem implements OutputItem {
 }
 
 /** An item that comes in one piece. */
-export class WholeItem implements OutputItem {
-  readonly id: string
-  readonly index: number
+export class WholeItem extends OutputItem {
   readonly #whole: object
   readonly #begun: object
-  status: Status = 'in_progress'
 
-  constructor(place: { id: string; index: number }, whole: object, begun: object = whole) {
-    this.id = place.id
-    this.index = place.index
+  constructor(place: Place, whole: object, begun: object = whole) {
+    super(place)
     this.#whole = whole
     this.#begun = begun
   }
@@ -163,19 +160,17 @@ export class WholeItem implements OutputItem {
   }
 }
 
-/** An image is what OpenAI's own image tool gives; one that is only a URL has its place beside it. */
-export function imageCall(id: string, item: Extract<ContentItem, { type: 'image' }>): { whole: object; begun: object } {
+/** An image, shown as a result of OpenAI's image tool. An image that is only a URL is in `uamp`. */
+export function imageItem(place: Place, item: Extract<ContentItem, { type: 'image' }>): WholeItem {
   const { image, format, content_id, alt_text, description } = item
-  const known = { ...(content_id !== undefined && { content_id }), ...(alt_text !== undefined && { alt_text }) }
-  const more = { ...(description !== undefined && { description }), ...(typeof image !== 'string' && { url: image.url }) }
-  const begun = { type: 'image_generation_call', id, status: 'in_progress', result: null }
-  const result = typeof image === 'string' ? image : null
+  const begun = { type: 'image_generation_call', id: place.id, status: 'in_progress', result: null }
+  const [result, url] = typeof image === 'string' ? [image, undefined] : [null, image.url]
   const whole = {
     ...begun,
     status: 'completed',
     result,
     ...(format !== undefined && { output_format: format }),
-    uamp: { ...known, ...more },
+    uamp: present({ content_id, alt_text, description, url }),
   }
-  return { whole, begun }
+  return new WholeItem(place, whole, begun)
 }

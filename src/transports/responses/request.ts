@@ -1,10 +1,11 @@
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
+import { functionTool } from '../../wire/openai/settings.ts'
 import { invalid } from '../../wire/parse.ts'
 import { settingsOf } from './response.ts'
 import { isFunction, type CreateRequest, type InputItem } from './schema.ts'
 
-/** What a client puts into `include` to get the events that OpenAI has none for. */
+/** In `include`: the client wants events that OpenAI's protocol does not have. */
 const EXTRAS = 'uamp.events'
 
 /** A request in our own terms. */
@@ -22,7 +23,7 @@ export function toAsked(body: CreateRequest): Asked {
   const { input, ...settings } = body
   if (input == null) throw invalid('Missing required parameter: "input"', 'input', 'missing_required_parameter')
   for (const name of ['conversation', 'prompt']) {
-    // To pass over one would answer without what the client believes to be known.
+    // If we ignored it, the agent would answer without what the client believes it knows.
     if (body[name] != null)
       throw invalid(`"${name}" is not kept here: send "input" and "previous_response_id"`, name, 'unsupported_parameter')
   }
@@ -60,21 +61,7 @@ export function wantsExtras(config: SessionConfig): boolean {
 
 /** The functions that may be called: `tool_choice` can forbid all of them, or all but some. */
 function functionsOf({ tools, tool_choice: choice }: CreateRequest): ToolDefinition[] {
-  const offered = (tools ?? []).flatMap((tool): ToolDefinition[] => {
-    if (!isFunction(tool)) return []
-    const { name, description, parameters, strict } = tool
-    return [
-      {
-        type: 'function',
-        function: {
-          name,
-          ...(description != null && { description }),
-          ...(parameters != null && { parameters }),
-          ...(strict != null && { strict }),
-        },
-      },
-    ]
-  })
+  const offered = (tools ?? []).filter(isFunction).map(functionTool)
   if (choice === 'none') return []
   if (choice == null || typeof choice === 'string') return offered
   const names = new Set(offered.map((tool) => tool.function.name))

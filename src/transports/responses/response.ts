@@ -1,14 +1,13 @@
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
-/** A response before anything was said: what it was asked for, as it is told back. */
+/** What is known of a response before the agent says anything. */
 export interface ResponseHead {
   readonly id: string
   readonly agent: string
-  readonly createdAt: number
-  /** What the client asked for, as it asked. */
-  readonly settings: Readonly<Record<string, unknown>>
+  /** The settings of the request, which the client is told back. */
+  readonly config: SessionConfig
 }
 
 export interface ResponseState {
@@ -23,34 +22,29 @@ export interface ResponseState {
 
 /** The settings that a stored response was asked with. */
 export function settingsOf({ extensions }: SessionConfig): Readonly<Record<string, unknown>> {
-  const openai = extensions?.['openai']
-  return isRecord(openai) ? openai : {}
+  return fieldsOf(extensions?.['openai'])
 }
 
-/** When a response was begun is kept with its settings, so that it is the same to the second whenever it is told. */
+/** The time at which a response began is kept with its settings, so that it never changes. */
 const BEGUN = 'responses'
 
 export function withBegun(config: SessionConfig, now: number): SessionConfig {
   return { ...config, extensions: { ...config.extensions, [BEGUN]: { created_at: Math.floor(now / 1000) } } }
 }
 
-export function headOf(id: string, agent: string, config: SessionConfig): ResponseHead {
-  const begun = config.extensions?.[BEGUN]
-  const createdAt = isRecord(begun) ? Number(begun['created_at']) : 0
-  return { id, agent, createdAt, settings: settingsOf(config) }
-}
-
 /**
- * The response object: every field that OpenAI's type and Open Responses demand. What was not asked for has the value that
- * OpenAI says it has by default, as Open Responses allows null for few of them.
+ * The response object, with every field that OpenAI's type and Open Responses demand. Settings that the client left out have OpenAI's
+ * defaults, as Open Responses allows null for few of them.
  */
-export function responseObject({ id, agent, createdAt, settings }: ResponseHead, state: ResponseState): object {
-  const { text, tools, reasoning } = settings
+export function responseObject({ id, agent, config }: ResponseHead, state: ResponseState): object {
+  const settings = settingsOf(config)
+  const text = fieldsOf(settings['text'])
+  const { tools, reasoning } = settings
   const given = (name: string, usual: unknown): unknown => settings[name] ?? usual
   return {
     id,
     object: 'response',
-    created_at: createdAt,
+    created_at: Number(fieldsOf(config.extensions?.[BEGUN])['created_at'] ?? 0),
     status: state.status,
     background: given('background', false),
     completed_at: state.completedAt,
@@ -64,12 +58,12 @@ export function responseObject({ id, agent, createdAt, settings }: ResponseHead,
     parallel_tool_calls: given('parallel_tool_calls', true),
     previous_response_id: given('previous_response_id', null),
     prompt_cache_key: given('prompt_cache_key', null),
-    reasoning: { effort: null, summary: null, ...(isRecord(reasoning) && reasoning) },
+    reasoning: { effort: null, summary: null, ...fieldsOf(reasoning) },
     safety_identifier: given('safety_identifier', null),
     service_tier: 'default',
     store: given('store', true),
     temperature: given('temperature', 1),
-    text: { ...(isRecord(text) && text), format: (isRecord(text) && text['format']) || { type: 'text' } },
+    text: { ...text, format: text['format'] || { type: 'text' } },
     tool_choice: given('tool_choice', 'auto'),
     tools: Array.isArray(tools) ? tools.map(shownTool) : [],
     top_logprobs: given('top_logprobs', 0),
@@ -89,7 +83,7 @@ function shownTool(tool: unknown): unknown {
   return { description: null, parameters: null, strict: null, ...tool }
 }
 
-/** Clients add these up, so an agent that tells nothing has used nothing. */
+/** Clients add these numbers up, so an agent that tells none counts as zero. */
 export function shownUsage(usage: Usage = {}): object {
   const input_tokens = wholeInput(usage)
   const { output_tokens = 0, cached_tokens, cache_read = 0, cache_write = 0, reasoning = 0, cost } = usage

@@ -1,4 +1,4 @@
-/** What clients send to `/responses`. Fields that are not named here are kept for the agent and never refused. */
+/** What clients send to `/responses`. Other fields are kept for the agent, and never refused. */
 import * as z from 'zod/mini'
 import { ContentItem } from '../../protocol/content.ts'
 import { list, Slot } from '../../protocol/json.ts'
@@ -6,7 +6,7 @@ import { limits } from '../../protocol/limits.ts'
 import { Instructions } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
 
-/** The body has a limit of its own, in bytes. */
+/** Items of an input. The bytes of the body have a limit of their own. */
 const ITEMS = 8_192
 
 /** Clients write null for what they leave out. */
@@ -38,7 +38,7 @@ export type Part = z.infer<typeof Part>
 
 const Content = z.union([z.string(), list(Part, limits.list)], 'must be a string or an array of content parts')
 
-/** Media that OpenAI has no parts for, as our own output items carry it: sent back, it is understood. */
+/** Media that OpenAI has no parts for. Our output items carry it, and clients may send it back. */
 const Uamp = maybe(z.object({ content_items: z.optional(list(ContentItem, limits.list)) }))
 
 const id = maybe(Id)
@@ -57,12 +57,7 @@ const texts = <T extends string>(type: T) => list(z.object({ type: z.literal(typ
 export const InputItem = z.discriminatedUnion('type', [
   MessageItem,
   z.object({ type: z.literal('function_call'), id, call_id: CallId, name: z.string(), arguments: z.string() }),
-  z.object({
-    type: z.literal('function_call_output'),
-    id,
-    call_id: CallId,
-    output: z.union([z.string(), list(Part, limits.list)], 'must be a string or an array of content parts'),
-  }),
+  z.object({ type: z.literal('function_call_output'), id, call_id: CallId, output: Content }),
   z.object({
     type: z.literal('reasoning'),
     id,
@@ -111,13 +106,13 @@ const FunctionTool = z.looseObject({
   parameters: maybe(Slot),
   strict: maybe(z.boolean()),
 })
-/** Tools that OpenAI runs itself are not here; the agent sees that they were asked for. */
+/** Tools that OpenAI runs itself. We do not have them, but the agent sees that the client asked for them. */
 const HostedTool = z.looseObject({
-  // It aborts, so that of a function that is not one the other alternative says what is wrong.
+  // Aborts, so that for a malformed function the other alternative explains the mistake.
   type: z.string().check(z.refine((type) => type !== 'function', { error: 'must have a name', abort: true })),
 })
 
-/** Told apart by their type: the other one may have any but this. */
+/** A hosted tool may have any type but this one. */
 export function isFunction(tool: { readonly type: string }): tool is z.infer<typeof FunctionTool> {
   return tool.type === 'function'
 }
@@ -170,5 +165,5 @@ export const CreateRequest = z.looseObject({
 })
 export type CreateRequest = z.infer<typeof CreateRequest>
 
-/** Over a socket it is an event. `stream_id` names one of several answers that run at once. */
+/** The request as an event of a socket. `stream_id` names one of several answers that run at once. */
 export const CreateEvent = z.looseObject({ type: z.string(), stream_id: maybe(Id), generate: maybe(z.boolean()) })

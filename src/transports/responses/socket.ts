@@ -1,15 +1,15 @@
-import type { Call, Host, Socket, Texts } from '../../core/ports/transport.ts'
+import { reportError } from '../../core/edge/report-error.ts'
+import type { Host, KnownCall, Socket, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiErrorBody, openAiStatus } from '../../wire/openai/errors.ts'
 import { invalid, parseBody, parseValue } from '../../wire/parse.ts'
-import { framesOf } from './answer.ts'
-import { answerOf, begin, preflight, type Begun } from './create.ts'
+import { Answer, framesOf } from './answer.ts'
 import { toAsked, type Asked } from './request.ts'
 import { CreateEvent, CreateRequest } from './schema.ts'
-import type { Caller } from './start.ts'
+import { preflight, start, type Begun, type Caller } from './start.ts'
 import { messages, Wire } from './wire.ts'
 
-/** Answers that one connection may have under way at once, told apart by `stream_id`. */
+/** Answers that one connection may carry at once. `stream_id` tells them apart. */
 const LANES = 16
 
 /** One WebSocket: each `response.create` is answered with the events of its stream, one after the other or in lanes. */
@@ -19,17 +19,15 @@ export class ResponsesSocket {
   readonly #caller: Caller
   readonly #lanes = new Set<string>()
 
-  constructor(host: Host, socket: Socket, call: Call) {
-    if (!call.principal) throw new UampError('unauthorized', 'This needs a valid token')
+  constructor(host: Host, socket: Socket, call: KnownCall) {
     this.#host = host
     this.#socket = socket
-    // The call itself: its request and its signal are made only when they are read.
-    this.#caller = call as Call & Pick<Caller, 'principal'>
+    this.#caller = call
   }
 
   async run(): Promise<void> {
     for await (const frame of this.#socket) {
-      // What was still to be read when the client left is answered to nobody.
+      // The client has left, so nobody would get the answer.
       if (this.#caller.signal.aborted) return
       await this.#receive(frame)
     }
@@ -42,7 +40,7 @@ export class ResponsesSocket {
       const event = parseBody(CreateEvent, frame)
       lane = event.stream_id ?? undefined
       if (event.type !== 'response.create') throw invalid(`There is no event "${event.type}": send "response.create"`, 'type')
-      // Nothing is made ready beforehand; an answer that nobody asked for would cost as much as one that was.
+      // There is no warming up here: an answer that the client does not want would cost as much as any other.
       if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
       const { type: _, stream_id: __, generate: ___, stream: ____, ...body } = event
       this.#host.gateway.checkSlots(body, frame.length)
@@ -65,11 +63,11 @@ export class ResponsesSocket {
     this.#lanes.add(lane)
   }
 
-  /** Never rejects: what is refused is told as an event, and the socket lives. */
+  /** Never rejects: a refusal is told as an event, and the socket stays open. */
   async #answer(asked: Asked, lane: string | undefined): Promise<void> {
     try {
-      const begun = await begin(this.#host, this.#caller, asked)
-      // What runs in the background goes on without who asked for it, and is then read here no more.
+      const begun = await start(this.#host, this.#caller, asked)
+      // A response in the background goes on after its client left, but is not read here any more.
       if (asked.background) begun.run.stopWith(this.#caller)
       else {
         await preflight(begun).catch((thrown: unknown) => {
@@ -83,9 +81,9 @@ export class ResponsesSocket {
     }
   }
 
-  async #tell(begun: Begun, lane: string | undefined): Promise<void> {
+  async #tell({ run, about }: Begun, lane: string | undefined): Promise<void> {
     const wire = new Wire(messages(lane))
-    const frames = framesOf(begun.run, answerOf(this.#host, begun, wire), wire)
+    const frames = framesOf(run, new Answer(about, wire), wire)
     for (;;) {
       const { value, done } = await frames.next()
       if (value !== undefined) await this.#socket.send(value as Texts)
@@ -94,9 +92,7 @@ export class ResponsesSocket {
   }
 
   async #refuse(thrown: unknown, lane: string | undefined): Promise<void> {
-    const error = this.#host.secrets.told(thrown)
-    this.#host.meter.countError('responses', error.code)
-    if (error.code === 'internal' && error.cause !== undefined) this.#host.log('error', 'A response failed', { error: error.cause })
+    const error = reportError(this.#host, thrown, { transport: 'responses', message: 'A response failed' })
     const event = {
       type: 'error',
       status: openAiStatus(error),

@@ -1,12 +1,15 @@
 import { chooseAgent } from '../../core/edge/choose-agent.ts'
 import { responseConfig } from '../../core/edge/overrides.ts'
-import type { Reader, Session, StoredResponse } from '../../core/ports/session.ts'
+import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'
+import { ResponseRun } from '../../core/reading/response-run.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { toldError } from '../../wire/openai/errors.ts'
 import { invalid } from '../../wire/parse.ts'
-import { paymentFrom } from '../../wire/payment.ts'
+import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
+import type { AnswerOptions } from './answer.ts'
 import { placeOf } from './ids.ts'
 import { toAnswer, toMessages, type Given } from './input.ts'
 import type { Asked } from './request.ts'
@@ -14,34 +17,31 @@ import { withBegun } from './response.ts'
 import type { InputItem } from './schema.ts'
 import { withReferences } from './stored-items.ts'
 
-/** Who asks, over HTTP or a socket. */
+/** The caller, over HTTP or a socket. */
 export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal'>
 
-/** A response that has begun, and a reader of it that stands before its first event. */
-export interface Started {
-  readonly response: string
-  readonly session: Session
-  readonly reader: Reader
-  readonly agent: string
-  readonly config: SessionConfig
-  readonly background: boolean
-  /** Its session was opened for it: nothing else is there. */
-  readonly fresh: boolean
+/** A response that has begun. */
+export interface Begun {
+  readonly run: ResponseRun
+  readonly about: AnswerOptions
 }
 
-/** What a reader understands of what nobody could answer later: everything but questions for approval. */
+/** The extension events of a response that is not stored: all but questions for approval, which nobody could answer later. */
 const UNSTORED = ServerEvent.def.options
   .map((schema): string => schema.shape.type.def.values[0] ?? '')
   .filter((type) => type.startsWith('x.') && type !== 'x.approval.request')
 
-/** Begins a response: in a session of its own, or as the next one of a run that waits for what this request brings. */
-export async function start(host: Host, caller: Caller, asked: Asked): Promise<Started> {
+/** Begins a response: in a new session, or as the continuation of a run that waits for the answers in this request. */
+export async function start(host: Host, caller: Caller, asked: Asked): Promise<Begun> {
   const { gateway } = host
   const { principal } = caller
   const agent = chooseAgent(host, caller, asked.model)
   const config = withBegun(asked.config, host.now())
   const previous = asked.previous === undefined ? undefined : await gateway.response(asked.previous, principal)
-  if (asked.previous !== undefined && !previous) throw noPrevious(asked.previous)
+  if (asked.previous !== undefined && !previous) {
+    const message = `Previous response with id '${asked.previous}' not found.`
+    throw invalid(message, 'previous_response_id', 'previous_response_not_found')
+  }
   if (previous?.status === 'open') {
     throw invalid(`Response '${previous.id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
   }
@@ -51,6 +51,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<S
   const answers = waiting && answersIn(waiting, items, host.newId)
   if (waiting && answers) return goOn(host, caller, { session: waiting.session, answers, config, asked })
   checkCalls(items, previous)
+  const payment = paymentFrom(caller.request.headers)
   const session = await gateway.open({
     transport: 'responses',
     agent,
@@ -62,9 +63,17 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<S
     input: toMessages(input),
     silent: !asked.stream && !asked.background,
     ...(previous && { parent: previous.id }),
-    ...paying(caller),
+    ...(payment && { payment }),
   })
-  return begin(caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+  return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+}
+
+/** Waits for the first word. Throws if the response is refused before it. */
+export async function preflight({ run }: Begun): Promise<void> {
+  const refused = await run.preflight()
+  if (!refused) return
+  await run.refuse(refused)
+  throw refused.type === 'payment.required' ? paymentRefusal(refused) : toldError(refused.error)
 }
 
 interface Beginning {
@@ -72,10 +81,12 @@ interface Beginning {
   readonly asked: Asked
   readonly config: SessionConfig
   readonly sent: readonly ClientEvent[]
+  /** The session was opened for this response: nothing else is in it. */
   readonly fresh: boolean
 }
 
-async function begin({ signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Started> {
+/** A response in the background goes on without its client. */
+async function begin(host: Host, { signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
   const { store, background } = asked
   const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
   try {
@@ -83,7 +94,8 @@ async function begin({ signal }: Caller, { session, asked, config, sent, fresh }
     const response = session.lastResponse ?? ''
     if (background) session.finish()
     await Promise.all(accepted)
-    return { session, reader, response, agent: session.agent, config, background, fresh }
+    const run = new ResponseRun(host, { session, reader, response, cancels: !background, fresh })
+    return { run, about: { id: response, agent: session.agent, config, endedAt: host.now } }
   } catch (thrown) {
     reader.close()
     void session.release().catch(() => undefined)
@@ -91,12 +103,12 @@ async function begin({ signal }: Caller, { session, asked, config, sent, fresh }
   }
 }
 
-/** The same run goes on. It was begun with the settings of its first request; those of this one are told back. */
+/** Continues a run with answers. The run keeps the settings of its first request; the client is told those of this one. */
 function goOn(
   host: Host,
   caller: Caller,
   { session, answers, config, asked }: Pick<Beginning, 'session' | 'config' | 'asked'> & { answers: readonly Given[] },
-): Promise<Started> {
+): Promise<Begun> {
   const { instructions, tools, extensions, response_format } = config
   const create: EventOf<'response.create'> = {
     type: 'response.create',
@@ -105,26 +117,17 @@ function goOn(
     response_format,
   }
   const merged = responseConfig(session.config, create) ?? session.config
-  return begin(caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
-}
-
-function noPrevious(id: string): Error {
-  return invalid(`Previous response with id '${id}' not found.`, 'previous_response_id', 'previous_response_not_found')
-}
-
-function paying({ request }: Caller) {
-  const payment = paymentFrom(request.headers)
-  return payment && { payment }
+  return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
 }
 
 interface Waits {
   readonly session: Session
   readonly turn: StoredResponse
-  /** The client named it; else it sends the whole conversation, and an approval in it tells which one it is. */
+  /** The client named the response. Otherwise it sent the whole conversation, and an approval in it tells which response it answers. */
   readonly named: boolean
 }
 
-/** The run that this request may answer: the previous response's, or that of an approval it brings. */
+/** The run that this request may answer: that of the previous response, or that of an approval in the input. */
 async function findWaiting(
   { gateway }: Host,
   { principal }: Caller,
@@ -138,7 +141,7 @@ async function findWaiting(
   return session?.waiting?.response === turn.id ? { session, turn, named: previous !== undefined } : undefined
 }
 
-/** What the input answers, if it does nothing else. Throws when it answers only a part: the run could not go on. */
+/** The answers in the input, if it has nothing else. Throws if some are missing, as the run could not go on. */
 function answersIn({ session, turn, named }: Waits, items: readonly InputItem[], newId: () => string): Given[] | undefined {
   const given = items.map((item, index) => toAnswer(item, newId(), `input[${index}]`))
   const all = given.filter((answer) => answer !== undefined)
@@ -159,10 +162,10 @@ function answersIn({ session, turn, named }: Waits, items: readonly InputItem[],
   return answers
 }
 
-/** Every output has its call, and every call of the previous response its output: without them no model could go on. */
+/** Every output needs a call, and every call of the previous response an output: models refuse a conversation otherwise. */
 function checkCalls(items: readonly InputItem[], previous: StoredResponse | undefined): void {
   const known = new Set(previous?.output.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call.id] : [])))
-  // A tool of the agent has given its result; another one would be the client's word for it.
+  // The agent's own tools have given their results: the client must not replace them.
   for (const item of previous?.output ?? []) if (item.type === 'tool_result') known.delete(item.tool_result.call_id)
   const outputs = new Set<string>()
   for (const [index, item] of items.entries()) {

@@ -25,8 +25,8 @@ export interface ContextOptions {
 }
 
 /**
- * Everything a response was made from: the conversation that it goes on from, and its own input. One response is in memory at a
- * time, and those that nobody asks for are not read. From the oldest on, all have to be gone through to find it.
+ * The conversation before a response, and its own input. Only one response is in memory at a time, and responses beyond the page are
+ * not read. In ascending order the whole chain has to be walked first, to find the oldest.
  */
 export async function* contextOf(
   gateway: Turns,
@@ -49,7 +49,7 @@ function itemsIn(turn: StoredResponse, isLast: boolean): ShownItem[] {
   return isLast ? inputOf(turn) : [...inputOf(turn), ...outputOf(turn)]
 }
 
-/** Items that are named by their id, in their place. */
+/** The input with every reference replaced by its item. */
 export async function withReferences(
   gateway: Gateway,
   input: string | readonly InputItem[],
@@ -69,11 +69,11 @@ export async function withReferences(
 
 interface Named {
   readonly id: string
-  /** Where the client names it. */
+  /** Where the input names it. */
   readonly param: string
 }
 
-/** By their ids. One response is in memory at a time, and what is found is counted. */
+/** Finds items by their ids. Only one response is in memory at a time, and the memory of found items is counted. */
 async function namedItems(
   gateway: Turns,
   named: readonly Named[],
@@ -107,7 +107,7 @@ function byResponse(named: readonly Named[]): Map<string, Named[]> {
   return groups
 }
 
-/** The items that a stored response answered with: the same, under the same ids, as when it was streamed. */
+/** The output items of a stored response, with the same ids as in its stream. */
 function outputOf(turn: StoredResponse): ShownItem[] {
   const answer = new Answer({ id: turn.id, agent: turn.agent, config: turn.config, endedAt: () => 0 })
   answer.readOutput(turn.output, new Set(turn.questions.map(({ id }) => id)))
@@ -143,7 +143,9 @@ function shownMessage(message: Message): Unnamed[] {
   return items.flatMap(shownSaid)
 }
 
-/** What a client says that an assistant said before. */
+const SAID = { prefix: 'msg', type: 'message', role: 'assistant', status: 'completed' } as const
+
+/** What the assistant said before, according to the client. */
 function shownSaid(item: ContentItem): Unnamed[] {
   switch (item.type) {
     case 'thinking': {
@@ -155,15 +157,13 @@ function shownSaid(item: ContentItem): Unnamed[] {
       return [{ prefix: 'fc', type: 'function_call', call_id, name, arguments: args, status: 'completed' }]
     }
     case 'text':
-      return [{ prefix: 'msg', type: 'message', role: 'assistant', status: 'completed', content: shownPart(item, 'output_text') }]
+      return [{ ...SAID, content: shownPart(item, 'output_text') }]
     case 'tool_result':
     case 'image':
     case 'audio':
     case 'video':
-    case 'file': {
-      const said = { prefix: 'msg', type: 'message', role: 'assistant', status: 'completed' } as const
-      return [{ ...said, content: [], uamp: { content_items: [item] } }]
-    }
+    case 'file':
+      return [{ ...SAID, content: [], uamp: { content_items: [item] } }]
   }
 }
 
@@ -172,25 +172,19 @@ function shownPart(item: ContentItem, type: 'input_text' | 'output_text'): objec
     case 'text':
       if (item.refusal) return [{ type: 'refusal', refusal: item.text }]
       return [type === 'input_text' ? { type, text: item.text } : { type, text: item.text, annotations: [], logprobs: [] }]
-    case 'image':
-      return [
-        {
-          type: 'input_image',
-          image_url: urlOf(item.image, `image/${item.format ?? 'png'}`),
-          detail: item.detail ?? 'auto',
-          file_id: null,
-        },
-      ]
+    case 'image': {
+      const image_url = urlOf(item.image, `image/${item.format ?? 'png'}`)
+      return [{ type: 'input_image', image_url, detail: item.detail ?? 'auto', file_id: null }]
+    }
     case 'file': {
       const { file, filename, mime_type } = item
-      return [
-        { type: 'input_file', filename, ...(typeof file === 'string' ? { file_data: urlOf(file, mime_type) } : { file_url: file.url }) },
-      ]
+      const source = typeof file === 'string' ? { file_data: urlOf(file, mime_type) } : { file_url: file.url }
+      return [{ type: 'input_file', filename, ...source }]
     }
-    case 'audio':
-      return [
-        { type: 'input_audio', input_audio: { data: typeof item.audio === 'string' ? item.audio : '', format: item.format ?? 'wav' } },
-      ]
+    case 'audio': {
+      const data = typeof item.audio === 'string' ? item.audio : ''
+      return [{ type: 'input_audio', input_audio: { data, format: item.format ?? 'wav' } }]
+    }
     case 'thinking':
     case 'tool_call':
     case 'tool_result':

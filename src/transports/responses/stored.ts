@@ -13,11 +13,11 @@ import { settingsOf } from './response.ts'
 import { contextOf, type ShownItem } from './stored-items.ts'
 import { SSE, Wire } from './wire.ts'
 
-/** Items of one page, unless the client says otherwise; and at most. */
+/** Items of one page by default, and at most. */
 const PAGE = 20
 const MAX_PAGE = 100
 
-/** The responses that are kept, for those whose they are. What is told of one is made anew from its session's log. */
+/** Stored responses, for their owners. What clients see is made again from the log of the session. */
 export class StoredResponses {
   readonly #host: Host
 
@@ -25,7 +25,7 @@ export class StoredResponses {
     this.#host = host
   }
 
-  /** `GET /responses/{id}`, also as a stream that goes on where the client lost it. */
+  /** `GET /responses/{id}`, also as a stream that continues where the client lost it. */
   async get(call: KnownCall): Promise<Response | Streamed> {
     const found = await this.#find(call)
     const query = new URL(call.request.url).searchParams
@@ -33,7 +33,7 @@ export class StoredResponses {
     const known = wholeNumber(query, 'starting_after', { usual: -1, min: 0, max: Number.MAX_SAFE_INTEGER })
     const run = this.#run(found, call.signal)
     if (known >= 0) {
-      // Under its reader, which keeps the session here meanwhile.
+      // After `#run`, whose reader keeps the session in memory meanwhile.
       await this.#checkTold(found, known).catch((thrown: unknown) => {
         run.close()
         throw thrown
@@ -45,7 +45,7 @@ export class StoredResponses {
     return { status: 200, headers, frames, heartbeat: SSE_HEARTBEAT, failure: (error) => wire.failure(error) }
   }
 
-  /** `POST /responses/{id}/cancel`: for those that run in the background, again and again with the same result. */
+  /** `POST /responses/{id}/cancel`: for responses in the background. Repeating it has the same result. */
   async cancel(call: KnownCall): Promise<Response | Streamed> {
     const found = await this.#find(call)
     const { turn, session } = found
@@ -53,7 +53,7 @@ export class StoredResponses {
       throw invalid('Cannot cancel a synchronous response.', 'response_id', 'invalid_value')
     }
     if (turn.status === 'open') {
-      // It may have ended in between.
+      // It may have ended meanwhile.
       await session.send({ type: 'response.cancel', event_id: this.#host.newId(), response_id: turn.id }).catch(() => undefined)
     }
     return this.#json((await this.#gather(found, true)).response(), call)
@@ -80,7 +80,7 @@ export class StoredResponses {
     return this.#json({ object: 'list', data, ...ends, has_more: hasMore }, call)
   }
 
-  /** Counted while it is gathered: items may be large. */
+  /** Counts the memory while it gathers items, as they may be large. */
   async #page(items: AsyncIterable<ShownItem>, { after, limit, principal }: Paging): Promise<{ data: ShownItem[]; hasMore: boolean }> {
     const data: ShownItem[] = []
     const hold = this.#host.gateway.hold(principal, 0)
@@ -115,16 +115,16 @@ export class StoredResponses {
     return turn
   }
 
-  /** Nobody has an event that was not told: a stream from there would never come to its end. */
+  /** Refuses the number of an event that does not exist yet: a stream from there would never end. */
   async #checkTold(found: Found, number: number): Promise<void> {
-    // Counted and not computed: where a process died, numbers leap.
+    // Counted, because the numbers leap where a process died.
     const wire = new Wire(SSE, Infinity)
     await this.#gather(found, false, wire)
     if (number > wire.last)
       throw invalid('"starting_after" must be the number of an event of this response', 'starting_after', 'invalid_value')
   }
 
-  /** What it is now, or, `toEnd`, when it has ended. */
+  /** The response as it is now or, with `toEnd`, when it has ended. */
   async #gather(found: Found, toEnd: boolean, wire?: Wire): Promise<Answer> {
     const { turn, session } = found
     const answer = this.#answer(turn, wire)

@@ -2,10 +2,10 @@ import type { UampError } from '../../protocol/errors.ts'
 import { jsonText } from '../../protocol/json.ts'
 import { openAiErrorBody } from '../../wire/openai/errors.ts'
 
-/** How events are framed: as server-sent events, or each a message of a socket. */
+/** How events are framed: as server-sent events, or as messages of a socket. */
 export interface Framing {
   before(type: string): string
-  /** Fields that every event has beside its own. */
+  /** Fields that are added to every event. */
   readonly extra: string
   readonly after: string
 }
@@ -25,13 +25,13 @@ export interface TextPlace {
   readonly content_index: number
 }
 
-/** Numbers the events of one answer and makes texts of them. The first ones may be left out: a client that comes back has them. */
+/** Numbers the events of one answer and writes them as text. It leaves out those that a client who comes back has already. */
 export class Wire {
   readonly #framing: Framing
   readonly #known: number
   #visit: Visit = () => undefined
   #next = 0
-  /** A text delta up to its number, and after its text: made once for each place. */
+  /** A text delta before its number and after its text, made once for each place. */
   #deltaHead = ''
   readonly #deltaTail: string
 
@@ -46,12 +46,12 @@ export class Wire {
     this.#visit = visit
   }
 
-  /** The number of the newest event; less than any before the first. */
+  /** The number of the newest event; -1 before the first. */
   get last(): number {
     return this.#next - 1
   }
 
-  /** Events were told whose numbers nobody knows any more: the next number is above all of them. */
+  /** Leaves out numbers: events that a crash took may have had them. */
   skip(count: number): void {
     this.#next += count
   }
@@ -65,7 +65,7 @@ export class Wire {
     this.#visit(`${before(type)}{"type":"${type}","sequence_number":${number}${extra}${more}}${after}`)
   }
 
-  /** The event that ends an answer which cannot be told to its end. */
+  /** The event that ends a stream early. */
   failure(error: UampError): string {
     const { code, message, param } = openAiErrorBody(error)
     let text = ''
@@ -74,7 +74,7 @@ export class Wire {
     return text
   }
 
-  /** From now on text deltas are of this place. */
+  /** The place of text deltas from now on. */
   place(place: TextPlace): void {
     const type = 'response.output_text.delta'
     const { before, extra } = this.#framing

@@ -1,4 +1,4 @@
-/** Content as ACP has it, which is MCP's. */
+/** Content blocks of ACP, which are those of MCP. */
 import * as z from 'zod/mini'
 import { isBase64 } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
@@ -24,7 +24,7 @@ export const ContentBlock = z.discriminatedUnion('type', [
 ])
 export type ContentBlock = z.infer<typeof ContentBlock>
 
-/** What an agent takes beside text and links: its `promptCapabilities`. */
+/** The content that an agent takes beside text and links: its `promptCapabilities`. */
 export interface Accepts {
   readonly image: boolean
   readonly audio: boolean
@@ -34,8 +34,8 @@ export interface Accepts {
 const EVERYTHING: Accepts = { image: true, audio: true, embeddedContext: true }
 
 /**
- * A content item as a block. Undefined for what is no content, or what nobody but us could fetch. Whoever does not take media is
- * told of it in words.
+ * A content item as a block. `undefined` for items that are no content, and for content that only we could fetch. An agent that does
+ * not take media gets a note in words.
  */
 export function toBlock(item: ContentItem, accepts = EVERYTHING): ContentBlock | undefined {
   if (item.type === 'text') return { type: 'text', text: item.text }
@@ -49,4 +49,9 @@ export function toBlock(item: ContentItem, accepts = EVERYTHING): ContentBlock |
     return { type: item.type, data: source.data, mimeType }
   if (!accepts.embeddedContext) return { type: 'text', text: `[${item.type}: ${name}, which cannot be shown here]` }
   return { type: 'resource', resource: { uri: `uamp://content/${item.content_id ?? name}`, blob: source.data, mimeType } }
+}
+
+/** The format of an image or a sound: `png` of `image/png`. */
+export function formatOf(mime: string): string {
+  return /\/([^ ;]+)/.exec(mime)?.[1] ?? ''
 }

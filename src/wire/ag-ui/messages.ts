@@ -1,4 +1,4 @@
-/** Messages of AG-UI, as both sides of it write them. */
+/** Messages of AG-UI, as both sides write them. */
 import { isMedia, type ContentItem, type MediaItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../media-source.ts'
@@ -14,10 +14,10 @@ export interface WireMessage {
 
 const KINDS = { image: 'image', audio: 'audio', video: 'video', file: 'document' } as const
 
-/** Media that an assistant's message has no place for is an activity of this type, which pages can draw. */
+/** The activity type for media, which an assistant's message has no place for. Pages can draw it. */
 export const CONTENT_ACTIVITY = 'uamp.content'
 
-/** Text, or parts where there is more than text. What only this server could find is left out. */
+/** Text, or parts if there is more than text. Media that only this server could find are left out. */
 export function contentOf(items: readonly ContentItem[] | undefined, text: string): string | object[] {
   const media = items?.filter(isMedia).flatMap(partOf) ?? []
   return media.length === 0 ? text : [...(text === '' ? [] : [{ type: 'text', text }]), ...media]
@@ -30,7 +30,7 @@ function partOf(item: MediaItem): object[] {
   return [{ type: KINDS[item.type], source: { ...value, mimeType: source.mime } }]
 }
 
-/** A part's media as a content item. `kind`: what the part says it is; a document is what its type says. */
+/** The media of a part as a content item. `kind`: the type of the part; for a document its media type decides. */
 export function mediaItem(
   kind: string,
   source: { readonly type: string; readonly value: string },
@@ -51,7 +51,7 @@ export function mediaItem(
   }
 }
 
-/** A conversation. `signed`: thoughts only where they are signed, as servers of 0.0.x may not know them. */
+/** A conversation. `signed`: only thoughts with a signature, because servers of 0.0.x may not know others. */
 export function toWireMessages(messages: readonly Message[], nextId: () => string, { signed = false } = {}): WireMessage[] {
   return messages.flatMap((message): WireMessage[] => {
     const { role, content = '', content_items: items = [], tool_call_id = '', is_error } = message
@@ -82,7 +82,7 @@ function saidBy(
   return [...thoughts, ...said, ...(signed ? [] : media)]
 }
 
-/** What a client tells besides, as an agent reads it at the end of its instructions. */
+/** The context of a client, as an agent reads it at the end of its instructions. */
 export function contextText(context: readonly { readonly description?: unknown; readonly value?: unknown }[]): string | undefined {
   const lines = context.map(
     ({ description, value }) => `${String(description)}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,

@@ -1,15 +1,15 @@
 import { SAMPLES_PER_MS } from './samples.ts'
 
-/** What is judged as a whole. */
+/** The length of sound that is judged at once. */
 const FRAME_MS = 20
 export const FRAME = FRAME_MS * SAMPLES_PER_MS
-/** Loud frames in a row that are speech: a click is none. */
+/** Loud frames in a row that count as speech; a click is shorter. */
 const ONSET = 3
-/** The loudness (root of the mean square, 1 at full scale) from which a frame counts at threshold 1; at 0.5 it is a quarter of it, -34 dB. */
+/** The loudness of a loud frame (root mean square, 1 at full scale) at threshold 1. At 0.5 it is a quarter of this, -34 dB. */
 const LOUD = 0.08
 
 export interface Detection {
-  /** 0 to 1; higher needs louder speech. */
+  /** 0 to 1. A higher one needs louder speech. */
   readonly threshold: number
   readonly silenceMs: number
 }
@@ -20,7 +20,7 @@ export class Detector {
   #quietMs = 0
   speaking = false
 
-  /** Takes a frame: does speech begin with it, or end? */
+  /** Takes a frame, and tells whether speech begins or ends with it. */
   take(frame: Int16Array, { threshold, silenceMs }: Detection): 'started' | 'stopped' | undefined {
     const loud = loudness(frame) >= LOUD * threshold ** 2
     this.#loud = loud ? this.#loud + 1 : 0
@@ -36,7 +36,7 @@ export class Detector {
     return undefined
   }
 
-  /** How far back the speech goes that was just noticed. */
+  /** How long before its `started` speech began. */
   static readonly onsetMs = ONSET * FRAME_MS
 
   reset(): void {

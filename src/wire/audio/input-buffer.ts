@@ -2,18 +2,18 @@ import { invalid } from '../parse.ts'
 import { Detector, FRAME, type Detection } from './detector.ts'
 import { SAMPLES_PER_MS } from './samples.ts'
 
-/** Samples that wait to be committed: 8 MiB, almost three minutes. Then the client is refused, or, where the server listens for pauses, the turn ends. */
+/** Samples that may wait for a commit: 8 MiB, almost three minutes. More are refused, or, if the server listens for pauses, end the turn. */
 const MAX_SAMPLES = 4 * 1024 * 1024
-/** Silence that is kept while nobody speaks, in case the client commits it. Older silence goes. */
+/** Silence that is kept while nobody speaks, in case the client commits it. Older silence is dropped. */
 const SILENCE_SAMPLES = 10_000 * SAMPLES_PER_MS
 const FIRST_ROOM = 16 * 1024
 
 export interface Listening extends Detection {
-  /** How much of what came before the speech belongs to it. */
+  /** How much sound before the speech belongs to it. */
   readonly prefixMs: number
 }
 
-/** What was noticed. Times are milliseconds of all audio since the connection opened. */
+/** A change that was noticed, in milliseconds of audio since the connection opened. */
 export type Noticed =
   { readonly type: 'started'; readonly ms: number } | { readonly type: 'stopped'; readonly ms: number; readonly samples: Int16Array }
 
@@ -21,9 +21,9 @@ export type Noticed =
 export class InputBuffer {
   #room = new Int16Array()
   #length = 0
-  /** Samples of the connection that came before the buffer's first one. */
+  /** Samples of the connection before the first one in the buffer. */
   #gone = 0
-  /** Samples of the buffer that were listened to. */
+  /** Samples of the buffer that the detector has heard. */
   #listened = 0
   readonly #detector = new Detector()
 
@@ -31,17 +31,17 @@ export class InputBuffer {
     return this.#length === 0
   }
 
-  /** What it takes in memory. */
+  /** The memory that it takes. */
   get bytes(): number {
     return this.#room.byteLength
   }
 
-  /** Somebody is being listened to who has not finished. */
+  /** The client is speaking. */
   get speaking(): boolean {
     return this.#detector.speaking
   }
 
-  /** Refuses what does not fit, and is then as it was. */
+  /** Refuses samples that do not fit, and keeps the others. */
   append(samples: Int16Array, listening: Listening | undefined): Noticed[] {
     if (listening) return this.#listen(samples, listening)
     if (this.#length + samples.length > MAX_SAMPLES) {
@@ -53,7 +53,7 @@ export class InputBuffer {
     return []
   }
 
-  /** Everything that is in it; it is empty then. */
+  /** Empties the buffer, and returns its samples. */
   take(): Int16Array {
     const samples = this.#room.slice(0, this.#length)
     this.clear()
@@ -69,7 +69,7 @@ export class InputBuffer {
 
   #listen(samples: Int16Array, listening: Listening): Noticed[] {
     const noticed: Noticed[] = []
-    // A second at a time, so that one message of a minute is held to the bounds too.
+    // A second at a time, so that the bounds also hold for a message of a minute.
     for (let at = 0; at < samples.length; at += 1000 * SAMPLES_PER_MS) {
       this.#add(samples.subarray(at, at + 1000 * SAMPLES_PER_MS))
       while (this.#listened + FRAME <= this.#length) this.#hear(listening, noticed)
@@ -92,7 +92,7 @@ export class InputBuffer {
     }
   }
 
-  /** The speech up to what was listened to; what came after it stays. */
+  /** Ends the speech with what the detector has heard. Later samples stay. */
   #stop(): Noticed {
     const samples = this.#room.slice(0, this.#listened)
     this.#drop(this.#listened)

@@ -1,11 +1,11 @@
 import { base64 } from '../../protocol/base64.ts'
 import { joinedBytes } from '../../protocol/bytes.ts'
 
-/** What `pcm16` means here, and what agents hear and say: samples of 16 bits, one channel, 24 kHz. */
+/** The sound of agents, `pcm16`: samples of 16 bits, one channel, 24 kHz. */
 export const SAMPLE_RATE = 24_000
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000
 
-/** pcm16 is little-endian, whatever the machine is. */
+/** pcm16 is little-endian on every machine. */
 export function toSamples(bytes: Uint8Array): Int16Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const samples = new Int16Array(bytes.length >> 1)
@@ -13,14 +13,14 @@ export function toSamples(bytes: Uint8Array): Int16Array {
   return samples
 }
 
-/** As events have it: in base64. */
+/** Samples in base64, as in events. */
 export function pcm16(samples: Int16Array): string {
   const view = new DataView(new ArrayBuffer(samples.length * 2))
   for (let index = 0; index < samples.length; index++) view.setInt16(index * 2, samples[index] as number, true)
   return base64(new Uint8Array(view.buffer))
 }
 
-/** Pieces of pcm16 may end in the middle of a sample: its first half then waits for the piece with the other one. */
+/** Pieces of pcm16 may end in the middle of a sample. Its first half then waits for the next piece. */
 export function wholeSamples(): (piece: Uint8Array) => Uint8Array {
   let half = new Uint8Array()
   return (piece) => {

@@ -1,6 +1,6 @@
 import { UampError, type ErrorCode } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
-import { HTTP_STATUS, refusalResponse } from '../refusal.ts'
+import { HTTP_STATUS, refusalResponse, type Refusing } from '../refusal.ts'
 
 /** `type` and `code` as OpenAI's clients know them. */
 const ERRORS = {
@@ -34,7 +34,7 @@ export interface OpenAiError {
   readonly accepts?: unknown
 }
 
-/** `details.param` names the field that is wrong, `details.code` replaces our code by a finer one of theirs. */
+/** `details.param` names the wrong field, `details.code` is a finer code of OpenAI's that replaces the usual one. */
 export function openAiErrorBody(error: UampError): OpenAiError {
   const [type, usual] = ERRORS[error.code]
   const { param, code, accepts } = error.details ?? {}
@@ -47,25 +47,20 @@ export function openAiErrorBody(error: UampError): OpenAiError {
   }
 }
 
-/** The status that an error has over HTTP: told in events too, as clients choose their error class by it. */
+/** The HTTP status of an error. Events have it too, as clients choose their error class by it. */
 export function openAiStatus({ code }: UampError): number {
   return HTTP_STATUS[code]
 }
 
-interface Options {
-  readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 /** An error as the answer to a request. */
-export function openAiRefusal(error: UampError, { status, headers }: Options = {}): Response {
+export function openAiRefusal(error: UampError, { status, headers }: Refusing = {}): Response {
   const body = openAiErrorBody(error)
   const wait = error.details?.['retry_after']
   return refusalResponse(
     error,
     JSON.stringify({
       error: body,
-      // Where the first clients of UAMP look; OpenAI's keep nothing but `error`.
+      // For the first clients of UAMP; those of OpenAI keep only `error`.
       ...(body.accepts !== undefined && { status_code: 402, context: { accepts: body.accepts } }),
     }),
     {
@@ -80,15 +75,15 @@ export function openAiRefusal(error: UampError, { status, headers }: Options = {
 }
 
 /**
- * The agent had begun when it failed. The clients would send the same again after 408, 409 and every 5xx, and the same work
- * would be paid for again, so they are told not to.
+ * The failure of an agent that had begun. OpenAI's clients repeat a request after 408, 409 and every 5xx, and the same work would be
+ * paid for again, so they are told not to.
  */
 export function openAiFailure(error: UampError, headers: Readonly<Record<string, string>> = {}): Response {
   const costly = error.code !== 'rate_limited'
   return openAiRefusal(error, { headers: { ...headers, ...(costly && { 'x-should-retry': 'false' }) } })
 }
 
-/** The error that a `response.error` tells. A code of the agent's own goes on as it is. */
+/** The error of a `response.error`. An agent's own code goes on as it is. */
 export function toldError({ code, message, details }: EventOf<'response.error'>['error']): UampError {
   const known = Object.hasOwn(ERRORS, code)
   return new UampError(known ? (code as ErrorCode) : 'internal', message, { details: known ? { ...details } : { ...details, code } })

@@ -1,11 +1,11 @@
-/** What is left of somebody's requests. */
+/** How many requests a principal has left. */
 interface Quota {
   readonly limit: number
   readonly remaining: number
   readonly resetMs: number
 }
 
-/** Beside every answer: the id by which it is found in logs, and how many more requests there may be. */
+/** Headers of every answer: the id by which it is found in logs, and how many requests are left. */
 export function openAiHeaders({ limit, remaining, resetMs }: Quota, requestId: string): Record<string, string> {
   return {
     'x-request-id': `req_${requestId}`,

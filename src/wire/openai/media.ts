@@ -7,10 +7,10 @@ type FileItem = Extract<ContentItem, { type: 'file' }>
 
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]+)*?)(;base64)?,/
 const BASE64 = /^[A-Za-z0-9+/\-_]*={0,2}$/
-/** Characters of base64 that are looked at in one go: a regular expression over megabytes holds up everybody else. */
+/** Characters of base64 that are checked at once: a regular expression over megabytes would block the event loop. */
 const SLICE = 64 * 1024
 
-/** An image given by URL; a `data:` URL is taken apart. */
+/** An image given by URL. A `data:` URL becomes base64. */
 export function imageItem(url: string, { detail, param }: { readonly detail?: string | undefined; readonly param: string }): ImageItem {
   const hint = detail === undefined ? {} : { detail }
   const data = dataUrl(url, param)
@@ -31,7 +31,7 @@ export interface GivenFile {
   readonly filename?: string | null | undefined
 }
 
-/** `file_data` is a data URL or bare base64. There are no uploads here, so an id of one means nothing. */
+/** `file_data` is a data URL or bare base64. A `file_id` is refused, as there are no uploads here. */
 export function fileItem({ file_data, file_url, file_id, filename }: GivenFile, param: string): FileItem {
   const name = filename ?? 'file'
   if (file_data != null) {
@@ -53,7 +53,7 @@ function checkBase64(text: string, param: string): void {
   }
 }
 
-/** The URL of a media item's source, for protocols that know nothing else. */
+/** The source of a media item as a URL, for protocols that know only URLs. */
 export function urlOf(source: string | { readonly url: string }, mime: string): string {
   if (typeof source !== 'string') return source.url
   return /^(https?|data):/.test(source) ? source : `data:${mime};base64,${source}`

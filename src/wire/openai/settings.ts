@@ -1,10 +1,11 @@
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
 import { present, text } from '../fields.ts'
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
-/** What a client may ask of a model, in OpenAI's words. */
+/** What a client may set for a model, in OpenAI's words. */
 export interface Settings {
   readonly temperature?: number
   readonly top_p?: number
@@ -21,8 +22,8 @@ export interface Settings {
 }
 
 /**
- * The settings of a turn: those under the provider's own name win over OpenAI's, which is where clients of OpenAI's protocols
- * put them, in the words of either. What is unknown or of another type is left out: it must not fail the turn at the provider.
+ * The settings of a turn. Those under the provider's own name win over those under `openai`, where clients of OpenAI's protocols put
+ * them. Unknown settings, and values of a wrong type, are left out, as the provider would refuse the turn.
  */
 export function settingsFor({ extensions }: SessionConfig, provider: string): Settings {
   return { ...read(extensions?.['openai']), ...(provider !== 'openai' && read(extensions?.[provider])) }
@@ -34,9 +35,7 @@ export function ownSlot({ extensions }: SessionConfig, provider: string): Readon
   return isRecord(slot) ? slot : {}
 }
 
-/**
- * Another model for this turn. Not under `openai`: that is where the clients of OpenAI's protocols name the agent.
- */
+/** Another model for this turn. Not read from `openai`, where clients of OpenAI's protocols name the agent. */
 export function modelFor({ extensions }: SessionConfig, provider: string): string | undefined {
   const slot = provider === 'openai' ? undefined : extensions?.[provider]
   return isRecord(slot) ? text(slot['model']) : undefined
@@ -71,7 +70,7 @@ function stops(value: unknown): string | readonly string[] | undefined {
   return text(value)
 }
 
-/** Chat Completions and Responses name a function in two ways, and both can restrict the choice to some. */
+/** Chat Completions and Responses name a function in different ways, and both can limit the choice to some functions. */
 function choice(value: unknown): ToolChoice | undefined {
   if (value === 'auto' || value === 'none' || value === 'required') return value
   if (!isRecord(value)) return undefined
@@ -81,9 +80,22 @@ function choice(value: unknown): ToolChoice | undefined {
   return inner['mode'] === 'required' ? 'required' : undefined
 }
 
-/** The choice, where there is something to choose from: the APIs refuse one without tools, or of a tool that is not there. */
+/** The choice, if there is something to choose from: the APIs refuse a choice without tools, or of a tool that is not offered. */
 export function usableChoice(wanted: ToolChoice | undefined, tools: SessionConfig['tools']): ToolChoice | undefined {
   if (wanted === undefined || tools === undefined || tools.length === 0) return undefined
   if (typeof wanted === 'string') return wanted
   return tools.some((tool) => tool.function.name === wanted.name) ? wanted : undefined
+}
+
+interface FlatFunction {
+  readonly name: string
+  readonly description?: string | null | undefined
+  readonly parameters?: ToolDefinition['function']['parameters'] | null
+  readonly strict?: boolean | null | undefined
+}
+
+/** A function as Responses and Realtime have it: flat, unlike in Chat Completions. */
+export function functionTool({ name, description, parameters, strict }: FlatFunction): ToolDefinition {
+  const more = { description: description ?? undefined, parameters: parameters ?? undefined, strict: strict ?? undefined }
+  return { type: 'function', function: { name, ...present(more) } }
 }

@@ -13,13 +13,13 @@ import type { OmniaLimits } from '../options.ts'
 import { placeOf } from '../positions.ts'
 import type { UploadRequest } from '../schema.ts'
 
-/** An upload as it was asked for. It does not change: whether it has come is whether its bytes are there. */
+/** An upload as it was asked for. The record does not change: an upload is complete when its bytes exist. */
 interface Upload extends Readonly<UploadRequest> {
   readonly id: string
   readonly session: string
   readonly owner: string
   readonly createdAt: number
-  /** Until when its bytes may come, and until when they are kept. */
+  /** Until when its bytes may be sent, and until when they are kept. */
   readonly openUntil: number
   readonly until: number
 }
@@ -28,14 +28,14 @@ export interface Found extends Upload {
   readonly key: string
   readonly isOpen: boolean
   readonly expired: boolean
-  /** Whether its bytes have come. */
+  /** Whether its bytes exist. */
   readonly isThere: boolean
 }
 
 export interface Wanted extends UploadRequest {
   readonly session: string
   readonly principal: Principal
-  /** Where this server is for the client. */
+  /** The address of this server, as the client knows it. */
   readonly url: string
 }
 
@@ -47,7 +47,7 @@ export interface Referring {
   readonly hold: { add(bytes: number): void }
 }
 
-/** Its pieces, all of them joined, and base64 of it. */
+/** Bytes in memory for each byte of an upload: its pieces, all of them joined, and base64 of that. */
 const READ = 3.4
 
 type Watcher = (complete: Slot) => void
@@ -56,14 +56,14 @@ const SWEEP_MS = 10 * 60_000
 const STORAGE_REF = /^omnia:\/\/sessions\/([^/]+)\/media\/(med-.+)$/
 const ID = /^(?:upl|med)-([\w-]{1,64})$/
 
-/** Uploads: asked for, sent, referred to. Each belongs to one session, and is there for nobody but its owner. */
+/** Uploads: requested, sent, and then referred to. Each belongs to one session, and only its owner finds it. */
 export class Media {
   readonly blobs: Blobs
   readonly #host: Host
   readonly #limits: OmniaLimits
   readonly #expiryTime: () => number
   readonly #watchers = new Map<string, Set<Watcher>>()
-  /** How many each principal asks for at this moment, which the store does not count yet. */
+  /** Requests of each principal that are in progress: the store does not count these yet. */
   readonly #asking = new Map<string, number>()
 
   constructor(host: Host, limits: OmniaLimits, blobs: Blobs) {
@@ -72,7 +72,7 @@ export class Media {
     this.#expiryTime = expiryClock(host)
     this.blobs = blobs
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS)
-    // Node only: uploads alone do not keep the process up.
+    // Node only: this timer alone does not keep the process running.
     ;(timer as { unref?: () => void }).unref?.()
     host.closing.addEventListener('abort', () => clearInterval(timer), { once: true })
   }
@@ -92,7 +92,7 @@ export class Media {
       if (before + asking >= uploadsPerPrincipal) {
         throw new UampError('rate_limited', `You may have ${uploadsPerPrincipal} uploads`, { details: { limit: uploadsPerPrincipal } })
       }
-      // Kept for longer than what it stands for, so that who comes too late is told that.
+      // Kept longer than the bytes, so that a client that comes too late is told so.
       await store.set(keyOf(principal, id), upload, { ttlMs: 2 * mediaMs, index: [[index, sortKey(at)]] })
     } finally {
       const left = (this.#asking.get(index) ?? 1) - 1
@@ -102,7 +102,7 @@ export class Media {
     return { ...namesOf(upload), upload_url: `${url}/media/upload/upl-${id}`, expires_at: timeOf(upload.openUntil) }
   }
 
-  /** By the id of the upload or of the media: both are made of the same. */
+  /** By the id of the upload or of the media, which differ only in their prefix. */
   async find(id: string, principal: Principal): Promise<Found | undefined> {
     const key = keyOf(principal, ID.exec(id)?.[1] ?? '')
     const upload = (await this.#host.store.get(key))?.value as Upload | undefined
@@ -112,7 +112,7 @@ export class Media {
     return { ...upload, key, isOpen: upload.openUntil > now, expired: upload.until <= now, isThere }
   }
 
-  /** Its bytes come: all that were announced, and none more. */
+  /** Stores the bytes: exactly as many as were announced. */
   async receive(upload: Found, principal: Principal, body: AsyncIterable<Uint8Array>): Promise<void> {
     const { key, size_bytes, session } = upload
     await this.blobs.put(key, exactly(size_bytes, body), { most: size_bytes })
@@ -120,7 +120,7 @@ export class Media {
     for (const tell of watchers) tell({ ...namesOf(upload), size_bytes })
   }
 
-  /** Told when an upload of a session is complete. Returns what ends it. */
+  /** Calls `tell` when an upload of the session is complete. Returns a function that stops this. */
   watch(place: string, tell: Watcher): () => void {
     const watchers = this.#watchers.get(place) ?? new Set()
     this.#watchers.set(place, watchers.add(tell))
@@ -130,7 +130,7 @@ export class Media {
     }
   }
 
-  /** What a message refers to. Of others' uploads, and those of other sessions, it is not even told that they are there. */
+  /** The upload that a message refers to. Uploads of other owners and other sessions are not found. */
   async resolve(ref: string, { session, principal, hold }: Referring): Promise<Stored> {
     const [, named, id] = STORAGE_REF.exec(ref) ?? []
     if (id === undefined) throw invalid('"storage_ref" is not a reference to an upload')
@@ -144,7 +144,7 @@ export class Media {
     return { base64: base64(joinedBytes(pieces)), filename: upload.filename }
   }
 
-  /** What nobody can refer to any more goes. */
+  /** Deletes uploads that have expired. */
   async #sweep(): Promise<void> {
     const { log } = this.#host
     try {

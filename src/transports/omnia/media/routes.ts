@@ -7,7 +7,7 @@ import { parse, UploadBody } from '../schema.ts'
 import { findSession, type Shared } from '../shared.ts'
 import { enabled, infoOf, type Found, type Media } from './index.ts'
 
-/** What a browser may show by itself. Anything else is saved: a page of somebody's must not run under our name. */
+/** Types that a browser may show. Others are saved: an uploaded page must not run under our origin. */
 const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/|video\/)/
 
 /** Omnia WebSocket protocol, Media Upload. */
@@ -29,7 +29,7 @@ export function mediaRoutes({ host, media, limits }: Shared): HttpRoute[] {
       return Response.json(await on.request({ ...wanted, session: session.id, principal, url: host.publicUrl(request) }))
     }),
     { ...route('PUT', 'upload/:id', upload), bodyBytes: limits.uploadBytes },
-    // For clients that ask whether what they sent has come.
+    // For clients that ask whether their upload is complete.
     route('POST', 'confirm-upload/:id', async (on, call) => {
       const found = await find(on, call)
       if (!found.isThere) throw omniaError('UPLOAD_FAILED', 'not_found', 'Nothing was uploaded')
@@ -57,7 +57,7 @@ async function upload(media: Media, call: KnownCall): Promise<Response> {
 async function download(media: Media, call: KnownCall): Promise<Streamed> {
   const { id, key, size_bytes: size, mime_type: mime, filename } = await findStored(media, call)
   const { headers: asked } = call.request
-  // It never changes, so that its id is its version (RFC 9110 §13.1.5: of another one, a part would not do).
+  // An upload never changes, so its id is its version (RFC 9110 §13.1.5: a part of another version must not be sent).
   const etag = `"${id}"`
   const range = (asked.get('if-range') ?? etag) === etag ? rangeOf(asked.get('range'), size) : undefined
   if (range === 'unsatisfiable') {
@@ -79,7 +79,7 @@ async function download(media: Media, call: KnownCall): Promise<Streamed> {
   return { status: range ? 206 : 200, headers, frames: media.blobs.read(key, { start, end }) }
 }
 
-/** The upload that a path names. The same is told of what was never there and of what is somebody else's. */
+/** The upload that a path names. An upload of somebody else's is refused like one that never existed. */
 async function find(media: Media, { params, principal }: KnownCall): Promise<Found> {
   const found = await media.find(params['id'] ?? '', principal)
   if (!found || (params['session'] ?? found.session) !== found.session) throw absent()

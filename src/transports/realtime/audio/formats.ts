@@ -4,12 +4,12 @@ import { invalid } from '../../../wire/parse.ts'
 import { alaw, ulaw } from './g711.ts'
 import { downsampler, upsampler } from './resample.ts'
 
-/** What is on the wire. Inside, and to agents, audio is always pcm16: mono, 24 kHz, little-endian. */
+/** Formats on the wire. Inside, and for agents, audio is always pcm16: mono, 24 kHz, little-endian. */
 export type AudioFormat = 'pcm16' | 'g711_ulaw' | 'g711_alaw'
 
 const G711 = { g711_ulaw: ulaw, g711_alaw: alaw }
 
-/** What a client sends, piece by piece, as samples. */
+/** Decodes the audio of a client, piece by piece. */
 export type Decode = (base64: string, param: string) => Int16Array
 
 export function decoder(format: AudioFormat): Decode {
@@ -23,7 +23,7 @@ export function decoder(format: AudioFormat): Decode {
   }
 }
 
-/** What an agent says as pcm16, piece by piece, in the format that the client wants. Pieces may end in the middle of a sample. */
+/** Encodes an agent's pcm16, piece by piece, in the client's format. Pieces may end in the middle of a sample. */
 export type Encode = (base64: string) => string
 
 export function encoder(format: AudioFormat): Encode {

@@ -1,4 +1,4 @@
-/** Between 8 kHz, the rate of G.711, and 24 kHz, the rate of pcm16 here. Both go on where the piece before ended. */
+/** Between 8 kHz, the rate of G.711, and 24 kHz, our rate of pcm16. Both directions continue where the piece before ended. */
 const FACTOR = 3
 
 /** Three samples for one, on the straight line from the sample before. */
@@ -17,7 +17,7 @@ export function upsampler(): (samples: Int16Array) => Int16Array {
   }
 }
 
-/** The mean of three samples, which also takes away most of what 8 kHz cannot carry. */
+/** The mean of three samples, which also removes most of what 8 kHz cannot carry. */
 export function downsampler(): (samples: Int16Array) => Int16Array {
   let sum = 0
   let taken = 0

@@ -1,7 +1,5 @@
-/** The methods of UAMP transports, ACP, which are older than the protocol's own: one request, and notifications while it is answered. */
-import type { Access, Principal } from '../../core/ports/access.ts'
+/** The methods of UAMP transports, ACP, which are older than those of ACP 1: one request, and notifications while it is answered. */
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import type { Host } from '../../core/ports/transport.ts'
 import { ResponseFold } from '../../core/reading/response-fold.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { SessionSecrets } from '../../core/secrets/session-secrets.ts'
@@ -10,37 +8,31 @@ import { toolRunner } from '../../core/tools/tool-loop.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
-import type { Payment } from '../../protocol/payment.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import { notificationText, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
+import { notificationText, parseParams, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
-import { parseParams } from '../../wire/rpc-params.ts'
 import { Speech } from '../../wire/speech.ts'
+import type { ConnectionOptions } from './connection.ts'
 import { toldBody } from './errors.ts'
 import { CallTool, Submit } from './schema.ts'
 
-export interface SeedContext {
-  readonly host: Pick<Host, 'gateway' | 'newId' | 'http' | 'secrets' | 'log'>
+export interface OlderContext extends Pick<ConnectionOptions, 'host' | 'caller'> {
   readonly agent: AgentPort
-  readonly principal: Principal
-  readonly access: Access
   readonly signal: AbortSignal
-  /** What an HTTP request pays with. */
-  readonly payment: Payment | undefined
   /** Sends notifications. Resolves when more may be sent. */
   readonly notify: (frames: readonly string[]) => Promise<void>
 }
 
-type SeedMethod = (context: SeedContext, params: unknown, id: RpcId) => Slot | Promise<Slot>
+type OlderMethod = (context: OlderContext, params: unknown, id: RpcId) => Slot | Promise<Slot>
 
-const SEED_VERSION = '1.0'
+const OLDER_VERSION = '1.0'
 
-export const SEED_METHODS: ReadonlyMap<string, SeedMethod> = new Map<string, SeedMethod>([
+export const OLDER_METHODS: ReadonlyMap<string, OlderMethod> = new Map<string, OlderMethod>([
   [
     'initialize',
     ({ agent }) => ({
-      protocolVersion: SEED_VERSION,
-      serverInfo: { name: agent.name, version: SEED_VERSION },
+      protocolVersion: OLDER_VERSION,
+      serverInfo: { name: agent.name, version: OLDER_VERSION },
       capabilities: abilities(agent),
     }),
   ],
@@ -51,8 +43,8 @@ export const SEED_METHODS: ReadonlyMap<string, SeedMethod> = new Map<string, See
   ['capabilities', ({ agent }) => ({ ...abilities(agent), agent: agent.capabilities })],
 ])
 
-/** ACP's own `initialize` names its version by a number. */
-export function isSeedInitialize(params: unknown): boolean {
+/** The `initialize` of ACP 1 has a number as its version. */
+export function isOlderInitialize(params: unknown): boolean {
   return typeof (params as { protocolVersion?: unknown } | null | undefined)?.protocolVersion !== 'number'
 }
 
@@ -60,13 +52,13 @@ function abilities({ capabilities }: AgentPort): Slot {
   return { streaming: true, tools: capabilities.tools?.supports_tools ?? false }
 }
 
-async function submit({ host, agent, principal, signal, payment: paid, notify }: SeedContext, params: unknown, id: RpcId): Promise<Slot> {
+async function submit({ host, caller, agent, signal, notify }: OlderContext, params: unknown, id: RpcId): Promise<Slot> {
   const { messages, payment_token: token } = parseParams(Submit, params)
-  const payment = token ? { scheme: 'token', token } : paid
+  const payment = token ? { scheme: 'token', token } : caller.payment
   const session = await host.gateway.open({
     transport: 'acp',
     agent: agent.name,
-    principal,
+    principal: caller.principal,
     config: { modalities: ['text'] },
     duplex: false,
     persist: false,
@@ -120,10 +112,7 @@ class SubmitAnswer extends ResponseFold {
 
   protected tell(event: ServerEvent): void {
     if (event.type === 'response.delta') this.item(event.delta)
-    if (event.type === 'transcript.delta') {
-      this.#speech.say(event.transcript)
-      this.text(event.transcript)
-    }
+    if (event.type === 'transcript.delta') this.text(this.#speech.say(event.transcript))
     if (event.type === 'transcript.done') this.text(this.#speech.complete(event.transcript))
     if (event.type === 'payment.required') this.failure = paymentRefusal(event)
     if (event.type === 'response.error') this.failure = toldBody(event.error)
@@ -140,16 +129,17 @@ function toolsOf({ tools, capabilities }: AgentPort): Slot[] {
   })
 }
 
-/** Beside any conversation, so nobody is there who could allow a call: a tool that must be allowed is not run. */
-async function callTool({ host, agent, principal, access, signal }: SeedContext, params: unknown): Promise<Slot> {
+/** Runs a tool outside any conversation. Nobody can be asked to allow it, so a tool that needs approval is not run. */
+async function callTool({ host, caller, agent, signal }: OlderContext, params: unknown): Promise<Slot> {
+  const { principal, access } = caller
   if (!access.authorize(principal, 'tool.call', agent.name)) {
     throw new UampError('forbidden', `This token may not call tools of ${agent.name}`)
   }
   const { name, arguments: args } = parseParams(CallTool, params)
   const tool = agent.tools?.find((each) => each.name === name)
   if (!tool) throw new RpcError(RPC.invalidParams, `There is no tool "${name}"`)
-  // Its author counted on the agent's judgement, unless they say otherwise.
-  if (!tool.direct) throw new UampError('forbidden', `"${name}" is not called directly: ask the agent to use it`)
+  // The author of a tool relies on the agent's judgement, unless they mark the tool as direct.
+  if (!tool.direct) throw new UampError('forbidden', `"${name}" cannot be called directly: ask the agent to use it`)
   const id = host.newId()
   const secrets = new SessionSecrets(host)
   const turn: Turn = {
@@ -163,7 +153,7 @@ async function callTool({ host, agent, principal, access, signal }: SeedContext,
     signal,
     http: secrets.http,
     redact: (text) => secrets.text(text),
-    ask: () => Promise.reject(new UampError('approval_unavailable', 'Nobody is there to be asked')),
+    ask: () => Promise.reject(new UampError('approval_unavailable', 'There is nobody to ask')),
   }
   const running = toolRunner(turn, { tools: [tool] })([{ id, name, arguments: JSON.stringify(args ?? {}) }])
   let step = await running.next()

@@ -72,5 +72,5 @@ test('a store goes on with the key that it began with, and with no other', async
   const store = memoryStore()
   await checkKey(store, aesKeys(KEY))
   await checkKey(store, aesKeys(KEY))
-  await expect(checkKey(store, passingKeys())).rejects.toThrow(/were sealed with the key [0-9a-f]{16}, and this is [0-9a-f]{16}/)
+  await expect(checkKey(store, passingKeys())).rejects.toThrow(/were sealed with the key [0-9a-f]{16}, but this is [0-9a-f]{16}/)
 })

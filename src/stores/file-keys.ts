@@ -34,7 +34,7 @@ export function aesKeys(key: Uint8Array): Keys {
     open(sealed, about) {
       const [format, by, data = ''] = sealed.split(':')
       if (format !== SEALED) throw unopened('is in a format that is not known here')
-      if (by !== id) throw unopened(`was sealed with the key ${by}, and this is ${id}`)
+      if (by !== id) throw unopened(`was sealed with the key ${by}, but this is ${id}`)
       const bytes = Buffer.from(data, 'base64url')
       if (bytes.length < IV_BYTES + TAG_BYTES) throw unopened('is cut off')
       const cipher = createDecipheriv('aes-256-gcm', sealing, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })

@@ -11,7 +11,7 @@ const KEY = Buffer.alloc(32, 7)
 
 keysContract('AES', { open: () => aesKeys(KEY), other: () => passingKeys() })
 
-/** A place for a key, gone when the test is. */
+/** A path for a key, deleted after the test. */
 function place(): string {
   const folder = mkdtempSync(join(tmpdir(), 'uamp-keys-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

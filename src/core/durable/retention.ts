@@ -111,7 +111,7 @@ export class Retention {
 
   /**
    * Removes data of sessions that do not exist: a crash may leave the log of one that was never written, and version 0.1 left the
-   * aliases of removed ones. It runs first when the server starts, when the search delays nobody.
+   * aliases of removed ones. The first search runs when the server starts, because later it would delay more clients.
    */
   async #removeOrphans(signal: AbortSignal): Promise<void> {
     const { monotonic, isLive } = this.#options

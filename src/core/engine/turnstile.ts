@@ -21,7 +21,7 @@ export class Turnstile {
     return undefined
   }
 
-  /** Resolves in a later turn of the event loop; `first`: before the agents that have not begun. */
+  /** Resolves in a later turn of the event loop; `first`: before all agents that passed without it. */
   pass(first: boolean): Promise<void> {
     return new Promise((resolve) => {
       if (this.#admitted === 0 && this.#waiting.length + this.#going.length === 0) defer(this.#turn)

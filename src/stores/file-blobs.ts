@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import type { Blobs } from '../core/ports/blobs.ts'
 import { UampError } from '../protocol/errors.ts'
 
-/** A file for each blob, in one folder, which is made when it is first needed. */
+/** Keeps each blob in a file of one folder, which is created when it is first needed. */
 export function fileBlobs({ path: folder }: { readonly path: string }): Blobs {
-  /** A name that no key can lead out of the folder with, whatever is in it. */
+  /** Hashed, so that no key can name a file outside the folder. */
   const fileOf = (key: string): string => join(folder, createHash('sha256').update(key).digest('hex'))
-  /** Keys that somebody is putting bytes under: else many writers of one key would fill the disk before all but one are refused. */
+  /** Keys that are being written: refuses a second writer at once, before many writers of one key fill the disk. */
   const writing = new Set<string>()
 
   async function put(file: string, body: AsyncIterable<Uint8Array>, most: number): Promise<number> {
@@ -18,7 +18,7 @@ export function fileBlobs({ path: folder }: { readonly path: string }): Blobs {
     const draft = join(folder, `${randomUUID()}.part`)
     try {
       const size = await write(draft, body, most)
-      // Not `rename`, which would replace what is there.
+      // Not `rename`, which would replace an existing file.
       await link(draft, file).catch((error: NodeJS.ErrnoException) => {
         throw error.code === 'EEXIST' ? taken(error) : error
       })
@@ -62,7 +62,7 @@ async function write(file: string, body: AsyncIterable<Uint8Array>, most: number
     let size = 0
     for await (const piece of body) {
       size += piece.length
-      if (size > most) throw new UampError('too_large', `There may be ${most} bytes`, { details: { limit: most } })
+      if (size > most) throw new UampError('too_large', `At most ${most} bytes are allowed`, { details: { limit: most } })
       await handle.writeFile(piece)
     }
     await handle.sync()
@@ -73,7 +73,7 @@ async function write(file: string, body: AsyncIterable<Uint8Array>, most: number
 }
 
 function taken(cause?: unknown): UampError {
-  return new UampError('conflict', 'There is something here already', { cause })
+  return new UampError('conflict', 'Something is already stored here', { cause })
 }
 
 function statOf(file: string) {

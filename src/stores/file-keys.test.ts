@@ -11,7 +11,7 @@ const KEY = Buffer.alloc(32, 7)
 
 keysContract('AES', { open: () => aesKeys(KEY), other: () => passingKeys() })
 
-/** A place for a key, gone when the test is. */
+/** A path for a key, deleted after the test. */
 function place(): string {
   const folder = mkdtempSync(join(tmpdir(), 'uamp-keys-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -72,5 +72,5 @@ test('a store goes on with the key that it began with, and with no other', async
   const store = memoryStore()
   await checkKey(store, aesKeys(KEY))
   await checkKey(store, aesKeys(KEY))
-  await expect(checkKey(store, passingKeys())).rejects.toThrow(/were sealed with the key [0-9a-f]{16}, and this is [0-9a-f]{16}/)
+  await expect(checkKey(store, passingKeys())).rejects.toThrow(/were sealed with the key [0-9a-f]{16}, but this is [0-9a-f]{16}/)
 })

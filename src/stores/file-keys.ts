@@ -9,14 +9,14 @@ import { UampError } from '../protocol/errors.ts'
 const BYTES = 32
 const IV_BYTES = 12
 const TAG_BYTES = 16
-/** The file: so that a key of another kind, or half a key, is not taken for one. */
+/** The content of the file. Its form keeps a key of another kind, or half a key, from being used. */
 const FILE = /^uamp-key-1:([A-Za-z0-9_-]{43})\n?$/
-/** What is sealed names its format and its key. */
+/** A sealed text begins with its format and the id of its key. */
 const SEALED = 'uamp-sealed-1'
 
-/** AES-256-GCM. What it encrypts with, and what it digests with, are derived from the given key and differ. */
+/** AES-256-GCM. Separate keys for encryption and for digests are derived from the given key. */
 export function aesKeys(key: Uint8Array): Keys {
-  if (key.length !== BYTES) throw new UampError('invalid_request', `A key has ${BYTES} bytes, and this has ${key.length}`)
+  if (key.length !== BYTES) throw new UampError('invalid_request', `A key has ${BYTES} bytes, but this one has ${key.length}`)
   const derived = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', key, '', `uamp ${purpose} 1`, BYTES))
   const sealing = derived('seal')
   const digesting = derived('digest')
@@ -34,7 +34,7 @@ export function aesKeys(key: Uint8Array): Keys {
     open(sealed, about) {
       const [format, by, data = ''] = sealed.split(':')
       if (format !== SEALED) throw unopened('is in a format that is not known here')
-      if (by !== id) throw unopened(`was sealed with the key ${by}, and this is ${id}`)
+      if (by !== id) throw unopened(`was sealed with the key ${by}, but this is ${id}`)
       const bytes = Buffer.from(data, 'base64url')
       if (bytes.length < IV_BYTES + TAG_BYTES) throw unopened('is cut off')
       const cipher = createDecipheriv('aes-256-gcm', sealing, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
@@ -49,19 +49,19 @@ export function aesKeys(key: Uint8Array): Keys {
   }
 }
 
-/** Keys for one run of the process: nothing that they seal opens again after it. */
+/** Keys for this process only: nothing that they seal can be opened after it ends. */
 export function passingKeys(): Keys {
   return aesKeys(randomBytes(BYTES))
 }
 
 export interface FileKeysOptions {
-  /** The key's file. Made with a new key where there is none. */
+  /** The key's file. If it does not exist, it is created with a new key. */
   readonly path: string
-  /** The key itself, where it is not in a file: 32 bytes in base64 or hex. */
+  /** The key itself, instead of a file: 32 bytes in base64 or hex. */
   readonly key?: string | undefined
 }
 
-/** Keys that outlive the process. A file that others can read, and one that holds no whole key, are refused. */
+/** Keys that outlive the process. Throws if other users can read the file, or if it does not hold a whole key. */
 export function fileKeys({ path, key }: FileKeysOptions): Keys {
   return aesKeys(key === undefined || key === '' ? (readKey(path) ?? makeKey(path)) : parsed(key))
 }
@@ -97,7 +97,7 @@ function readKey(path: string): Uint8Array | undefined {
   }
 }
 
-/** `wx`: of two that start at once, one makes the key, and the other one fails instead of going on with a second key. */
+/** `wx`: if two processes start at once, one creates the key, and the other fails instead of using a second key. */
 function makeKey(path: string): Uint8Array {
   const key = randomBytes(BYTES)
   let file: number

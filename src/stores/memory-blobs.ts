@@ -2,7 +2,7 @@ import type { Blobs } from '../core/ports/blobs.ts'
 import { joinedBytes } from '../protocol/bytes.ts'
 import { UampError } from '../protocol/errors.ts'
 
-/** Bytes that all blobs may have together. Beyond it a new one is refused. */
+/** Most bytes of all blobs together. Beyond it a new one is refused. */
 const MOST = 256 * 1024 * 1024
 
 export interface MemoryBlobsOptions {
@@ -10,7 +10,7 @@ export interface MemoryBlobsOptions {
   readonly mostBytes?: number
 }
 
-/** For tests, and for those who want nothing on disk. */
+/** For tests, and for servers without a disk. */
 export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOptions = {}): Blobs {
   const blobs = new Map<string, { readonly bytes: Uint8Array; readonly at: number }>()
   const writing = new Set<string>()
@@ -31,7 +31,7 @@ export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOpt
         for await (const piece of body) {
           size += piece.length
           held += piece.length
-          if (size > most) throw new UampError('too_large', `There may be ${most} bytes`, { details: { limit: most } })
+          if (size > most) throw new UampError('too_large', `At most ${most} bytes are allowed`, { details: { limit: most } })
           if (held > mostBytes) throw new UampError('overloaded', 'There is no room for more', { details: { retry_after: 60 } })
           pieces.push(piece)
         }
@@ -47,7 +47,7 @@ export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOpt
     size: async (key) => blobs.get(key)?.bytes.length,
     async *read(key, range) {
       const blob = blobs.get(key)
-      if (!blob) throw new UampError('not_found', 'There is nothing here')
+      if (!blob) throw new UampError('not_found', 'Nothing is stored here')
       yield blob.bytes.slice(range?.start, range?.end)
     },
     delete: async (key) => drop(key),
@@ -58,5 +58,5 @@ export function memoryBlobs({ now = Date.now, mostBytes = MOST }: MemoryBlobsOpt
 }
 
 function taken(): UampError {
-  return new UampError('conflict', 'There is something here already')
+  return new UampError('conflict', 'Something is already stored here')
 }

@@ -4,7 +4,7 @@ import { SortedKeys } from './memory-index.ts'
 
 const text = fc.oneof(fc.string({ maxLength: 3 }), fc.constantFrom('a', 'b', '～', '😀'))
 
-/** By code point, as databases do. */
+/** Compares by code point, as databases do. */
 const order = (a: readonly [string, string], b: readonly [string, string]): number =>
   Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0])) || Buffer.compare(Buffer.from(a[1]), Buffer.from(b[1]))
 
@@ -25,7 +25,7 @@ test('keys are walked in order, both ways, from any cursor, however many there a
       const walked = [...keys.walk(undefined, descending)]
       expect(walked.map(({ cursor }) => JSON.parse(cursor) as unknown)).toEqual(expected)
       if (unique.length === 0) return
-      // Also from one that is not there any more.
+      // Also from a cursor whose entry was removed.
       const from = unique[seed % unique.length] as [string, string]
       const behind = expected.filter((place) => (descending ? order(place, from) < 0 : order(place, from) > 0))
       expect([...keys.walk(JSON.stringify(from), descending)].map(({ key }) => key)).toEqual(behind.map(([, key]) => key))

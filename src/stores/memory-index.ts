@@ -3,12 +3,12 @@ import { parseJson } from '../protocol/json.ts'
 
 type Place = readonly [sort: string, key: string]
 
-/** Places in one piece: putting one in moves the rest of its piece, and not the whole index. */
+/** Most entries in one piece: an insertion moves only the rest of its piece, not the whole index. */
 const PIECE = 512
 
-/** The keys of one index, by sort key and then by key. */
+/** The keys of one index, sorted by sort key and then by key. */
 export class SortedKeys {
-  /** Each sorted, none empty, and everything in one before everything in the next. */
+  /** Each piece is sorted and not empty, and comes before all of the next. */
   readonly #pieces: Place[][] = []
   #size = 0
 
@@ -16,7 +16,7 @@ export class SortedKeys {
     return this.#size
   }
 
-  /** How many have this sort key or one above. */
+  /** How many entries have this sort key or a higher one. */
   countFrom(sort: string): number {
     const { piece, at } = this.#search([sort, ''])
     let before = at
@@ -42,7 +42,7 @@ export class SortedKeys {
     if (places.length === 0) this.#pieces.splice(piece, 1)
   }
 
-  /** The keys behind a cursor, each with the cursor that stands on it. */
+  /** The keys after a cursor, each with a cursor of its own. */
   *walk(after: string | undefined, descending: boolean): Generator<{ readonly key: string; readonly cursor: string }> {
     const step = descending ? -1 : 1
     let { piece, at } = this.#start(after, descending)
@@ -55,7 +55,7 @@ export class SortedKeys {
     }
   }
 
-  /** `at` below 0: the end of the piece. */
+  /** `at` below 0 means the end of the piece. */
   #start(after: string | undefined, descending: boolean): Spot {
     if (after === undefined) return descending ? { piece: this.#pieces.length - 1, at: -1 } : { piece: 0, at: 0 }
     const cursor = parseCursor(after)
@@ -65,11 +65,11 @@ export class SortedKeys {
     return { piece, at: found && compare(found, cursor) === 0 ? at + 1 : at }
   }
 
-  /** Where the first place stands that is not before this one, or where it would. */
+  /** The spot of the first entry that is not before this one, which is also where to insert it. */
   #search(place: Place): Spot {
     const pieces = this.#pieces
     const last = pieces.at(-1)
-    // Most are newer than all others.
+    // Most entries are newer than all others, so try the end first.
     if (last && compare(last.at(-1) as Place, place) < 0) return { piece: pieces.length - 1, at: last.length }
     const piece = Math.max(0, lowerBound(pieces, ([first]) => compare(first as Place, place) <= 0) - 1)
     return { piece, at: lowerBound(pieces[piece] ?? [], (other) => compare(other, place) < 0) }
@@ -105,10 +105,10 @@ function compare(a: Place, b: Place): number {
   return compareText(a[0], b[0]) || compareText(a[1], b[1])
 }
 
-/** Without surrogates both orders are the same, and the engine's own comparison is many times faster. */
+/** Without surrogates, `<` gives the order by code point, and is many times faster than our own comparison. */
 const PLAIN = /^[\0-\ud7ff\ue000-\uffff]*$/
 
-/** By code point, as databases do; `<` compares UTF-16 units, and so puts an emoji before U+FF5E. */
+/** Compares by code point, as databases do; `<` compares UTF-16 units, and so puts an emoji before U+FF5E. */
 function compareText(a: string, b: string): number {
   if (a === b) return 0
   if (PLAIN.test(a) && PLAIN.test(b)) return a < b ? -1 : 1

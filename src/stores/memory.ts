@@ -3,7 +3,7 @@ import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { lowerBound, SortedKeys } from './memory-index.ts'
 
-/** Records that each write looks at, to take out the expired ones. */
+/** How many records each write checks for expiry. */
 const SWEEP = 4
 const UNSAFE = /[\0\p{Surrogate}]/u
 
@@ -18,11 +18,11 @@ type Undo = () => void
 
 export interface MemoryStoreOptions {
   readonly now?: () => number
-  /** Characters that it keeps: beyond them it is full, as a disk would be. */
+  /** Most characters that it keeps: beyond them it is full, like a disk. */
   readonly mostBytes?: number
 }
 
-/** For tests, and for those who want nothing on disk. Refuses what the durable stores refuse. It ends with the process, so it never needs wall time. */
+/** For tests, and for servers without a disk. Refuses what durable stores refuse. Ends with the process, so it needs no wall clock. */
 export function memoryStore({ now = () => performance.now(), mostBytes = Infinity }: MemoryStoreOptions = {}): Store {
   const streams = new Map<string, Group[]>()
   const records = new Map<string, Entry>()
@@ -77,7 +77,7 @@ export function memoryStore({ now = () => performance.now(), mostBytes = Infinit
       checkName(name)
       checkName(sort)
     }
-    // Never used again, also not after a delete: a lapsed lease must not be taken for its successor.
+    // A version is never used again, even after a delete: an expired lease must not be taken for its successor.
     version++
     const text = JSON.stringify(value)
     checkRoom(text.length - (records.get(key)?.text.length ?? 0))
@@ -259,7 +259,7 @@ export function memoryStore({ now = () => performance.now(), mostBytes = Infinit
   }
 }
 
-/** In characters, which is near enough. */
+/** Counts characters, which is close enough to bytes. */
 function sizeOf(groups: readonly Group[] = []): number {
   return groups.reduce((sum, { text }) => sum + text.length, 0)
 }

@@ -5,15 +5,15 @@ import { checkName } from './sqlite-names.ts'
 import type { Bound, Connection, Statement } from './sqlite-schema.ts'
 import { Rows, type Staging, Surprise } from './sqlite-staging.ts'
 
-/** Versions are reserved in blocks, so that none is used again after a restart: a lapsed lease must not be taken for its successor. */
+/** Versions are reserved in blocks of this size, so that a restart reuses none: an expired lease must not be taken for its successor. */
 const RESERVE = 1_000_000
 
-/** What a `set` adds to the log besides its text: pages of the table and of its indexes. */
+/** Bytes that a `set` adds to the log besides its text: pages of the table and its indexes. */
 const PAGES_BYTES = 8192
-/** New records of a transaction that do so; more lie beside these, on the same pages. */
+/** How many new records of a transaction add such pages; further ones share them. */
 const APART = 16
 
-/** A `set` whose value is already text, so that what the caller does to the object later is not stored. */
+/** A `set` whose value is already text, so that later changes of the caller's object are not stored. */
 export interface Change {
   readonly key: string
   readonly text: string
@@ -40,7 +40,7 @@ interface Next {
   readonly places: readonly Place[]
 }
 
-/** A record as the table has it, and as it will be. Undefined: it is not there, or will not be. */
+/** A record in the table, and what it becomes. Undefined: it does not exist, or will not. */
 interface Planned {
   readonly row: Row | undefined
   readonly next: Next | undefined
@@ -50,11 +50,11 @@ export interface ChangeOptions {
   readonly staging: Staging
   readonly now: () => number
   readonly expiryTime: () => number
-  /** An index entry has come or gone. */
+  /** Called when an index entry is added or removed. */
   readonly onEntry: (index: string, entry: readonly [sort: string, key: string], by: 1 | -1) => void
 }
 
-/** The writes of records. Everything runs inside a transaction of the queue. */
+/** Writes records. Everything here runs inside a transaction of the queue. */
 export class RecordChanges {
   readonly #db: Connection
   readonly #options: ChangeOptions
@@ -90,7 +90,7 @@ export class RecordChanges {
     this.#version = this.#reserved
   }
 
-  /** Forgets what is staged, and reads again what is kept in memory: at first, and after a rollback. */
+  /** Drops staged operations and reloads what memory keeps: at the start, and after a rollback. */
   reload(): void {
     this.#planned.clear()
     this.#reserved = (this.#reservation.get([]) as [number])[0]
@@ -118,7 +118,7 @@ export class RecordChanges {
     this.flush()
   }
 
-  /** Writes what is staged. */
+  /** Writes the staged operations. */
   flush(): void {
     if (this.#planned.size === 0) return
     const inserts: Bound[] = []
@@ -160,7 +160,7 @@ export class RecordChanges {
     })
   }
 
-  /** The row that the table has, if the record has the version that is asked for. */
+  /** The row in the table. Throws `conflict` if the record does not have the required version. */
   #match(key: string, ifVersion: number | undefined): Row | undefined {
     const planned = this.#planned.get(key)
     const row = planned ? planned.row : (this.#find.get([key]) as Row | undefined)
@@ -180,7 +180,7 @@ export class RecordChanges {
   }
 }
 
-/** Index entries, as rows one after the other. */
+/** Index entries, as the columns of rows in sequence. */
 interface Entries {
   readonly gone: string[]
   readonly come: string[]

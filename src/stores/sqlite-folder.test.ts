@@ -38,7 +38,7 @@ test.skipIf(process.platform === 'win32')('a pipe, in which SQLite would wait fo
 })
 
 test('a folder that may not be written', async () => {
-  // As the administrator everything may be written, so the answer of the system is given here.
+  // Root may write anywhere, so the test itself makes the error of the system.
   const look = async () => {
     throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' })
   }

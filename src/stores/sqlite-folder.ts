@@ -4,9 +4,9 @@ import { dirname } from 'node:path'
 import { UampError } from '../protocol/errors.ts'
 import { errorCode, explain } from './sqlite-schema.ts'
 
-/** How long a file system may take to tell about a few files. */
+/** How long a file system may take to stat a few files. */
 const DEADLINE_MS = 5_000
-/** What is opened beside the database. */
+/** The endings of the database's files. */
 const ENDINGS = ['', '-wal', '-journal', '-shm', '-mark']
 
 type Look = (path: string) => Promise<{ isFile(): boolean; isDirectory(): boolean }>
@@ -18,8 +18,8 @@ export interface FolderOptions {
 }
 
 /**
- * Refuses a folder that SQLite cannot work in. SQLite would wait for ever for a network file system whose server is gone, or for
- * somebody to write into a pipe, and nothing else could run meanwhile. Makes nothing.
+ * Throws if SQLite cannot work in a folder. SQLite itself would wait forever for a network file system whose server is gone, or for a
+ * writer of a named pipe, and block the process meanwhile. Creates nothing.
  */
 export async function checkFolder(path: string, { deadlineMs = DEADLINE_MS, look = stat }: FolderOptions = {}): Promise<void> {
   let timer: NodeJS.Timeout | undefined
@@ -39,7 +39,7 @@ async function inspect(path: string, look: Look): Promise<void> {
     await access(folder, constants.W_OK | constants.X_OK)
     for (const end of ENDINGS) await assertFile(path + end, look)
   } catch (thrown) {
-    // A folder that is not there will be made.
+    // A missing folder will be created.
     if (errorCode(thrown) !== 'ENOENT') throw explain(thrown, path)
   }
 }

@@ -5,11 +5,11 @@ import { parseJson, type Json } from '../protocol/json.ts'
 import { checkName } from './sqlite-names.ts'
 import type { Connection, Statement } from './sqlite-schema.ts'
 
-/** Indexes whose size is kept in memory; beyond it all are counted again. */
+/** How many index sizes are kept in memory; beyond it all are dropped and counted again. */
 const COUNTS = 1000
-/** Entries that one step of a count goes through, which takes a millisecond or two. */
+/** Entries that one step of a count passes over, which takes a millisecond or two. */
 const COUNT_STEP = 4000
-/** Bytes of a value that is read together with its entry, and of those that one later step reads. */
+/** Largest value, in bytes, that is read together with its entry, and most bytes of larger ones that one later step reads. */
 const SMALL_BYTES = 4096
 const STEP_BYTES = 128 * 1024
 
@@ -19,27 +19,27 @@ type Pair = { readonly first: Statement; readonly next: Statement }
 type Entry = readonly [sort: string, key: string, bytes: number, value: string | null]
 type Item = { readonly key: string; readonly value: Json }
 
-/** A count that is under way: what it has found up to and with the entry `at`. */
+/** A count in progress: `count` includes all entries up to `at`. */
 interface Walk {
   readonly index: string
-  /** Undefined: it counts all, and its result will be kept. */
+  /** Undefined: it counts the whole index, and its result is kept. */
   readonly from: string | undefined
   count: number
   at: readonly [sort: string, key: string] | undefined
-  /** Of which `reload` it knows. */
+  /** The number of `reload`s when it began. */
   generation: number
 }
 
 export interface ListOptions {
-  /** Runs once everything that was asked for before is in the tables. */
+  /** Runs after all earlier writes are in the tables. */
   readonly read: <T>(run: () => T) => T | Promise<T>
   readonly expiryTime: () => number
 }
 
-/** What indexes have, read in steps: a long list or large values must not hold the event loop. */
+/** Reads indexes in steps, so that a long list or large values do not block the event loop. */
 export class Lists {
   readonly #options: ListOptions
-  /** How many entries an index has, of those that somebody asked about. */
+  /** The sizes of indexes that were counted. */
   readonly #counts = new Map<string, number>()
   readonly #walks = new Map<string, Walk>()
   readonly #counting = new Map<string, Promise<number>>()
@@ -63,14 +63,14 @@ export class Lists {
     this.#rest = { first: rest('i.sort >= ?'), next: rest('(i.sort, i.key) > (?, ?)') }
   }
 
-  /** Forgets what is kept in memory: after a rollback. */
+  /** Drops the counts after a rollback. */
   reload(): void {
     this.#generation++
     this.#counts.clear()
     this.#walks.clear()
   }
 
-  /** An entry has come or gone. */
+  /** Called when an entry is added or removed. */
   readonly onEntry = (index: string, entry: readonly [sort: string, key: string], by: 1 | -1): void => {
     const known = this.#counts.get(index)
     if (known !== undefined) this.#counts.set(index, known + by)
@@ -92,7 +92,7 @@ export class Lists {
     return { items: await this.#items(rows), next: more && end ? cursorAt(end) : undefined }
   }
 
-  /** The large ones are read one by one. What was deleted meanwhile is missing. */
+  /** Reads large values one by one. Records that are deleted meanwhile are left out. */
   async #items(rows: readonly Entry[]): Promise<Item[]> {
     const items: Item[] = []
     let left = STEP_BYTES
@@ -139,7 +139,7 @@ export class Lists {
     return walk.count
   }
 
-  /** Goes on with a count; true at its end. After a rollback it begins anew: what it was told before is not true. */
+  /** Continues a count; true at its end. After a rollback the count starts again, because `onEntry` was told of entries that are gone. */
   #stride(walk: Walk): boolean {
     const { index, from } = walk
     if (walk.generation !== this.#generation) {
@@ -156,7 +156,7 @@ export class Lists {
     }
     walk.count += (this.#rest[way].get([index, ...at]) as [number])[0]
     if (from !== undefined) return true
-    // In the same step, as the next entry may come or go at once.
+    // In the same step as the last count, because the next entry may come right after it.
     this.#walks.delete(index)
     if (this.#counts.size >= COUNTS) this.#counts.clear()
     this.#counts.set(index, walk.count)
@@ -164,7 +164,7 @@ export class Lists {
   }
 }
 
-/** The statements for the first page and for the next, of which the latter knows where the one before has ended. */
+/** The statements for the first page, and for a page after a cursor. */
 function pair(db: Connection, sql: (cursor: string) => string, than: '<' | '>'): Pair {
   return { first: db.query(sql('')), next: db.query(sql(`AND (i.sort, i.key) ${than} (?, ?)`)) }
 }
@@ -181,7 +181,7 @@ function keysOf(cursor: string): string {
     WHERE i.name = ? ${cursor} ORDER BY i.sort, i.key LIMIT ?`
 }
 
-/** In the order of SQLite, which is that of the bytes. */
+/** Compares bytes, as SQLite does. */
 function isAfter(entry: readonly [string, string], other: readonly [string, string]): boolean {
   const [a, b] = entry[0] === other[0] ? [entry[1], other[1]] : [entry[0], other[0]]
   return Buffer.compare(Buffer.from(a), Buffer.from(b)) > 0

@@ -2,20 +2,20 @@ import { closeSync, fstatSync, openSync } from 'node:fs'
 import { UampError } from '../protocol/errors.ts'
 import type { Connection } from './sqlite-schema.ts'
 
-/** Bytes committed before the log is copied into the database: the copy holds the event loop, about 2 ms per MiB. */
+/** How many bytes are committed before the log is copied into the database. The copy blocks the event loop for about 2 ms per MiB. */
 const CHECKPOINT_BYTES = 2 * 1024 * 1024
 
 interface Descriptor {
   readonly fd: number
-  /** Some file systems say 0 of every file. */
+  /** False for file systems that report 0 links for every file. */
   readonly countsLinks: boolean
 }
 
 export type FdataSync = (fd: number) => Promise<void>
 
 /**
- * When the log is durable, and when it is copied into the database. SQLite would wait for the disk in the event loop; here the
- * waiting is done in libuv's pool, through descriptors of our own.
+ * Syncs the write-ahead log and copies it into the database. SQLite would wait for the disk in the event loop; here libuv's thread
+ * pool waits, through descriptors of our own.
  */
 export class WriteAheadLog {
   readonly #db: Connection
@@ -36,14 +36,14 @@ export class WriteAheadLog {
   }
 
   /**
-   * Resolves when everything committed before the call would survive a loss of power. At most one sync runs; those who come
-   * meanwhile share the next, for the running one may have begun before their commit.
+   * Resolves when everything committed before the call would survive a loss of power. Only one sync runs at a time; callers that come
+   * meanwhile share the next, because the running one may have begun before their commit.
    */
   readonly durable = (): Promise<void> => (this.#next ??= this.#after(this.#running))
 
   /**
-   * The kernel reports a lost page once; a later sync that succeeds would prove nothing. So after a failed one nothing is written
-   * any more, and what the log holds is left for a restart to find.
+   * Throws after a failed sync. The kernel reports a lost page only once, so a later sync that succeeds would prove nothing. Nothing
+   * is written any more, and a restart finds what the log still holds.
    */
   readonly assertSound = (): void => {
     if (this.#failure) throw this.#failure
@@ -53,19 +53,19 @@ export class WriteAheadLog {
     return this.#db.written > CHECKPOINT_BYTES || this.#scrubs
   }
 
-  /** The next checkpoint does not wait for more to be written, and leaves nothing in the log. */
+  /** Makes a checkpoint due at once, and lets it empty the log. */
   scrub(): void {
     this.#scrubs = true
   }
 
-  /** The checkpoint that runs, or the last one. */
+  /** The running checkpoint, or the last one. */
   get copied(): Promise<void> {
     return this.#checkpoint
   }
 
   /**
-   * Nobody may commit until it has settled. SQLite's own syncs are off only while it copies, and ours stand in for them: the log
-   * is on the disk before the first page is copied, and the database before a commit can begin the log anew.
+   * Copies the log into the database. Nobody may commit until it settles. SQLite's own syncs are off only during the copy, and ours
+   * replace them: the log is synced before the first page is copied, and the database before a commit can restart the log.
    */
   checkpoint(): Promise<void> {
     const scrubs = this.#scrubs
@@ -81,13 +81,13 @@ export class WriteAheadLog {
     return this.#checkpoint
   }
 
-  /** Waits for the disk; then `release` gives back the database's lock. */
+  /** Waits for running syncs and copies; then `release` closes the database. */
   async close(release: () => void): Promise<void> {
     await Promise.allSettled([this.#checkpoint, this.#next, this.#running])
     try {
       if (!this.#failure) release()
     } finally {
-      // Not before: to close any descriptor of a file drops all locks that the process has on it.
+      // Not earlier: closing any descriptor of a file drops all locks that the process has on it.
       for (const { fd } of this.#descriptors.values()) closeSync(fd)
     }
   }
@@ -110,7 +110,7 @@ export class WriteAheadLog {
     }
   }
 
-  /** What is on the disk of a file that was deleted is lost with the process. */
+  /** Throws if a file was deleted, because its data is then lost with the process. */
   #assertLinked(): void {
     for (const path of [this.#db.path, `${this.#db.path}-wal`]) {
       const { fd, countsLinks } = this.#descriptor(path)
@@ -118,7 +118,7 @@ export class WriteAheadLog {
     }
   }
 
-  /** Both files are there: who wants a sync has committed, and SQLite keeps the log until it is closed. */
+  /** Both files exist: a sync follows a commit, and SQLite keeps the log until the database is closed. */
   #descriptor(path: string): Descriptor {
     let descriptor = this.#descriptors.get(path)
     if (!descriptor) {

@@ -19,12 +19,12 @@ async function opened(from: string): Promise<{ losses: string[]; store: ReturnTy
   return { losses, store }
 }
 
-/** A folder as `kill -9` leaves it, after writes that were acknowledged. */
+/** A folder as `kill -9` leaves it after acknowledged writes. */
 async function killed(): Promise<string> {
   const [live, left] = [folder(), folder()]
   const { store } = await opened(live)
   await store.set('a', 'x'.repeat(10_000), { sync: true })
-  // Marks are some time apart: of two syncs that follow each other only the first may be marked.
+  // Marks keep a distance: of two syncs in quick succession only the first may be marked.
   await store.append('s', { first: 1, last: 1, text: 'y'.repeat(10_000) }, { sync: true })
   cpSync(live, left, { recursive: true })
   return left
@@ -86,7 +86,7 @@ test('says after a close that the database is empty, or a copy from before', asy
 test('a log that was begun anew, a mark that is half-written and a close that was broken off are no loss', async () => {
   const grown = folder()
   const { store } = await opened(grown)
-  // Copied into the database and begun anew, several times.
+  // The log is copied into the database and restarted several times.
   for (let at = 1; at <= 5; at++) await store.append('s', { first: at, last: at, text: 'x'.repeat(3_000_000) }, { sync: true })
   const left = folder()
   cpSync(grown, left, { recursive: true })
@@ -105,7 +105,7 @@ test('a log that was begun anew, a mark that is half-written and a close that wa
 
 test('on a slow disk, a log that was emptied after a deletion was taken for lost', async () => {
   const [live, left] = [folder(), folder()]
-  // Slower than marks follow each other.
+  // Longer than the time between two marks.
   const slow = (fd: number) => promisify(fdatasync)(fd).then(() => pause(80))
   const store = sqliteStore({ path: join(live, 'a.db'), fdatasync: slow })
   onTestFinished(() => store.close())

@@ -1,29 +1,29 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import type { Connection, Statement } from './sqlite-schema.ts'
 
-/** A mark follows a sync at once, and the next one not before this: syncs may come by the thousand. */
+/** Least time between two marks, because syncs may come by the thousand. */
 const EVERY_MS = 50
-/** Every mark is as long as the last, so that writing one needs no space and leaves no rest of another. */
+/** All marks have this length, so that writing one needs no new disk space and leaves nothing of the one before. */
 const LENGTH = 256
 
-/** Where the write-ahead log ends. SQLite chooses a new salt each time it begins the file anew. */
+/** Where the write-ahead log ends. SQLite chooses a new salt each time it restarts the log. */
 interface LogEnd {
   readonly salt: string
   readonly bytes: number
 }
 
 interface Progress {
-  /** `closing`: the log may be gone or not, both are right. */
+  /** `closing`: the log may or may not exist. */
   readonly state: 'open' | 'closing' | 'closed'
-  /** The database's own counter. It never falls, and is 0 only in a new database. */
+  /** The `version` mark of the database. It never falls, and is 0 only in a new database. */
   readonly counter: number
   readonly log: LogEnd
 }
 
 /**
- * How far the store had come, in a file beside the database. SQLite opens a database whose log was lost, cut short or never copied
- * without a word, and what had been acknowledged is gone; the mark knows better. It is written after a sync of the log and never
- * synced itself, so it costs no wait, and after a loss of power it is at most too old: it may miss a loss, but it invents none.
+ * Notes in a file beside the database how far the store has come. SQLite silently opens a database whose log was lost, cut short or
+ * never copied, and acknowledged data is gone; the mark reveals that. It is written after a sync of the log, but never synced itself,
+ * so nobody waits for it. After a loss of power it may be too old: it may then miss a loss, but it never reports a false one.
  */
 export class StoreMark {
   readonly #path: string
@@ -34,10 +34,10 @@ export class StoreMark {
   #again = false
   #over = false
 
-  /** What the last run had stored and is not there any more, for people to read. */
+  /** Sentences for the operator about data of the last process that is missing. */
   readonly losses: readonly string[]
 
-  /** `found` was looked for before the database was opened: a database without its log is new to SQLite, and gets another one. */
+  /** `found` must be read before the database is opened, because SQLite then creates a missing log. */
   constructor(db: Connection, found: Found, onError: (error: unknown) => void) {
     this.#path = db.path
     this.#counter = db.query(`SELECT value FROM marks WHERE name = 'version'`)
@@ -47,7 +47,7 @@ export class StoreMark {
     this.#write('open')
   }
 
-  /** The log has grown. */
+  /** Called when the log has grown. */
   note(): void {
     if (this.#over) return
     if (this.#timer) {
@@ -62,12 +62,12 @@ export class StoreMark {
     }, EVERY_MS).unref()
   }
 
-  /** The log will be emptied: from here on, that it is empty is no loss. */
+  /** Called before the log is emptied, so that an empty log does not count as a loss. */
   empty(): void {
     this.#put({ ...this.#now('open'), log: { salt: '', bytes: 0 } })
   }
 
-  /** Closes the database. */
+  /** Writes the last marks around `release`, which closes the database. */
   close(release: () => void): void {
     this.#over = true
     clearTimeout(this.#timer)
@@ -98,15 +98,15 @@ export class StoreMark {
       }
       this.#last = text
     } catch (thrown) {
-      // A store without a mark works. A full disk shows elsewhere.
+      // A store works without a mark, and a full disk shows elsewhere.
       this.#onError(thrown)
     }
   }
 }
 
-/** What a run before this one left. */
+/** What the previous process left. */
 export interface Found {
-  /** Undefined: nothing is known. A store of an earlier version has no mark, and a loss of power may leave a broken one. */
+  /** Undefined for a store of an earlier version, and for a mark that a loss of power broke. */
   readonly mark: Progress | undefined
   readonly log: LogEnd
 }

@@ -46,7 +46,7 @@ test('a page that cannot be read is remembered, though others can be written', a
   for (let at = 1; at <= 200; at++) await first.append('s', { first: at, last: at, text: `${at} `.repeat(1_000) })
   await first.close()
   const file = openSync(path, 'r+')
-  // Every page in the middle, so that the tables are still found.
+  // Damages pages in the middle of the file, so that the tables are still found.
   writeSync(file, new Uint8Array(200_000).fill(0xa5), 0, 200_000, 200_704)
   closeSync(file)
   const store = open({ path })
@@ -71,7 +71,7 @@ test.skipIf(process.platform === 'win32').each(['', '-wal'])(
     await store.set('a', 1, { sync: true })
     rmSync(path + end)
     await expect(store.set('b', 2, { sync: true })).rejects.toMatchObject({ code: 'internal' })
-    // Nothing is, until a server is started that finds out what is left.
+    // Nothing is stored until a new server finds out what is left.
     await expect(store.append('s', { first: 1, last: 1, text: 'x' })).rejects.toMatchObject({ code: 'internal' })
   },
 )

@@ -2,10 +2,10 @@ import { statSync } from 'node:fs'
 import { UampError } from '../protocol/errors.ts'
 import { type Connection, errorCode, type Statement } from './sqlite-schema.ts'
 
-/** More than is left where a message of a client would not fit any more. */
+/** How much the probe writes: if this fits, a client's small message fits, too. */
 const PROBE_BYTES = 16 * 1024
 
-/** Whether the store would keep what it is given. */
+/** Finds out whether the store would keep what is written now. */
 export class StoreProbe {
   readonly #files: readonly { readonly path: string; readonly inode: bigint | undefined }[]
   readonly #write: Statement
@@ -13,17 +13,17 @@ export class StoreProbe {
 
   constructor(db: Connection) {
     this.#files = [db.path, `${db.path}-wal`].map((path) => ({ path, inode: inodeOf(path) }))
-    // A mark that is no number: it belongs to no client, and replaces the one before.
+    // The mark is no client's data, and each one replaces the one before.
     this.#write = db.command(`INSERT OR REPLACE INTO marks VALUES ('probe', randomblob(${PROBE_BYTES}))`)
   }
 
-  /** Remembers that a page could not be read: others can, but what was on it is lost until somebody repairs the file. */
+  /** Remembers that a page could not be read: other pages still can, but its data is lost until somebody repairs the file. */
   readonly note = (thrown: unknown): void => {
     const code = errorCode(thrown)
     if (code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB') this.#damage ??= thrown
   }
 
-  /** Throws when what is written would be lost whatever the disk says: SQLite goes on writing to a file that was deleted. */
+  /** Throws if writes would be lost although they succeed: SQLite keeps writing to a deleted file. */
   assertSound(): void {
     if (this.#damage !== undefined) throw new UampError('internal', 'The database is damaged', { cause: this.#damage })
     const gone = this.#files.find(({ path, inode }) => inode !== undefined && inodeOf(path) !== inode)

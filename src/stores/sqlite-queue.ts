@@ -2,9 +2,9 @@ import { UampError } from '../protocol/errors.ts'
 import { type Connection, errorCode, type Statement } from './sqlite-schema.ts'
 import { type Staging, Surprise } from './sqlite-staging.ts'
 
-/** What a transaction adds to the log besides its texts: the pages around them. */
+/** Bytes that a transaction adds to the log besides its texts: the pages around them. */
 const TRANSACTION_BYTES = 8192
-/** Jobs in one transaction; more wait for the next turn, so that the loop is not held for long. */
+/** Most jobs in one transaction; more wait for the next turn, so that the event loop is not blocked for long. */
 const MOST_JOBS = 256
 
 interface Job {
@@ -14,7 +14,7 @@ interface Job {
   readonly reject: (reason: unknown) => void
 }
 
-/** What came of a job, to be told once the transaction stands. */
+/** The outcome of a job, which its caller gets after the commit. */
 interface Outcome {
   readonly job: Job
   readonly value?: unknown
@@ -25,13 +25,13 @@ export interface QueueOptions {
   /** Resolves when everything committed before the call would survive a loss of power. */
   readonly durable: () => Promise<void>
   readonly staging: Staging
-  /** Writes what the jobs of a transaction have staged. */
+  /** Writes the staged operations of a transaction. */
   readonly flush: () => void
-  /** Throws when nothing may be written any more. */
+  /** Throws if nothing may be written any more. */
   readonly assertSound: () => void
-  /** What is kept in memory of the tables is no longer true. */
+  /** Called after a rollback, when memory no longer agrees with the tables. */
   readonly onRollback: (thrown: unknown) => void
-  /** Asked after each commit; the next waits until it has settled. */
+  /** Called after each commit; the next one waits until its promise settles. */
   readonly upkeep: () => Promise<void> | undefined
 }
 
@@ -58,8 +58,8 @@ export class CommitQueue {
   }
 
   /**
-   * A UampError thrown by `run` is an answer for its caller alone, so `run` throws it before it has staged anything, or takes that back.
-   * After any other error the transaction is undone and each job is run again by itself, so `run` may be called several times.
+   * A `UampError` of `run` concerns only its caller, so `run` must throw it before it stages anything, or take that back. After any
+   * other error the transaction is undone and each job runs again alone, so `run` may be called several times.
    */
   write<T>(run: () => T, sync = false): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -110,7 +110,7 @@ export class CommitQueue {
       this.#db.written += TRANSACTION_BYTES
       return outcomes
     } catch (thrown) {
-      // Some errors, a full disk among them, have already undone it.
+      // After some errors, such as a full disk, SQLite has already rolled back.
       if (this.#db.inTransaction) this.#rollback.run([])
       this.#options.onRollback(thrown)
       if (thrown instanceof Surprise) return this.#transact(jobs, true)

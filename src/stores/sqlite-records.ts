@@ -44,7 +44,7 @@ export class Records {
     }))
   }
 
-  /** Deletes a few expired records, inside a transaction; false when there is nothing left to delete. */
+  /** Deletes a few expired records, inside a transaction; false when none are left. */
   purge({ rows: limit, bytes }: Portion): boolean {
     const rows = this.#expired.all([this.#expiryTime(), limit]) as [number, string, string | null, number][]
     let left = bytes

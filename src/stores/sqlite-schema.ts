@@ -7,10 +7,10 @@ const APPLICATION_ID = 0x75616d70
 const SCHEMA_VERSION = 1
 
 /**
- * `groups` is append-only and has no index of its own: the index leaf of each stream would be written to the log with every
- * group and cost more than the group. `group_index` follows in batches, up to the mark `indexed`. Dropping a stream takes its
- * name; its groups are purged bit by bit. `streams.bytes` follows, up to the mark `weighed`; it is null where an earlier version has written
- * the stream. `records.places` is the record's index entries as JSON.
+ * `groups` is append-only and has no index of its own: an index page per stream would go to the log with every group, and cost more
+ * than the group. `group_index` follows in batches, up to the mark `indexed`. Dropping a stream removes its name; its groups are
+ * purged bit by bit. `streams.bytes` follows up to the mark `weighed`; it is null for streams of earlier versions. `records.places`
+ * holds the record's index entries as JSON.
  */
 const SCHEMA = `
   CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -28,21 +28,21 @@ const SCHEMA = `
 `
 
 export type Statement = Database.Statement<[readonly Bound[]]>
-/** Numbers are bound as REAL, so a column needs INTEGER affinity; a boolean makes the driver panic. */
+/** The driver binds numbers as REAL, so their columns need INTEGER affinity; a boolean makes it panic. */
 export type Bound = number | string | Uint8Array | null
 
-/** What one step of a purge may delete; it stops with the row that goes beyond. More would hold the event loop for too long. */
+/** How much one step of a purge deletes; the row that exceeds it is the last. More would block the event loop for too long. */
 export interface Portion {
   readonly rows: number
   readonly bytes: number
 }
 
-/** One connection, which owns the file. Statements are prepared once. */
+/** The only connection to the file, which it locks. */
 export class Connection {
   readonly path: string
-  /** Roughly the bytes that were added to the log since it was last copied. */
+  /** Roughly the bytes added to the write-ahead log since it was last copied. */
   written = 0
-  /** Something was deleted whose text may still stand in the log. */
+  /** Data was deleted whose text may still be in the write-ahead log. */
   scrub = false
   readonly #db: Database.Database
 
@@ -65,28 +65,28 @@ export class Connection {
     return this.command(sql).raw()
   }
 
-  /** Bytes of the pages that hold something. */
+  /** Bytes of the pages in use. */
   get bytes(): number {
     return (pragma(this.#db, 'page_count') - pragma(this.#db, 'freelist_count')) * pragma(this.#db, 'page_size')
   }
 
-  /** Whether the file can be made smaller step by step. Those of version 0.1 cannot, until they are rewritten. */
+  /** True if the file can shrink step by step. Files of version 0.1 cannot until they are rewritten. */
   get shrinks(): boolean {
     return pragma(this.#db, 'auto_vacuum') === INCREMENTAL
   }
 
-  /** Gives some of the unused pages back to the file system; false when there are few. Runs inside a transaction. */
+  /** Returns some unused pages to the file system; false when there are few. Runs inside a transaction. */
   shrink(): boolean {
     const free = this.shrinks ? pragma(this.#db, 'freelist_count') - SPARE_PAGES : 0
     if (free <= 0) return false
     const pages = Math.min(free, SHRINK_PAGES)
-    // By `exec`: a statement would stop after the first page.
+    // With `exec`, because a prepared statement would stop after the first page.
     this.#db.exec(`PRAGMA incremental_vacuum(${pages})`)
     this.written += pages * 2 * pragma(this.#db, 'page_size')
     return true
   }
 
-  /** Writes the whole file anew, without what is unused. Takes seconds for each gigabyte, and as much room beside it. */
+  /** Rewrites the whole file without unused pages. It takes seconds per gigabyte, and as much disk space again. */
   rewrite(): void {
     try {
       this.#db.exec('PRAGMA temp_store = FILE; PRAGMA auto_vacuum = INCREMENTAL; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
@@ -95,7 +95,7 @@ export class Connection {
     }
   }
 
-  /** Empties the log, of which everything has been copied. Until then it holds what was deleted. */
+  /** Empties the write-ahead log after it was copied, because it still holds deleted data. */
   emptyLog(): void {
     try {
       this.#db.exec('PRAGMA synchronous = OFF; PRAGMA wal_checkpoint(TRUNCATE)')
@@ -104,7 +104,7 @@ export class Connection {
     }
   }
 
-  /** Copies the log into the database without any sync: see `WriteAheadLog.checkpoint`. */
+  /** Copies the write-ahead log into the database without a sync: see `WriteAheadLog.checkpoint`. */
   copyLog(): void {
     try {
       this.#db.exec('PRAGMA synchronous = OFF; PRAGMA wal_checkpoint(PASSIVE)')
@@ -114,8 +114,8 @@ export class Connection {
   }
 
   /**
-   * The driver keeps the file open, and locked, until every statement has been collected. So that it can be opened again at
-   * once the lock is given back by hand, which SQLite does only outside WAL mode.
+   * The driver keeps the file open and locked until every statement is garbage-collected. Leaving WAL mode releases the lock at once,
+   * so that the file can be opened again.
    */
   close(): void {
     try {
@@ -126,15 +126,15 @@ export class Connection {
   }
 }
 
-/** `PRAGMA auto_vacuum` says it so. */
+/** The value of `PRAGMA auto_vacuum`. */
 const INCREMENTAL = 2
-/** Unused pages that stay for the next writes, and how many go in one step, which holds the event loop for a millisecond or two. */
+/** Unused pages that stay for the next writes, and how many go in one step, which blocks the event loop for a millisecond or two. */
 const SPARE_PAGES = 64
 const SHRINK_PAGES = 32
 
 /**
- * The lock and the log first: whatever is wrong with the file shows there. SQLite's own checkpoint is for the case that ours
- * cannot keep up. How a new file is vacuumed is settled by its first page, which the log's mode writes.
+ * The lock and the log mode come first, because they show whether the file is usable. `auto_vacuum` must come before `journal_mode`,
+ * which writes the first page of a new file. SQLite's own checkpoint runs only if ours cannot keep up.
  */
 const SETTINGS = `
   PRAGMA busy_timeout = 0;
@@ -164,8 +164,8 @@ function open(path: string): Database.Database {
 }
 
 /**
- * For its mode, which SQLite then gives to the log too. A file that is there is not touched: closing a descriptor of it would
- * drop the lock of another store of this process.
+ * Creates the file with its mode, which SQLite then gives to the log, too. It does not open an existing file: closing the descriptor
+ * would drop the lock of another store in this process.
  */
 function create(path: string): void {
   try {
@@ -190,7 +190,7 @@ function migrate(db: Database.Database, path: string): void {
   db.exec(`BEGIN; ${SCHEMA} COMMIT`)
 }
 
-/** What came after version 0.1, which can still open the file: it leaves the column empty. */
+/** Adds what version 0.1 did not have. That version can still open the file; it leaves the column empty. */
 function addColumns(db: Database.Database): void {
   const has = db.prepare(`SELECT 1 FROM pragma_table_info('streams') WHERE name = 'bytes'`).get() !== undefined
   if (has) return
@@ -244,7 +244,7 @@ export function explain(thrown: unknown, path: string): UampError {
   }
 }
 
-/** The code of an error, SQLite's without the extension after the second underscore. */
+/** The code of an error; SQLite's without the extension after the second underscore. */
 export function errorCode(thrown: unknown): string | undefined {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
   return typeof code === 'string' ? code.split('_', 2).join('_') : undefined

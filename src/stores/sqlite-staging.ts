@@ -1,23 +1,23 @@
 import type { Bound, Connection, Statement } from './sqlite-schema.ts'
 
-/** Rows that one statement writes; more take several. */
+/** Most rows that one statement writes. */
 const MOST_ROWS = 32
 
 /**
- * What the jobs of one transaction have asked for. Each is checked when it comes and written before the commit, together with the
- * others: a job that is refused has written nothing, and needs no savepoint.
+ * Lets the jobs of one transaction stage their operations, which are checked at once and written together before the commit. A
+ * refused job has then written nothing, and needs no savepoint.
  */
 export class Staging {
   #steps: (() => void)[] | undefined
-  /** Look up also what the caller says is new. */
+  /** True: look up keys even if the caller says that they are new. */
   careful = false
 
-  /** How to take back what has just been staged, in case that a later operation of the same batch is refused. */
+  /** Registers how to take back what was just staged, in case a later operation of the same batch is refused. */
   onUndo(step: () => void): void {
     this.#steps?.push(step)
   }
 
-  /** All or nothing. */
+  /** Stages all operations or none. */
   atomically(operations: readonly (() => unknown)[]): void {
     const steps: (() => void)[] = []
     this.#steps = steps
@@ -32,10 +32,10 @@ export class Staging {
   }
 }
 
-/** What the caller said was new is there: the transaction has to be done again, carefully. */
+/** A key that the caller called new exists: the transaction has to run again with `careful`. */
 export class Surprise extends Error {}
 
-/** An `INSERT` or `DELETE` of many rows. Its statement for each number of rows is prepared when it is first needed. */
+/** An `INSERT` or `DELETE` of many rows. The statement for each number of rows is prepared when first needed. */
 export class Rows {
   readonly #db: Connection
   readonly #sql: (rows: string) => string
@@ -48,7 +48,7 @@ export class Rows {
     this.#sql = sql
   }
 
-  /** `values` has the columns of one row after the other. Returns how many rows were changed. */
+  /** `values` holds the columns of all rows in sequence. Returns how many rows were changed. */
   run(values: readonly Bound[]): number {
     const most = MOST_ROWS * this.#width
     if (values.length <= most) return values.length === 0 ? 0 : this.#write(values)

@@ -4,13 +4,13 @@ import { checkName } from './sqlite-names.ts'
 import type { Bound, Connection, Portion, Statement } from './sqlite-schema.ts'
 import { Rows, type Staging, Surprise } from './sqlite-staging.ts'
 
-/** Groups that may wait for their index entry. */
+/** Most groups that wait for their index entry. */
 const INDEX_EVERY = 512
-/** Streams whose id and last position are kept in memory. */
+/** Most streams whose id and last position are kept in memory. */
 const MOST_KNOWN = 8192
-/** Bytes of a group that is read together with others. */
+/** Largest group, in bytes, that is read together with others. */
 const SMALL_BYTES = 16 * 1024
-/** Dropped streams that are looked at in one purge. */
+/** Most dropped streams that one purge visits. */
 const PURGE_STREAMS = 64
 
 interface Stream {
@@ -18,7 +18,7 @@ interface Stream {
   last: number
 }
 
-/** A stream that is not in the table yet. Without a name: it was dropped again. */
+/** A stream that is not in the table yet. `null` as name: it was dropped again. */
 interface Added {
   readonly id: number
   name: string | null
@@ -29,9 +29,11 @@ export class Streams {
   readonly #db: Connection
   readonly #staging: Staging
   readonly #known = new Map<string, Stream>()
-  /** Staged, as are those below: streams that will be added, groups as rows without their id, and the ids of dropped streams by their name. */
+  /** Staged: streams to add. */
   #added: Added[] = []
+  /** Staged: groups as rows without their id. */
   #groups: Bound[][] = []
+  /** Staged: ids of dropped streams, by name. */
   readonly #drops = new Map<string, number>()
   #newestStream = 0
   #newest = 0
@@ -95,7 +97,7 @@ export class Streams {
     this.reload()
   }
 
-  /** Forgets what is staged, and reads again what is kept in memory: at first, and after a rollback. */
+  /** Drops staged operations and reloads what memory keeps: at the start, and after a rollback. */
   reload(): void {
     this.#known.clear()
     this.#unstage()
@@ -103,7 +105,7 @@ export class Streams {
     this.#newestStream = newestStream
     this.#indexed = indexed
     this.#weighed = weighed
-    // Purged ids must not come back below the mark, where they would never be indexed.
+    // A purged id must not be reused below the mark, where its group would never be indexed.
     this.#newest = Math.max(indexed, newest)
   }
 
@@ -140,7 +142,7 @@ export class Streams {
     })
   }
 
-  /** Writes what is staged. */
+  /** Writes the staged operations. */
   flush(): void {
     for (const id of this.#drops.values()) this.#unname.run([id])
     if (this.#create.run(this.#added.flatMap(({ id, name }) => [id, name, 0])) < this.#added.length) throw new Surprise()
@@ -161,7 +163,7 @@ export class Streams {
     return this.#get(name)?.last ?? 0
   }
 
-  /** Some groups, of which a large one comes alone. The index must not be behind. */
+  /** The next groups; a large one comes alone. The index must not be behind. */
   page(name: string, after: number, limit: number): { readonly groups: readonly Group[]; readonly more: boolean } {
     const stream = this.#get(name)
     if (!stream || stream.last <= after) return { groups: [], more: false }
@@ -180,7 +182,7 @@ export class Streams {
     if (this.#newest - this.#weighed >= INDEX_EVERY) this.#addUp()
   }
 
-  /** Brings the sizes of the streams up to date: not with every look at the index, as it writes to the rows of all that grew. */
+  /** Updates the sizes of streams. This writes a row for each stream that grew, so it runs less often than `index`. */
   #addUp(): void {
     if (this.#newest === this.#weighed) return
     this.#weigh.run([this.#weighed])
@@ -196,7 +198,7 @@ export class Streams {
     return rows.map(([id, key, bytes]) => ({ id, kept: { type: 'stream', key, bytes, index: {} } }))
   }
 
-  /** Deletes a few groups of dropped streams; false when there is nothing left to delete. */
+  /** Deletes a few groups of dropped streams; false when none are left. */
   purge({ rows: limit, bytes }: Portion): boolean {
     const streams = this.#dropped.all([PURGE_STREAMS]) as [number][]
     if (streams.length === 0) return false
@@ -243,7 +245,7 @@ export class Streams {
   #remember(name: string, stream: Stream): Stream {
     this.#known.delete(name)
     this.#known.set(name, stream)
-    // The position of a stream whose groups are staged stands nowhere else.
+    // Only memory knows the position of a stream whose groups are staged.
     if (this.#groups.length === 0) this.#trim()
     return stream
   }
@@ -259,7 +261,7 @@ export class Streams {
 type Text = string | ArrayBuffer
 type GroupRow = readonly [first: number, last: number, id: number, text: Text | null]
 
-/** The driver reads a text only up to its first NUL, and replaces lone surrogates. */
+/** Text as bytes where needed: the driver reads a text only up to its first NUL, and replaces lone surrogates. */
 function encode(text: string): string | Uint8Array {
   return text.includes('\0') || !text.isWellFormed() ? Buffer.from(text, 'utf16le') : text
 }

@@ -24,7 +24,7 @@ async function tidy(store: Store): Promise<void> {
   while (await store.tidy());
 }
 
-/** Everything that is on the disk beside a database, and it. */
+/** The content of a database and of all files beside it. */
 function onDisk(path: string): string {
   const folder = join(path, '..')
   return readdirSync(folder)

@@ -334,7 +334,7 @@ function open(options: SqliteStoreOptions): Store {
   return store
 }
 
-/** Runs code that uses `sqliteStore` in a process of its own, after a command of the shell. */
+/** Runs code that uses `sqliteStore` in a process of its own, after a shell command. */
 function run(code: string, command?: string): ChildProcess {
   const outfile = join(newPath(), 'child.mjs')
   const contents = `import { sqliteStore } from './sqlite.ts'\n${code}`

@@ -15,33 +15,33 @@ import { Connection, explain } from './sqlite-schema.ts'
 import { Staging } from './sqlite-staging.ts'
 import { Streams } from './sqlite-streams.ts'
 
-/** How often expired records and dropped streams are looked for, by the writes that come, and how much goes at a time. */
+/** How often a write also purges expired records and dropped streams, and how much one purge deletes. */
 const PURGE_EVERY_MS = 10_000
 const PURGE = { rows: 200, bytes: 1024 * 1024 }
-/** Groups fetched at a time by a reader, and rows by a scan. */
+/** How many groups a reader fetches at a time, and how many rows a scan does. */
 const PAGE = 32
 const REWRITE_BYTES = 64 * 1024 * 1024
 
 export interface SqliteStoreOptions extends Partial<Clocks> {
   readonly path: string
-  /** Errors that no caller waits for: those of the purge and of the copying of the log. */
+  /** Gets errors that no caller waits for: those of purges and of copying the log. */
   readonly onError?: (error: unknown) => void
-  /** A file of version 0.1 up to this size is rewritten when it is opened, so that it can shrink. Default: 64 MiB, which takes a second. */
+  /** Rewrite a file of version 0.1 up to this size when it is opened, so that it can shrink. Default: 64 MiB, which takes a second. */
   readonly rewriteBytes?: number
-  /** Told at the start what the last run had stored and is not there any more. */
+  /** Called at the start for each sign that data which the last process stored is missing. */
   readonly onLoss?: (loss: string) => void
-  /** For tests that need to hold or fail it. */
+  /** For tests that need to delay or fail it. */
   readonly fdatasync?: FdataSync
 }
 
-/** One file, owned by one process. Throws when it cannot be opened. */
+/** A store in one file, which one process owns. Throws if the file cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
   const found = findMark(options.path)
   const db = new Connection(options.path)
   try {
     return storeOn(db, found, options)
   } catch (thrown) {
-    // It opens a file of which other pages are damaged than the first.
+    // SQLite opens a damaged file if its first page is intact, so errors may show only here.
     throw explain(thrown, options.path)
   }
 }
@@ -55,7 +55,7 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
   try {
     if (!db.shrinks && db.bytes <= rewriteBytes) db.rewrite()
   } catch (thrown) {
-    // There may be no room for it; the file is as good as it was.
+    // The disk may have no room for the rewrite; the old file stays usable.
     onError(thrown)
   }
   const probe = new StoreProbe(db)
@@ -95,7 +95,7 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     return queue.write(run, sync)
   }
 
-  /** Runs in a transaction, and finds in the tables what was asked for before. */
+  /** Runs in a transaction, after all earlier writes are in the tables. */
   function transact<T>(run: () => T, sync?: boolean): Promise<T> {
     assertOpen()
     return queue.write(() => {
@@ -104,7 +104,7 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     }, sync)
   }
 
-  /** Waits for what is queued, so that a caller reads its own writes. */
+  /** Waits for queued writes, so that a caller reads its own writes. */
   function read<T>(run: () => T): T | Promise<T> {
     assertOpen()
     return queue.idle ? readNow(run) : transact(run)
@@ -149,7 +149,7 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     return false
   }
 
-  /** All rows, a page at a time, with a turn of the event loop after each. */
+  /** All rows, page by page, with a turn of the event loop after each page. */
   async function* pages(page: (after: number) => Promise<{ readonly id: number; readonly kept: Kept }[]>): AsyncGenerator<Kept, void> {
     for (let after = 0; ;) {
       const rows = await page(after)
@@ -160,7 +160,7 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     }
   }
 
-  /** Checks and serialises now, applies when called. */
+  /** Checks and serialises the operation now; the returned function applies it. */
   function prepare(operation: Operation): () => unknown {
     switch (operation.op) {
       case 'set': {

@@ -1,6 +1,6 @@
 /**
- * A bounded queue between writers and one reader. `put` waits when it is full, so a slow reader slows its writers;
- * `offer` drops the oldest instead, for those who must not wait.
+ * A bounded queue between writers and one reader. `put` waits when the queue is full, so a slow reader slows its writers; `offer`
+ * drops the oldest item instead, for writers that must not wait.
  */
 export class Channel<T> implements AsyncIterable<T> {
   readonly #items: T[] = []
@@ -13,7 +13,7 @@ export class Channel<T> implements AsyncIterable<T> {
     this.#capacity = capacity
   }
 
-  /** Resolves once the item is queued and there is room again. False when the reader has gone. */
+  /** Resolves once the item is queued and the queue has room again. False when the reader has gone. */
   async put(item: T): Promise<boolean> {
     if (this.#closed) return false
     this.#items.push(item)
@@ -24,7 +24,7 @@ export class Channel<T> implements AsyncIterable<T> {
     return !this.#closed
   }
 
-  /** Queues the item now; false when an older one had to go for it. */
+  /** Queues the item now; false when an older one was dropped for it. */
   offer(item: T): boolean {
     if (this.#closed) return false
     this.#items.push(item)
@@ -34,7 +34,7 @@ export class Channel<T> implements AsyncIterable<T> {
     return !dropped
   }
 
-  /** Ends the iteration after what is queued. */
+  /** Ends the iteration after the queued items. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -56,7 +56,7 @@ export class Channel<T> implements AsyncIterable<T> {
         }
       }
     } finally {
-      // The reader broke off: let waiting writers go, or they would hang for ever.
+      // The reader has left: release waiting writers, or they would hang forever.
       this.#items.length = 0
       this.close()
     }

@@ -10,7 +10,7 @@ type Choice = z.infer<typeof Choice>
 const Command = z.object({ name: z.string(), description: z.optional(z.string()), hint: z.optional(z.string()) })
 type Command = z.infer<typeof Command>
 
-/** What an agent lets its clients choose, and the commands it knows: under `capabilities.extensions.uamp`. The first is the usual one. */
+/** What an agent lets its clients choose, from `capabilities.extensions.uamp`. The first model and the first mode are the defaults. */
 export interface Choices {
   readonly models: readonly Choice[]
   readonly modes: readonly Choice[]
@@ -22,7 +22,7 @@ export function choicesOf(capabilities: Capabilities | undefined): Choices {
   return { models: listOf(Choice, models), modes: listOf(Choice, modes), commands: listOf(Command, commands) }
 }
 
-/** What a client chose: under `config.extensions.uamp`. */
+/** What a client chose, from `config.extensions.uamp`. */
 export function chosenIn({ extensions }: SessionConfig): { readonly model: string | undefined; readonly mode: string | undefined } {
   const { model, mode } = uampIn(extensions)
   return { model: typeof model === 'string' ? model : undefined, mode: typeof mode === 'string' ? mode : undefined }

@@ -6,15 +6,15 @@ import type { Tool } from '../ports/skill.ts'
 export interface AgentOptions {
   readonly description?: string | undefined
   readonly capabilities?: Partial<Capabilities>
-  /** What it is good at, for cards and catalogues. */
+  /** For cards and catalogues. */
   readonly abilities?: readonly Ability[]
-  /** Its tools, for clients that call one by themselves. */
+  /** The agent's tools, for clients that call one directly. */
   readonly tools?: readonly Tool[]
-  /** What it shows to others (keys, tokens): kept out of errors and logs. */
+  /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
 }
 
-/** An agent from one async generator: it yields events, and the session does the rest. */
+/** Makes an agent from one async generator, which yields events; the session does the rest. */
 export function defineAgent(name: string, run: AgentPort['run'], options: AgentOptions = {}): AgentPort {
   const { description, capabilities, abilities, tools, secrets } = options
   const described = {
@@ -26,7 +26,7 @@ export function defineAgent(name: string, run: AgentPort['run'], options: AgentO
   return { name, ...described, capabilities: agentCapabilities(name, capabilities), run }
 }
 
-/** What every agent can do, unless it says otherwise. */
+/** The default capabilities of an agent, overridden by `given`. */
 export function agentCapabilities(name: string, given: Partial<Capabilities> = {}): Capabilities {
   return {
     id: name,
@@ -39,7 +39,7 @@ export function agentCapabilities(name: string, given: Partial<Capabilities> = {
   }
 }
 
-/** What an agent elsewhere says that it can do. Open sessions are told of a change. */
+/** Updates the capabilities of a remote agent. Returns the event that tells open sessions of a change. */
 export function learnt(agent: { capabilities: Capabilities }, capabilities: Capabilities): Draft | undefined {
   if (JSON.stringify(capabilities) === JSON.stringify(agent.capabilities)) return undefined
   agent.capabilities = capabilities

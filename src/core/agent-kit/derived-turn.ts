@@ -1,6 +1,6 @@
 import type { Turn } from '../ports/agent.ts'
 
-/** A turn with some of its parts changed. Not a spread: what it is a copy of has getters and methods. */
+/** A copy of a turn with some parts changed. A spread would lose the getters and methods of the original. */
 export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
   const { id, sessionId, messages, said, duplex, silent, through, config, principal, client, signal, http, redact } = turn
   return {

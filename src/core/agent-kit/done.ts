@@ -3,14 +3,14 @@ import type { Slot } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
 
 export interface Ending {
-  /** Why it stopped, where that is not that it was complete. */
+  /** Stop reason; absent when the answer is complete. */
   readonly stop?: unknown
   readonly usage?: Usage | undefined
   readonly signature?: string | undefined
   readonly extensions?: Slot | undefined
 }
 
-/** The end of an answer, with what there is to say of it; the session adds what was said. */
+/** The end of a response. Its `output` is empty, because the session fills in what was said. */
 export function done({ stop, usage, signature, extensions }: Ending = {}): Draft {
   const added = { ...(stop !== undefined && { uamp: { stop_reason: stop } }), ...extensions }
   return {

@@ -13,19 +13,19 @@ export function text(piece: string): Draft {
   return { type: 'response.delta', delta: { type: 'text', text: piece } }
 }
 
-/** What an agent and its front end both see. */
+/** State that an agent shares with its front end. */
 export const state = {
-  /** As the front end sent it with this turn; undefined where it has none. */
+  /** The state that the front end sent with this turn; undefined if it sent none. */
   given: (turn: Pick<Turn, 'config'>): unknown => uampIn(turn.config.extensions)['state'],
-  /** The whole of it: `yield state.snapshot({ count: 0 })`. */
+  /** Sends the whole state: `yield state.snapshot({ count: 0 })`. */
   snapshot: (snapshot: unknown): Draft => ({ type: 'x.state.snapshot', snapshot }),
-  /** Changes of it, by RFC 6902. */
+  /** Sends changes of the state as a JSON Patch (RFC 6902). */
   patch: (delta: Patch): Draft => ({ type: 'x.state.delta', delta: [...delta] }),
-  /** The same, worked out from what it was and what it is. */
+  /** Sends the difference between two states as a JSON Patch. */
   change: (before: object, after: object): Draft => state.patch(difference(before, after)),
 }
 
-/** Something in progress that is shown beside the answer: a plan, a search. `type` says how it is drawn. */
+/** Something in progress that a front end shows beside the answer, such as a plan or a search. `type` says how to draw it. */
 export const activity = {
   snapshot: (id: string, type: string, content: Slot): Draft => ({
     type: 'x.activity.snapshot',
@@ -41,7 +41,7 @@ export const activity = {
   }),
 }
 
-/** What `work` yields, as a step with a name: `yield* step('search', search(turn))`. */
+/** Yields what `work` yields as a named step: `yield* step('search', search(turn))`. */
 export async function* step<T = void>(name: string, work: AsyncGenerator<Draft, T>): AsyncGenerator<Draft, T> {
   yield { type: 'x.step.started', name }
   const result = yield* work

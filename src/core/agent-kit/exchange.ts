@@ -6,17 +6,17 @@ import type { Gateway } from '../ports/session.ts'
 import { isEnd } from '../reading/ends.ts'
 
 export interface Exchange {
-  /** The transport that asks, for what is counted. */
+  /** The transport that asks: the meter counts by it. */
   readonly transport?: string
   readonly agent: string
   readonly principal: Principal
-  /** The whole conversation, the newest message last. */
+  /** The whole conversation, newest message last. */
   readonly messages: readonly Message[]
   readonly config?: SessionConfig
   readonly signal?: AbortSignal
 }
 
-/** For one request and its reply: opens a session that nobody keeps, says `messages`, and yields the events of the one response. */
+/** Asks an agent once, in a session that is not stored, and yields the events of its response. */
 export async function* exchange(
   gateway: Gateway,
   { transport = 'custom', agent, principal, messages, config, signal }: Exchange,

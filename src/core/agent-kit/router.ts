@@ -6,9 +6,9 @@ import { checkEvent, checkGenerator } from '../engine/check-draft.ts'
 import type { Handler, HandlerTurn, Observer, RoutedEvent } from '../ports/skill.ts'
 import type { Logger } from '../ports/transport.ts'
 
-/** How many handlers an event may pass. */
+/** How many handlers an event may pass through. */
 const TTL = 10
-/** Events an observer may be behind before it loses the oldest. */
+/** How many events an observer may lag behind before it loses the oldest. */
 const OBSERVED = 256
 
 const TO_CLIENT: ReadonlySet<string> = new Set(ServerEvent.def.options.map((option) => option.shape.type.def.values[0] as string))
@@ -21,7 +21,7 @@ interface Resolved {
   readonly watched: boolean
 }
 
-/** Which handlers an event came through, and how many more it may. */
+/** The handlers that an event came through, and how many more it may pass. */
 interface Hop {
   readonly seen: readonly Handler[]
   readonly ttl: number
@@ -34,9 +34,9 @@ export interface RouterOptions {
 }
 
 /**
- * Wires handlers by the event types they take and make (UAMP events §12). Order: time to live, observers, `system.*`, exact
- * type, pattern, the client for what a client understands, `*`, else unroutable. An event never returns to a handler it
- * came through. Routes are resolved once per type and run of a handler, not per delta.
+ * Routes events to handlers by the types they subscribe to (UAMP events §12). Order: time to live, observers, `system.*`, exact
+ * type, pattern, the client if it understands the type, `*`; any other event is unroutable. An event never returns to a handler it
+ * came through. Routes are resolved once per type and call of a handler, not per delta.
  */
 export class Router {
   readonly #handlers: readonly Handler[]
@@ -51,7 +51,7 @@ export class Router {
     for (const { observer, queue } of this.#observers) void this.#observe(observer, queue)
   }
 
-  /** Routes an event and everything that comes of it; yields what reaches the client. */
+  /** Routes an event, and all events that handlers make of it; yields those that reach the client. */
   route(event: RoutedEvent, turn: HandlerTurn): AsyncGenerator<Draft, void> {
     return this.#deliver(event, turn, { seen: [], ttl: TTL })
   }
@@ -82,7 +82,7 @@ export class Router {
         if (isStop(output)) return
         let route = routes.get(output.type)
         if (!route) routes.set(output.type, (route = this.#resolve(output.type, next.seen)))
-        // The frequent case, without another generator in between.
+        // The most frequent case needs no other generator.
         if (route.target === 'client' && !route.watched) yield output as Draft
         else yield* this.#deliver(output, turn, next)
       }
@@ -92,7 +92,7 @@ export class Router {
     }
   }
 
-  /** Told once, where it happened, to those who watch; the turn then fails with it. */
+  /** Shows a failure to observers once, although it passes through several handlers; the turn then fails with it. */
   #failed(thrown: unknown): void {
     const error = UampError.from(thrown)
     const failure = thrown instanceof Error ? thrown : error

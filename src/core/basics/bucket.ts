@@ -1,11 +1,11 @@
 export interface Rate {
   readonly perSecond: number
   readonly burst: number
-  /** A clock that does not step: a wall clock that was set back would leave less than nothing, and refuse everybody. */
+  /** A clock that never steps: setting a wall clock would change what is left. */
   readonly monotonic: () => number
 }
 
-/** So much at once, and so much a second. */
+/** A token bucket: allows `burst` at once and `perSecond` in the long run. */
 export class Bucket {
   readonly #rate: Rate
   #left: number
@@ -17,7 +17,7 @@ export class Bucket {
     this.#at = rate.monotonic()
   }
 
-  /** What may be taken now. */
+  /** How much may be taken now. */
   get left(): number {
     const { perSecond, burst, monotonic } = this.#rate
     const at = monotonic()
@@ -26,7 +26,7 @@ export class Bucket {
     return this.#left
   }
 
-  /** False, and nothing is taken, when there is not enough. */
+  /** Takes nothing and returns false when there is not enough. */
   take(amount: number): boolean {
     const enough = this.left >= amount
     if (enough) this.#left -= amount

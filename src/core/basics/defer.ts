@@ -1,14 +1,14 @@
-/** Runs a callback after the events that are due now: `setImmediate` where there is one. Promise callbacks run before it. */
+/** Runs a callback after promise callbacks and events that are due now, by `setImmediate` where there is one. */
 export type Defer = (run: () => void) => void
 
 const globals = globalThis as { setImmediate?: (run: () => void) => unknown }
 
 export const defer: Defer = globals.setImmediate ? (run) => void globals.setImmediate?.(run) : (run) => void setTimeout(run, 0)
 
-/** Whatever is due runs before it resolves. */
+/** Resolves in the next turn of the event loop, so that everything that is due runs before. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => defer(resolve))
 
-/** Collects what happened in one turn of the event loop, so that each log's readers are woken once and write in one piece. */
+/** Runs callbacks together at the end of a turn of the event loop, so that a log wakes its readers once for many events. */
 export class Ticker {
   #due: (() => void)[] = []
 

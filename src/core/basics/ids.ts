@@ -1,9 +1,9 @@
-/** The most that fits into the three digits behind the version. */
+/** The largest number that fits into the three hex digits behind the version. */
 const COUNT_MAX = 0xfff
 
 /**
- * Makes ids that nobody can guess and that sort in the order they were made (RFC 9562, UUID version 7, method 1): what is stored under
- * such ids at one time lies side by side, and the newer of two is known, also within a millisecond or after the clock was set back.
+ * Makes ids that nobody can guess and that sort in the order they were made (RFC 9562, UUID version 7, method 1), even within a
+ * millisecond or after the clock was set back. Records of the same time then lie side by side in the store.
  */
 export function timeOrderedIds(now: () => number): () => string {
   let last = 0
@@ -18,7 +18,7 @@ export function timeOrderedIds(now: () => number): () => string {
   return () => {
     const random = crypto.randomUUID()
     const time = now()
-    // Begins in the lower half, so that there is room to count.
+    // The count begins in the lower half, so that there is room to count up.
     if (time > last) next(time, Number.parseInt(random.slice(15, 18), 16) & (COUNT_MAX >> 1))
     else if (++count > COUNT_MAX) next(last + 1, 0)
     return head + count.toString(16).padStart(3, '0') + random.slice(18)

@@ -1,40 +1,40 @@
-/** Numbers that bound a session and a gateway. */
+/** Bounds of a session and of a gateway. */
 export interface CoreLimits {
   readonly turnTimeoutMs: number
-  /** What one response may hold: it is gathered whole, for its end and for the conversation. */
+  /** Largest output of one response, which memory holds as a whole for its end and for the conversation. */
   readonly outputBytes: number
-  /** How long an answer goes on while nobody reads it, and a session that is not stored can be found again. */
+  /** How long a response continues while nobody reads it, and how long a session that is not stored can be found again. */
   readonly resumeWindowMs: number
-  /** How long a turn waits for the request that answers its questions. */
+  /** How long a parked turn waits for the request that answers its questions. */
   readonly parkMs: number
-  /** Turns of one principal that wait for the next request; beyond it the oldest is given up. */
+  /** Most parked turns of one principal; beyond it the oldest is given up. */
   readonly parkedPerPrincipal: number
   readonly pendingInputs: number
   readonly pendingBytes: number
-  /** What an extension slot (`extensions`, `metadata`, `context` …) may hold, as JSON. */
+  /** Largest extension slot (`extensions`, `metadata`, `context` …), as JSON. */
   readonly slotBytes: number
-  /** What everybody holds in memory: what sessions are made of, and what comes in or goes out. Beyond it nothing new begins. */
+  /** Most memory for all sessions and for data on its way in or out. Beyond it nothing new begins. */
   readonly heldBytes: number
-  /** The same of one principal. */
+  /** The same for one principal. */
   readonly heldBytesPerPrincipal: number
-  /** How long a session is kept after its last turn. */
+  /** How long a session is kept after its last response. */
   readonly sessionTtlMs: number
-  /** Bytes that may be stored: beyond it the oldest sessions are removed. */
+  /** Most bytes in the store; beyond it the oldest sessions are removed. */
   readonly storedBytes: number
-  /** The same of one principal. Only looked at while the store holds more than this. */
+  /** The same for one principal. Checked only while the whole store holds more than this. */
   readonly storedBytesPerPrincipal: number
-  /** A stored session that nobody reads leaves memory after this; it is found again in the store. */
+  /** A stored session that nobody reads leaves memory after this time. It stays in the store. */
   readonly unloadMs: number
-  /** How often idle sessions are let go and expired ones removed. */
+  /** How often idle sessions are taken out of memory and expired ones removed. */
   readonly sweepMs: number
   readonly sessions: number
   readonly sessionsPerPrincipal: number
 }
 
-/** Node takes a longer time for a millisecond. It is 24 days. */
+/** Node treats a longer timer as one millisecond. This is 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Limits as they count. Those that are timed last as long as a timer can; how long a session is kept is no timer. */
+/** The defaults with the given limits. Times are cut to what a timer can take, except `sessionTtlMs`, which needs no timer. */
 export function limitsFrom<T extends object>(defaults: T, given: Partial<T> = {}): T {
   const bounded = Object.entries(given).map(([name, value]: [string, unknown]): [string, unknown] => {
     const isTimed = typeof value === 'number' && name.endsWith('Ms') && name !== 'sessionTtlMs'

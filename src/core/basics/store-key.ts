@@ -1,7 +1,7 @@
-/** What `encodeURIComponent` leaves as it is, as far as our own ids go. */
+/** Texts that `encodeURIComponent` does not change: our own ids skip the call. */
 const PLAIN = /^[\w.-]*$/
 
-/** A key of the store, from its parts. Ids of clients may be any text, also one that cannot be encoded (a lone surrogate). */
+/** Joins parts to a key of the store. Ids of clients may be any text, even one that cannot be encoded (a lone surrogate). */
 export function storeKey(first: string, ...parts: readonly string[]): string {
   let key = encoded(first)
   for (const part of parts) key += `/${encoded(part)}`
@@ -13,7 +13,7 @@ export function tenantIn(key: string): string {
   return decodeURIComponent(key.slice(0, key.indexOf('/')))
 }
 
-/** The list of what protocols keep about a session: it goes with the session. Names of sessions were the first in it. */
+/** The index of records that are deleted with a session. It is called `aliases` because it first held only these. */
 export function goesWith(tenant: string, session: string): string {
   return storeKey(tenant, 'aliases', session)
 }

@@ -1,4 +1,4 @@
-/** Rejects with the signal's reason when that is aborted meanwhile. */
+/** Resolves after `ms`. Rejects with the signal's reason if that is aborted first. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error)
@@ -14,7 +14,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** The promise, unless the signal is aborted before. What it then comes to is nobody's concern. */
+/** Waits for a promise. Rejects if the signal is aborted first, and then ignores what becomes of the promise. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let aborted: () => void = () => undefined
   const stopped = new Promise<never>((_, reject) => {

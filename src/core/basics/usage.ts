@@ -1,7 +1,7 @@
 import { inventory, type Describe } from '../durable/inventory.ts'
 import type { Records } from '../durable/records.ts'
 
-/** How much there is of something. Times in milliseconds; undefined where they are not known. */
+/** How much of something is stored. Times are in milliseconds; undefined if not known. */
 interface Amount {
   readonly count: number
   readonly bytes: number
@@ -12,11 +12,11 @@ interface Amount {
 export interface Usage {
   /** By kind: `session`, `turn`, `log` … */
   readonly kinds: Readonly<Record<string, Amount>>
-  /** Everything that somebody has, by tenant and principal. */
+  /** By tenant and principal, the largest first. */
   readonly principals: readonly (Amount & { readonly tenant: string; readonly principal: string; readonly sessions: number })[]
 }
 
-/** Counts what is stored. Goes through everything, step by step. */
+/** Counts what is stored. It scans the whole store, in small steps. */
 export async function usageOf(records: Records, describe?: Describe): Promise<Usage> {
   const kinds = new Map<string, Amount>()
   const principals = new Map<string, Usage['principals'][number]>()

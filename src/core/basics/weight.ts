@@ -1,12 +1,12 @@
 import type { Message } from '../../protocol/message.ts'
 
-/** What V8 spends on an object or a list beside what is in it, and on a member's place. Measured, rounded up. */
+/** Bytes that V8 spends on an object or a list itself, and on each member. Measured, rounded up. */
 const OBJECT = 48
 const MEMBER = 16
 
 /**
- * Roughly the bytes that a JSON value takes in memory. More than its text for many small members: `[{},{},…]` takes twenty times
- * as much. Stops at `limit`, so that its cost is bounded, too.
+ * Roughly the bytes that a JSON value takes in memory. Many small members take more than their text: `[{},{},…]` twenty times as
+ * much. Stops at `limit`, so that the cost of weighing is bounded, too.
  */
 export function weigh(value: unknown, limit = Infinity): number {
   if (typeof value === 'string') return MEMBER + value.length
@@ -26,14 +26,14 @@ export function weigh(value: unknown, limit = Infinity): number {
   return sum
 }
 
-/** Everything that messages hold. What an agent said counts once: `content` and `tool_calls` are those of its items, not copies. */
+/** The weight of messages. `content` and `tool_calls` of an agent's message share memory with its items, so they count once. */
 export function weighMessages(messages: readonly Message[]): number {
   let sum = 0
   for (const message of messages) sum += weigh(message) - shared(message)
   return sum
 }
 
-/** What a message has of its items. Several texts make a text of their own, which counts. */
+/** The weight that a message shares with its items. A `content` joined of several texts is a new text, so it is not shared. */
 function shared({ content, content_items, tool_calls }: Message): number {
   if (!content_items) return 0
   let sum = 0

@@ -7,7 +7,7 @@ import { storeKey } from '../basics/store-key.ts'
 const KEY = storeKey('', 'sealed-with')
 const TEXT = 'uamp'
 
-/** Rejects unless what is sealed in this store opens with these keys. A store that has nothing sealed yet takes them. */
+/** Rejects if another key sealed the secrets in this store. A store without secrets takes this key. */
 export async function checkKey(store: Store, keys: Keys): Promise<void> {
   const stored = await store.get(KEY)
   if (!stored) {
@@ -18,7 +18,7 @@ export async function checkKey(store: Store, keys: Keys): Promise<void> {
   if (id !== keys.id) {
     throw new UampError(
       'conflict',
-      `The secrets in this data folder were sealed with the key ${String(id)}, and this is ${keys.id}: put the right uamp.key back, or set the right UAMP_KEY`,
+      `The secrets in this data folder were sealed with the key ${String(id)}, but this is ${keys.id}: put the right uamp.key back, or set the right UAMP_KEY`,
     )
   }
   keys.open(String(sealed), KEY)

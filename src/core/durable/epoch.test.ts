@@ -11,10 +11,10 @@ test('every start is counted, also of two at the same moment', async () => {
 
 test('a session goes on where it was in the same epoch, and above all that may have been used in a later one', () => {
   expect(lastNumber(40, { epoch: 7, base: 0 }, 7)).toBe(40)
-  // Nothing of three runs was committed.
+  // Three starts of the process committed nothing.
   const tries = [7, 8, 9, 10].map((epoch) => lastNumber(40, { epoch: 7, base: 0 }, epoch))
   for (const [index, number] of tries.slice(1).entries()) expect(number - (tries[index] as number)).toBeGreaterThan(10_000)
-  // The run before wrote its record and used numbers after its base, but committed none of them.
+  // The previous process wrote its record and used numbers after its base, but committed none of them.
   const base = lastNumber(40, { epoch: 7, base: 0 }, 9)
   expect(lastNumber(40, { epoch: 9, base }, 10)).toBeGreaterThan(base + 10_000)
 })

@@ -1,30 +1,30 @@
 import type { Kept } from '../ports/store.ts'
 import type { Head, Records } from './records.ts'
 
-/** Something in the store, and whose it is. */
+/** A record or a stream in the store, with its owner. */
 export interface Item extends Kept {
   readonly tenant: string
-  /** `session`, `turn`, `log`, or what a transport calls its records. */
+  /** `session`, `turn`, `log`, or a transport's name for its records. */
   readonly kind: string
-  /** Undefined: nobody's, as its session is gone. */
+  /** Undefined: its session is gone. */
   readonly owner: string | undefined
   readonly session: string | undefined
-  /** When it, or its session, last changed, where that is known. */
+  /** When it or its session last changed, if known. */
   readonly at: number | undefined
-  /** The key of the record that it goes with. */
+  /** The key of the record that it belongs to. */
   readonly of: string | undefined
 }
 
-/** What a key says by itself. */
+/** What a key alone says. */
 export type Described = Pick<Item, 'kind'> & Partial<Pick<Item, 'owner' | 'session' | 'at' | 'of'>>
 
-/** What the keys of transports say. `parts`: those of the key, the tenant first. Undefined: the usual. */
+/** Explains a transport's keys. `parts`: those of the key, the tenant first. Undefined: the key has the usual form. */
 export type Describe = (parts: readonly string[], kept: Kept) => Described | undefined
 
-/** Heads that are remembered while the store is gone through. */
+/** Most heads to remember during a scan. */
 const HEADS = 10_000
 
-/** Everything in the store, step by step. Values are not read, as they may be large. */
+/** Yields everything in the store without reading the values, which may be large. */
 export async function* inventory(records: Records, describe: Describe = () => undefined): AsyncGenerator<Item, void> {
   const heads = new Map<string, Head>()
   const headOf = async (tenant: string, session: string): Promise<Head | undefined> => {
@@ -43,7 +43,7 @@ export async function* inventory(records: Records, describe: Describe = () => un
   }
 }
 
-/** The core's own keys, and those of the form tenant/kind/owner/… */
+/** Explains the core's own keys, and keys of the form tenant/kind/owner/… */
 function usual([, kind = '', third, fourth]: readonly string[], { index }: Kept): Described {
   switch (kind) {
     case 'head':
@@ -60,7 +60,7 @@ function usual([, kind = '', third, fourth]: readonly string[], { index }: Kept)
   }
 }
 
-/** The session that a record goes with, by the lists that it stands in. */
+/** The session that a record belongs to, taken from its indexes. */
 export function sessionIn(index: Kept['index']): { session?: string } {
   const session = Object.keys(index)
     .find((name) => /^[^/]*\/(?:turns|aliases)\//.test(name))
@@ -68,7 +68,7 @@ export function sessionIn(index: Kept['index']): { session?: string } {
   return session === undefined ? {} : { session: decoded(session) }
 }
 
-/** A transport of somebody else's may write keys in another form. */
+/** Third-party transports may write keys that are not encoded. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

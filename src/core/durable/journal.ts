@@ -17,10 +17,10 @@ interface JournalOptions {
   readonly epoch: number
 }
 
-/** What is written with a turn, made when it is written. */
+/** Makes the operations of a response's keeper at the moment they are written. */
 type Kept = () => readonly Operation[]
 
-/** What a stored session writes down: its inputs as they come, its turns as they open and close. */
+/** Writes down the inputs of a stored session as they come, and its responses as they open and close. */
 export class Journal {
   readonly #records: Records
   readonly #logStore: LogStore
@@ -31,23 +31,24 @@ export class Journal {
   readonly #tenant: string
   readonly #id: string
   #inputs: number
-  /** Inputs that pay with something, and that no turn has used yet. */
+  /** Inputs that carry a payment, and that no response has used yet. */
   #unused: readonly ClientEvent[]
-  /** A turn runs: what it is paid with, it uses at once. */
+  /** A response runs: it uses payments as soon as they come. */
   #running = false
-  /** The session's configuration pays with something that no turn has used yet. */
+  /** The session's configuration holds a payment that no response has used yet. */
   #unpaid = false
-  /** The session has a record of its own. */
+  /** The `SessionRecord` is a record of its own, not a part of the `HeadRecord`. */
   #apart: boolean
   #unwritten: Unwritten[] = []
-  /** A session that nobody knows of yet, with its alias. */
+  /** Set while the session itself is not in the store: the operation that sets its alias, if it has one. */
   #unwrittenSession: readonly Operation[] | undefined
-  /** The name of a silent one, until it is written. */
+  /** The same for a silent session whose response has opened. */
   #alias: readonly Operation[] = []
   #silent = false
   #turn: string | null
-  /** How many inputs the turns have used up, and when the last of them began. */
+  /** How many inputs the responses have used up. */
   #consumed: number
+  /** When the last response began. */
   #updatedAt: number
 
   constructor({ records, logStore, now, session, at, epoch }: JournalOptions) {
@@ -69,19 +70,19 @@ export class Journal {
     this.#settle(session)
   }
 
-  /** Nobody has been told of its first turn, which has not ended yet. */
+  /** True until the first response of a silent session has ended: until then no client knows of it. */
   get silent(): boolean {
     return this.#silent
   }
 
-  /** How many inputs were written down. */
+  /** How many inputs the session has had. */
   get inputs(): number {
     return this.#inputs
   }
 
   /**
-   * Resolves once the input would survive anything. It is written at the end of this turn of the event loop; a turn that opens
-   * before then has it in its own record.
+   * Resolves once the input would survive a loss of power. It is written at the end of this turn of the event loop, unless a response
+   * that opens before then takes it into its own record.
    */
   input(event: ClientEvent): Promise<void> {
     this.#inputs++
@@ -112,27 +113,27 @@ export class Journal {
   }
 
   /**
-   * A new session that is written with its first turn: nobody knows of it before. A silent one tells nobody of that turn before its
-   * end, so it is enough that the beginning is in the store with the first events, or with the end.
+   * Defers the write of a new session to its first response, as no client knows of it before. In a silent session no client hears of
+   * that response before its end, so its opening may be written with its first events, or with its end.
    */
   beginLater({ alias, silent }: { readonly alias: readonly Operation[]; readonly silent: boolean }): void {
     this.#unwrittenSession = alias
     this.#silent = silent
   }
 
-  /** A new session, with the first events of its log. */
+  /** Writes a new session with the first events of its log. */
   begin(session: SessionRecord, alias: readonly Operation[]): Promise<void> {
     return this.#logStore.commit([...this.#session(session).map(fresh), ...alias])
   }
 
   describe(session: SessionRecord): Promise<void> {
     this.#settle(session)
-    // One that is not written yet is written as it is then.
+    // A session that is not written yet is written later, with this configuration.
     if (this.#unwrittenSession) return Promise.resolve()
     return this.#records.store.batch(this.#session(session), { sync: true })
   }
 
-  /** A turn begins: its input is used up. `kept`: what is written with it. */
+  /** Writes a response that opens and uses up its inputs. `kept`: operations of its keeper. */
   async open(session: SessionRecord, record: TurnRecord, kept: Kept = () => []): Promise<void> {
     const before = { turn: this.#turn, consumed: this.#consumed, updatedAt: this.#updatedAt }
     this.#turn = record.id
@@ -165,14 +166,14 @@ export class Journal {
       this.#updatedAt = before.updatedAt
       this.#running = false
       this.#unused = unused
-      // The turn is refused, but what was said before it may still be kept.
+      // The response is refused, but its inputs are still to be stored.
       this.#unwritten.unshift(...inputs)
       this.#writeInputs()
       throw error
     }
   }
 
-  /** A turn has ended. `kept`: what is written with that; `isFirst`: and with its beginning. */
+  /** Writes the end of a response. `kept`: operations of its keeper; `isFirst`: its opening is written only now. */
   async end(session: SessionRecord, record: TurnRecord, kept: (isFirst: boolean) => readonly Operation[]): Promise<void> {
     this.#running = false
     const isOver = record.status !== 'waiting'
@@ -182,7 +183,7 @@ export class Journal {
     const turn = this.#records.setTurn(record)
     if (!isFirst) await this.#logStore.commit([turn, ...(isPaid ? this.#session(session) : []), ...kept(false)])
     else {
-      // Until then the session is not there, and neither is a log of it.
+      // Until this commit the store has neither the session nor its log.
       this.#unwrittenSession = this.#alias
       const written = [...this.#alias, fresh(turn), ...this.#session(session).map(fresh), ...kept(true)]
       await this.#logStore.commit(written, { sync: true })
@@ -193,7 +194,7 @@ export class Journal {
     if (isOver && record.run !== record.id) await this.#settleRun(record)
   }
 
-  /** The run is over: of what it was paid with in its earlier responses the digest is left, too. A crash here leaves it sealed. */
+  /** The turn is over: replaces payments in its earlier responses by their digests. A crash here leaves them sealed. */
   async #settleRun({ run, parent, answers }: TurnRecord): Promise<void> {
     if (!holdsPayment(answers)) return
     for (let id = parent; id !== null;) {
@@ -210,16 +211,16 @@ export class Journal {
 
   async flush(): Promise<void> {
     await this.#logStore.commit()
-    // It never came to a turn: what its log holds belongs to nothing.
+    // The session never had a response and was never written, so nobody needs its log.
     if (this.#unwrittenSession) await this.#records.store.drop(this.#log)
   }
 
-  /** Its configuration is new. */
+  /** Notes whether a new configuration holds a payment. */
   #settle({ config, client }: SessionRecord): void {
     this.#unpaid = holdsPayment([config.extensions, client?.extensions])
   }
 
-  /** What the session is and where it is, as it is written. */
+  /** The operations that write the session and its head. */
   #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord, closed = false): Operation[] {
     const session = { id, transport, agent, owner, config, duplex, onDetach, createdAt, client }
     const head: HeadRecord = {
@@ -239,16 +240,16 @@ export class Journal {
   }
 }
 
-/** Of a record that is not there yet: it is not looked for. */
+/** Marks a new record, so that the store skips the lookup. */
 function fresh(operation: Operation): Operation {
   if (operation.op !== 'set') return operation
   return { ...operation, options: { ...operation.options, ifVersion: 0 } }
 }
 
-/** An input that is not on its way to the store yet, and who waits for that. */
+/** An input that is not written yet, with the promise that waits for it. */
 interface Unwritten {
   readonly event: ClientEvent
-  /** A running turn has it already. */
+  /** A running response has used it already. */
   readonly used: boolean
   readonly resolve: () => void
   readonly reject: (reason: unknown) => void

@@ -2,33 +2,33 @@ import { UampError } from '../../protocol/errors.ts'
 import { inventory, type Describe, type Item } from './inventory.ts'
 import type { Records } from './records.ts'
 
-/** What to remove. Of `before` and `bytes` either is enough; with neither, everything of the principal goes. */
+/** What to remove. A session goes if `before` or `bytes` says so; with neither, everything of the principal goes. */
 export interface PruneRequest {
-  /** Only what is theirs. */
+  /** Remove only the data of this principal. */
   readonly principal?: string
-  /** Sessions whose last turn began before this, and what else is older. */
+  /** Remove sessions whose last response began before this, and other records that are older. */
   readonly before?: number
-  /** The oldest sessions, until there are no more bytes than this. */
+  /** Remove the oldest sessions until no more bytes than this are left. */
   readonly bytes?: number
-  /** Only says what would go. */
+  /** Remove nothing, only count. */
   readonly dryRun: boolean
 }
 
 export interface Pruned {
   readonly sessions: number
-  /** What protocols keep beside sessions: tasks, runs, uploads. */
+  /** Records that protocols keep beside sessions: tasks, runs, uploads. */
   readonly records: number
   readonly bytes: number
-  /** Sessions that stay because somebody uses them. */
+  /** Sessions that stay because they are in use. */
   readonly inUse: number
 }
 
 export interface PruneOptions {
   readonly records: Records
   readonly describe: Describe
-  /** Takes a session out of memory; false: somebody uses it. */
+  /** Takes a session out of memory; false: it is in use. */
   readonly release: (tenant: string, session: string) => Promise<boolean>
-  /** A record is deleted: what it stands for goes too. */
+  /** Called for each deleted record, to delete what it stands for, too. */
   readonly onDelete: (item: Item) => Promise<void>
 }
 
@@ -37,11 +37,10 @@ interface Measured {
   readonly id: string
   readonly at: number
   bytes: number
-  /** With what protocols keep about it. */
+  /** Bytes including what protocols keep beside the session. */
   whole: number
 }
 
-/** Removes what is asked for, or says what would go. */
 export async function prune({ records, describe, release, onDelete }: PruneOptions, request: PruneRequest): Promise<Pruned> {
   const { principal, before, bytes: most, dryRun } = request
   if (principal === undefined && before === undefined && most === undefined) {
@@ -95,7 +94,7 @@ async function measure(records: Records, { describe, principal }: { describe: De
     const known = sessions.get(`${tenant} ${session}`)
     if (known) known.whole += bytes
   }
-  // A name goes with its session, which is not known from its key.
+  // An alias is removed with its session, which the alias's key does not name.
   return { sessions, others: others.filter(({ kind }) => principal !== undefined || kind !== 'alias') }
 }
 

@@ -16,7 +16,7 @@ import { pays, SealedRecords } from './sealed-records.ts'
 import { goesWith, storeKey, tenantIn } from '../basics/store-key.ts'
 import { weigh } from '../basics/weight.ts'
 
-/** What a session is, as stored: written when it opens and when its configuration changes. */
+/** The fixed part of a stored session: written when it opens and when its configuration changes. */
 export interface SessionRecord {
   readonly id: string
   readonly transport: string
@@ -29,16 +29,16 @@ export interface SessionRecord {
   readonly client: Capabilities | undefined
 }
 
-/** Where a session is: written with every turn. */
+/** The changing part of a stored session: written with every response. */
 export interface HeadRecord extends Numbering {
   readonly id: string
-  /** What it is, where that is small: then it has no record of its own. */
+  /** The fixed part, if it is small: then it has no record of its own. */
   readonly session?: SessionRecord | undefined
   readonly agent: string
   readonly owner: string
-  /** The newest turn. */
+  /** The newest response. */
   readonly turn: string | null
-  /** How many inputs the turns have used up. */
+  /** How many inputs the responses have used up. */
   readonly consumed: number
   readonly updatedAt: number
   readonly closed: boolean
@@ -46,13 +46,13 @@ export interface HeadRecord extends Numbering {
 
 export type Head = HeadRecord & { readonly tenant: string }
 
-/** A head in the store, without what its key says; a session in it is without what the head says. */
+/** A head in the store: leaves out what its key says, and its session leaves out what the head says. */
 type StoredHead = Omit<HeadRecord, 'id' | 'session'> & { readonly session?: Omit<SessionRecord, 'id' | 'agent'> | undefined }
 
-/** One response of a conversation. Once closed it does not change. */
+/** One response of a conversation. It does not change once it has ended. */
 export interface TurnRecord {
   readonly id: string
-  /** The run of the agent it belongs to: the id of the first response of that run. */
+  /** Its turn: the id of that turn's first response. */
   readonly run: string
   readonly session: string
   readonly agent: string
@@ -60,35 +60,35 @@ export interface TurnRecord {
   readonly owner: string
   readonly parent: string | null
   readonly input: readonly Message[]
-  /** The input is the whole conversation: what came before does not count. */
+  /** The input is the whole conversation: responses before it do not belong to it. */
   readonly stateless: boolean
   readonly output: readonly ContentItem[]
   readonly status: 'open' | 'waiting' | 'completed' | 'cancelled' | 'failed'
   readonly error?: EventOf<'response.error'>['error'] | undefined
   readonly usage?: Usage | undefined
-  /** The configuration it runs with, if the request changed the session's. */
+  /** Its configuration, if the request changed the session's. */
   readonly config?: SessionConfig | undefined
-  /** Every answer of its run so far. */
+  /** Every answer of its turn so far, by key. */
   readonly answers?: Readonly<Record<string, Answer>> | undefined
-  /** Those that it goes on with: what its parent waited for. */
+  /** The answers that opened it, to the questions of its parent. */
   readonly given?: readonly Answer[] | undefined
-  /** What it waits for. */
+  /** The questions that it ended with. */
   readonly questions?: readonly Question[] | undefined
-  /** The client events it was made of: a repeat of one is without effect, also after a restart. */
+  /** The client events it was made of: repeating one has no effect, even after a restart. */
   readonly eventIds: readonly string[]
   readonly createdAt: number
   readonly endedAt?: number | undefined
-  /** Its owner had it deleted: it is not found any more, but what goes on from it stays whole. */
+  /** Its owner deleted it: it can no longer be found, but responses that continue from it keep it in their conversation. */
   readonly deleted?: true
   /** The position in the session's inputs at which it began. */
   readonly from: number
   /** The session's newest event when it began. */
   readonly after: number
-  /** What its client calls it. */
+  /** The client's name for it. */
   readonly alias?: Alias | undefined
-  /** What the protocol that asked for it noted. */
+  /** The `note` of its `ResponseOptions`. */
   readonly note?: Json | undefined
-  /** Who keeps something beside it. */
+  /** The name of its `TurnKeeper`. */
   readonly keeper?: string | undefined
 }
 
@@ -96,28 +96,28 @@ export interface TurnRecord {
 export interface Inputs {
   readonly events: readonly ClientEvent[]
   readonly last: number
-  /** Those that pay with something. */
+  /** The events among them that carry a payment. */
   readonly unused: readonly ClientEvent[]
 }
 
 const OPEN = 'open-turns'
-/** Every session by its last turn, the oldest first. */
+/** The index of all sessions by the time of their last response. */
 const AGE = 'sessions-by-age'
-/** The same, as version 0.1 wrote it: by the end of the time that was set then. */
+/** The same index as version 0.1 wrote it: by the time of expiry. */
 const AGE_BEFORE = 'session-expiry'
-/** How many turns, and about how many bytes of them, are deleted at once: others wait for it. */
+/** How many records, and roughly how many bytes, are deleted at once: a larger step would keep others waiting. */
 const PAGE = 100
 const PAGE_BYTES = 1024 * 1024
-/** As many turns of a conversation are loaded. */
+/** The most responses of a conversation that are loaded. */
 const TURNS = 512
 const LARGE_TURN = 64 * 1024
-/** Up to this size a session is written again with each of its turns, as that costs less than a record of its own. */
+/** A session up to this size is written again with each response, which costs less than a record of its own. */
 const SMALL_SESSION = 4 * 1024
 
-/** Sorts as text in the order of time. To the minute: an index that does not change costs no write. */
+/** A time as text that sorts in order. It is rounded to minutes, because an index entry that stays the same costs no write. */
 const sortable = (time: number): string => String(Math.floor(time / 60_000)).padStart(12, '0')
 
-/** The keys and shapes under which sessions, turns and inputs are stored. Every key begins with the tenant. */
+/** Stores and loads sessions, responses and inputs. Every key begins with the tenant. */
 export class Records {
   readonly store: Store
   readonly sealed: SealedRecords
@@ -135,7 +135,7 @@ export class Records {
     return storeKey(tenant, 'in', session)
   }
 
-  /** A session and where it is. A large one is apart from that. `used`: what its configuration pays with has been used. */
+  /** Writes a session with its head, or in a record of its own if it is large. `used`: a payment in its configuration has been used. */
   setSession(session: SessionRecord, head: HeadRecord, used: boolean): { set: SetOperation[]; apart: boolean } {
     const { tenant } = session.owner
     const apart = weigh(session, SMALL_SESSION) > SMALL_SESSION
@@ -145,7 +145,7 @@ export class Records {
     return { apart, set: [{ op: 'set', key, value: kept as unknown as Json }, this.#setHead(tenant, head)] }
   }
 
-  /** What it is does not stand apart from where it is any more. */
+  /** Deletes the session's own record, because the head holds the session now. */
   dropSession({ id, owner }: Pick<SessionRecord, 'id' | 'owner'>): Operation {
     return deletion(sessionKey(owner.tenant, id))
   }
@@ -167,7 +167,7 @@ export class Records {
     }
   }
 
-  /** `used`: what its client paid with has been used, as it is once the turn is over. */
+  /** `used`: its payments have been used, which is so once the turn is over. */
   setTurn(record: TurnRecord, used = record.status !== 'open' && record.status !== 'waiting'): SetOperation {
     const { tenant, id, session, parent, status, alias } = record
     const key = storeKey(tenant, 'turn', id)
@@ -178,7 +178,7 @@ export class Records {
     return { op: 'set', key, value: this.sealed.turn(record, { key, used }) as unknown as Json, options: { index } }
   }
 
-  /** A name is its first session's, until that is gone; it goes with its session. */
+  /** Names a session. The write fails with `conflict` while another open session has the name; the name is deleted with its session. */
   async setAlias(owner: Principal, alias: Alias, session: string): Promise<Operation> {
     const name = this.#aliasKey(owner, alias)
     const taken = await this.store.get(name)
@@ -207,13 +207,13 @@ export class Records {
     return stored && this.sealed.openTurn(stored.value, key)
   }
 
-  /** The newest turn that its client calls so. */
+  /** The newest response with this name. */
   async turnNamed({ tenant, id }: Principal, alias: Alias): Promise<TurnRecord | undefined> {
     const [found] = (await this.store.list(namedBy(tenant, id, alias), { limit: 1, descending: true })).items
     return found && this.sealed.openTurn(found.value, found.key)
   }
 
-  /** The turns from the first that counts to `last`. `count` is told what they take as they are read, and may throw. */
+  /** The responses of the conversation up to `last`, oldest first. `count` gets the size of each as it is read, and may throw. */
   async turns(tenant: string, last: string | null, count: (bytes: number) => void): Promise<TurnRecord[]> {
     const turns: TurnRecord[] = []
     for (let id = last; id !== null && turns.length < TURNS;) {
@@ -221,7 +221,7 @@ export class Records {
       if (!turn) break
       const bytes = weigh(turn)
       count(bytes)
-      // A large one took its time to be read: whoever else has something to do comes next.
+      // Reading a large response blocks the event loop for a while, so let others run before the next one.
       if (bytes > LARGE_TURN) await nextTurn()
       turns.push(turn)
       id = turn.stateless ? null : turn.parent
@@ -229,7 +229,7 @@ export class Records {
     return turns.reverse()
   }
 
-  /** Client events of a session after a position, and the position of the last one. */
+  /** The inputs of a session after a position. */
   async inputs(tenant: string, session: string, after: number): Promise<Inputs> {
     const events: ClientEvent[] = []
     let last = after
@@ -263,7 +263,7 @@ export class Records {
     return stored && headIn({ key, value: stored.value })
   }
 
-  /** Every session, the one with the oldest last turn first. They may be removed on the way. */
+  /** Every session, by the time of its last response, oldest first. The caller may remove sessions while it iterates. */
   async *oldest(): AsyncGenerator<Head, void> {
     const [before, after] = [this.#heads(AGE_BEFORE), this.#heads(AGE)]
     let [one, two] = [await before.next(), await after.next()]
@@ -287,8 +287,8 @@ export class Records {
   }
 
   /**
-   * A session with everything that is in it. What is much goes page by page. Before that the session is ended, so that nobody goes on
-   * with half of it; should the process die on the way, its head is still there, and the rest is removed with it later.
+   * Removes a session with everything in it, a large one page by page. It closes the session first, so that nobody continues with half
+   * of it. If the process dies on the way, the head is still there, and the rest is removed later.
    */
   async removeSession(tenant: string, id: string): Promise<void> {
     const keys = [headKey(tenant, id), sessionKey(tenant, id)]
@@ -306,7 +306,7 @@ export class Records {
     ])
   }
 
-  /** As many of a list as may be deleted at once, and whether there are more. */
+  /** As many keys of an index as may be deleted at once. */
   async #someOf(list: string): Promise<{ keys: string[]; more: boolean }> {
     const { items, next } = await this.store.keys(list, { limit: PAGE })
     const keys: string[] = []
@@ -323,12 +323,12 @@ export class Records {
     if (head && !head.closed) await this.store.batch([this.#setHead(tenant, { ...head, closed: true })])
   }
 
-  /** Whether a turn goes on from this one. */
+  /** True if another response continues from this one. */
   async hasChildren(tenant: string, turn: string): Promise<boolean> {
     return (await this.store.list(this.#childrenOf(tenant, turn), { limit: 1 })).items.length > 0
   }
 
-  /** How many turns a session has, up to `limit`. */
+  /** How many responses a session has, up to `limit`. */
   async turnsIn(tenant: string, session: string, limit: number): Promise<number> {
     return (await this.store.list(this.#turnsOf(tenant, session), { limit })).items.length
   }
@@ -350,7 +350,7 @@ function withoutHead({ id: _, agent: __, ...session }: SessionRecord): StoredHea
   return session
 }
 
-/** Version 0.1 wrote the ids, too. */
+/** Takes the ids from the key; version 0.1 wrote them into the value, too. */
 function headIn({ key, value }: { readonly key: string; readonly value: Json }): Head {
   const { session, ...head } = value as unknown as StoredHead
   const id = decodeURIComponent(key.slice(key.lastIndexOf('/') + 1))

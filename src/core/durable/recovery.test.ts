@@ -9,7 +9,7 @@ import type { Store } from '../ports/store.ts'
 
 const principal = { tenant: 't', id: 'p', scopes: ['*'] }
 
-/** A gateway on a store that a process left in the middle of an answer. */
+/** A gateway on a store that a killed process may have left. */
 function gatewayOn(store: Store, word = 'a word') {
   const agents = new AgentRegistry()
   agents.add(
@@ -29,7 +29,7 @@ function gatewayOn(store: Store, word = 'a word') {
   return createGateway({ agents, store })
 }
 
-/** What the agent `words` waits for, in each session. */
+/** Resolves what the agent `words` waits for, by session. */
 const waits = new Map<string, () => void>()
 const next = (session: string): Promise<void> => new Promise((resolve) => waits.set(session, resolve))
 
@@ -87,7 +87,7 @@ test('an answer that cannot be put together after a kill keeps nobody from start
   await session.send({ type: 'input.text', event_id: '1', text: 'go' })
   await session.send({ type: 'response.create', event_id: '2' })
   await expect.poll(() => store.last(`t/log/${session.id}`)).toBeGreaterThan(2)
-  // As V8 does where the text of a record would be longer than a string can be.
+  // V8 throws this when the text of a record exceeds the longest string.
   const tooLong: Store = {
     ...store,
     batch: (operations, options) =>
@@ -127,7 +127,7 @@ test('a kill between two commits does not end a response twice', async () => {
   slow = new Promise((resolve) => (release = resolve))
   await session.send({ type: 'response.create', event_id: '1' })
   await expect.poll(() => appends).toBe(1)
-  // A second round waits for the first one when the response ends.
+  // When the response ends, a second commit already waits for the first.
   await goOn(session)
   await new Promise((resolve) => setTimeout(resolve, 100))
   await goOn(session)

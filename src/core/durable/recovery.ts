@@ -10,14 +10,14 @@ import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 
 /**
- * Closes the turns that a crash left open, each with `interrupted`: in the log, so that a reader who comes back is told, and
- * in the conversation, with what had been said by then. Returns how many there were.
+ * Closes the responses that a crash left open with `interrupted`: in the log, so that a returning reader is told, and in the
+ * conversation, with what was said by then. Returns how many there were.
  */
 export async function closeInterrupted(records: Records, epoch: number, keepers: ReadonlyMap<string, RecoverKeeper>): Promise<number> {
   const turns = await records.openTurns()
   for (const turn of turns) {
     const recover = turn.keeper === undefined ? undefined : keepers.get(turn.keeper)
-    // One that cannot be put together must not keep the others from their end, nor the server from its start.
+    // A response that cannot be closed must keep neither the others open nor the server from starting.
     const keeper = await recover?.(turn).catch(() => undefined)
     await closeTurn(records, turn, { epoch, keeper })
       .catch(() => closeTurn(records, turn, { epoch, keeper, isBare: true }))
@@ -29,7 +29,7 @@ export async function closeInterrupted(records: Records, epoch: number, keepers:
 interface Closing {
   readonly epoch: number
   readonly keeper: TurnKeeper | undefined
-  /** Without what had been said. */
+  /** Close the response without its output, which may be too large or damaged. */
   readonly isBare?: boolean
 }
 
@@ -40,7 +40,7 @@ async function closeTurn(records: Records, turn: TurnRecord, { epoch, keeper, is
   if (!isBare) for (const item of turn.output) if (item.type === 'tool_result') output.addResult(item.tool_result)
   const [position, found] = await Promise.all([records.store.last(stream), records.session(tenant, session)])
   let [isAnnounced, spoke] = [false, false]
-  // Ends of other responses are of no interest here, so their outputs are not looked up.
+  // An open response has no end in the log, and the outputs in the ends of others are not needed.
   const log = { sessionId: session, outputOf: async () => [] }
   for await (const group of records.store.read(stream, { after: turn.after })) {
     for (const { stamp, draft } of await decodeGroup(log, group, turn.after)) {
@@ -55,7 +55,7 @@ async function closeTurn(records: Records, turn: TurnRecord, { epoch, keeper, is
   }
   const error = { code: 'interrupted', message: 'The server was stopped while it answered' }
   const items = isBare ? [] : [...output.items(), ...(await unusedAnswers(records, turn, output.items()))]
-  // A client that was acknowledged, and told nothing more, knows its response only by the request that `response.created` names.
+  // A client that got only the acknowledgement recognizes its response by the request that `response.created` names.
   const created = responseCreated(found?.session.duplex ? turn.eventIds.at(-1) : undefined)
   const end = { type: 'response.error', error } as const
   const drafts: Draft[] = [...(isAnnounced ? [] : [created]), end]
@@ -79,7 +79,7 @@ async function closeTurn(records: Records, turn: TurnRecord, { epoch, keeper, is
   )
 }
 
-/** Tool results that were acknowledged, but that the agent had not made anything of yet. */
+/** Tool results that the session acknowledged, but whose use by the agent is not in the log. */
 async function unusedAnswers(records: Records, turn: TurnRecord, output: readonly ContentItem[]): Promise<ContentItem[]> {
   const { events } = await records.inputs(turn.tenant, turn.session, turn.from)
   const known = new Set(output.flatMap((item) => (item.type === 'tool_result' ? [item.tool_result.call_id] : [])))

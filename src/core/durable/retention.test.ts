@@ -50,7 +50,7 @@ async function say(session: Session, said: string): Promise<void> {
   reader.close()
 }
 
-/** Every key that is stored for somebody, of records and of streams. */
+/** Every key of a tenant in the store, of records and of streams. */
 async function keysIn(store: Store): Promise<string[]> {
   const keys: string[] = []
   for await (const { key } of store.scan()) if (!key.startsWith('/')) keys.push(key)
@@ -103,7 +103,7 @@ test('attaching to stored sessions had no limit', async () => {
   const attached = await Promise.allSettled(ids.map((each) => gateway.attach(each, principal)))
   expect(attached.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'fulfilled', 'rejected'])
   expect(attached.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'rate_limited' } })
-  // What is at the limit can still be deleted, and makes room.
+  // A principal at the limit can still delete sessions, which makes room.
   for (const each of ids) expect(await gateway.remove(each, principal)).toBe(true)
   expect(gateway.openSessions).toBe(0)
 })
@@ -121,7 +121,7 @@ test('a stranger who names a session does not bring it into memory', async () =>
   expect(gateway.openSessions).toBe(0)
 })
 
-/** Sessions with so many characters each, one minute after the other. Returns their ids, the oldest first. */
+/** Makes sessions with this many characters each, one minute apart. Returns their ids, oldest first. */
 async function fill({ gateway, clock }: ReturnType<typeof start>, owner: string, count: number): Promise<string[]> {
   const ids: string[] = []
   for (let n = 0; n < count; n++) {
@@ -134,7 +134,7 @@ async function fill({ gateway, clock }: ReturnType<typeof start>, owner: string,
   return ids
 }
 
-/** Which of them are still there. */
+/** The sessions that still exist. */
 async function left(gateway: ReturnType<typeof start>['gateway'], owner: string, ids: readonly string[]): Promise<string[]> {
   const found = await gateway.list({ ...principal, id: owner }, {})
   return ids.filter((each) => found.items.some((item) => item.id === each))

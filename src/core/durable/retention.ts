@@ -4,23 +4,23 @@ import type { Logger } from '../ports/transport.ts'
 import type { Records } from './records.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** Sessions that are removed at a time. Where room is needed it is one at first, then twice as many, up to this. */
+/** Most sessions removed at a time. When the store is full, the first round removes one, and each later round more. */
 const REMOVED_AT_ONCE = 32
-/** How often it is measured what each principal has: that goes through the whole store. */
+/** How often to measure what each principal has stored, which reads the keys of the whole store. */
 const MEASURE_MS = 10 * 60_000
 
 export interface RetentionOptions {
   readonly records: Records
   readonly limits: Pick<CoreLimits, 'sessionTtlMs' | 'storedBytes' | 'storedBytesPerPrincipal'>
-  /** The time that expiry goes by. */
+  /** The clock of expiry. */
   readonly now: () => number
   readonly monotonic: () => number
   readonly log: Logger
-  /** Whether a session is in memory: somebody uses it, so it stays. */
+  /** True if a session is in memory: it is in use, so it is not removed. */
   readonly isLive: (tenant: string, session: string) => boolean
 }
 
-/** What ends of stored sessions, and when: by age, by bytes, and by bytes of one principal. */
+/** Removes stored sessions: by age, by total bytes, and by bytes of one principal. */
 export class Retention {
   readonly #options: RetentionOptions
   readonly #records: Records
@@ -32,7 +32,7 @@ export class Retention {
     this.#records = options.records
   }
 
-  /** Goes through everything once; stops early when `signal` is aborted. */
+  /** Applies all rules once; stops early when `signal` is aborted. */
   async sweep(signal: AbortSignal): Promise<void> {
     await this.#expire(signal)
     await this.#tidy(signal)
@@ -46,7 +46,7 @@ export class Retention {
     let removing: Promise<boolean>[] = []
     for await (const { tenant, id, updatedAt } of this.#records.oldest()) {
       if (updatedAt > before || signal.aborted) break
-      // Several at a time share a transaction.
+      // Removals that run together share a transaction.
       if (removing.push(this.#remove(tenant, id)) < REMOVED_AT_ONCE) continue
       await Promise.all(removing)
       removing = []
@@ -92,7 +92,7 @@ export class Retention {
     }
     const full = new Map([...held].filter(([, bytes]) => bytes > most))
     if (full.size === 0) return
-    // Only of these it is looked at what each session has: there may be many sessions.
+    // The sizes of sessions are collected only for these principals, because there may be many sessions.
     const sizes = new Map<string, number>()
     for await (const { tenant, owner, session, bytes } of inventory(this.#records)) {
       if (signal.aborted) return
@@ -105,13 +105,13 @@ export class Retention {
       if (await this.#remove(tenant, id)) full.set(`${tenant} ${owner}`, left - (sizes.get(`${tenant} ${id}`) ?? 0))
     }
     const principals = [...full.keys()].map((key) => key.slice(key.indexOf(' ') + 1))
-    log('warn', 'The oldest sessions of some were removed: they have stored too much', { principals, storedBytesPerPrincipal: most })
+    log('warn', 'The oldest sessions of some principals were removed: they stored too much', { principals, storedBytesPerPrincipal: most })
     await this.#tidy(signal)
   }
 
   /**
-   * What belongs to a session that is not there: a crash may leave the log of one that never began, and version 0.1 left the names
-   * of those that had gone. First when the server starts: later there is more to go through, and others wait for it.
+   * Removes data of sessions that do not exist: a crash may leave the log of one that was never written, and version 0.1 left the
+   * aliases of removed ones. The first search runs when the server starts, because later it would delay more clients.
    */
   async #removeOrphans(signal: AbortSignal): Promise<void> {
     const { monotonic, isLive } = this.#options
@@ -130,7 +130,7 @@ export class Retention {
     await this.#tidy(signal)
   }
 
-  /** False: somebody uses it. */
+  /** False: the session is in use. */
   async #remove(tenant: string, session: string): Promise<boolean> {
     if (this.#options.isLive(tenant, session)) return false
     await this.#records.removeSession(tenant, session)

@@ -7,20 +7,21 @@ import { holdsPayment, Sealing } from '../secrets/sealing.ts'
 import { withData } from '../tools/tool-data.ts'
 import { storeKey, tenantIn } from '../basics/store-key.ts'
 
-/** A turn in the store: what its key says, and what is usual, is left out. */
+/** A `TurnRecord` in the store: leaves out what its key says, and fields with their usual values. */
 type StoredTurn = Omit<TurnRecord, 'tenant' | Usual> & Partial<Pick<TurnRecord, Usual>>
 type Usual = 'run' | 'parent' | 'stateless'
 
 interface How {
-  /** Of the record. */
+  /** The key of the record. */
   readonly key: string
+  /** The payments in it have been used. */
   readonly used: boolean
 }
 
-/** Where in an event there may be secrets. */
+/** The fields of an event that may hold secrets. */
 const SLOTS = ['payment', 'payment_token', 'extensions', 'metadata', 'context'] as const
 
-/** What sessions, turns and inputs look like in the store, as far as there are secrets of clients in them. */
+/** Seals clients' secrets in sessions, responses and inputs on their way to the store, and opens them again. */
 export class SealedRecords {
   readonly #store: Store
   readonly #sealing: Sealing
@@ -40,7 +41,7 @@ export class SealedRecords {
     return this.#sealing.open(value, key) as unknown as SessionRecord
   }
 
-  /** What it says is no place for secrets, and is not looked at: only what it was given beside, and what tools of clients gave. */
+  /** Searches only extensions, answers, and data from clients' tools: the texts of a conversation are not searched for secrets. */
   turn(turn: TurnRecord, how: How): StoredTurn {
     const { config, answers, given } = turn
     const record = shortened(turn)
@@ -70,14 +71,14 @@ export class SealedRecords {
     } as TurnRecord
   }
 
-  /** An input without what it pays with, of which the digest is left. Inputs are appended, and what is appended stays. */
+  /** An input whose payments are replaced by digests, because the input stream is append-only and could not drop them later. */
   input(event: ClientEvent): ClientEvent {
     const settled = hasSlots(event) ? { ...event, ...this.#sealing.settle(slotsOf(event), NOWHERE) } : event
     if (settled.type !== 'input.text' || !settled.messages) return settled
     return { ...settled, messages: [...withData(settled.messages, this.#digested)] }
   }
 
-  /** Secrets of inputs that no turn has used yet, apart from the inputs: they are deleted when one has. */
+  /** The sealed secrets of inputs that no response has used yet. They have a record of their own, so that they can be deleted. */
   setInputs(tenant: string, session: string, events: readonly ClientEvent[]): SetOperation {
     const key = inputsKey(tenant, session)
     const parts = events.map((event) => [event.event_id, this.#sealing.seal(slotsOf(event), key)])
@@ -95,7 +96,7 @@ export class SealedRecords {
     return events.map((event) => ({ ...event, ...fieldsOf(this.#sealing.open(kept[event.event_id], key)) }) as ClientEvent)
   }
 
-  /** Of what a tool gave to a client, and so pays nobody here, nothing else is needed. */
+  /** A payment in a tool's result pays nobody here, so its digest is enough. */
   readonly #digested = (data: unknown): unknown => this.#sealing.digest(data)
 
   #extended<T extends { readonly extensions?: Slot | undefined }>(holder: T, how: How): T {
@@ -113,12 +114,12 @@ function shortened({ tenant: _, run, parent, stateless, ...turn }: TurnRecord): 
   return { ...turn, ...(run !== turn.id && { run }), ...(parent !== null && { parent }), ...(stateless && { stateless }) }
 }
 
-/** Whether an input pays with something. */
+/** True if an input carries a payment. */
 export function pays(event: ClientEvent): boolean {
   return hasSlots(event) && holdsPayment(slotsOf(event))
 }
 
-/** Sealed for no record: credentials in a slot of an input, which nobody reads again. */
+/** The `about` of credentials in an input's slots, which are never opened again. */
 const NOWHERE = ''
 
 function inputsKey(tenant: string, session: string): string {

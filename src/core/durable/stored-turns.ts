@@ -2,7 +2,7 @@ import type { Principal } from '../ports/access.ts'
 import type { Alias, StoredResponse } from '../ports/session.ts'
 import type { Records, TurnRecord } from './records.ts'
 
-/** Responses by their id, for protocols that name them. What belongs to another, or was deleted, is not found. */
+/** Finds and deletes stored responses. Those of other principals, and deleted ones, are not found. */
 export class StoredTurns {
   readonly #records: Records
 
@@ -37,8 +37,8 @@ export class StoredTurns {
   }
 
   /**
-   * Deletes one. With the only response of a session the session goes too, its log with it. Where others go on from it, it stays
-   * for them alone; else nothing of it is left but its place in the chain.
+   * Deletes a response. The session goes with its only response. If others continue from it, its content stays for them alone;
+   * otherwise only its place in the chain stays.
    */
   async remove(id: string, principal: Principal): Promise<'session' | 'turn' | undefined> {
     const record = await this.#own(id, principal)

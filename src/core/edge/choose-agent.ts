@@ -1,14 +1,14 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Host, KnownCall } from '../ports/transport.ts'
 
-/** The agent of `/`: the one that was configured, else the only one, else the demo. */
+/** The agent of `/`: the configured one, else the only one, else the demo. */
 export function agentAtRoot(names: readonly string[], configured?: string): string | undefined {
   return configured ?? (names.length === 1 ? names[0] : names.find((name) => name === 'demo'))
 }
 
 /**
- * Which agent a request means whose protocol has a field for a model. At the root that field may name an agent; where it does
- * not, the agent of the path answers, so that a client with a model's name of its own works unchanged.
+ * The agent for a request of a protocol that has a `model` field. At the root that field may name an agent. If it does not, the
+ * path's agent answers, so that clients which send a vendor's model name work unchanged.
  */
 export function chooseAgent(
   { agents }: Pick<Host, 'agents'>,

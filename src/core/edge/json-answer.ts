@@ -3,28 +3,28 @@ import type { Gateway, Hold } from '../ports/session.ts'
 import type { Streamed } from '../ports/transport.ts'
 import { weigh } from '../basics/weight.ts'
 
-/** Answers up to this weight are one text. Larger ones are written in pieces of about this size. */
+/** A body up to this weight is one text. Larger ones are written in pieces of about this size. */
 const PIECE = 256 * 1024
 
 export interface JsonAnswerOptions {
   readonly headers: Readonly<Record<string, string>>
-  /** What counts a large answer while its client takes it, and whose it is. */
+  /** Counts a large body against the principal's bound until the client has it. */
   readonly gateway: Pick<Gateway, 'hold'>
   readonly principal: Principal
 }
 
 /**
- * A JSON answer. A large one is made while its client takes it, piece by piece: as one text it would be a second copy of what an
- * agent said, and a third one in the connection's buffer.
+ * A JSON response. A large one is made in pieces while its client reads: as one text it would be a second copy of what an agent
+ * said, and a third one in the connection's buffer.
  */
 export function jsonAnswer(value: object | null, { headers, gateway, principal }: JsonAnswerOptions): Response | Streamed {
   const all = { 'content-type': 'application/json', ...headers }
-  // Not `Response.json`: that makes `Headers` of them, which the server takes apart again.
+  // Not `Response.json`: that makes a `Headers` object, which the server takes apart again.
   if (weigh(value, PIECE) <= PIECE) return new Response(JSON.stringify(value), { headers: all })
   return { status: 200, headers: all, frames: new Pieces(value, gateway.hold(principal, weigh(value))) }
 }
 
-/** Not a generator: one that is left before its first step runs no `finally`. */
+/** Not a generator, because one that is left before its first step does not run its `finally`. */
 class Pieces implements AsyncIterable<string, void> {
   readonly #pieces: Generator<string, void>
   readonly #hold: Hold
@@ -49,7 +49,7 @@ class Pieces implements AsyncIterable<string, void> {
   }
 }
 
-/** What `JSON.stringify` makes of plain data, in pieces. */
+/** The text of `JSON.stringify` for plain data, in pieces. */
 export function* jsonPieces(value: unknown): Generator<string, void> {
   let piece = ''
   for (const part of parts(value)) {
@@ -86,7 +86,7 @@ function* textParts(text: string): Generator<string, void> {
   yield '"'
   for (let at = 0; at < text.length;) {
     let end = Math.min(at + PIECE, text.length)
-    // Half of a pair would be written as an escape.
+    // `JSON.stringify` would write half of a surrogate pair as an escape.
     if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end++
     yield JSON.stringify(text.slice(at, end)).slice(1, -1)
     at = end

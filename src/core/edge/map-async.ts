@@ -1,6 +1,6 @@
 /**
- * Maps what an iterable gives. Not a generator: one that waits for its next item keeps the last one alive, and with a thousand
- * idle streams those are a thousand texts of tens of kilobytes.
+ * Maps the items of an iterable. Not a generator, because a generator that waits for its next item keeps the last one in memory: with
+ * a thousand idle streams, a thousand texts of tens of kilobytes.
  */
 export function mapAsync<T, U>(source: AsyncIterable<T>, map: (item: T) => U): AsyncIterable<U> {
   return {

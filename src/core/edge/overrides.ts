@@ -1,7 +1,7 @@
 import type { EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 
-/** A configuration with some fields replaced. A field that is there but undefined replaces nothing. */
+/** A configuration with some fields replaced. Undefined fields replace nothing. */
 export function withOverrides(
   config: SessionConfig,
   changes: { [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
@@ -9,7 +9,7 @@ export function withOverrides(
   return { ...config, ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) }
 }
 
-/** What a `response.create` changes for its own response (UAMP events §5.12); undefined when nothing. */
+/** The configuration of a response (UAMP events §5.12); undefined if its `response.create` changes nothing. */
 export function responseConfig(
   config: SessionConfig,
   { response, response_format }: EventOf<'response.create'>,

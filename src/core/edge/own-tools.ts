@@ -5,8 +5,8 @@ import type { AgentPort } from '../ports/agent.ts'
 type Owner = Pick<AgentPort, 'tools' | 'capabilities'>
 
 /**
- * Refuses a client's tool that has the name of one of the agent's: its calls would go to the client, which could then say what came
- * of them.
+ * Refuses a client's tool that has the name of one of the agent's: calls of the agent's tool would go to the client, which could
+ * then forge their results.
  */
 export function checkClientTools(agent: Owner | undefined, offered: readonly ToolDefinition[] | undefined): void {
   if (!agent || !offered || offered.length === 0) return
@@ -16,7 +16,7 @@ export function checkClientTools(agent: Owner | undefined, offered: readonly Too
   throw new UampError('invalid_request', `"${taken}" is a tool of the agent itself: give yours another name`, { details: { tool: taken } })
 }
 
-/** The tools without those whose names the agent has taken: for tools that the client did not name itself, as those of an MCP server. */
+/** Drops tools whose names the agent uses: for tools that the client did not name itself, such as those of an MCP server. */
 export function withoutOwnTools(agent: Owner | undefined, tools: readonly ToolDefinition[]): ToolDefinition[] {
   const own = agent ? ownTools(agent) : new Set<string>()
   return tools.filter((tool) => !own.has(tool.function.name))

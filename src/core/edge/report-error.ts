@@ -3,12 +3,12 @@ import type { Host } from '../ports/transport.ts'
 
 export interface ErrorReport {
   readonly transport: string
-  /** What the log says of an error that is our own. */
+  /** The log message for an error of ours. */
   readonly message: string
   readonly [field: string]: unknown
 }
 
-/** What a client is to be told of what was thrown. It is counted; our own mistakes are logged too, as nobody else learns what they were. */
+/** The error to tell a client. Also counts it, and logs errors of ours, because the client is not told their cause. */
 export function reportError(
   { meter, log, secrets }: Pick<Host, 'meter' | 'log' | 'secrets'>,
   thrown: unknown,

@@ -7,18 +7,18 @@ import type { AgentSession } from '../engine/session.ts'
 
 type Extra = Partial<Pick<EventOf<'session.created'>, 'chat' | 'extensions'>>
 
-/** The first two events of every session. */
+/** Appends the first two events of a session. */
 export function announce(session: AgentSession, extra: Extra = {}): void {
   session.log.append(new Stamp(session.id), sessionCreated(session, extra))
   session.announceCapabilities()
 }
 
-/** What `session.created` says of a session, when it opens and to whoever comes back to it. */
+/** `session.created`, for a session that opens and for clients that come back to it. */
 export function sessionCreated(
   { id, createdAt, config, agent }: Pick<Session, 'id' | 'createdAt' | 'config' | 'agent'>,
   extra: Extra,
 ): Draft<EventOf<'session.created'>> {
-  // The log is stored, and others may read along: what the client pays with, it knows.
+  // Hide payments: the log is stored and may have other readers, and the client knows them anyway.
   const shown = config.extensions ? { ...config, extensions: hidden(config.extensions) } : config
   const session = { id, created_at: Math.floor(createdAt / 1000), config: shown, status: 'active' as const }
   return { type: 'session.created', uamp_version: UAMP_VERSION, session, agent, ...extra }

@@ -2,10 +2,10 @@ import { UampError } from '../../protocol/errors.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { Agents } from '../ports/transport.ts'
 
-/** Names may contain dots; they stand in paths and keys. */
+/** Names appear in paths and store keys. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
-/** The agents of one gateway. They may come, change and go while it runs: each response asks for the agent of its name. */
+/** The agents of one gateway. They may be added, replaced and removed while it runs: each response looks up its agent by name. */
 export class AgentRegistry implements Agents {
   readonly #agents = new Map<string, AgentPort>()
   readonly #listeners = new Set<(name: string) => void>()
@@ -18,13 +18,13 @@ export class AgentRegistry implements Agents {
     for (const listener of this.#listeners) listener(agent.name)
   }
 
-  /** Called with the name of an agent that was added or replaced. Returns what takes the listener off again. */
+  /** Calls the listener with the name of each agent that is added or replaced. Returns a function that removes the listener. */
   onChange(listener: (name: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** False when there was none of that name. */
+  /** False when there is no agent of that name. */
   remove(name: string): boolean {
     return this.#agents.delete(name)
   }

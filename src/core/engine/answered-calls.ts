@@ -2,8 +2,8 @@ import type { ToolCall } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
 
 /**
- * Calls that the conversation holds the results of. A stateless client sends the conversation again with a tool's answer in it;
- * the turn is then run anew, and the same call, by name and arguments, after the last user message finds its result there.
+ * Finds the results of tool calls in the conversation. A stateless client sends the conversation again with a tool's result in it.
+ * The turn is then run again, and a call with the same name and arguments takes the result after the last user message.
  */
 export class AnsweredCalls {
   readonly #recent: readonly Message[]
@@ -14,7 +14,7 @@ export class AnsweredCalls {
     this.#recent = last?.role === 'user' ? [] : messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
   }
 
-  /** The id that the call had and the message that answers it, each only once. */
+  /** The earlier call's id and the message with its result. Each result is taken only once. */
   take({ name, arguments: args }: Pick<ToolCall, 'name' | 'arguments'>): { readonly id: string; readonly result: Message } | undefined {
     if (this.#recent.length === 0) return undefined
     const same = (call: ToolCall): boolean => call.name === name && call.arguments === args && !this.#taken.has(call.id)

@@ -53,7 +53,7 @@ describe('a budget', () => {
     expect(others.filter((other) => grows(other, 60 * KIB))).toHaveLength(4)
     others[0]?.close()
     expect(others.filter((other) => other.bytes === 0 && grows(other, 60 * KIB))).toHaveLength(1)
-    // Whoever grows beyond a little leaves room among those who do not.
+    // A principal that is no longer small leaves room for those that are.
     others[1]?.set('messages', 100 * KIB)
     expect(others.filter((other) => other.bytes === 0 && grows(other, 60 * KIB))).toHaveLength(1)
   })
@@ -107,7 +107,7 @@ describe.each([
       code: 'overloaded',
     })
     expect(first.config).toEqual(config)
-    // Somebody else is not touched.
+    // Another principal is not affected.
     await gateway.open(init('bob', { persist, config }))
     await first.end()
     await gateway.open(init('alice', { persist, config }))
@@ -190,7 +190,7 @@ test('a large stored conversation leaves memory as soon as nobody needs it there
 describe('a stored conversation that is larger than its principal may hold', () => {
   const LINKS = 20
 
-  /** A response after another, each with a large input; and how many responses are read from then on. */
+  /** Makes one response after another, each with a large input; returns the gateway and a count of the responses it reads. */
   async function chained() {
     const memory = memoryStore()
     const roomy = gatewayOf(quiet, {}, memory)

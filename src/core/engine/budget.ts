@@ -3,15 +3,15 @@ import type { CoreLimits } from '../basics/limits.ts'
 import type { Principal } from '../ports/access.ts'
 
 /**
- * Who holds no more than this in all is not refused because others hold much, as long as all who hold so little hold no more than
- * this part of the bound together.
+ * A full server still serves a principal that holds no more than this, as long as all such small principals together hold no more
+ * than this part of the bound.
  */
 const LITTLE = 64 * 1024
 const LITTLE_PART = 0.25
 
 const LARGE = 1024 * 1024
 
-/** How long a client is told to wait: a reader that stands still is cut by then. */
+/** How long a refused client is told to wait: by then the server has cut off stalled readers. */
 const RETRY_S = 30
 
 type Bounds = Pick<CoreLimits, 'heldBytes' | 'heldBytesPerPrincipal'>
@@ -26,19 +26,19 @@ interface Share {
   sessions: number
 }
 
-/** The bytes that sessions hold in memory, of each principal and in all. Beyond the bounds nothing more is taken. */
+/** Counts the bytes in memory, per principal and in total, and refuses more beyond the bounds. */
 export class Budget {
   readonly #bounds: Bounds
   readonly #shares = new Map<string, Share>()
   bytes = 0
-  /** What those hold who hold little. */
+  /** What all small principals hold together. */
   #little = 0
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
   }
 
-  /** One more thing that holds memory for a principal. It must be closed. */
+  /** Begins to count something that uses memory for a principal. It must be closed. */
   open(principal: Principal, kind: Kind): Holding {
     const key = ownerKey(principal)
     let share = this.#shares.get(key)
@@ -48,7 +48,6 @@ export class Budget {
     return new Holding(this, share, kind)
   }
 
-  /** How many sessions a principal has. */
   sessionsOf(principal: Principal): number {
     return this.#shares.get(ownerKey(principal))?.sessions ?? 0
   }
@@ -65,7 +64,7 @@ export class Budget {
     this.#little += little(share)
   }
 
-  /** Throws `overloaded` when there is no room for anything new. */
+  /** Throws `overloaded` when a bound is exceeded. */
   check(share: Share): void {
     const { heldBytes, heldBytesPerPrincipal } = this.#bounds
     const mine = share.bytes > heldBytesPerPrincipal
@@ -85,7 +84,7 @@ const little = ({ bytes }: Share): number => (bytes <= LITTLE ? bytes : 0)
 
 type Part = 'config' | 'messages' | 'pending' | 'answers' | 'output' | 'log' | 'seen'
 
-/** What one session holds, or what is kept beside them, as an answer on its way out. */
+/** The memory of one session, or of something beside sessions, such as an answer on its way out. */
 export class Holding {
   readonly #budget: Budget
   readonly #share: Share
@@ -100,7 +99,7 @@ export class Holding {
     this.#kind = kind
   }
 
-  /** Whether it is worth the trouble to load it again, for what it takes while nobody needs it. */
+  /** True if it takes so much that unloading it pays, although it may have to be loaded again. */
   get isLarge(): boolean {
     return this.bytes > LARGE
   }
@@ -109,7 +108,7 @@ export class Holding {
     return this.#parts[part]
   }
 
-  /** A part holds so much now. */
+  /** Sets the bytes that a part holds now. */
   set(part: Part, bytes: number): void {
     if (this.#closed) return
     const more = bytes - this.#parts[part]
@@ -118,7 +117,7 @@ export class Holding {
     this.#budget.add(this.#share, more)
   }
 
-  /** As `set`, but throws `overloaded`, and changes nothing, when there is no room for more. */
+  /** As `set`, but throws `overloaded` and changes nothing when there is no room. */
   grow(part: Part, bytes: number): void {
     const before = this.#parts[part]
     this.set(part, bytes)
@@ -131,7 +130,7 @@ export class Holding {
     }
   }
 
-  /** Grows by so much if it is taken. Throws `overloaded` before that when there is no room. */
+  /** Grows a part by `more` if `take` returns true. Throws `overloaded`, without calling `take`, when there is no room. */
   takes(part: Part, more: number, take: () => boolean): boolean {
     const before = this.#parts[part]
     this.grow(part, before + more)
@@ -140,7 +139,7 @@ export class Holding {
     return isTaken
   }
 
-  /** What was said is part of the conversation. The answers that it took are needed no longer, unless it waits for more of them. */
+  /** Counts the output as part of the conversation. Drops the answers, unless the turn waits for more of them. */
   keepOutput(size: number, waits: boolean): void {
     this.set('messages', this.#parts.messages + Math.max(size, this.#parts.output))
     this.set('output', 0)

@@ -1,4 +1,4 @@
-/** What agents do that no compiler lets pass, or that nobody thought of: it must end their own response, and harm nobody else. */
+/** Mistakes of agents that types would have caught, or that nobody thought of: each must end its own response and harm nobody else. */
 import { expect, onTestFinished, test } from 'vitest'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, ServerEvent } from '../../protocol/events.ts'

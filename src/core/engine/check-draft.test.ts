@@ -14,7 +14,7 @@ const principal = { tenant: 't', id: 'p', scopes: ['*'] }
 const circle: Record<string, unknown> = {}
 circle['again'] = circle
 
-/** As code without types does. */
+/** Stands for agents that are written without types. */
 const untyped = (value: unknown): never => value as never
 const delta = (item: unknown): unknown => ({ type: 'response.delta', delta: item })
 const call = (fields: object): unknown => delta({ type: 'tool_call', tool_call: { id: 'c', name: 'look', ...fields } })

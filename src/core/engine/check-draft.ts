@@ -1,13 +1,13 @@
 import type { Draft } from '../../protocol/events.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 
-/** Objects and lists one inside the other; what is deeper contains itself, or cannot be written as JSON either. */
+/** Most levels of nested objects and lists: a deeper value contains itself, or breaks JSON as well. */
 const DEPTH = 500
 
 type Fields = Readonly<Record<string, unknown>>
 type Paths = readonly (readonly string[])[]
 
-/** Fields that are counted, joined or searched: anything but text there would break more than this response. */
+/** Fields that the engine counts, joins or searches: anything but text there would break more than this response. */
 const TEXTS: Readonly<Record<string, Paths>> = {
   thinking: [['content']],
   'transcript.delta': [['transcript']],
@@ -34,13 +34,13 @@ const ITEM_TEXTS: Readonly<Record<string, Paths>> = {
   tool_progress: [['tool_progress', 'call_id']],
 }
 
-/** Agents are written by hand, often without types: throws, and says what to do, when one yields what is no event. */
+/** Throws if an agent yields something that is not an event. Agents are often written without types, so the error says what to do. */
 export function checkEvent(given: unknown): asserts given is Fields & { readonly type: string } {
   if (isObject(given) && typeof given['type'] === 'string') return
   throw new TypeError(`The agent yielded ${describe(given)} and not an event: yield text('…'), or an object with a type`)
 }
 
-/** The same for what cannot be counted, stored and sent: that would harm all who share the server. */
+/** Throws if an event cannot be counted, stored or sent: it would harm everybody who shares the server. */
 export function checkDraft(given: unknown): asserts given is Draft {
   checkEvent(given)
   const wrong = wrongField(given, given.type) ?? unwritable(given, DEPTH)
@@ -78,27 +78,27 @@ function notText(from: Fields, paths: Paths): string | undefined {
   return undefined
 }
 
-/** What JSON has no place for, or would write as something that nobody can read. */
+/** Says where a value is that JSON cannot express, or would write in an unreadable form. */
 function unwritable(value: unknown, depth: number): string | undefined {
   if (typeof value === 'bigint') return mustBe('', value, 'a number or text')
   if (typeof value !== 'object' || value === null) return undefined
   if (ArrayBuffer.isView(value)) return mustBe('', value, 'text, such as base64')
-  // It makes its text itself, and may fail.
+  // `toJSON` may throw: let it do so here.
   if ('toJSON' in value) JSON.stringify(value)
   if (depth === 0) return ` is deeper than ${DEPTH} levels, or contains itself`
   for (const key in value) {
     const wrong = unwritable((value as Fields)[key], depth - 1)
     if (wrong === undefined) continue
-    // The way down to what contains itself would be long.
+    // The path to a value that contains itself would be hundreds of names long.
     return depth < DEPTH - 10 ? wrong : key + (wrong.startsWith(' ') ? '' : '.') + wrong
   }
   return undefined
 }
 
-/** What `run` of an agent, or `process` of a handler, gave, if it can be iterated. */
+/** Throws if an agent's `run` or a handler's `process` returned something that cannot be iterated. */
 export function checkGenerator<T>(given: AsyncIterable<T>): AsyncIterable<T> {
   if (typeof (given as AsyncIterable<T> | undefined)?.[Symbol.asyncIterator] === 'function') return given
-  // An async function that fails, and that nobody waits for, would end the process.
+  // Nobody awaits this promise: without a handler its rejection would end the process.
   if (given instanceof Promise) void given.catch(() => undefined)
   throw new TypeError(`The agent returned ${describe(given)} and not a generator: write it as async function*, and yield what it says`)
 }
@@ -119,7 +119,7 @@ function describe(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** The text of a delta that is text and nothing else: by far the most there is, and nothing else of it is looked at. */
+/** The text of a delta that is only text: by far the most frequent event, so it skips all other checks. */
 export function plainText(draft: Draft | undefined): string | undefined {
   if (draft?.type !== 'response.delta' || (draft.delta as Delta | undefined)?.type !== 'text') return undefined
   const { text, refusal } = draft.delta as { readonly text?: unknown; readonly refusal?: unknown }

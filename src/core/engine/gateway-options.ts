@@ -16,9 +16,9 @@ export interface GatewayOptions extends Partial<Clocks> {
   readonly meter?: Meter
   /** How agents call the outside. Default: `fetch`. */
   readonly http?: HttpClient
-  /** What must not stand in errors. Default: nothing is known. */
+  /** Keeps secrets out of errors. Default: knows none. */
   readonly secrets?: Redaction
-  /** What secrets of clients are sealed with in the store. Default: none is stored. */
+  /** The key that seals clients' secrets in the store. Default: none are stored. */
   readonly keys?: Keys
   readonly newId?: () => string
 }
@@ -26,15 +26,15 @@ export interface GatewayOptions extends Partial<Clocks> {
 export interface AgentGateway extends Gateway {
   readonly openSessions: number
   readonly openResponses: number
-  /** Roughly what sessions hold in memory. */
+  /** Roughly the bytes that sessions hold in memory. */
   readonly heldBytes: number
-  /** Closes what a crash left open. Call it before the first session. */
+  /** Closes the responses that a crash left open. Call it before the first session opens. */
   start(): Promise<void>
-  /** No new work; running responses get the grace time, then are interrupted. */
+  /** Refuses new work; interrupts the responses that still run after the grace time. */
   drain(graceMs: number): Promise<void>
-  /** Lets go of sessions that nobody needs in memory, and removes what is to be kept no longer. It does so by itself every `sweepMs`. */
+  /** Takes unused sessions out of memory, and applies retention to the store. The gateway does this itself every `sweepMs`. */
   sweep(): Promise<void>
-  /** Takes a session out of memory. False: somebody uses it. */
+  /** Takes a session out of memory. False: it is in use. */
   unload(tenant: string, session: string): Promise<boolean>
   close(): Promise<void>
 }

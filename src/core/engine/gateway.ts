@@ -37,10 +37,9 @@ import { checkSlots } from './slots.ts'
 import { StoredTurns } from '../durable/stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 
-/** Where the store has a session that is new. */
+/** `StoredAt` of a new session, of which the store has nothing. */
 const NOWHERE = { position: 0, head: 0, inputs: 0, consumed: 0, unused: [], apart: false }
 
-/** Sessions on the agents of a registry. */
 export function createGateway(options: GatewayOptions): AgentGateway {
   return new SessionGateway(options)
 }
@@ -70,7 +69,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #expiryTime: () => number
   readonly #sweeper: ReturnType<typeof setInterval>
   readonly #unsubscribe: () => void
-  /** Which start of the process on this store this is; 0 until that is written down. */
+  /** The number of this start on the store; 0 until the store has it. */
   #epoch = 0
   #beginning: Promise<void> | undefined
   #draining = false
@@ -111,7 +110,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       for (const session of this.#sessions) if (session.agent === name) session.announceCapabilities()
     })
     this.#sweeper = setInterval(() => void this.sweep(), this.limits.sweepMs)
-    // Node only: a gateway alone does not keep the process up.
+    // Node only: the timer must not keep the process running.
     ;(this.#sweeper as { unref?: () => void }).unref?.()
   }
 
@@ -178,7 +177,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       state,
       init.persist ? { ...NOWHERE, updatedAt: state.createdAt, turn: parent ?? null } : undefined,
     )
-    // Of one request and its reply, nobody sees how the session began.
+    // One-way sessions have no reader yet to see `session.created`.
     if (init.duplex) announce(session, init.announce)
     this.#sessions.add(session)
     try {
@@ -212,7 +211,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (!turn) return false
     await this.#sessions.get(principal.tenant, turn.session)?.forget(id)
     const removed = await this.#turns.remove(id, principal)
-    // Somebody may have begun to read it since.
+    // Another call may have begun to load the session meanwhile.
     await this.#loading.get(`${ownerKey(principal)} ${turn.session}`)?.catch(() => undefined)
     const session = this.#sessions.get(principal.tenant, turn.session)
     if (session && removed === 'session') {
@@ -289,16 +288,16 @@ class SessionGateway implements AgentGateway, SessionHost {
       .finally(() => (this.#beginning = undefined)))
   }
 
-  /** The conversation up to a turn, if it is the principal's own. */
+  /** The chain of responses up to `turn`. Throws `not_found` unless the principal owns it. */
   async #ownTurns(principal: Principal, turn: string) {
     const turns = await this.#sessions.reading(principal, (count) => this.#records.turns(principal.tenant, turn, count))
     const last = turns.at(-1)
-    if (last?.owner !== principal.id || last.deleted) throw new UampError('not_found', `There is no turn "${turn}"`)
+    if (last?.owner !== principal.id || last.deleted) throw new UampError('not_found', `There is no response "${turn}"`)
     return turns
   }
 
   #load(id: string, principal: Principal): Promise<AgentSession | undefined> {
-    // By who asks, too: a stranger who asks first must not have the owner told that it is not there.
+    // The key names the caller, too: the owner must not share the "not found" of a stranger who asked first.
     const key = `${ownerKey(principal)} ${id}`
     let loading = this.#loading.get(key)
     if (!loading) {
@@ -375,7 +374,6 @@ class SessionGateway implements AgentGateway, SessionHost {
     return { session, journal }
   }
 
-  /** Lets go of sessions that nobody needs in memory, and removes those whose time has come. */
   sweep(): Promise<void> {
     return (this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined)))
   }

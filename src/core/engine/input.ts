@@ -21,7 +21,7 @@ export function isInput(event: ClientEvent): event is InputEvent {
   }
 }
 
-/** An answer as a response may tell it again: what a client's tool gave is shown and stored, and no place to pay in. */
+/** Removes payments from a client's tool result, because results are shown and stored. */
 export function withoutPayment<E extends ClientEvent>(event: E): E {
   if (event.type !== 'tool.result' || !event.content_items) return event
   const items = withDataIn(event.content_items, unpaid)
@@ -49,22 +49,22 @@ function toItem(event: InputEvent, newId: () => string): ContentItem {
 
 export interface Gathered {
   readonly messages: readonly Message[]
-  /** The client sent the whole conversation: what the session remembers does not count. */
+  /** The client sent the whole conversation, which replaces what the session remembers. */
   readonly stateless: boolean
 }
 
 /**
- * UAMP events §8.5.1: everything since the last response is one message, a new one only where the role changes. Throws
- * `invalid_request` where chunks of audio cannot be one recording.
+ * UAMP events §8.5.1: all inputs since the last response become one message; a new one begins only when the role changes. Throws
+ * `invalid_request` when chunks of audio cannot be joined.
  */
 export function gatherInput(events: readonly InputEvent[], newId: () => string): Gathered {
   let messages: Message[] = []
   let stateless = false
   let items: ContentItem[] = []
   let role: Message['role'] = 'user'
-  /** UAMP events §5.7: chunks up to `is_final` are one recording. Those of the last item, as long as it may go on. */
+  /** UAMP events §5.7: chunks up to `is_final` are one recording. Holds those of the last item until it is complete. */
   let chunks: string[] | undefined
-  /** Once, at the end: put together one by one, each chunk would be as much work as all before it. */
+  /** Joins the chunks once, at the end: joining them one by one would take quadratic time. */
   const endRecording = (): void => {
     const last = items.at(-1)
     if (chunks && chunks.length > 1 && last?.type === 'audio') items[items.length - 1] = { ...last, audio: joinAudio(chunks) }
@@ -83,7 +83,7 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
       flush()
       messages = withContentIds(event.messages, newId)
       stateless = true
-      // Clients that send the whole conversation mostly have the new text in it already.
+      // Most clients that send the whole conversation include the new text in it.
       const last = messages.at(-1)
       if (event.text === '' || (last?.role === role && textOfMessage(last) === event.text)) continue
     }
@@ -101,7 +101,7 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   return { messages, stateless }
 }
 
-/** UAMP events §8.5.4: also media that a client sends along with the whole conversation has a content id. */
+/** UAMP events §8.5.4: media in a conversation that a client sends needs content ids, too. */
 export function withContentIds(messages: readonly Message[], newId: () => string): Message[] {
   return messages.map((message) =>
     message.content_items ? { ...message, content_items: message.content_items.map((item) => withContentId(item, newId)) } : message,
@@ -112,11 +112,11 @@ function joinAudio(chunks: readonly string[]): string {
   try {
     return joinBase64(chunks)
   } catch (cause) {
-    throw new UampError('invalid_request', 'The chunks of "audio" must be base64, to be put together', { cause })
+    throw new UampError('invalid_request', 'The chunks of "audio" must be base64, so that they can be joined', { cause })
   }
 }
 
-/** Where both are there, the items are the whole and `content` is their text. */
+/** If a message has both, the items are complete, and `content` is only their text. */
 function textOfMessage(message: Message): string {
   return message.content_items ? textOf(message.content_items) : (message.content ?? '')
 }
@@ -125,7 +125,7 @@ function pick<T extends object, K extends keyof T>(from: T, key: K): { [P in K]:
   return from[key] === undefined ? {} : ({ [key]: from[key] } as { [P in K]: Exclude<T[P], undefined> })
 }
 
-/** Media always has a content id. Not audio without one: that is a chunk of a stream, not the item. */
+/** Gives media a content id. Audio without one gets none: it is a chunk of a stream, not an item. */
 export function withHandle(delta: Delta, newId: () => string): Delta {
   return delta.type === 'image' || delta.type === 'video' || delta.type === 'file' ? withContentId(delta, newId) : delta
 }

@@ -7,7 +7,7 @@ import type { AgentSession } from './session.ts'
 import type { SessionState } from './session-parts.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
 
-/** How often it is counted what logs hold. */
+/** How often `#countLogs` runs. */
 const COUNT_MS = 1_000
 
 /** The sessions in memory: how many there are, whose they are, and what they hold. */
@@ -21,7 +21,7 @@ export class OpenSessions {
     this.#limits = limits
     this.#budget = new Budget(limits)
     this.#counter = setInterval(() => this.#countLogs(), COUNT_MS)
-    // Node only: it does not keep the process up.
+    // Node only: the timer must not keep the process running.
     ;(this.#counter as { unref?: () => void }).unref?.()
   }
 
@@ -29,7 +29,7 @@ export class OpenSessions {
     return this.#sessions.size
   }
 
-  /** How many of them answer now. */
+  /** How many sessions run a response now. */
   get responding(): number {
     let count = 0
     for (const session of this) if (session.responding) count++
@@ -48,7 +48,7 @@ export class OpenSessions {
     return this.#sessions.get(sessionKey(tenant, id))
   }
 
-  /** Throws when the principal, or the process, has as many as it may. */
+  /** Throws `rate_limited` when the principal or the process has too many sessions. */
   checkRoom(principal: Principal): void {
     const mine = this.#budget.sessionsOf(principal)
     const { sessions, sessionsPerPrincipal } = this.#limits
@@ -58,7 +58,7 @@ export class OpenSessions {
     })
   }
 
-  /** What a session will hold. It is given back when the session is removed. Throws `overloaded`. */
+  /** Counts what a session holds, until the session is removed. Throws `overloaded`. */
   hold({ owner, config, client, messages, input, pending, waiting }: SessionState): Holding {
     const held = this.#budget.open(owner, 'session')
     try {
@@ -73,7 +73,7 @@ export class OpenSessions {
     }
   }
 
-  /** Counts what is kept beside sessions, as an answer on its way to a client. Throws `overloaded`. */
+  /** Counts memory beside sessions, such as an answer on its way to a client. Throws `overloaded`. */
   holdBeside(principal: Principal, bytes: number): Hold {
     const held = this.#budget.open(principal, 'beside')
     const hold: Hold = {
@@ -90,7 +90,7 @@ export class OpenSessions {
     return hold
   }
 
-  /** Counts what is read for a session that is not there yet, as it is read. */
+  /** Counts records while they are read for a session that is still loading. */
   async reading<T>(principal: Principal, read: (count: (bytes: number) => void) => Promise<T>): Promise<T> {
     const hold = this.holdBeside(principal, 0)
     let bytes = 0
@@ -119,8 +119,8 @@ export class OpenSessions {
   }
 
   /**
-   * Counts what logs keep for readers that are behind, and the ids of events. Once in a while and not with each event: what a second
-   * can add is little beside the bound.
+   * Counts what logs keep for slow readers, and the ids of seen events. Counting with each event would cost more, and a second adds
+   * little compared with the bound.
    */
   #countLogs(): void {
     for (const { held, log, seen } of this.#sessions.values()) {

@@ -14,7 +14,7 @@ import type { Store } from '../ports/store.ts'
 const principal = { tenant: 'default', id: 'someone', scopes: [] }
 const ENDS = new Set(['response.done', 'response.error', 'response.cancelled'])
 
-/** Asks for two tools at once, then says what came. Counts how often it was begun. */
+/** Asks for two tools at once, then says their results. Counts how often it is run. */
 function asker(): { agent: AgentPort; begun: () => number; cleaned: () => number } {
   let begun = 0
   let cleaned = 0

@@ -7,11 +7,11 @@ import type { TurnRecord } from '../durable/records.ts'
 import type { RunStart } from './run.ts'
 import type { ActiveTurn } from './turn.ts'
 
-/** A run whose questions the next request answers: with its generator, if that is still there. */
+/** A turn whose questions the next request answers, with its generator if that is still there. */
 export class Parked {
   /** The response that ended with the questions. */
   readonly record: TurnRecord
-  /** What the run began with, to begin it again when the generator is gone. */
+  /** How the turn began, to run it again when the generator is gone. */
   readonly start: RunStart
   #turn: ActiveTurn | undefined
   #answers: Readonly<Record<string, Answer>>
@@ -24,12 +24,11 @@ export class Parked {
     this.#answers = parts.record.answers ?? {}
   }
 
-  /** The generator, unless it was given up or its time was over. */
+  /** The running turn, unless it was given up or timed out. */
   get turn(): ActiveTurn | undefined {
     return this.#turn?.signal.aborted ? undefined : this.#turn
   }
 
-  /** The questions that have no answer yet. */
   get waiting(): Waiting {
     const questions = this.record.questions?.filter(({ key }) => !this.answers[key]) ?? []
     return { response: this.record.id, questions: questions.map(({ key: _, ...question }) => question) }
@@ -39,7 +38,7 @@ export class Parked {
     return this.turn?.questions.answers ?? this.#answers
   }
 
-  /** Takes an answer. False when nothing waits for it. */
+  /** Takes an answer. False when no question waits for it. */
   answer(event: ClientEvent): boolean {
     if (this.turn) return this.turn.answer(event)
     const question = answered(this.record.questions ?? [], event)
@@ -48,7 +47,7 @@ export class Parked {
     return true
   }
 
-  /** The generator waits so long, and while the principal has no more of them than it may. */
+  /** Keeps the generator for `ms`, or until the principal has too many parked turns. */
   hold(ms: number, enter: (giveUp: () => void) => () => void): void {
     const timer = setTimeout(() => this.giveUp('The question was not answered in time'), ms)
     const leave = enter(() => this.giveUp('Too many questions wait for an answer'))
@@ -58,13 +57,13 @@ export class Parked {
     }
   }
 
-  /** It waits no longer: it goes on, or is over. */
+  /** The turn is no longer parked: stops the timer and the count. */
   release(): void {
     this.#leave()
     this.#leave = () => undefined
   }
 
-  /** Ends the generator. Answers are still taken: the turn is then run again. */
+  /** Ends the generator. Answers are still accepted; the turn is then run again. */
   giveUp(reason: string): void {
     this.release()
     const turn = this.turn
@@ -75,7 +74,7 @@ export class Parked {
   }
 }
 
-/** Turns that wait for the next request, by principal: beyond the bound the oldest is given up. */
+/** Counts parked turns by principal; beyond the bound it gives up the oldest. */
 export class Parking {
   readonly #bound: number
   readonly #waiting = new Map<string, Set<() => void>>()
@@ -84,7 +83,7 @@ export class Parking {
     this.#bound = bound
   }
 
-  /** Returns what is called when it waits no longer. */
+  /** Call the returned function when the turn is no longer parked. */
   enter({ tenant, id }: Principal, abandon: () => void): () => void {
     const key = `${tenant} ${id}`
     const waiting = this.#waiting.get(key) ?? new Set()

@@ -6,11 +6,11 @@ import type { CoreLimits } from '../basics/limits.ts'
 import type { InputEvent } from '../ports/session.ts'
 import { weigh } from '../basics/weight.ts'
 
-/** What was said and is part of no response yet. Bounded: beyond it an input is refused. */
+/** Inputs that no response has used yet. Bounded: an input beyond the bound is refused. */
 export class PendingInputs {
   readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes'>
   readonly #held: Holding
-  /** What a request that opened its session said with it. */
+  /** The messages of the request that opened the session. */
   #messages: readonly Message[]
   #events: InputEvent[]
 
@@ -41,7 +41,7 @@ export class PendingInputs {
     this.#events.push(event)
   }
 
-  /** All or none. Returns what takes them back. */
+  /** Adds all or none. Returns a function that takes them back. */
   addAll(events: readonly InputEvent[]): () => void {
     const before = { events: [...this.#events], bytes: this.#held.get('pending') }
     try {
@@ -61,7 +61,7 @@ export class PendingInputs {
     this.#held.set('pending', this.#held.get('pending') - weigh(event))
   }
 
-  /** As the messages of a response. Audio that can be no recording is dropped and refused: else nothing could be said any more. */
+  /** Makes messages of the inputs. Audio that cannot be joined is dropped and refused, because it would block every later response. */
   gather(newId: () => string): Gathered {
     const { messages, stateless } = this.#gathered(newId)
     return { messages: stateless ? messages : [...withContentIds(this.#messages, newId), ...messages], stateless }
@@ -76,7 +76,7 @@ export class PendingInputs {
     }
   }
 
-  /** They belong to a response now. Returns what puts them back, before what came since. */
+  /** Empties the list, as a response uses the inputs now. Returns a function that puts them back, before newer ones. */
   take(): () => void {
     const { messages, events, bytes } = { messages: this.#messages, events: this.#events, bytes: this.#held.get('pending') }
     this.#messages = []

@@ -14,20 +14,20 @@ const TIMEOUT_MS = { 'tool.call': 60_000, 'payment.required': 300_000, 'x.approv
 
 export type Answer = Questions[keyof Questions]
 
-/** Parts of a turn that its questions need. */
+/** The part of a turn that its questions use. */
 export interface Asker {
   readonly id: string
   readonly signal: AbortSignal
   readonly messages: readonly Message[]
   /** Puts the question into the log. */
   emit(draft: Draft): void
-  /** Whether an answer can come while the response runs. */
+  /** True if an answer can come while the response runs. */
   readonly duplex: boolean
-  /** Whether somebody is there who can answer it. */
+  /** True if a reader is there who can answer this type of question. */
   understood(type: string): boolean
-  /** One-way only: the response ends here, and the next request brings the answer. */
+  /** One-way only: ends the response; the next request brings the answer. */
   park(): void
-  /** One-way only, while no response runs: until the next one does. */
+  /** One-way only: resolves when the next response begins. Undefined while a response runs. */
   readonly parked: Promise<void> | undefined
 }
 
@@ -44,7 +44,7 @@ interface Open extends Question {
   readonly reject: (reason: Error) => void
 }
 
-/** The question that an event answers. A payment has no id: it goes to whoever waits for one. */
+/** The question that an event answers. A payment has no id, so it answers any question for a payment. */
 export function answered<Q extends Pick<Question, 'id' | 'type'>>(questions: Iterable<Q>, event: ClientEvent): Q | undefined {
   for (const question of questions) {
     const { type, id } = question
@@ -57,22 +57,22 @@ export function answered<Q extends Pick<Question, 'id' | 'type'>>(questions: Ite
 
 function paid<A extends Answer>(answer: A): A {
   if (answer.type === 'payment.submit' && answer.payment.scheme === DECLINED.scheme) {
-    throw new UampError('payment_required', 'The client does not pay')
+    throw new UampError('payment_required', 'The client declined to pay')
   }
   return answer
 }
 
-/** The questions of one turn: who waits for what, and what was answered. */
+/** The questions of one turn and their answers. */
 export class QuestionBook {
   readonly #asker: Asker
   readonly #open = new Map<string, Open>()
   readonly #asked = new Map<string, number>()
   #history: AnsweredCalls | undefined
   #listens = false
-  /** Answers by key; on a one-way transport they are handed over when the next response begins. */
+  /** Answers by key; on a one-way transport the agent gets them when the next response begins. */
   readonly #answers: Map<string, Answer>
 
-  /** What the client brought before anybody asked. */
+  /** A payment that the client sent in advance. */
   #payment: Payment | undefined
 
   constructor(
@@ -84,7 +84,6 @@ export class QuestionBook {
     this.#payment = payment
   }
 
-  /** The questions without an answer. */
   get unanswered(): readonly Question[] {
     return [...this.#open.values()].filter(({ key }) => !this.#answers.has(key)).map(({ resolve: _, reject: __, ...question }) => question)
   }
@@ -98,7 +97,7 @@ export class QuestionBook {
     question: QuestionDraft<Q>,
     { key, timeoutMs, anew = false }: AskOptions = {},
   ): Promise<Questions[Q]> {
-    if (!Object.hasOwn(TIMEOUT_MS, type)) throw new TypeError(`An agent asks ${Object.keys(TIMEOUT_MS).join(', ')}, and not "${type}"`)
+    if (!Object.hasOwn(TIMEOUT_MS, type)) throw new TypeError(`An agent can ask ${Object.keys(TIMEOUT_MS).join(', ')}, but not "${type}"`)
     const number = (this.#asked.get(type) ?? 0) + 1
     this.#asked.set(type, number)
     const name = key ?? `${type}#${number}`
@@ -125,7 +124,7 @@ export class QuestionBook {
     return paid(await answer)
   }
 
-  /** Takes an answer. False when nobody waits for it: of several readers the first one wins. */
+  /** Takes an answer. False when no question waits for it; if several readers answer, the first one wins. */
   take(event: ClientEvent): boolean {
     const open = answered(this.#open.values(), event)
     if (!open || this.#answers.has(open.key)) return false
@@ -134,7 +133,7 @@ export class QuestionBook {
     return true
   }
 
-  /** Hands the answers that came to those who wait for them. */
+  /** Resolves the questions whose answers have come. */
   release(): void {
     for (const open of this.#open.values()) {
       const answer = this.#answers.get(open.key)
@@ -170,7 +169,7 @@ export class QuestionBook {
     })
   }
 
-  /** One listener for all: Node warns of eleven. */
+  /** Adds one listener for all questions, because Node warns at the eleventh. */
   #listen(signal: AbortSignal): void {
     if (this.#listens) return
     this.#listens = true

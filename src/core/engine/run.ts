@@ -12,26 +12,26 @@ import type { TurnStart } from './turn.ts'
 import type { End } from './turn-end.ts'
 
 /**
- * A run of an agent is one response, or several: on a one-way transport each question ends one, and its answer opens the next.
- * Each has a record of its own; they are chained by `parent`, and `run` names the first.
+ * What a turn begins with. A turn is one response or several: on a one-way transport each question ends one, and its answer opens
+ * the next. Each response has its own record; `parent` chains them, and `run` names the first.
  */
 export interface RunStart {
-  /** The run, which is the first of its responses. */
+  /** The id of the turn, which is that of its first response. */
   readonly id: string
   readonly messages: readonly Message[]
   readonly config: SessionConfig | undefined
-  /** What its responses said, where there are some already. */
+  /** What the turn's earlier responses said. */
   readonly said?: readonly Message[]
 }
 
-/** What is asked of a response. */
+/** What a client asks of a new response. */
 export interface AskedTurn extends Pick<TurnRecord, 'input' | 'stateless' | 'eventIds'> {
   readonly options: ResponseOptions
 }
 
 type Begun = Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt' | 'config'>
 
-/** The record of a response that begins now, with nothing said yet. Every field is written out: a spread of so many takes microseconds. */
+/** The record of a response that begins. Every field is written out, because a spread of so many takes microseconds. */
 export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, begun: Begun, asked: AskedTurn): TurnRecord {
   return {
     id: begun.id,
@@ -92,7 +92,7 @@ export function closedRecord(
   }
 }
 
-/** How the run of the last of these turns began. */
+/** How the turn of the last of these responses began. */
 export function startOf(turns: readonly TurnRecord[]): RunStart | undefined {
   const last = turns.at(-1)
   const index = turns.findIndex(({ id }) => id === last?.run)
@@ -103,12 +103,11 @@ export function startOf(turns: readonly TurnRecord[]): RunStart | undefined {
   return { id: first.id, messages: [...before, ...first.input], config: first.config, said }
 }
 
-/** What a turn adds to the conversation. */
+/** The messages that a response adds to the conversation. */
 export function messagesOf({ input, output }: TurnRecord): Message[] {
   return [...input, ...outputMessages(output)]
 }
 
-/** What the turn of a response begins with. */
 export function turnStart(
   session: Pick<Session, 'duplex' | 'config'>,
   { record, run, limits, secrets, held, payment, keeper }: Pick<TurnStart, 'limits' | 'secrets' | 'held' | 'payment' | 'keeper'> & TurnRun,
@@ -134,19 +133,19 @@ interface TurnRun {
   readonly run: RunStart
 }
 
-/** The record of a response that goes on with what another one waited for. */
+/** The record of a response that continues `before` with the answers to its questions. */
 export function continued(blank: TurnRecord, before: TurnRecord, answers: Readonly<Record<string, Answer>>): TurnRecord {
   const given = answersTo(before, answers)
   const eventIds = [...given.map(({ event_id }) => event_id), ...blank.eventIds]
   return { ...blank, run: before.run, given, answers, output: resultsIn(given), eventIds }
 }
 
-/** Those of the answers that the questions of a response were given. */
+/** The answers that belong to the questions of this response. */
 function answersTo({ questions }: TurnRecord, answers: Readonly<Record<string, Answer>>): Answer[] {
   return (questions ?? []).flatMap(({ key }) => answers[key] ?? [])
 }
 
-/** Tool results among answers, as they stand in the conversation. */
+/** The tool results among the answers, as content items. */
 export function resultsIn(answers: readonly Answer[]): Extract<ContentItem, { type: 'tool_result' }>[] {
   return answers.flatMap((answer) => {
     if (answer.type !== 'tool.result') return []
@@ -156,7 +155,7 @@ export function resultsIn(answers: readonly Answer[]): Extract<ContentItem, { ty
   })
 }
 
-/** The agent, run again: calls that were answered before are in the conversation, and it does not say them twice. */
+/** An agent for a turn that is run again: calls that were answered before are in the conversation already, so it leaves them out. */
 export function runAgain(agent: AgentPort, answers: Readonly<Record<string, Answer>>): AgentPort {
   const known = new Set(Object.values(answers).flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : [])))
   return { name: agent.name, capabilities: agent.capabilities, run: (turn) => withoutCalls(agent.run(turn), known) }
@@ -171,7 +170,7 @@ async function* withoutCalls(drafts: AsyncIterable<Draft>, known: ReadonlySet<st
   }
 }
 
-/** The turn that waits, with the answers that came since. */
+/** The record of a waiting response, with the answers that came since. */
 export function withAnswers(record: TurnRecord, events: readonly ClientEvent[]): TurnRecord {
   const answers: Record<string, Answer> = { ...record.answers }
   for (const event of events) {

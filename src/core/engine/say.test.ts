@@ -42,7 +42,7 @@ let count = 0
 const input = (said: string): InputEvent => ({ type: 'input.text', event_id: `i${++count}`, text: said })
 const create = () => ({ type: 'response.create', event_id: `c${++count}` }) as const
 
-/** What is answered to these. */
+/** The agent's answer to these inputs. */
 async function answer(session: Session, ...said: readonly string[]): Promise<string> {
   const reader = session.read()
   const batches = new ResponseBatches(reader)

@@ -1,23 +1,23 @@
 import type { ClientEvent } from '../../protocol/events.ts'
 
-/** Client events remembered, so that one that is sent again is without effect. */
+/** How many client events a session remembers. */
 const REMEMBERED = 256
 
 const DONE = Promise.resolve()
 
-/** The idempotency of a session: an event that was taken before is taken again without effect. */
+/** Makes a session idempotent: an event that is sent again is accepted without effect. */
 export class Seen {
   readonly #events = new Map<string, Promise<void>>()
   #length = 0
 
-  /** Roughly what they take in memory: a character may take two. */
+  /** Roughly the memory of the ids: a character may take two bytes. */
   get bytes(): number {
     return 2 * this.#length
   }
 
-  /** A repeat resolves with the first one. A refused event may be tried again. */
+  /** A repeated event resolves with the first. A refused one may be sent again. */
   once(event: Pick<ClientEvent, 'type' | 'event_id'>, accept: () => Promise<void>): Promise<void> {
-    // The type belongs to the key: hand-written clients number their events carelessly.
+    // The type is part of the key, because hand-written clients reuse ids across types.
     const key = `${event.type} ${event.event_id}`
     const before = this.#events.get(key) ?? this.#events.get(event.event_id)
     if (before) return before
@@ -30,7 +30,7 @@ export class Seen {
     return accepted
   }
 
-  /** An event of before a restart, of which only the id is known. */
+  /** Adds an event from before a restart, whose type is not known. */
   addAny(eventId: string): void {
     this.#set(eventId, DONE)
   }

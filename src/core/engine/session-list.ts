@@ -3,7 +3,7 @@ import type { SessionSummary } from '../ports/session.ts'
 import type { Page, PageRequest } from '../ports/store.ts'
 import type { Records } from '../durable/records.ts'
 
-/** The principal's sessions that have not ended, the newest first; with `agent`, those of one agent. */
+/** Lists the principal's sessions that have not ended, newest first; with `agent`, only those of that agent. */
 export async function listSessions(
   records: Records,
   principal: Principal,

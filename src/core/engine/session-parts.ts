@@ -16,19 +16,19 @@ import type { SessionRecord, TurnRecord } from '../durable/records.ts'
 import type { RunStart } from './run.ts'
 import type { Turnstile } from './turnstile.ts'
 
-/** What a session is made of, new or found again in the store. */
+/** The state that a session starts from: new, or read from the store. */
 export interface SessionState extends SessionRecord {
   readonly head: string | null
   readonly messages: readonly Message[]
   readonly pending: readonly InputEvent[]
-  /** What a request said that opened it. */
+  /** The messages of the request that opened the session. */
   readonly input?: readonly Message[] | undefined
   readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
-  /** What else that request brought; `silent`: nobody sees its responses before they end, not even in the store. */
+  /** What else that request brought. `silent`: nobody sees a response before its end, not even in the store. */
   readonly opening?: { readonly payment: Payment | undefined; readonly silent: boolean } | undefined
 }
 
-/** What the gateway makes for one session. */
+/** The parts that the gateway makes for each session. */
 export interface SessionParts {
   readonly log: (onReaders: () => void) => EventLog
   /** Undefined: the session is not stored. */
@@ -36,7 +36,7 @@ export interface SessionParts {
   readonly held: Holding
 }
 
-/** What the gateway lends its sessions. */
+/** What sessions use of their gateway. */
 export interface SessionHost extends Clocks {
   readonly limits: CoreLimits
   readonly newId: () => string
@@ -46,26 +46,30 @@ export interface SessionHost extends Clocks {
   readonly secrets: Redaction
   readonly meter: Meter | undefined
   findAgent(name: string): AgentPort | undefined
-  /** The agent, for a new response. Throws when none may begin. */
+  /** The agent for a new response. Throws if no response may begin. */
   admit(agent: string): AgentPort
   ended(session: Session): void
-  /** Nobody needs it in memory any more. */
+  /** Takes the session out of memory, unless it is busy. */
   letGo(session: Session): Promise<void>
-  /** One more turn of this principal waits; `abandon` gives it up. Returns what is called when it waits no longer. */
+  /** Counts a parked turn of this principal; `abandon` gives it up. Call the returned function when the turn is no longer parked. */
   parked(owner: Principal, abandon: () => void): () => void
 }
 
-/** Where the store has a session: its log's last position, the number its events go on from, its inputs, its newest turn. */
+/** How far a session's data in the store reaches. */
 export interface StoredAt {
+  /** The last position of its log. */
   readonly position: number
+  /** The number that its events continue from. */
   readonly head: number
   readonly inputs: number
-  /** How many of them the turns have used up, and when the last turn began. */
+  /** How many of the inputs the responses have used up. */
   readonly consumed: number
+  /** When the last response began. */
   readonly updatedAt: number
-  /** Those that pay with something, and are not used yet. */
+  /** Inputs that carry a payment, and that no response has used yet. */
   readonly unused: readonly ClientEvent[]
+  /** The newest response. */
   readonly turn: string | null
-  /** What it is stands in a record of its own. */
+  /** The `SessionRecord` is a record of its own, not a part of the `HeadRecord`. */
   readonly apart: boolean
 }

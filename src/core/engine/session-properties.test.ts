@@ -11,7 +11,7 @@ const principal = { tenant: 'default', id: 'someone', scopes: [] }
 const text = (piece: string): Draft => ({ type: 'response.delta', delta: { type: 'text', text: piece } })
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Does what its last message says, one letter after the other. */
+/** Does what its last message says, letter by letter. */
 const puppet = defineAgent('puppet', async function* (turn) {
   for (const letter of turn.messages.at(-1)?.content ?? '') {
     if (letter === 'd') yield text('d')

@@ -15,7 +15,7 @@ export function notInProgress(id: string | undefined): UampError {
   return new UampError('not_found', id === undefined ? 'No response is in progress' : `Response "${id}" is not in progress`)
 }
 
-/** Nobody asked for this answer, or somebody else has given it. */
+/** No question waits for this answer, or another reader has answered it. */
 export function notAwaited(event: Answer): UampError {
   if (event.type === 'payment.submit') return new UampError('not_found', 'Nothing waits for a payment')
   const id = event.type === 'tool.result' ? event.call_id : event.approval_id

@@ -57,12 +57,12 @@ export class AgentSession implements Session, TurnHost {
   readonly #pending: PendingInputs
   #turn: ActiveTurn | undefined
   #record: TurnRecord | undefined
-  /** What the earlier responses of the run said: to go on from, should it have to be run again. */
+  /** What the turn's earlier responses said, in case the turn has to be run again. */
   #said: readonly Message[] = []
   #parked: Parked | undefined
   readonly #unread: Unread
   #ended = false
-  /** Whoever needed it has left: it goes when its response has ended. */
+  /** `release` was called: the session leaves memory when its response has ended. */
   #released = false
 
   constructor(host: SessionHost, state: SessionState, parts: SessionParts) {
@@ -97,7 +97,7 @@ export class AgentSession implements Session, TurnHost {
     return this.log.visible
   }
 
-  /** Whether it must stay in memory. */
+  /** True if the session must stay in memory. */
   get busy(): boolean {
     return this.#turn !== undefined || this.#parked?.turn !== undefined || this.log.readers > 0
   }
@@ -168,7 +168,7 @@ export class AgentSession implements Session, TurnHost {
     await (this.stored ? this.#host.letGo(this) : this.end())
   }
 
-  /** One of its responses is deleted: it runs and waits no longer. */
+  /** Stops a response that is about to be deleted, whether it runs or is parked. */
   async forget(responseId: string): Promise<void> {
     if (this.#parked?.record.id === responseId) this.#abandon('The response was deleted')
     const turn = this.#turn
@@ -177,12 +177,12 @@ export class AgentSession implements Session, TurnHost {
     await turn.finished
   }
 
-  /** Stops the running response for a reason of the server's. */
+  /** Stops the running response for the server's own reason. */
   interrupt(reason: UampError): void {
     this.#turn?.cancel(reason)
   }
 
-  /** Everything so far is committed. */
+  /** Resolves when everything so far is committed. */
   async flush(): Promise<void> {
     await this.#journal?.flush()
   }
@@ -219,7 +219,7 @@ export class AgentSession implements Session, TurnHost {
         throw new UampError('invalid_request', 'session.create opens a session; this one is open')
       case 'client.capabilities':
         return this.#configure({ config, client: event.capabilities })
-      // Nobody else is in this session yet who would care.
+      // These are for other members of a session, and a session has only one client so far.
       case 'input.typing':
       case 'message.read':
       case 'voice.accept':
@@ -241,7 +241,7 @@ export class AgentSession implements Session, TurnHost {
   #input(event: InputEvent): Promise<void> {
     this.#pending.add(event)
     if (!this.#journal) return Promise.resolve()
-    // What could not be kept was not said: the client is told so, and may say it again.
+    // The client is told that its input was not stored, and may send it again: so it must not count twice.
     return this.#journal.input(event).catch((error: unknown) => {
       this.#pending.remove(event)
       throw error
@@ -266,7 +266,7 @@ export class AgentSession implements Session, TurnHost {
     this.held.check()
     checkClientTools(agent, event.response?.tools)
     if (this.#parked && this.#pending.empty) return this.#goOn(this.#parked, event, options)
-    this.#abandon('Something else was said instead of an answer')
+    this.#abandon('New input came instead of an answer')
     const { messages: input, stateless } = this.#pending.gather(this.newId)
     const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id], options })
     const messages = stateless ? input : [...this.#messages, ...input]
@@ -306,10 +306,10 @@ export class AgentSession implements Session, TurnHost {
       throw error
     }
     this.#watch()
-    turn.run(agent).catch((error: unknown) => this.#host.log('error', 'A turn was not brought to its end', { session: this.id, error }))
+    turn.run(agent).catch((error: unknown) => this.#host.log('error', 'A turn could not be ended', { session: this.id, error }))
   }
 
-  /** The questions of a parked run have their answers: the same generator goes on, or the agent is run again with them. */
+  /** Continues a parked turn with its answers: in the same generator, or, if that is gone, by running the agent again. */
   async #goOn(parked: Parked, event: EventOf<'response.create'>, options: ResponseOptions): Promise<void> {
     const { record: before, start, answers, turn } = parked
     const waiting = turn?.questions.unanswered.map(({ id }) => id) ?? []
@@ -339,7 +339,7 @@ export class AgentSession implements Session, TurnHost {
     }
   }
 
-  /** New input instead of an answer, or the end: the parked run ends where it was. */
+  /** Gives up the parked turn, because new input came instead of an answer, or the session ends. */
   #abandon(reason: string): void {
     this.#parked?.giveUp(reason)
     this.#parked = undefined
@@ -380,7 +380,7 @@ export class AgentSession implements Session, TurnHost {
     if (this.log.readers === 0) void this.#letGoIfLarge()
   }
 
-  /** Also one whose requests are over. */
+  /** Lets go of a session that was released, too. */
   async #letGoIfLarge(): Promise<void> {
     if (!this.stored || this.busy || !(this.held.isLarge || this.#released)) return
     const failed = (error: unknown): void => this.#host.log('error', 'A session could not be stored', { session: this.id, error })

@@ -10,7 +10,7 @@ import type { Store } from '../ports/store.ts'
 
 const principal = { tenant: 'default', id: 'someone', scopes: [] }
 
-/** A store on a disk that can be full. */
+/** A store whose disk can run full. */
 function onDisk(): { store: Store; full: (now: boolean) => void } {
   const inner = memoryStore()
   let isFull = false
@@ -66,7 +66,7 @@ test('a full disk refuses what it cannot keep, ends what runs, and all is well w
   await expect.poll(() => heard.filter(({ type }) => type === 'response.delta').length).toBe(3)
   goOn()
   await expect.poll(ends).toBe(2)
-  // Of the two things that were said the one that was refused does not count.
+  // The input that was refused is not part of the response.
   expect(JSON.stringify(heard.findLast(({ type }) => type === 'response.done'))).toContain('begun after 1 and ended')
   await gateway.close()
 })
@@ -102,7 +102,7 @@ test('a response that nobody had been told of was told as done, and was not kept
   const kept = await say()
   expect(kept.type).toBe('response.done')
   expect(await gateway.response(kept.turn, principal)).toMatchObject({ status: 'completed' })
-  // Of the first there is nothing left, no log either.
+  // Nothing is left of the first session, not even its log.
   await gateway.sweep()
   await gateway.close()
   const logs: string[] = []

@@ -6,13 +6,13 @@ import type { SessionHost } from './session-parts.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
 import type { Usage } from '../../protocol/usage.ts'
 
-/** How a response came to its end. `waiting`: it ended with questions, and the next request answers them. */
+/** How a response ends. `waiting`: the questions that it ends with, which the next request answers. */
 export type End =
   | {
       readonly kind: 'done'
       readonly output: readonly ContentItem[]
       readonly waiting?: readonly Question[]
-      /** What the agent itself said about the end: why it stopped, a signature. */
+      /** The agent's own `extensions` of the end, such as its stop reason. */
       readonly extensions?: Readonly<Record<string, unknown>>
       readonly signature?: string
     }
@@ -24,12 +24,12 @@ export type End =
       readonly cause?: unknown
     }
 
-/** The event that begins a response. `request`: the client's event that asked for it, for a client that is not alone in its session. */
+/** The event that begins a response. `request`: the event that asked for it, which tells the clients of a shared session whose it is. */
 export function responseCreated(request: string | undefined): Draft {
   return { type: 'response.created', ...(request !== undefined && { extensions: { uamp: { request } } }) }
 }
 
-/** The one event that ends a response. */
+/** The event that ends a response. */
 export function terminalEvent(responseId: string, end: End, usage: Usage | undefined): EndDraft {
   switch (end.kind) {
     case 'done':
@@ -60,7 +60,7 @@ interface Ended {
   readonly events: number
 }
 
-/** The end as clients may be told of it. It is counted, and a failure is logged. */
+/** The end without secrets. Also counts the response, and logs a failure. */
 export function reported(session: Reporting, { host, secrets, turn, end, events }: Ended): End {
   const { transport, agent, id } = session
   host.meter?.countEvents(transport, events)

@@ -25,17 +25,17 @@ import type { Turnstile } from './turnstile.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { weigh } from '../basics/weight.ts'
 
-/** The pump hands the event loop back after so many events or milliseconds, so that a cancel is always seen. */
+/** The pump yields to the event loop after this many events or milliseconds, so that a cancel always gets through. */
 const SLICE_EVENTS = 256
 const SLICE_MS = 4
-/** Deltas shorter than this are counted sixteen at a time. */
+/** For deltas shorter than this, the size is checked only at every sixteenth. */
 const SHORT = 4096
-/** So many slices it gets one after the other before it queues again. */
+/** A pump gets this many slices in a row before it queues behind others. */
 const SLICES = 4
-/** How long an agent that is left may take to clean up before the response is closed without it. */
+/** How long a stopped agent may clean up before its response is closed without waiting for it. */
 const STOP_MS = 50
 
-/** What a turn needs of its session. */
+/** The part of a session that a turn uses. */
 export interface TurnHost {
   readonly id: string
   readonly owner: Principal
@@ -45,31 +45,31 @@ export interface TurnHost {
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
-  /** Closes the response; resolves once readers were told. */
+  /** Closes the response; resolves once readers see the end. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
 
 export interface TurnStart {
-  /** The run. */
+  /** The id of the turn, which is that of its first response. */
   readonly id: string
-  /** Its response, where that is not the first of the run. */
+  /** The response that runs, if it is not the turn's first. */
   readonly responseId?: string
-  /** The client's event that asked for it, for a client that is not alone in its session. */
+  /** The event that asked for the response: tells the clients of a shared session whose it is. */
   readonly request?: string | undefined
   readonly messages: readonly Message[]
   readonly said?: readonly Message[] | undefined
   readonly config: SessionConfig
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   readonly payment?: Payment | undefined
-  /** What its agent calls others with, and what of that nobody is told. */
+  /** The agent's HTTP client, and the redaction of the secrets that it sends. */
   readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
-  /** What the session holds: the output counts as it grows. */
+  /** Counts the output as it grows. */
   readonly held: Holding
   readonly keeper?: TurnKeeper | undefined
 }
 
-/** One run of an agent: the pump that pulls its generator into the log, its questions, its one way to stop. */
+/** A running turn: pulls the agent's generator into the log, puts its questions, and stops it. */
 export class ActiveTurn implements Turn, Asker {
   readonly id: string
   readonly sessionId: string
@@ -82,18 +82,18 @@ export class ActiveTurn implements Turn, Asker {
   readonly http: HttpClient
   readonly #secrets: TurnStart['secrets']
   readonly questions: QuestionBook
-  /** Resolves when its last response has ended. */
+  /** Resolves when the turn's last response has ended. */
   readonly finished: Promise<void>
   responseId: string
-  /** How long its first event took; undefined while there is none. */
+  /** How long the first event took; undefined until it comes. */
   firstDeltaMs: number | undefined
   output = new Output()
-  /** Of the response that runs. */
+  /** The keeper of the running response. */
   keeper: TurnKeeper | undefined
-  /** What the earlier responses of its run said. */
+  /** What the turn's earlier responses said. */
   readonly #before: ContentItem[] = []
   readonly #host: TurnHost
-  /** Made when somebody wants its signal: most short answers are over before. */
+  /** Made when `signal` is first read: most short responses end before that. */
   #controller: AbortController | undefined
   readonly #begun = performance.now()
   readonly #limits: TurnStart['limits']
@@ -102,17 +102,17 @@ export class ActiveTurn implements Turn, Asker {
   #stamp: Stamp
   #iterator: AsyncIterator<Draft> | undefined
   #finish: () => void = () => undefined
-  /** Why it was cancelled. */
+  /** Why the turn was cancelled. */
   #stopped: UampError | undefined
-  /** Answers that came between two responses: they belong to the second. */
+  /** Tool results that came between two responses: they belong to the second one's output. */
   #parkedResults: ToolResult[] = []
   readonly #request: string | undefined
   #announced = false
-  /** It has said something in words. */
+  /** True once the response has a plain text delta. */
   #spoke = false
   #closed = false
   #parking = false
-  /** Until the next response begins, or the run is given up. Undefined while there is a response to say something in. */
+  /** Resolves when the next response begins or the turn is given up. Undefined while a response runs. */
   parked: Promise<void> | undefined
   #goOn: () => void = () => undefined
 
@@ -164,7 +164,7 @@ export class ActiveTurn implements Turn, Asker {
 
   ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
     const answer = this.questions.ask(type, question, options)
-    // An agent that is left before it looks at the answer leaves nobody to hear that there is none.
+    // A stopped agent may never await this promise: its rejection must not count as unhandled.
     answer.catch(() => undefined)
     return answer
   }
@@ -193,15 +193,15 @@ export class ActiveTurn implements Turn, Asker {
       end = await this.#pump(this.#iterator)
     } catch (thrown) {
       if (this.parked) await this.parked
-      // Where the agent did not throw it itself, it does not know.
+      // If the pump threw, and not the agent, the generator still has to run its `finally`.
       void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
       end = this.#failure(thrown)
     }
-    // Once it is cancelled, `#stop` closes it.
+    // `#stop` closes a cancelled response.
     if (!this.#stopped) await this.#close(end)
   }
 
-  /** A parked turn goes on: what follows is a new response. */
+  /** Continues a parked turn with a new response. */
   resume(responseId: string, keeper: TurnKeeper | undefined): void {
     this.responseId = responseId
     this.keeper = keeper
@@ -216,7 +216,7 @@ export class ActiveTurn implements Turn, Asker {
     this.#goOn()
   }
 
-  /** The one way to stop: aborts the signal, runs the generator's `finally`, and closes the response as the reason says. */
+  /** The only way to stop a turn: aborts the signal, runs the generator's `finally`, and closes the response with the reason. */
   cancel(reason: UampError): void {
     if (this.#stopped) return
     this.#stopped = reason
@@ -226,12 +226,12 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   async #stop(reason: UampError): Promise<void> {
-    // Nothing that the agent still yields is emitted.
+    // From here on `emit` drops what the agent still yields.
     await this.#leave().catch(() => undefined)
     await this.#close(this.#failure(reason))
   }
 
-  /** Runs the generator's `finally`. One that does not listen to the signal, or does not come to its end, is not waited for. */
+  /** Runs the generator's `finally`, but waits no longer than `STOP_MS` for an agent that ignores the signal. */
   async #leave(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise((resolve) => (timer = setTimeout(resolve, STOP_MS)))
@@ -244,7 +244,7 @@ export class ActiveTurn implements Turn, Asker {
     let [slices, left, until] = [0, SLICE_EVENTS, performance.now() + SLICE_MS]
     for (;;) {
       const step = await iterator.next()
-      // What it says while it waits for an answer belongs to the response that the answer opens.
+      // Events that the agent yields while it is parked belong to the response that the answer opens.
       if (this.parked) await this.parked
       if (this.#stopped) {
         if (!step.done) void Promise.resolve(iterator.return?.()).catch(() => undefined)
@@ -268,7 +268,7 @@ export class ActiveTurn implements Turn, Asker {
     }
   }
 
-  /** Throws when the response is larger than one may be, or than there is room for. */
+  /** Throws when the response exceeds its bound, or memory has no room for it. */
   #checkSize(bytes: number): void {
     const { outputBytes } = this.#limits
     if (bytes > outputBytes) {
@@ -277,14 +277,14 @@ export class ActiveTurn implements Turn, Asker {
     this.#held.grow('output', bytes)
   }
 
-  /** Emits what the agent yielded, or gives the end of the response that it stands for. */
+  /** Emits a draft, or returns the end of the response if the draft is one. */
   #take(draft: Draft): End | undefined {
     checkEvent(draft as unknown)
     switch (draft.type) {
       case 'response.delta':
         this.emit(draft)
         return undefined
-      // The session's own to say; a remote agent repeats them.
+      // Only the session says these; a remote agent yields those of its own session.
       case 'response.created':
       case 'session.created':
       case 'session.updated':
@@ -312,13 +312,13 @@ export class ActiveTurn implements Turn, Asker {
       case 'response.cancelled':
         return { kind: 'cancelled', output: this.output.items() }
       default:
-        // UAMP events §11: what the parts of an agent tell each other stays inside.
+        // UAMP events §11: events between the parts of an agent stay inside.
         if (!draft.type.startsWith('system.')) this.emit(draft)
         return undefined
     }
   }
 
-  /** Says what the agent gives only with its end, as if it had said it before: each protocol then tells it as it tells the rest. */
+  /** Streams the output that only `response.done` holds, so that no transport has to treat it specially. */
   #sayRest(given: readonly ContentItem[], isReason: boolean): void {
     if (given.length === 0) return
     const said = this.output.items()
@@ -361,7 +361,7 @@ export class ActiveTurn implements Turn, Asker {
     this.#host.log.append(this.#stamp, draft)
   }
 
-  /** The response ends with the questions that were put in this turn of the event loop; the generator goes on waiting. */
+  /** Ends the response with all questions that were asked in this turn of the event loop; the generator keeps waiting. */
   park(): void {
     if (this.#parking) return
     this.#parking = true

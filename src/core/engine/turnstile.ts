@@ -1,27 +1,27 @@
 import { defer } from '../basics/defer.ts'
 
-/** Agents that go on in one turn of the event loop. */
+/** How many agents continue in one turn of the event loop. */
 const PER_TURN = 4
 
 /**
- * Where agents that never wait take turns. A few at a time get a whole slice each: a thousand of them side by side would get a
- * few events each, and every write would be a small one; and all of them in one turn would leave no time for anybody else.
+ * Lets agents that never wait take turns, a few at a time with a whole slice each. If a thousand ran side by side, each would get a
+ * few events and every write would be small; if all got a slice in one turn of the event loop, nothing else would run.
  */
 export class Turnstile {
   #waiting: (() => void)[] = []
-  /** Those who have just begun go on before others begin: a thousand half-made answers are more to remember than a few. */
+  /** Agents that have begun continue before others begin: a thousand half-made responses would take more memory. */
   #going: (() => void)[] = []
-  /** How many went through in this turn of the event loop. */
+  /** How many agents were let through in this turn of the event loop. */
   #admitted = 0
 
-  /** Lets a newcomer in at once while there is room in this turn of the event loop. */
+  /** Returns undefined if a new agent may begin at once, because this turn of the event loop has room. */
   enter(): Promise<void> | undefined {
     if (this.#admitted >= PER_TURN || this.#waiting.length > 0 || this.#going.length > 0) return this.pass(false)
     if (this.#admitted++ === 0) defer(this.#turn)
     return undefined
   }
 
-  /** Resolves in a later turn of the event loop; `first`: before those who wait. */
+  /** Resolves in a later turn of the event loop; `first`: before all agents that passed without it. */
   pass(first: boolean): Promise<void> {
     return new Promise((resolve) => {
       if (this.#admitted === 0 && this.#waiting.length + this.#going.length === 0) defer(this.#turn)

@@ -1,6 +1,6 @@
 import type { SessionInit } from '../ports/session.ts'
 
-/** What becomes of a running response that nobody reads: it stops at once, after the resume window, or never. */
+/** Stops a running response that nobody reads: at once, after the resume window, or never. */
 export class Unread {
   readonly #windowMs: number
   readonly #stop: () => void
@@ -11,7 +11,7 @@ export class Unread {
     this.#stop = stop
   }
 
-  /** To be called whenever a response begins, or a reader comes or leaves. Undefined: somebody reads, or there is none. */
+  /** Call it whenever a response begins, or a reader comes or leaves. Undefined: no response runs, or somebody reads it. */
   check(onDetach: SessionInit['onDetach'] | undefined): void {
     this.clear()
     if (onDetach === undefined || onDetach === 'finish') return

@@ -3,24 +3,24 @@ import type { Draft } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
 import type { Slot } from '../../protocol/json.ts'
 
-/** What was streamed as speech. */
+/** The part of the output that was streamed as speech. */
 export interface Spoken {
   readonly sound: boolean
   readonly words: string
-  /** How many items it is, the last of what was said. Those that the end gives are better: they are whole. */
+  /** How many of the last items are speech. The end's own items replace them, because those are complete. */
   readonly items: number
 }
 
 interface Rest {
-  /** Nobody has heard it. */
+  /** Not streamed yet. */
   readonly unsaid: readonly ContentItem[]
-  /** It was heard, as speech. */
+  /** Streamed as speech already. */
   readonly spoken: readonly ContentItem[]
 }
 
 /**
- * What an agent gives with its end beyond what it has said. Many repeat all of it there; some say all or a part of it only there.
- * Texts go on where they were; of other things the first ones are those that were said.
+ * The output of `response.done` that was not streamed before. Many agents repeat all of it there; some give all or a part of it only
+ * there. A text continues the streamed text; of other types, the first items are taken to be the streamed ones.
  */
 export function restOf(given: readonly ContentItem[], all: readonly ContentItem[], { sound, words, items }: Spoken): Rest {
   const said = all.slice(0, all.length - items)
@@ -34,7 +34,7 @@ export function restOf(given: readonly ContentItem[], all: readonly ContentItem[
   const rest = given.flatMap((item): ContentItem[] => {
     if (item.type === 'text') return text.rest(item.text).map((left) => ({ ...item, text: left }))
     if (item.type === 'thinking') return thoughts.rest(item.thinking).map((left) => ({ ...item, thinking: left }))
-    // A call that has its result was put before, in whatever response of the run.
+    // A call whose result is known was made before, perhaps in an earlier response of the turn.
     if (item.type === 'tool_call') return known.has(idOf(item)) || known.has(resultOf(item.tool_call.id)) ? [] : [item]
     if (item.type === 'tool_result') return known.has(idOf(item)) ? [] : [item]
     const left = counts.get(item.type) ?? 0
@@ -44,21 +44,21 @@ export function restOf(given: readonly ContentItem[], all: readonly ContentItem[
   return { unsaid: rest.filter((item) => !isSpoken(item)), spoken: rest.filter(isSpoken) }
 }
 
-/** Ends whose words are no answer, but say why there is none yet. */
+/** Stop reasons of ends whose text is no answer, but explains why there is none yet. */
 const REASONS: ReadonlySet<unknown> = new Set(['input_required', 'auth_required', 'rejected'])
 
 export function isReason(extensions: Readonly<Slot> | undefined): boolean {
   return REASONS.has(uampIn(extensions)['stop_reason'])
 }
 
-/** As an agent would have said it. */
+/** The draft that an agent would have yielded for this item. */
 export function toDraft(item: ContentItem): Draft {
   if (item.type !== 'thinking') return { type: 'response.delta', delta: item }
   const { type, thinking: content, ...rest } = item
   return { type, content, is_delta: false, ...rest }
 }
 
-/** Pieces of one kind of text, as far as they have not been said. None of them, where something else was said. */
+/** Cuts off what was streamed from the pieces of one kind of text. If something else was streamed, nothing is left. */
 class Continued {
   readonly all: string
   #known: number

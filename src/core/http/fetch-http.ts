@@ -1,7 +1,7 @@
 import { checkBounds, TookTooLong, tooManyBytes } from './answer-bounds.ts'
 import type { HttpClient, HttpRequest } from '../ports/http.ts'
 
-/** Outbound HTTP where there is nothing but `fetch`. Like the one of Node it follows no redirect: the credentials are not meant for that place. */
+/** Outbound HTTP for runtimes that have only `fetch`. */
 export function fetchHttp(): HttpClient {
   return {
     async request(request) {
@@ -9,10 +9,10 @@ export function fetchHttp(): HttpClient {
       const { url, method, headers, body, timeouts, maxBytes } = request
       const watch = new Watch(request)
       try {
-        // A copy: the types of `fetch` want bytes that are not shared with another thread.
+        // A copy, because the types of `fetch` require bytes that are not shared between threads.
         const sent = typeof body === 'object' ? new Uint8Array(body) : body
         watch.wait(timeouts.firstByteMs)
-        // A redirect would take the credentials in the headers to a place that nobody has chosen.
+        // A redirect would send the credentials in the headers to a server that nobody chose.
         const init = { method, headers, signal: watch.signal, redirect: 'manual' as const }
         const response = await fetch(url, { ...init, ...(sent !== undefined && { body: sent }) })
         watch.wait(timeouts.idleMs)
@@ -40,7 +40,7 @@ async function* chunks(body: ReadableStream<Uint8Array> | null, watch: Watch, ma
   }
 }
 
-/** Aborts a request with its signal, when nothing comes, or when its time is over. A piece of the answer only notes the time, and sets no timer. */
+/** Aborts a request with its signal, after a silence, or when its time is over. A chunk only notes the time, and sets no timer. */
 class Watch {
   readonly #controller = new AbortController()
   readonly #outer: AbortSignal

@@ -1,7 +1,7 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { HttpClient } from '../ports/http.ts'
 
-/** The client for addresses that strangers name. Where there is none it refuses: an unguarded one would reach this machine's network. */
+/** The client for addresses that strangers name. Without one it refuses every call, because they could reach this machine's network. */
 export function guardedOf(http: HttpClient): HttpClient {
   return http.guarded ?? UNGUARDED
 }

@@ -2,11 +2,11 @@ import { UampError, type ErrorCode } from '../../protocol/errors.ts'
 import { jsonIn } from '../../protocol/json.ts'
 import type { HttpAnswer, HttpHeaders } from '../ports/http.ts'
 
-/** Bytes of a refusal that are read: the reason stands at its beginning. */
+/** How much of a refusal to read: the reason is at its beginning. */
 const REFUSAL_BYTES = 64 * 1024
 const SHOWN = 300
 
-/** The vendor's words in the parsed body of a refusal. */
+/** Finds the vendor's message in the parsed body of a refusal. */
 export type Explain = (body: unknown) => string | undefined
 
 interface Refused {
@@ -15,7 +15,7 @@ interface Refused {
   readonly explain: Explain
 }
 
-/** A refusal as an error, and whether the same request may pass a little later. */
+/** Turns a refusal into an error. `mayPass`: the same request may succeed a little later. */
 export async function refusedBy({
   name,
   answer,
@@ -24,10 +24,10 @@ export async function refusedBy({
   const { status, headers, body } = answer
   const text = await beginning(body)
   const retryAfterMs = retryAfter(headers)
-  // Who says that a second try would cost again is believed.
+  // `x-should-retry: false` means that a retry would cost again.
   const mayPass = (status === 408 || status === 409 || status === 429 || status >= 500) && headers.get('x-should-retry') !== 'false'
   const code = codeOf(status)
-  // Whose key was refused is the operator's affair, and the words may hold a part of it.
+  // A refused key concerns only the operator, and the vendor's message may quote a part of it.
   const words = status === 401 || status === 403 ? undefined : (explain(jsonIn(text)) ?? shown(text))
   const error = new UampError(code, `${name} answered ${status}${words === undefined ? '' : `: ${words}`}`, {
     cause: new Error(text.slice(0, SHOWN)),
@@ -46,14 +46,14 @@ function codeOf(status: number): ErrorCode {
   return 'provider_error'
 }
 
-/** Seconds, a date, or OpenAI's milliseconds. */
+/** Reads seconds, a date, or OpenAI's milliseconds. */
 export function retryAfter(headers: HttpHeaders): number | undefined {
   const ms = Number(headers.get('retry-after-ms') ?? NaN)
   if (ms >= 0) return ms
   const given = headers.get('retry-after')
   if (given === null) return undefined
   const seconds = Number(given)
-  // A date is meant by the clock that wrote it, which is not ours.
+  // A date counts by the clock of the server that wrote it.
   const wait = Number.isNaN(seconds) ? Date.parse(given) - (Date.parse(headers.get('date') ?? '') || Date.now()) : seconds * 1000
   return wait >= 0 ? wait : undefined
 }
@@ -69,7 +69,7 @@ async function beginning(body: AsyncIterable<Uint8Array>): Promise<string> {
   return text
 }
 
-/** An error page is nothing to show. */
+/** The text to show; an HTML error page is none. */
 function shown(text: string): string | undefined {
   const plain = text.trim()
   return plain === '' || plain.startsWith('<') ? undefined : plain.slice(0, SHOWN)

@@ -1,13 +1,13 @@
 import type { Logger } from '../ports/transport.ts'
 
-/** How long a delta waits for company before it is committed. What a client says is not made to wait. */
+/** How long a delta waits to be committed together with others. Inputs of clients never wait. */
 const ROUND_MS = 40
-/** Pause before the store is tried again after it failed. */
+/** Pause after a failed commit. */
 const RETRY_MS = 1000
-/** While it fails there is a line so often, and not for each group: those come by the thousand, and the log may be on the same disk. */
+/** How often a failing store is logged. Groups fail by the thousand, and the log file may be on the same full disk. */
 const TELL_MS = 60_000
 
-/** A log that has something for the store. */
+/** A log with events to commit. */
 export interface Committable {
   commit(): Promise<void>
 }
@@ -17,7 +17,7 @@ export class Committer {
   readonly #log: Logger
   #due = new Set<Committable>()
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** Those that are tried again later; until then new events do not make them try. */
+  /** Logs whose commit failed: new events do not start another one before the pause is over. */
   readonly #failed = new Set<Committable>()
   #toldAt = -Infinity
 
@@ -53,7 +53,7 @@ export class Committer {
       const now = performance.now()
       if (now - this.#toldAt < TELL_MS) return
       this.#toldAt = now
-      this.#log('error', 'The store did not take a group of events; it is tried again', { error })
+      this.#log('error', 'A group of events could not be stored; trying again', { error })
     })
   }
 }

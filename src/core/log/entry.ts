@@ -2,10 +2,10 @@ import type { Draft, ServerEvent } from '../../protocol/events.ts'
 import { jsonText } from '../../protocol/json.ts'
 import type { Logged } from '../ports/session.ts'
 
-/** Characters of an event's text up to which it is kept, once it is made. */
+/** Longest JSON text, in characters, that an entry keeps once it is made. */
 const KEPT = 64 * 1024
 
-/** What all events of one response, or of the session outside one, have in common. */
+/** What all events of one response share; without a response id, all events of the session outside responses. */
 export class Stamp {
   readonly sessionId: string
   readonly responseId: string | undefined
@@ -25,7 +25,7 @@ export class Stamp {
     return this.#idPrefix + String(seq).padStart(12, '0')
   }
 
-  /** The hot path: the JSON of a text delta from a template, in which only the text itself is quoted. */
+  /** The hot path: fills a template, in which only the text itself has to be quoted. */
   deltaText(seq: number, text: string): string {
     const number = String(seq)
     if (number.length !== this.#digits) this.#setHead(number.length)
@@ -33,7 +33,7 @@ export class Stamp {
     return start + ',"delta":{"type":"text","text":' + jsonText(text) + '}}'
   }
 
-  /** As fields of JSON. */
+  /** The ids as fields of JSON. */
   get ids(): string {
     if (this.#ids !== undefined) return this.#ids
     const response = this.responseId === undefined ? '' : `,"response_id":${JSON.stringify(this.responseId)}`
@@ -46,7 +46,6 @@ export class Stamp {
   }
 }
 
-/** One event of the log. The object and its text are made when first asked for. */
 export class Entry implements Logged {
   readonly stamp: Stamp
   readonly seq: number
@@ -76,11 +75,11 @@ export class Entry implements Logged {
     } as ServerEvent)
   }
 
-  /** The JSON of what is its own, without its stamp. */
+  /** The JSON of the draft, without the stamp. */
   get body(): string {
     if (this.#body !== undefined) return this.#body
     const body = JSON.stringify(this.draft)
-    // The text of a large one would be a second copy of the answer for as long as the event is kept.
+    // The text of a large event would be a second copy of the answer in memory.
     if (body.length <= KEPT) this.#body = body
     return body
   }
@@ -92,7 +91,7 @@ export class Entry implements Logged {
     return `${type},${this.stamp.ids},"event_id":"${this.stamp.eventId(seq)}","seq":${seq}${body.slice(type.length)}`
   }
 
-  /** Roughly how long its text is. Not the text itself: of an answer that nobody keeps, none may ever be needed. */
+  /** The rough length of its text, which is not made for this: an answer that is not stored may never need it. */
   get size(): number {
     return (this.#size ??= 200 + weigh(this.draft))
   }
@@ -106,7 +105,7 @@ function weigh(value: unknown): number {
   return sum
 }
 
-/** An event for those who listen now, outside the log. */
+/** An event outside the log, for the readers that are attached now. */
 export class Aside implements Logged {
   readonly seq = undefined
   readonly event: ServerEvent

@@ -4,19 +4,19 @@ import { Entry, Stamp } from './entry.ts'
 import type { Group } from '../ports/store.ts'
 import { Slice, type Item } from './slice.ts'
 
-/** The size from which the end of a response is stored without its output: the record of the response has it. */
+/** Above this size the end of a response is stored without its output, which the response's record holds anyway. */
 const LARGE_END = 64 * 1024
 
 /** A session's log in the store. */
 export interface StoredLog {
   readonly sessionId: string
-  /** What the record of a response says that it gave. */
+  /** The output in a response's record. */
   outputOf(responseId: string): Promise<readonly ContentItem[]>
 }
 
 /**
- * How a slice of the log is kept. A line `>response id` says whose the lines below it are (`>` alone: the session's). Each is the JSON
- * of an event without its stamp, which is rebuilt letter for letter, or an array of texts: a run of text deltas.
+ * Encodes a slice of the log as lines. `>` with a response id begins the events of that response; `>` alone, those outside one. Every
+ * other line is the JSON of an event without its stamp, or an array with the texts of consecutive text deltas.
  */
 export function encodeSlice({ items, stamps }: Slice): string {
   const lines: string[] = []
@@ -46,7 +46,7 @@ export async function decodeGroup({ sessionId, outputOf }: StoredLog, group: Gro
       stamp = new Stamp(sessionId, line.slice(1) || undefined)
     } else if (line.startsWith('[')) {
       const texts = JSON.parse(line) as string[]
-      // Version 0.1 wrote the response with each line.
+      // Version 0.1 wrote the response id into each line.
       const said = stamp ?? new Stamp(sessionId, texts.shift())
       for (const text of texts) {
         items.push(text)
@@ -73,7 +73,7 @@ function lineOf(entry: Entry): string {
   return short === entry.draft ? entry.body : JSON.stringify({ ...short, output_of: responseId })
 }
 
-/** The end of a response with another output. Other events are returned as they are. */
+/** Replaces the output in the end of a response. Returns other events unchanged. */
 function withOutput(draft: Draft, output: readonly ContentItem[]): Draft {
   if (draft.type === 'response.done') return { ...draft, response: { ...draft.response, output: [...output] } }
   return draft.type === 'response.cancelled' ? { ...draft, partial_output: [...output] } : draft

@@ -8,26 +8,25 @@ import { Picked, type Slice } from './slice.ts'
 
 const DONE = { done: true, value: undefined } as const
 
-/** Events for this reader alone that it has not taken yet. Beyond it the oldest go: they are pongs and acknowledgements. */
+/** Most events queued for one reader outside the log. Beyond it the oldest are dropped: they are pongs and acknowledgements. */
 const ASIDES = 1024
 
-/** The log as its readers see it. */
+/** The part of the log that its readers use. */
 export interface ReadableLog {
   /** The newest number readers may see. */
   readonly visible: number
-  /** The oldest number that memory holds, less one. */
+  /** One less than the oldest number in memory. */
   readonly base: number
   /** Bytes ever written, to tell how far behind a cursor is. */
   readonly written: number
   readonly ended: boolean
-  /** What readers may see after `seq`, or undefined when some of it is only in the store. */
+  /** The events after `seq` that readers may see; undefined when some of them are only in the store. */
   after(seq: number): Slice | undefined
-  /** A reader got further. */
+  /** Called when a reader has moved on. */
   progress(): void
   leave(reader: LogReader): void
 }
 
-/** A cursor on a log. */
 export class LogReader implements Reader {
   readonly recovered: boolean
   readonly #log: ReadableLog
@@ -35,15 +34,15 @@ export class LogReader implements Reader {
   #extensions: readonly string[] | 'all'
   readonly #signal: AbortSignal | undefined
   #asides: Aside[] = []
-  /** Who waits for the next batch. */
+  /** Resolves the pending `next()`. */
   #waiting: ((step: IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>>) => void) | undefined
-  /** Where the cursor goes once the batch that was handed out is dealt with. */
+  /** Where the cursor moves when the transport asks for the batch after the current one. */
   #taken: { readonly seq: number; readonly bytes: number } | undefined
-  /** What is read from the store while the cursor is behind what memory holds. */
+  /** The groups that are being read from the store, because memory no longer holds the cursor's events. */
   #stored: { readonly groups: AsyncGenerator<Group, void>; readonly base: number; found: boolean } | undefined
   closed: boolean
   readonly #aborted = (): void => this.close()
-  /** Everything up to here was taken, and whatever was made of it written. */
+  /** The transport has taken and written everything up to here. */
   cursor: number
   readBytes: number
 
@@ -81,14 +80,14 @@ export class LogReader implements Reader {
   wake(): void {
     const resolve = this.#waiting
     if (!resolve) return
-    // Taken away first: the step may close this reader, and that wakes it again.
+    // Cleared first: the step may close this reader, which calls `wake` again.
     this.#waiting = undefined
     const step = this.#step()
     if (step === undefined) this.#waiting = resolve
     else resolve(step)
   }
 
-  /** Not a generator: a thousand idle readers are then a thousand promises, and a batch takes fewer steps to its socket. */
+  /** Not a generator, so that an idle reader is only one promise, and a batch takes fewer steps to its socket. */
   [Symbol.asyncIterator](): AsyncIterator<Batch, undefined> {
     return {
       next: () => {
@@ -103,7 +102,7 @@ export class LogReader implements Reader {
     }
   }
 
-  /** What was taken is written now, or whatever became of it. */
+  /** The transport is done with the last batch: moves the cursor. */
   #settle(): void {
     if (!this.#taken) return
     const { seq, bytes } = this.#taken
@@ -111,7 +110,7 @@ export class LogReader implements Reader {
     this.#reached(seq, bytes)
   }
 
-  /** What there is to take; undefined while there is nothing. */
+  /** The next result of the iteration; undefined while there is nothing to read. */
   #step(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
     if (this.closed) return DONE
     if (this.#asides.length > 0) {
@@ -126,7 +125,7 @@ export class LogReader implements Reader {
   }
 
   #behind(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
-    // Without a store the log keeps what an attached reader has not read.
+    // Without a store, `after` finds everything: the log then keeps what an attached reader has not read.
     const slice = this.#log.after(this.cursor)
     if (slice === undefined) return this.#store && this.#fromStore(this.#store)
     this.#leaveStore()
@@ -145,7 +144,7 @@ export class LogReader implements Reader {
       return this.#take(slice, { seq: step.value.last, bytes: this.readBytes })
     }
     this.#leaveStore()
-    // Numbers jump after a restart: nothing is stored between here and what memory held then. More may have come since.
+    // Numbers jump after a restart: nothing is stored between the cursor and `base`. More may have come since.
     if (!found) this.#reached(Math.max(this.cursor, base), this.readBytes)
     return (await this.#step()) ?? new Promise((resolve) => (this.#waiting = resolve))
   }

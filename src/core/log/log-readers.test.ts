@@ -11,7 +11,7 @@ const principal = { tenant: 'default', id: 'someone', scopes: [] }
 const ENDS = new Set(['response.done'])
 const pause = (ms: number): Promise<void> => new Promise((resolve) => (ms === 0 ? setImmediate(resolve) : setTimeout(resolve, ms)))
 
-/** Reads to the end of the response at its own pace, and gives the numbers it saw. */
+/** Reads to the end of the response at its own pace, and returns the numbers it saw. */
 async function read(reader: Reader, pauses: readonly number[]): Promise<number[]> {
   const seen: number[] = []
   let turn = 0

@@ -3,18 +3,18 @@ import { encodeSlice, type StoredLog } from './log-format.ts'
 import type { Group, Operation, Store } from '../ports/store.ts'
 import type { Slice } from './slice.ts'
 
-/** So many events are committed without waiting for the next round. */
+/** This many events are committed without waiting for the next round. */
 const GROUP_EVENTS = 512
 
-/** The log as the store sees it. */
+/** The part of the log that its store uses. */
 export interface CommittedLog {
-  /** What memory still holds after `seq`. Unless `all`, without an end that is being committed. */
+  /** The events after `seq` that memory still holds. Unless `all`, it leaves out an end that is being committed. */
   since(seq: number, all: boolean): Slice
-  /** The store got further. */
+  /** Called when more is committed. */
   progress(): void
 }
 
-/** The store as a reader of the log that is always attached: it commits in groups, one row a group. */
+/** Commits a log to the store in groups, one row each. It acts as a reader that is always attached. */
 export class LogStore implements StoredLog {
   readonly sessionId: string
   readonly outputOf: StoredLog['outputOf']
@@ -23,13 +23,12 @@ export class LogStore implements StoredLog {
   readonly #committer: Committer
   #log: CommittedLog | undefined
   #committing: Promise<void> | undefined
-  /** The stream's last position, which each append expects: two writers of one session cannot both go on. */
+  /** The stream's last position, which each append expects: of two writers of one session, one then fails. */
   #position: number
   #waiting = 0
-  /** What readers are done with and the log has let go of, as it will be stored. */
+  /** Events that the log has dropped, encoded for the next commit. */
   #encoded: string[] = []
   #encodedTo: number
-  /** To be written with the next commit, whatever that is for. */
   #next: (() => readonly Operation[]) | undefined
   /** Everything up to here is committed. */
   committed: number
@@ -49,7 +48,7 @@ export class LogStore implements StoredLog {
     this.#log = log
   }
 
-  /** There is one more event; it is committed in the next round, or as soon as there is a group of them. */
+  /** Counts a new event, which is committed in the next round or as soon as a group is full. */
   note(size: number): void {
     this.uncommittedBytes += size
     const waiting = ++this.#waiting
@@ -58,8 +57,8 @@ export class LogStore implements StoredLog {
   }
 
   /**
-   * Takes over events that the log lets go of. They are encoded now: until the next commit one text is a smaller burden to the
-   * collector than hundreds of small ones.
+   * Takes over events that the log drops. It encodes them at once, because the garbage collector handles one long text more easily
+   * than hundreds of short ones.
    */
   absorb(slice: Slice): void {
     if (slice.last <= this.#encodedTo) return
@@ -67,13 +66,13 @@ export class LogStore implements StoredLog {
     this.#encodedTo = slice.last
   }
 
-  /** Operations that go with the next commit. */
+  /** Adds operations to the next commit, whatever starts it. */
   withNext(operations: () => readonly Operation[]): void {
     this.#next = operations
     this.#committer.later(this)
   }
 
-  /** What would go with the next commit; whoever takes it commits it. */
+  /** Takes the operations of the next commit; the caller must commit them. */
   takeNext(): (() => readonly Operation[]) | undefined {
     const next = this.#next
     this.#next = undefined
@@ -81,8 +80,8 @@ export class LogStore implements StoredLog {
   }
 
   /**
-   * Commits what is there, and `given` with it, all or nothing. Without `given` the end of a response is left out while it is being
-   * committed: it belongs into one transaction with the response's record, or a crash between the two would end it twice.
+   * Commits all new events together with `given`, all or nothing. Without `given`, it leaves out an end that is being committed: the
+   * end and the response's record need one transaction, or a crash between them would make recovery end the response again.
    */
   async commit(given: readonly Operation[] = [], options?: { readonly sync?: boolean }): Promise<void> {
     while (this.#committing) await this.#committing.catch(() => undefined)
@@ -113,7 +112,7 @@ export class LogStore implements StoredLog {
     this.#log?.progress()
   }
 
-  /** What is stored after a number, and what is still on its way there. */
+  /** The groups after a number, including events that were not committed yet. */
   async *read(after: number): AsyncGenerator<Group, void> {
     await this.commit()
     yield* this.#store.read(this.#stream, { after })

@@ -7,24 +7,24 @@ import type { CommittedLog, LogStore } from './log-store.ts'
 import type { ReadOptions, SessionInit } from '../ports/session.ts'
 import { isPlainText, Slice, type Item } from './slice.ts'
 
-/** Events kept in memory, beyond those that are not in the store yet. */
+/** How much the log keeps in memory for readers that come back; events that are not stored yet come on top. */
 const RING_EVENTS = 1024
 const RING_BYTES = 1024 * 1024
 /** How far the writer may be ahead of the reader that sets the pace. */
 const READER_EVENTS = 512
 const READER_BYTES = 512 * 1024
-/** How far the writer may be ahead of the store. After a crash numbering goes on far above this (`epoch.ts`). */
+/** How far the writer may be ahead of the store. After a crash, numbers continue far above this (`epoch.ts`). */
 const STORE_EVENTS = 2048
 const STORE_BYTES = 4 * 1024 * 1024
-/** How far an answer may go on while nobody reads it. */
+/** How far a response may continue while nobody reads it. */
 const DETACHED_EVENTS = 100_000
 const DETACHED_BYTES = 16 * 1024 * 1024
 
 interface Sealing {
   readonly commit: () => Promise<void> | undefined
-  /** Nobody has been told of the response. Where it cannot be stored it ends in that error: else its client would build on what is lost. */
+  /** No client knows of the response yet. If it cannot be stored, it ends with that error, so that no client builds on lost data. */
   readonly untold: boolean
-  /** Called when it is stored, or could not be, and before readers see it. */
+  /** Called when the end is stored or could not be, and before readers see it. */
   readonly over?: (failure: unknown) => void
 }
 
@@ -36,18 +36,18 @@ interface LogOptions {
   readonly onReaders: () => void
 }
 
-/** The session's log: the only buffer between an agent and those who read it. One writer, any number of cursors. */
+/** The session's log: the only buffer between an agent and its readers. It has one writer and any number of cursors. */
 export class Log implements ReadableLog, CommittedLog {
   readonly #ticker: Ticker
   readonly #store: LogStore | undefined
   readonly #onReaders: () => void
   /**
-   * What the last reader's leaving means for the response that is written now. What goes on to its end without readers waits for none,
-   * and who asks for it later can answer all of its questions.
+   * What happens to the running response when its last reader leaves. With `finish`, the writer waits for no reader, and a client
+   * that comes later can answer all questions.
    */
   onDetach: SessionInit['onDetach']
   readonly #readers = new Set<LogReader>()
-  /** The last one to leave. */
+  /** The last reader to leave. */
   #left: LogReader | undefined
   /** Contiguous: the event at index i has seq `#base + 1 + i`. */
   #items: Item[] = []
@@ -72,12 +72,12 @@ export class Log implements ReadableLog, CommittedLog {
     this.#onReaders = options.onReaders
   }
 
-  /** The newest event's number. */
+  /** The number of the newest event. */
   get head(): number {
     return this.#base + this.#items.length
   }
 
-  /** What readers may see: behind the head only while a response's end is being committed. */
+  /** The newest number that readers may see. It is less than `head` only while the end of a response is being committed. */
   get visible(): number {
     return this.#visible
   }
@@ -86,7 +86,7 @@ export class Log implements ReadableLog, CommittedLog {
     return this.#written
   }
 
-  /** What memory holds of it. */
+  /** Bytes that the log holds in memory. */
   get bytes(): number {
     return this.#bytes
   }
@@ -104,7 +104,7 @@ export class Log implements ReadableLog, CommittedLog {
     if (this.#sealing === 0) this.#show()
   }
 
-  /** The end of a response: readers see it once it is committed, so that a crash cannot take back what a client was told. */
+  /** Appends the end of a response. Readers see it once it is committed, so that a crash cannot take back what a client was told. */
   async seal(stamp: Stamp, draft: Draft, { commit, untold, over }: Sealing): Promise<void> {
     this.#push(stamp, draft)
     const at = this.head
@@ -117,7 +117,7 @@ export class Log implements ReadableLog, CommittedLog {
       if (untold) this.#items[at - this.#base - 1] = new Entry(stamp, at, { type: 'response.error', error: UampError.from(error).toBody() })
       throw error
     } finally {
-      // Also when the store fails: nobody shall wait for an end that never comes.
+      // Readers see the end even if the store failed: otherwise they would wait forever.
       this.#sealing--
       if (this.#sealing === 0) this.#show()
     }
@@ -140,15 +140,15 @@ export class Log implements ReadableLog, CommittedLog {
     this.#changed()
   }
 
-  /** For all who listen now; not kept. */
+  /** Tells an event to all attached readers without keeping it. */
   tell(event: ServerEvent): void {
     const aside = new Aside(event)
     for (const reader of this.#readers) reader.tellEntry(aside)
   }
 
   /**
-   * Whether somebody who reads now understands this extension event, or was here last and may come back. Where nobody has read yet,
-   * since the process began or at all, it is those that the client `announced`.
+   * True if an attached reader understands this extension event, or the last reader did and may come back. If nobody has read since
+   * the process started, the types that the client `announced` count.
    */
   understood(type: string, announced: readonly string[] | 'all'): boolean {
     for (const reader of this.#readers) if (reader.understands(type)) return true
@@ -157,13 +157,12 @@ export class Log implements ReadableLog, CommittedLog {
     return this.#left ? this.#left.understands(type) : announced === 'all' || announced.includes(type)
   }
 
-  /** Readers get what is there, and then the end. */
+  /** Ends the log: readers get what is left, and then their iteration ends. */
   end(): void {
     this.#ended = true
     this.#news()
   }
 
-  /** What readers may see after `seq`, or undefined when some of it is only in the store. */
   after(seq: number): Slice | undefined {
     return seq < this.#base ? undefined : this.#slice(seq, this.#visible)
   }
@@ -172,12 +171,11 @@ export class Log implements ReadableLog, CommittedLog {
     return this.#slice(Math.max(seq, this.#base), all ? this.head : this.#visible)
   }
 
-  /** The oldest number that memory holds, less one. */
   get base(): number {
     return this.#base
   }
 
-  /** Throws when the store is so far behind that what a client makes the session say would only pile up. */
+  /** Throws `overloaded` when the store is so far behind that further events would only pile up in memory. */
   checkStore(): void {
     if (!this.#isStoreLate()) return
     throw new UampError('overloaded', 'The store does not keep up: try again shortly', { details: { retry_after: 5 } })
@@ -197,8 +195,8 @@ export class Log implements ReadableLog, CommittedLog {
     }
     let late = 0
     for (const reader of this.#readers) if (this.#isFarAhead(reader)) late++
-    // A slow reader of a stored session is fed from the store, so the fastest sets the pace. Without a store the slowest does:
-    // what it has not read yet is nowhere else.
+    // In a stored session the fastest reader sets the pace, because slower ones read from the store. Without a store the slowest
+    // does: nothing else holds what it has not read.
     return this.#store ? late === this.#readers.size : late > 0
   }
 
@@ -220,7 +218,7 @@ export class Log implements ReadableLog, CommittedLog {
     })
   }
 
-  /** A reader or the store got further. */
+  /** Called when a reader or the store has moved on. */
   progress(): void {
     this.#trim()
     this.#waiting?.()
@@ -246,13 +244,13 @@ export class Log implements ReadableLog, CommittedLog {
     if (this.#items.length >= 2 * RING_EVENTS || this.#bytes > RING_BYTES) this.#trim()
   }
 
-  /** Lets go of what everybody has read. What is beyond the ring goes to the store; without one it stays until it is read. */
+  /** Drops what everybody has read. Events beyond the ring move to the store; without a store they stay until they are read. */
   #trim(): void {
     if (this.#items.length === 0) return
     let read = this.#visible
     for (const reader of this.#readers) read = Math.min(read, reader.cursor)
     const last = this.#store ? this.#visible : read
-    // Without a store the ring is all there is to resume from.
+    // Without a store, readers can resume only from the ring.
     let until = this.#store || this.onDetach === 'cancel' ? read : this.#base
     if (this.#items.length > RING_EVENTS) until = Math.max(until, Math.min(this.head - RING_EVENTS, last))
     let drop = Math.max(0, until - this.#base)
@@ -288,7 +286,7 @@ export class Log implements ReadableLog, CommittedLog {
   }
 }
 
-/** Roughly what an event takes on the wire. */
+/** The rough size of an event on the wire. */
 function sizeOf(item: Item): number {
   return typeof item === 'string' ? item.length + 200 : item.size
 }

@@ -4,8 +4,8 @@ import type { Delta } from '../../protocol/server-events.ts'
 import type { Batch, Logged, Visitor } from '../ports/session.ts'
 
 /**
- * An event in the log. A text delta, by far the most frequent, is its text alone: its object dies young, which a collector
- * that copies what lives likes, and its JSON is made from the template of its stamp.
+ * An event in the log. A text delta, by far the most frequent event, is kept as its bare text: the agent's object can then be
+ * collected early, and the stamp's template makes the JSON.
  */
 export type Item = string | Entry
 
@@ -25,7 +25,7 @@ export class Slice implements Batch {
     return this.first + this.items.length - 1
   }
 
-  /** The part of it after `seq`. */
+  /** The part of the slice after `seq`. */
   after(seq: number): Slice {
     const known = seq + 1 - this.first
     return known > 0 ? new Slice(seq + 1, this.items.slice(known), this.stamps.slice(known)) : this
@@ -64,7 +64,7 @@ export class Slice implements Batch {
   }
 }
 
-/** Events that are not consecutive: some that one reader does not understand were left out, or they are not of the log. */
+/** Events that are not consecutive: those of a slice that one reader understands, or events outside the log. */
 export class Picked implements Batch {
   readonly #logged: readonly Logged[]
 
@@ -96,7 +96,7 @@ export class Picked implements Batch {
   }
 }
 
-/** Text and nothing else: what the log keeps as a bare string. */
+/** True for a delta that is only text, which the log keeps as a bare string. */
 export function isPlainText(delta: Delta): delta is Extract<Delta, { type: 'text' }> {
   return delta.type === 'text' && delta.refusal === undefined
 }

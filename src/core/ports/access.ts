@@ -1,4 +1,4 @@
-/** Who is on the other side. Established by `Access` when a connection or session opens; a refreshed token must give the same one. */
+/** Who a client is. `Access` establishes it when a connection or session opens; a refreshed token must give the same principal. */
 export interface Principal {
   readonly tenant: string
   readonly id: string
@@ -12,17 +12,16 @@ export interface Credentials {
 }
 
 /**
- * What somebody may do with an agent: talk to it, over whatever protocol (`call`), and run its tools themselves (`tool.call`). Closed,
- * so that a right which is given or taken holds on every transport.
+ * What a principal may do with an agent: talk to it over any protocol (`call`), and run its tools directly (`tool.call`). The union
+ * is closed, so that a right holds on every transport or on none.
  */
 export type Action = 'call' | 'tool.call'
 
-/** One decision for every transport. */
+/** Decides who may call, in the same way for every transport. */
 export interface Access {
-  /** The schemes of `Authorization` that are understood, for those who ask before they call. None: nobody can show who he is. */
+  /** The `Authorization` schemes that it understands, for clients that ask before they call. None: clients cannot identify themselves. */
   readonly schemes?: readonly 'Bearer'[] | undefined
-  /** Undefined: the credentials are wrong, or there are none where some are needed. */
+  /** Undefined: the credentials are wrong, or missing although required. */
   authenticate(credentials: Credentials): Promise<Principal | undefined>
-  /** Whether they may do that with the agent of this name. */
   authorize(principal: Principal, action: Action, agent: string): boolean
 }

@@ -15,24 +15,24 @@ export interface AgentPort {
   readonly name: string
   readonly description?: string
   readonly capabilities: Capabilities
-  /** What it is good at, for cards and catalogues. Default: made of the tools that its capabilities name. */
+  /** For cards and catalogues. Default: one for each tool that its capabilities name. */
   readonly abilities?: readonly Ability[]
-  /** Its tools, for clients that call one by themselves. */
+  /** The agent's tools, for clients that call one directly. */
   readonly tools?: readonly Tool[]
-  /** What it shows to others (keys, tokens): kept out of errors and logs. */
+  /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
   run(turn: Turn): AsyncIterable<Draft>
   /** Routes of its own, mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
 }
 
-/** Something that an agent is good at, as others are told of it. */
+/** Something that an agent is good at, as its card describes it. */
 export interface Ability {
   readonly id: string
   readonly name: string
   readonly description: string
   readonly tags: readonly string[]
-  /** What one could say to it. */
+  /** Things that a user could say. */
   readonly examples?: readonly string[]
 }
 
@@ -50,10 +50,10 @@ export type QuestionDraft<Q extends keyof Questions> = Q extends 'tool.call'
     : Omit<Draft<Extract<EventOf<'payment.required'>, { type: Q }>>, 'type'>
 
 export interface AskOptions {
-  /** What the answer is remembered under when the turn is run again; by default the kind of question and its number in the turn. */
+  /** Names the answer, so that a turn that is run again finds it. Default: the kind of question and its number in the turn. */
   readonly key?: string
   readonly timeoutMs?: number
-  /** A tool's answer that the conversation already holds does not count: who asks has seen it, and asks again. */
+  /** Ignore a tool result that the conversation already holds: the agent has seen it, and calls again. */
   readonly anew?: boolean
 }
 
@@ -63,29 +63,29 @@ export interface Turn {
   readonly sessionId: string
   /** The conversation so far, this turn's input last. */
   readonly messages: readonly Message[]
-  /** Where the turn is run again: what it said and was answered before, which is not in `messages`. */
+  /** In a turn that is run again: what it said and was answered before. `messages` does not hold it. */
   readonly said?: readonly Message[] | undefined
-  /** False: a question ends the response, so what else runs must have come to its end before. */
+  /** False: a question ends the response, so let everything else that runs finish before you ask. */
   readonly duplex?: boolean | undefined
   /** True: nobody sees the response before its end, so an agent may fetch it in one piece. An agent may ignore this. */
   readonly silent?: boolean | undefined
-  /** The agents that handed this turn over, the first one first. */
+  /** The agents that handed this turn over, in order. */
   readonly through?: readonly string[] | undefined
   /** The session's configuration with the overrides of this `response.create`. */
   readonly config: SessionConfig
   readonly principal: Principal
   /** What the client said it can do. */
   readonly client: Capabilities | undefined
-  /** Aborted by a cancel, a time-out, the end of the session. Hand it to everything you wait for. */
+  /** Aborted by a cancel, a time-out or the end of the session. Pass it to everything you wait for. */
   readonly signal: AbortSignal
-  /** For calls to the outside: connections are kept, and an abort closes them. */
+  /** For calls to the outside. It reuses connections, and an abort closes them. */
   readonly http: HttpClient
-  /** The text without the secrets that the server knows: for what others said, on its way into a log or an error. */
+  /** Removes the server's secrets from a text. Use it on what others said before you log it or put it into an error. */
   readonly redact?: ((text: string) => string) | undefined
   /**
-   * Emits the question and waits for its answer. On a one-way transport the response ends in that protocol's idiom while the
-   * generator is parked; where it cannot be parked (stateless, or after a restart) the turn is run again and `ask` returns the
-   * answer that history already holds under `key`. So code before an `ask` may run twice.
+   * Emits the question and waits for its answer. On a one-way transport the response ends in that protocol's idiom, and the
+   * generator is parked. If it cannot be parked (stateless, or after a restart), the turn is run again, and `ask` returns the answer
+   * stored under `key`. So code before an `ask` may run twice.
    */
   ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]>
 }

@@ -1,15 +1,15 @@
-/** Bytes that are too many for a record. Who they belong to, and until when, is for whoever puts them there. */
+/** Stores bytes that are too many for a record. The caller keeps track of who owns them, and for how long. */
 export interface Blobs {
   /**
-   * Takes the bytes as they come, and gives their number. Rejects with `conflict` when there are some under that key or
-   * somebody is putting them there, with `too_large` as soon as there are more than `most`, and with the reason when the body breaks off; nothing of it is left then.
+   * Stores the bytes as they arrive, and returns their number. Rejects with `conflict` if the key is in use or being written, with
+   * `too_large` beyond `most`, and with the body's own error if that breaks off. A rejected `put` leaves nothing behind.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options: { readonly most: number }): Promise<number>
-  /** How many bytes there are under a key; undefined: there is nothing. */
+  /** The number of bytes under a key; undefined if there is no such key. */
   size(key: string): Promise<number | undefined>
-  /** The bytes from `start` up to, and without, `end`. Fails when there is nothing. */
+  /** The bytes from `start` up to, but not including, `end`. Fails if there is no such key. */
   read(key: string, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>
   delete(key: string): Promise<void>
-  /** Deletes what was put before that time, also what a crash left half done. */
+  /** Deletes everything that was put before that time, including writes that a crash interrupted. */
   sweep(before: number): Promise<void>
 }

@@ -1,7 +1,7 @@
-/** Outbound HTTP. It follows no redirect. On Node it is kept-alive `undici`; elsewhere `fetch`. */
+/** Outbound HTTP without redirects: `undici` with kept connections on Node, `fetch` elsewhere. */
 export interface HttpClient {
   request(request: HttpRequest): Promise<HttpAnswer>
-  /** The same for addresses that strangers name. Undefined: this runtime cannot guard them, so they are not called. */
+  /** For addresses that strangers name. Undefined: this runtime cannot guard such calls, so do not make them. */
   readonly guarded?: GuardedHttp | undefined
 }
 
@@ -10,26 +10,26 @@ export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Never sent twice, not even when a kept connection breaks before the answer: nobody knows then what the other side has done. */
+  /** Never retry, even if a kept connection breaks before the response: the server may already have acted on the request. */
   readonly once?: boolean | undefined
-  /** Aborted: the connection is closed at once, also in the middle of the answer. */
+  /** An abort closes the connection at once, even in the middle of the response. */
   readonly signal: AbortSignal
-  /** Bytes that the body of the answer may have. Beyond them the connection is closed, and reading rejects with a `QuotaExceededError`. */
+  /** Largest body of the response. Beyond it the connection is closed, and reading rejects with a `QuotaExceededError`. */
   readonly maxBytes: number
-  /** Rejects with a `TimeoutError` when one is over. */
+  /** When one of them is over, the call rejects with a `TimeoutError`. */
   readonly timeouts: Timeouts
 }
 
 export interface Timeouts {
-  /** Until the headers of the answer are there: connecting, and the first thought of the model. */
+  /** Until the response's headers arrive: this includes connecting, and a model's thinking before its first word. */
   readonly firstByteMs: number
-  /** Between two pieces of an answer. */
+  /** Between two pieces of the body. */
   readonly idleMs: number
-  /** From the request to the last byte of the answer, however often something comes: a trickle has no silence, and no end. */
+  /** From the request to the last byte: stops a server that trickles, which `idleMs` never does. */
   readonly totalMs: number
 }
 
-/** As much as is needed of `Headers`, which costs more than the rest of an answer. */
+/** The part of `Headers` that we use: a real `Headers` costs more than the rest of a response. */
 export interface HttpHeaders extends Iterable<readonly [string, string]> {
   get(name: string): string | null
 }
@@ -37,12 +37,12 @@ export interface HttpHeaders extends Iterable<readonly [string, string]> {
 export interface HttpAnswer {
   readonly status: number
   readonly headers: HttpHeaders
-  /** Read to its end, the connection can be used again; left before, it is closed. Rejects when the connection breaks. */
+  /** A body read to its end frees the connection for reuse; one left earlier closes it. Rejects when the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** Outbound HTTP to places that strangers name: webhooks, keys, cards. It calls nothing on this machine or in its network, and follows no redirect. */
+/** Outbound HTTP to addresses that strangers name: webhooks, keys, cards. It never calls this machine or its network. */
 export interface GuardedHttp extends HttpClient {
-  /** Why this URL is never called, as far as that can be told without asking for the name's addresses. */
+  /** Why this URL is never called, as far as the URL tells without a DNS lookup. */
   refuses(url: string): string | undefined
 }

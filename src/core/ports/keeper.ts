@@ -2,17 +2,17 @@ import type { Draft, EventOf } from '../../protocol/events.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { Operation } from './store.ts'
 
-/** A response, as those who keep something beside it know it. */
+/** A response as its keeper sees it. */
 export interface KeptResponse {
   readonly id: string
   readonly session: string
   readonly agent: string
   readonly tenant: string
   readonly owner: string
-  /** Its events are those of the session's log after this number, up to its end. */
+  /** The response's events follow this `seq` in the session's log. */
   readonly after: number
   readonly createdAt: number
-  /** What the request noted. */
+  /** The `note` of its `ResponseOptions`. */
   readonly note?: Json | undefined
 }
 
@@ -20,20 +20,19 @@ export interface KeptResponse {
 export type EndDraft = Draft<EventOf<'response.done' | 'response.error' | 'response.cancelled'>>
 
 /**
- * What a protocol keeps beside one response: a task, later a payment's lock. It gives operations for the transactions that open and
- * close the response, so a crash leaves both or neither. After a crash the gateway closes the response with one that
- * `recoverWith` made.
+ * Writes what a protocol stores with one response, such as a task. It gives operations for the transactions that open and close the
+ * response, so a crash leaves both or neither. After a crash the gateway closes the response with a keeper from `recoverWith`.
  */
 export interface TurnKeeper {
-  /** By which `recoverWith` finds its like after a crash. */
+  /** The name that its protocol passes to `recoverWith`. */
   readonly name: string
-  /** Called when the response opens. What it gives back is called when that is written, if that is before the end is. */
+  /** Called when the response opens. The function it returns is called when the opening is written; never, if the end comes first. */
   opened(turn: KeptResponse): () => readonly Operation[]
-  /** Every event of the response except its end, as it is said and before it is stored; of plain text only the first piece. */
+  /** Sees every event of the response except its end, before it is stored; of plain text deltas only the first. */
   see?(event: Draft): void
-  /** Called before the end is stored. `isFirst`: nothing has been written yet, as nobody hears of the response before its end. */
+  /** Called before the end is stored. `isFirst`: the opening was not written, so these operations must hold everything. */
   closed(turn: KeptResponse, end: EndDraft, isFirst: boolean): readonly Operation[]
-  /** The end is stored, and readers are told of it next. `failure`: it could not be stored. */
+  /** Called when the end is stored, or with the `failure` to store it, just before readers see it. */
   settled?(failure?: unknown): void
 }
 

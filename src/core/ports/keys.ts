@@ -1,14 +1,14 @@
 /**
- * The server's key, for secrets of others that it has to keep: what clients pay with, credentials of their webhooks. Synchronous,
- * as a record is made in one go and records are written in the order in which they are made.
+ * The server's key, which seals the secrets of others: clients' payments, credentials of their webhooks. It is synchronous, because
+ * records must be written in the order in which they are made.
  */
 export interface Keys {
-  /** Names the key, and says nothing about it. */
+  /** Names the key without revealing anything about it. */
   readonly id: string
-  /** Encrypts a text. It is bound to what it is about, such as the key of its record: elsewhere it does not open. */
+  /** Encrypts a text and binds it to `about`, such as the key of its record: it cannot be opened with another `about`. */
   seal(text: string, about: string): string
-  /** The text again. Throws `internal` when another key sealed it, when it was for something else, or when it is damaged. */
+  /** Decrypts a text. Throws `internal` if another key sealed it, if `about` differs, or if it is damaged. */
   open(sealed: string, about: string): string
-  /** What is kept of a secret that was used: tells whether another one is the same, and nothing else. */
+  /** A digest to keep in place of a used secret: it tells only whether another secret is the same. */
   digest(text: string): string
 }

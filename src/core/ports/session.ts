@@ -11,10 +11,10 @@ import type { Questions } from './agent.ts'
 import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
 
-/** An event of the log. Both forms are made when first asked for, and once. */
+/** An event of the log. `event` and `text` are each made once, when first asked for. */
 export interface Logged {
   readonly type: ServerEvent['type']
-  /** Its place in the log; undefined for an event that is only for those who listen now (a pong, an acknowledgement). */
+  /** The event's place in the log; undefined for one that the log does not keep (a pong, an acknowledgement). */
   readonly seq: number | undefined
   readonly event: ServerEvent
   /** The event as JSON, shared by every native reader and the store. */
@@ -23,13 +23,13 @@ export interface Logged {
 
 /** Events in order. */
 export interface Batch extends Iterable<Logged> {
-  /** Each event as JSON, without making objects of the frequent ones. */
+  /** Visits each event as JSON; text deltas, the most frequent ones, are never made into objects. */
   eachText(visit: (text: string, seq: number | undefined) => void): void
-  /** Whether an event of the log among them is of one of these types. */
+  /** True if the batch holds an event of the log that has one of these types. */
   has(types: ReadonlySet<string>): boolean
-  /** Each event of the log that is of one of these types. */
+  /** Visits each event of the log that has one of these types. */
   pick(types: ReadonlySet<string>, visit: (event: ServerEvent) => void): void
-  /** Each event in order, text deltas as their bare text: for codecs, which make a text of their own from it. */
+  /** Visits each event in order, text deltas as bare texts: for encoders, which write a frame of their own for each. */
   visit(visitor: Visitor): void
 }
 
@@ -38,20 +38,20 @@ export interface Visitor {
   event(event: ServerEvent, seq: number | undefined): void
 }
 
-/** A cursor on the log. Each step yields everything between the cursor and the head, so its transport can write it in one piece. */
+/** A cursor on the log. Each step yields everything between the cursor and the head, so that a transport can write it in one piece. */
 export interface Reader extends AsyncIterable<Batch> {
-  /** False when events after `after` are no longer to be had: never a silent gap. */
+  /** False when some events after `after` are gone: the client must be told of the gap. */
   readonly recovered: boolean
   /** Changes which extension events this reader gets. */
   understand(extensions: readonly string[] | 'all'): void
-  /** Queues an event for this reader alone: a pong, an acknowledgement, a refusal. Not in the log. */
+  /** Queues an event for this reader alone, outside the log: a pong, an acknowledgement, a refusal. */
   tell(event: ServerEvent): void
-  /** Ends the iteration; also for a reader that was never iterated. */
+  /** Ends the iteration. A reader that was never iterated must be closed, too. */
   close(): void
 }
 
 export interface ReadOptions {
-  /** The last `seq` that is already known. Default: the head, so only what is to come. */
+  /** The last `seq` that the reader already has. Default: the head, so that it gets only new events. */
   readonly after?: number
   readonly signal?: AbortSignal
   /** The extension events (`x.*`) this reader understands, and so the questions it can answer. Default: none. */
@@ -66,31 +66,31 @@ export interface Session {
   readonly agent: string
   readonly owner: Principal
   readonly createdAt: number
-  /** Whether questions are answered while the response goes on; else they end it. */
+  /** True: a client answers questions while the response runs. False: a question ends the response. */
   readonly duplex: boolean
   readonly config: SessionConfig
   /** What the client said it can do. */
   readonly client: Capabilities | undefined
   /** The `seq` of the newest event. */
   readonly lastSeq: number
-  /** The newest response, also while it runs; until there is one, that which the session goes on from. */
+  /** The newest response, even while it runs; before the first one, the response that the session continues from. */
   readonly lastResponse: string | null
-  /** One-way only: the response that ended with questions, and those that have no answer yet. */
+  /** One-way only: the response that ended with questions, and those of them that have no answer yet. */
   readonly waiting: Waiting | undefined
-  /** The questions that have no answer yet, also of a response that runs. */
+  /** The questions that have no answer yet, of a running response too. */
   readonly asking: Waiting['questions']
   /**
-   * Takes effect at once, in the order of the calls; resolves when it is durable, if the session is stored. An `event_id`
-   * seen before is accepted again without effect. Rejects with the reason when the event is refused.
+   * Takes effect at once, in the order of the calls. In a stored session it resolves when the event is durable. An `event_id`
+   * seen before is accepted without effect. Rejects with the reason when the session refuses the event.
    */
   send(event: ClientEvent): Promise<void>
-  /** What is said and the response to it, all or nothing: when the response is refused, nothing was said. Else as `send`. */
+  /** Sends inputs and `response.create`, all or nothing: if the response is refused, so are the inputs. Otherwise as `send`. */
   say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void>
   read(options?: ReadOptions): Reader
-  /** The response that runs goes on to its end without readers, whatever their leaving means in this session. */
+  /** Lets the running response go on to its end without readers, whatever the session's `onDetach` says. */
   finish(): void
   end(reason?: string): Promise<void>
-  /** Its request is over: nothing of it is kept in memory but what waits for an answer. One that is not stored ends. */
+  /** The request is over: a stored session leaves memory once it neither runs nor waits for an answer; any other session ends. */
   release(): Promise<void>
 }
 
@@ -100,11 +100,11 @@ export interface Alias {
   readonly id: string
 }
 
-/** What a protocol wants of one response. */
+/** What a protocol asks of one response beside its content. */
 export interface ResponseOptions {
-  /** A name by which `gateway.response` finds it. Of several with one name, the newest is found. */
+  /** A name by which `gateway.response` finds the response. If several share it, the newest is found. */
   readonly alias?: Alias
-  /** Stored with it, for the protocol that asked. */
+  /** Stored with the response, for the protocol's own use. */
   readonly note?: Json
   readonly keeper?: TurnKeeper
 }
@@ -114,38 +114,38 @@ export interface Waiting {
   readonly questions: readonly {
     readonly id: string
     readonly type: keyof Questions
-    /** What a question for approval has beside the words. */
+    /** The `extensions` of an approval request. */
     readonly extensions?: Readonly<Slot> | undefined
   }[]
 }
 
 export interface SessionInit {
-  /** The transport that opens it, for what is counted. */
+  /** The transport that opens the session: the meter counts by it. */
   readonly transport: string
   readonly agent: string
   readonly principal: Principal
   readonly config: SessionConfig
-  /** Whether the client can answer in mid-response: true for sockets, false for one request and its reply. */
+  /** True if the client can answer questions in mid-response (sockets); false for one request and its reply. */
   readonly duplex: boolean
-  /** Whether log and turns go to the store. Completions without `store` and Realtime: no. */
+  /** True if the log and the responses go to the store. False for Realtime, and for Completions without `store`. */
   readonly persist: boolean
   /**
-   * What the last reader's leaving means while a response runs: it stops, it goes on for the resume window, or it goes on to its end
-   * without readers. Who comes back to one of the last kind can answer all of its questions.
+   * What happens to a running response when its last reader leaves: it stops, it goes on for the resume window, or it goes on to its
+   * end. In the last case a returning client can still answer all questions.
    */
   readonly onDetach: 'cancel' | 'continue' | 'finish'
-  /** threadId, contextId, chat. */
+  /** The protocol's name for the conversation: threadId, contextId, chat. */
   readonly alias?: Alias
-  /** The turn to continue from: `previous_response_id`, `parentRunId`. Turns are immutable, so continuing from an old one forks. */
+  /** The response to continue from: `previous_response_id`, `parentRunId`. Ended responses never change, so an old one forks. */
   readonly parent?: string
-  /** What the first response is asked, where that is more than input events can say: calls, results, thoughts. */
+  /** The input of the first response, where input events cannot express it: calls, results, thoughts. */
   readonly input?: readonly Message[]
-  /** Nobody sees its first response before that has ended: until then it need not be in the store. One that is not stored has `Turn.silent`. */
+  /** Nobody reads the first response before its end, so its opening may be stored with its end. Without a store it sets `Turn.silent`. */
   readonly silent?: boolean
-  /** Earlier messages that a stateless protocol sends again each time. */
+  /** Earlier messages, which a stateless protocol sends with every request. */
   readonly history?: readonly Message[]
   readonly client?: Capabilities | undefined
-  /** What the client pays with from the start: the answer to the first `payment.required`. */
+  /** A payment that the client sent in advance: it answers the first `payment.required`. */
   readonly payment?: Payment
   /** What `session.created` says beside the session itself. */
   readonly announce?: { readonly chat?: string; readonly extensions?: Readonly<Record<string, unknown>> }
@@ -161,18 +161,18 @@ export interface SessionSummary {
 /** One response as it is stored. */
 export interface StoredResponse {
   readonly id: string
-  /** The first response of the run it belongs to: questions and answers divide a run into several. */
+  /** The first response of its turn: questions and answers divide a turn into several responses. */
   readonly run: string
   readonly session: string
   readonly agent: string
-  /** The response it goes on from. */
+  /** The response it continues from. */
   readonly parent: string | null
   readonly input: readonly Message[]
-  /** The input is the whole conversation: what came before does not count. */
+  /** The input is the whole conversation: earlier responses of the chain do not belong to it. */
   readonly whole: boolean
-  /** What it ended with for the client to answer. */
+  /** The questions that it ended with. */
   readonly questions: Waiting['questions']
-  /** The answers it goes on with. */
+  /** The answers that opened it. */
   readonly given: readonly Questions[keyof Questions][]
   /** Empty while it is open. */
   readonly output: readonly ContentItem[]
@@ -182,45 +182,45 @@ export interface StoredResponse {
   readonly config: SessionConfig
   readonly createdAt: number
   readonly endedAt: number | undefined
-  /** Its events are those of the session's log after this number, up to its end. */
+  /** The response's events follow this `seq` in the session's log. */
   readonly after: number
-  /** What the protocol that asked for it noted. */
+  /** The `note` of its `ResponseOptions`. */
   readonly note: Json | undefined
 }
 
-/** What a transport keeps in memory for a principal. It must be closed. */
+/** Memory that a transport uses for a principal, counted until `close`. */
 export interface Hold {
-  /** It is so much now. */
+  /** Sets the new total. */
   set(bytes: number): void
-  /** As `set`, but throws `overloaded`, and changes nothing, when there is no room for more. */
+  /** As `set`, but throws `overloaded` and changes nothing when there is no room. */
   grow(bytes: number): void
   close(): void
 }
 
-/** Every call takes the principal; what belongs to someone else is not found. */
+/** Opens and finds sessions and responses. To a principal, those of others do not exist. */
 export interface Gateway {
   /**
-   * Throws `too_large` when an extension slot in what a client sent holds more than it may. A transport calls it where it parses.
-   * `length`: of the text that it was, if that is known: a short one need not be looked through.
+   * Throws `too_large` when an extension slot in a client's message is too large. A transport calls it where it parses. `length` is
+   * that of the message's text, if known: a short message needs no search.
    */
   checkSlots(value: unknown, length?: number): void
   /**
-   * Counts what a transport keeps for a principal beside its sessions, as a large answer on its way to a client, against what the
-   * principal may hold in memory. Throws `overloaded` when there is no room for it.
+   * Counts memory that a transport uses beside sessions, such as a large answer on its way out, against the principal's bound.
+   * Throws `overloaded` when there is no room.
    */
   hold(principal: Principal, bytes: number): Hold
   open(init: SessionInit): Promise<Session>
-  /** Says how to go on with what a protocol keeps beside responses that a crash left open. Call it before the gateway starts. */
+  /** Registers how to make keepers of this name for responses that a crash left open. Call it before the gateway starts. */
   recoverWith(keeper: string, recover: RecoverKeeper): void
   attach(id: string | Alias, principal: Principal): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>
-  /** A response of a stored session, also while it runs. */
+  /** Finds a response of a stored session, even while it runs. */
   response(id: string | Alias, principal: Principal): Promise<StoredResponse | undefined>
   /**
-   * Deletes a response; one that runs is cancelled. What other responses go on from stays in their conversation, but is not found
-   * any more. False when there is none.
+   * Deletes a response, and cancels it if it runs. If others continue from it, it stays in their conversation, but can no longer be
+   * found. False when there is none.
    */
   forget(id: string, principal: Principal): Promise<boolean>
-  /** Deletes a session with everything in it; what runs is cancelled. False when there is none. */
+  /** Deletes a session with everything in it, and cancels its running response. False when there is none. */
   remove(id: string, principal: Principal): Promise<boolean>
 }

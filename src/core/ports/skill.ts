@@ -7,39 +7,39 @@ import type { Turn } from './agent.ts'
 import type { HttpClient } from './http.ts'
 import type { Host, Route } from './transport.ts'
 
-/** What an agent is composed of. Every part is optional. */
+/** A part that agents are composed of. Everything but its name is optional. */
 export interface Skill {
   readonly name: string
-  /** What the agent can do with it, for those who look for an agent. Default: what its tools say of themselves. */
+  /** What the agent can do with this skill, for its card. Default: the descriptions of its tools. */
   readonly description?: string
   readonly tools?: readonly Tool[]
   readonly handlers?: readonly Handler[]
   readonly observers?: readonly Observer[]
   readonly prompts?: readonly Prompt[]
   readonly hooks?: Hooks
-  /** What it shows to others: kept out of errors and logs. */
+  /** Keys and tokens that the skill sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
-  /** HTTP and WebSocket routes of its own. They come before the built-in ones. */
+  /** The skill's own HTTP and WebSocket routes. They come before the built-in ones. */
   routes?(host: Host): readonly Route[]
 }
 
 export interface Tool {
   readonly name: string
   readonly description?: string
-  /** The arguments, as JSON Schema or a schema of zod and others. What does not fit is told to the agent, and `run` is not called. */
+  /** The arguments, as JSON Schema or a schema of zod and others. If they do not match, the agent is told, and `run` is not called. */
   readonly parameters?: JsonSchema | StandardSchema
   readonly timeoutMs?: number
-  /** Whether somebody must allow a call before it runs. */
+  /** True if somebody must approve a call before it runs. */
   readonly needsApproval?:
     boolean | ((args: Readonly<Record<string, unknown>>, context: Pick<ToolContext, 'turn' | 'callId'>) => boolean | Promise<boolean>)
   /**
-   * Whether clients may call it themselves, beside any conversation and with arguments of their choice (`tools/call` of ACP). Default:
-   * no, only the agent calls it.
+   * True if clients may call the tool directly, outside any conversation and with any arguments (`tools/call` of ACP). Default:
+   * false, only the agent calls it.
    */
   readonly direct?: boolean
-  /** What a call costs, for whoever settles it. */
+  /** The price of a call, for the code that settles payments. */
   readonly price?: { readonly amount: string; readonly currency: string }
-  /** A text, any JSON value, or a `ToolOutput`. What it throws is told to the agent. */
+  /** Returns a text, any JSON value, or a `ToolOutput`. The agent is told what it throws. */
   run(args: Readonly<Record<string, unknown>>, context: ToolContext): unknown
 }
 
@@ -55,20 +55,20 @@ export interface ToolContext {
   readonly callId: string
   readonly signal: AbortSignal
   /**
-   * The host's client for addresses that a model or a user names: it calls nothing on this machine or in its network. For addresses
-   * that you wrote yourself there is `turn.http`.
+   * For addresses that a model or a user names: it never calls this machine or its network. For addresses that you wrote yourself,
+   * use `turn.http`.
    */
   readonly http: HttpClient
   /** Shown to the client while the tool runs. */
   progress(text: string): void
 }
 
-/** An event inside an agent: a client's input, what goes to the client, or a type of the agent's own. */
+/** An event inside an agent: a client's input, an event for the client, or one of the agent's own types. */
 export type RoutedEvent = { readonly type: string; readonly [field: string]: unknown } | Draft
 
-/** What handlers get: the turn, with the agent's prompts in its instructions, and the agent's tools. */
+/** The turn that handlers get: its instructions hold the agent's prompts, and it has the agent's tools. */
 export interface HandlerTurn extends Turn {
-  /** The turn as it came, without the agent's prompts: for whoever it is handed to. */
+  /** The turn as it came, without the agent's prompts: hand this one to other agents. */
   readonly given: Turn
   readonly tools: readonly Tool[]
   readonly runTools: ToolRunner
@@ -77,7 +77,7 @@ export interface HandlerTurn extends Turn {
 /** Takes events of some types and yields others (UAMP events §12). */
 export interface Handler {
   readonly name: string
-  /** Types, `*` for what nobody else takes, or patterns. */
+  /** Event types or patterns; `*` takes what no other handler takes. */
   readonly subscribes: readonly (string | RegExp)[]
   readonly produces?: readonly string[]
   /** Higher is preferred. Default 0. */
@@ -85,7 +85,7 @@ export interface Handler {
   process(event: RoutedEvent, turn: HandlerTurn): AsyncIterable<RoutedEvent>
 }
 
-/** Sees events without taking them. It can neither slow nor break the path. */
+/** Sees events without taking them. It can neither delay nor break the agent. */
 export interface Observer {
   readonly name: string
   readonly subscribes: readonly (string | RegExp)[]
@@ -100,6 +100,6 @@ export interface Prompt {
 
 export interface Hooks {
   onStart?(turn: Turn): void | Promise<void>
-  /** Always, also after a failure or a cancel. */
+  /** Always called, even after a failure or a cancel. */
   onEnd?(turn: Turn): void | Promise<void>
 }

@@ -7,11 +7,11 @@ export interface Group {
   readonly text: string
 }
 
-/** Durable. Streams are append-only groups of texts; records are versioned, expire, and are listed through indexes. */
+/** Durable streams and records. A stream is an append-only list of groups; a record has a version, may expire, and is listed by indexes. */
 export interface Store {
   /**
-   * One group is one row. Rejects with `conflict` when `expected` is given and is not the stream's last position (0: empty).
-   * With `sync` it resolves only once the group would survive a loss of power, else once it would survive `kill -9`.
+   * Writes one group as one row. Rejects with `conflict` if `expected` is given and is not the stream's last position (0: empty).
+   * With `sync` it resolves once the group would survive a loss of power, otherwise once it would survive `kill -9`.
    */
   append(stream: string, group: Group, options?: { readonly expected?: number; readonly sync?: boolean }): Promise<void>
   /** Groups whose `last` is above `after`, in order. A group may begin at or before `after`. */
@@ -23,40 +23,40 @@ export interface Store {
   /** Returns the new version. */
   set(key: string, value: Json, options?: SetOptions & { readonly sync?: boolean }): Promise<number>
   delete(key: string): Promise<void>
-  /** Large values may be read one by one: what changes meanwhile comes as it is then, and what goes is missing from the page. */
+  /** Large values may be read one by one, so a record that changes meanwhile comes in its new form, and a deleted one is missing. */
   list(index: string, page: PageRequest & { readonly descending?: boolean }): Promise<Page<{ readonly key: string; readonly value: Json }>>
   /**
-   * How many records an index has; with `from`, those whose sort key is that or above. Looks at no record, so that one which has
-   * expired counts until it is purged.
+   * How many records an index has; with `from`, only those with this sort key or a higher one. An expired record counts until it
+   * is purged.
    */
   count(index: string, options?: { readonly from?: string }): Promise<number>
-  /** The keys of an index, with the size of their values instead of these. Also those that have expired and are not purged yet. */
+  /** The keys of an index with the sizes of their values, including expired records that are not purged yet. */
   keys(index: string, page: PageRequest): Promise<Page<{ readonly key: string; readonly bytes: number }>>
   /**
-   * All or nothing: what a turn's end, the ledger or a lease needs. Of what is said to be new (`ifVersion: 0`, `expected: 0`) nothing
-   * has to be looked up, so say it where it is so.
+   * Applies all operations or none. Say when a record or stream is new (`ifVersion: 0`, `expected: 0`): the store then skips the
+   * lookup.
    */
   batch(operations: readonly Operation[], options?: { readonly sync?: boolean }): Promise<void>
-  /** Every record and every stream, in small steps and in no order. What changes meanwhile may be missing. */
+  /** Every record and every stream, in small steps and in no order. A key that changes meanwhile may be missing. */
   scan(): AsyncIterable<Kept>
-  /** Bytes in use. What was deleted counts until it is purged. */
+  /** Bytes in use. Deleted data counts until it is purged. */
   bytes(): Promise<number>
   /**
-   * Purges a little of what has expired or was dropped, and gives its room back: a step is so small that nobody has to wait for it.
-   * True: there is more to do.
+   * Purges a little expired or dropped data and frees its space. The step is so small that no other call waits long. True: there is
+   * more to purge.
    */
   tidy(): Promise<boolean>
-  /** Rejects when what is written now would not be kept: no space, a failing disk, a damaged file. Absent: that cannot happen. */
+  /** Rejects if a write would fail now: no space, a failing disk, a damaged file. Absent: writes cannot fail. */
   probe?(): Promise<void>
   close(): Promise<void>
 }
 
-/** What there is under a key, without its value. */
+/** A record or a stream, without its content. */
 export interface Kept {
   readonly type: 'record' | 'stream'
   readonly key: string
   readonly bytes: number
-  /** Of a record: the indexes that list it, and its sort key in each. */
+  /** For a record: the indexes that list it, with its sort key in each. */
   readonly index: Readonly<Record<string, string>>
 }
 
@@ -69,11 +69,11 @@ export interface SetOptions {
   readonly ttlMs?: number
   /** Rejects with `conflict` unless the record has this version. 0: only if absent. */
   readonly ifVersion?: number
-  /** Where `list` finds the record, each index once. A later `set` without it takes the record out of the index. */
+  /** The indexes that list the record, each at most once. A later `set` that leaves one out removes the record from it. */
   readonly index?: readonly Place[]
 }
 
-/** A pair and no property: names of indexes are all different, and objects of which each has a shape of its own are slow. */
+/** A pair, not an object keyed by the index: index names all differ, and objects that each have their own shape are slow. */
 export type Place = readonly [index: string, sort: string]
 
 export interface SetOperation {

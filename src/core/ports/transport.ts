@@ -12,12 +12,12 @@ import type { Store } from './store.ts'
 export interface Transport {
   readonly name: string
   routes(host: Host): readonly Route[]
-  /** How this protocol says no over HTTP, to whatever is refused at its paths. Default: the server's own form. */
+  /** This protocol's form of an HTTP refusal, for every request refused at its paths. Default: the server's own form. */
   refusal?(error: UampError, options?: RefusalOptions): Response
 }
 
 export interface RefusalOptions {
-  /** Where HTTP has a finer status than the code has: 405, 408, 414, 426, 431. */
+  /** For refusals whose HTTP status is finer than the error code: 405, 408, 414, 426, 431. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -26,36 +26,35 @@ export interface RefusalOptions {
 export interface Host extends Clocks {
   readonly gateway: Gateway
   readonly store: Store
-  /** Names of the agents that are there now, and what each can do. */
+  /** The agents that are registered now. */
   readonly agents: Agents
   readonly log: Logger
   readonly meter: Meter
-  /** What must not leave the process. */
   readonly secrets: Redaction
-  /** What secrets of clients are sealed with before they are stored. Undefined: none are stored. */
+  /** The key that seals clients' secrets before they are stored. Undefined: none are stored. */
   readonly keys?: Keys | undefined
   readonly newId: () => string
-  /** Where this server is for whoever sent the request: `https://example.com/prefix`, without a slash at the end. */
+  /** This server's URL as the sender of the request sees it: `https://example.com/prefix`, without a slash at the end. */
   readonly publicUrl: (request: Request) => string
-  /** Where this server is for everybody, as whoever runs it says. Undefined: only requests tell, and what they tell is never signed. */
+  /** This server's URL as its operator configured it. Undefined: it is known only from requests, and must then not be signed. */
   readonly ownUrl?: string | undefined
-  /** For calls to addresses that we were given by whoever runs the server. */
+  /** For calls to addresses that the server's operator configured. */
   readonly http: HttpClient
-  /** For calls to addresses that clients name. Undefined: this runtime cannot guard them, so there are none. */
+  /** For calls to addresses that clients name. Undefined: this runtime cannot guard such calls, so do not make them. */
   readonly outbound?: GuardedHttp | undefined
-  /** Resolves when the server has started: what the last run left open is closed by then. */
+  /** Resolves when the server has started: by then it has closed what the previous process left open. */
   readonly started: Promise<unknown>
-  /** Aborted when the server shuts down: what goes on without a request ends then. */
+  /** Aborted when the server shuts down: ends work that no request waits for. */
   readonly closing: AbortSignal
 }
 
 export type Logger = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Readonly<Record<string, unknown>>) => void
 
-/** What is counted, by transport. */
+/** Counters, by transport. */
 export interface Meter {
   countEvents(transport: string, count: number): void
   countError(transport: string, code: string): void
-  /** From `response.create` to the first event of the answer. */
+  /** The time from `response.create` to the first event of the response. */
   observeFirstDelta(transport: string, ms: number): void
 }
 
@@ -66,47 +65,47 @@ export interface Agents {
 
 export type Route = HttpRoute | SocketRoute
 
-/** An async generator of texts is streamed as server-sent events. */
+/** The server streams a generator's texts as server-sent events. */
 type Reply = Promise<Response | Streamed> | AsyncGenerator<string, void>
 
-/** `public`: health, cards, keys, manifests. `request`: the request carries credentials, and so it is known who asks. */
+/** `public`: health, cards, keys, manifests. `request`: the request carries credentials, so the principal is known. */
 export type HttpRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
-  /** Bytes of a body here, where a protocol needs more than the server allows elsewhere: 413. Read it as it comes. */
+  /** Largest body in bytes (beyond it: 413), for routes that need more than the server's default. Read such a body as a stream. */
   readonly bodyBytes?: number
-  /** How this route says no, where its protocol has several ways to. */
+  /** This route's form of a refusal, where its protocol has several. */
   readonly refusal?: Transport['refusal']
 } & (
   | { readonly access: 'public'; handle(request: Request, call: Call): Reply }
   | { readonly access: 'request'; handle(request: Request, call: KnownCall): Reply }
 )
 
-/** Texts that are made while they are written, so that none is kept. A batch of events is such a one. */
+/** Texts that are made while they are written, so that memory never holds them all. A `Batch` is one. */
 export interface Texts {
   eachText(visit: (text: string) => void): void
 }
 
 export type Frame = string | Uint8Array | Texts
 
-/** A streamed answer as texts ready for the wire. The Node server writes them as they come; other runtimes wrap them. */
+/** A streamed HTTP response as frames ready for the wire. The Node server writes them as they come; other runtimes wrap them. */
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** What the iterator returns is written in one piece with the end, so that a client which stops there finds the end at once. */
+  /** The iterator's return value is written in one piece with the end of the body, so that no client waits for the end alone. */
   readonly frames: AsyncIterable<Frame, Frame | void>
-  /** Written when there was nothing to say for a while, so that proxies and clients know that it is alive. */
+  /** Written after a silence, so that proxies and clients know that the stream is alive. */
   readonly heartbeat?: string
-  /** How this protocol says that a stream ends early. Else the connection is cut, and a client that comes back goes on from there. */
+  /** The frame that tells of an early end. Without one the server cuts the connection, and a client reconnects and resumes. */
   readonly failure?: (error: UampError) => Frame | undefined
 }
 
-/** `first-message`: credentials may also come with one of the first messages, which are few and small until then. */
+/** `first-message`: credentials may come in one of the first messages; until then only a few small ones are accepted. */
 export type SocketRoute = {
   readonly method: 'WS'
   readonly path: string
   readonly subprotocols?: readonly string[]
-  /** Bytes of a message, where the protocol names a number: close 1009. Default: the server's. */
+  /** Largest message in bytes (beyond it: close 1009), where the protocol names one. Default: the server's limit. */
   readonly messageBytes?: number | undefined
 } & (
   | { readonly access: 'public' | 'first-message'; handle(socket: Socket, call: Call): Promise<void> }
@@ -117,36 +116,38 @@ export type SocketRoute = {
 export interface Call {
   /** The agent that the path names, or the one that owns `/`. */
   readonly agent: string | undefined
-  /** The path names no agent: what is said in the request may. */
+  /** The path names no agent; the request's body may. */
   readonly root: boolean
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
   /** Undefined on a public route, and on a `first-message` one whose upgrade carried no credentials. */
   readonly principal: Principal | undefined
-  /** Where the call comes from, as a trusted proxy says where there is one; empty where the runtime cannot tell. */
+  /** The caller's address, from a trusted proxy if there is one; empty if the runtime does not know it. */
   readonly address: string
   /** For credentials that arrive later: first message, `session.create.token`, `session.update`. */
   readonly access: Access
   readonly signal: AbortSignal
 }
 
-/** A call of somebody who is known. */
 export interface KnownCall extends Call {
   readonly principal: Principal
-  /** What is left of the principal's requests. */
   readonly quota: Quota
 }
 
+/** How many requests the principal may still send. */
 export interface Quota {
   readonly limit: number
   readonly remaining: number
-  /** Until it is whole again. */
+  /** The time until `remaining` equals `limit` again. */
   readonly resetMs: number
 }
 
-/** A WebSocket reduced to what protocols need. Iteration ends when the peer closes; `send` resolves when more may be sent, also if the peer vanishes. */
+/** A WebSocket reduced to what protocols need. Iteration ends when the peer closes. */
 export interface Socket extends AsyncIterable<string | Uint8Array> {
-  /** Writes all frames in one piece: texts as text messages, bytes as binary ones. */
+  /**
+   * Writes all frames in one piece: texts as text messages, bytes as binary ones. Resolves when more may be sent, and also when the
+   * peer vanishes, so that nobody waits forever.
+   */
   send(frames: readonly (string | Uint8Array)[] | Texts): Promise<void>
   close(code?: number, reason?: string): void
 }

@@ -3,7 +3,7 @@ import { answered, type Answer } from '../engine/questions.ts'
 
 type Question = Pick<Waiting['questions'][number], 'id' | 'type'>
 
-/** How answers and questions match. A run goes on only when no answer is missing. */
+/** Matches answers with questions. A turn continues only when no answer is missing. */
 export function matchAnswers<Q extends Question, A extends Answer>(
   questions: readonly Q[],
   answers: readonly A[],

@@ -1,7 +1,7 @@
 import type { EventOf } from '../../protocol/events.ts'
 import { uampIn } from '../../protocol/extensions.ts'
 
-/** What a response ends with. */
+/** The events that end a response. */
 export const RESPONSE_ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
 
 export type EndEvent = EventOf<'response.done' | 'response.error' | 'response.cancelled'>
@@ -10,13 +10,13 @@ export function isEnd(event: { readonly type: string }): event is EndEvent {
   return RESPONSE_ENDS.has(event.type)
 }
 
-/** Why an agent says that it stopped, where the answer is not complete. */
+/** Stop reason; absent when the answer is complete. */
 export function stopReason({ response }: Pick<EventOf<'response.done'>, 'response'>): string | undefined {
   const reason = uampIn(response.extensions)['stop_reason']
   return typeof reason === 'string' ? reason : undefined
 }
 
-/** Whether a response ended with questions, so that the next request answers them. */
+/** True if a response ended with questions, which the next request answers. */
 export function isWaiting({ response }: Pick<EventOf<'response.done'>, 'response'>): boolean {
   return Array.isArray(uampIn(response.extensions)['waiting'])
 }

@@ -2,13 +2,13 @@ import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 
 type Type = ServerEvent['type']
 
-/** What becomes of an event in a protocol: in words, for docs/mapping.md, and by which code. Without code it is not told. */
+/** What a protocol does with an event: in words for docs/mapping.md, and in code. Without code, clients are not told of it. */
 type Fate<E, T extends Type> = readonly [words: string, tell?: (encoder: E, event: EventOf<T>) => void]
 
-/** Every event has a row, so that a new one does not compile until each protocol says what becomes of it. */
+/** A row for every event, so that a new event does not compile until each protocol says what it does with it. */
 export type Mapping<E> = { readonly [T in Type]: Fate<E, T> }
 
-/** Tells an event as its row says. */
+/** Runs the code in the event's row. */
 export function tellBy<E>(mapping: Mapping<E>, encoder: E, event: ServerEvent): void {
   const row = mapping[event.type] as Fate<E, Type>
   row[1]?.(encoder, event as EventOf<Type>)
@@ -19,10 +19,10 @@ export function alike<T extends Type, F>(types: readonly T[], fate: F): Record<T
   return Object.fromEntries(types.map((type) => [type, fate])) as Record<T, F>
 }
 
-/** About a session and its connection: no protocol but UAMP events has them. */
+/** Events about a session and its connection: only UAMP events has them. */
 export const ABOUT_SESSIONS = ['session.created', 'session.updated', 'capabilities', 'rate_limit', 'pong', 'x.ack'] as const
 
-/** About who else is there: nobody is, in a session of one agent and one client. */
+/** Events about other members: a session of one agent and one client has none. */
 export const ABOUT_OTHERS = [
   'presence.typing',
   'presence.online',
@@ -37,7 +37,7 @@ export const ABOUT_OTHERS = [
 
 export const ABOUT_PAYMENTS = ['payment.accepted', 'payment.balance', 'payment.error'] as const
 
-/** Beside an answer, for front ends that show more than it. */
+/** Events for front ends that show more than the answer. */
 export const BESIDE_ANSWERS = [
   'x.state.snapshot',
   'x.state.delta',

@@ -1,7 +1,7 @@
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 
-/** The output of a turn as messages of the conversation: what the assistant said and called, and each tool's answer. */
+/** The output of a response as messages of the conversation: what the assistant said and called, and each tool's result. */
 export function outputMessages(output: readonly ContentItem[]): Message[] {
   const messages: Message[] = []
   let said: ContentItem[] = []

@@ -6,24 +6,24 @@ import { StreamedSpeech } from './streamed-speech.ts'
 import type { Spoken } from '../engine/unsaid.ts'
 import { weigh } from '../basics/weight.ts'
 
-/** Pieces of a text that are kept apart until there are so many. */
+/** How many pieces of a text are collected before they are joined. */
 const PIECES = 32
 
 type Piece = { text: string[]; pieces: string[]; item: { type: 'text' | 'thinking'; refusal?: boolean } & Partial<ContentItem> }
 
-/** Gathers what an agent yields into the output of its response: consecutive pieces merged, each kind in its place. */
+/** Collects what an agent yields into the output of its response, and merges consecutive pieces. */
 export class Output {
   readonly #items: ContentItem[] = []
-  /** The text or thought that is being streamed; joined once, not per delta. */
+  /** The text or thought that is being streamed; its pieces are joined now and then, not with each delta. */
   #open: Piece | undefined
   #usage: Usage | undefined
   #size = 0
   #signed = false
   #speech: StreamedSpeech | undefined
-  /** Calls that were put to the client: they are whole. */
+  /** Calls that the client was asked to run: their arguments are complete. */
   readonly #asked = new Set<string>()
 
-  /** Roughly what it holds. */
+  /** Rough size in bytes. */
   get size(): number {
     return this.#size + (this.#speech?.size ?? 0)
   }
@@ -45,7 +45,7 @@ export class Output {
         return
       case 'thinking': {
         const { content, stage, redacted, signature, is_delta } = draft
-        // A signature is of the thought before it: what comes then is another.
+        // A signature ends a thought: whatever follows is another one.
         const goesOn = is_delta !== false && this.#open?.item.type === 'thinking' && !this.#signed
         if (!goesOn) this.#close()
         this.#open ??= { text: [], pieces: [], item: { type: 'thinking' } }
@@ -76,19 +76,18 @@ export class Output {
     }
   }
 
-  /** What was streamed as speech. */
   get spoken(): Spoken {
     this.#close()
     return this.#speech?.heardBeside(this.#items) ?? { sound: false, words: '', items: 0 }
   }
 
-  /** What was heard in another way. */
+  /** Adds an item that clients have already heard in another form. */
   keep(item: ContentItem): void {
     this.#speech?.known(item)
     this.#addItem(item)
   }
 
-  /** What a tool gave back. An agent that passes on what its client answered does not say it twice. */
+  /** Adds a tool's result. It replaces an earlier one for the same call, as agents may repeat what their client answered. */
   addResult(result: ToolResult): void {
     this.#close()
     const index = this.#items.findLastIndex((item) => item.type === 'tool_result' && item.tool_result.call_id === result.call_id)
@@ -97,7 +96,7 @@ export class Output {
     this.#items[index < 0 ? this.#items.length : index] = item
   }
 
-  /** The items so far. Speech that only came in pieces is the last. */
+  /** The items so far. Speech without a complete item comes last. */
   items(): ContentItem[] {
     this.#close()
     return [...this.#items, ...(this.#speech?.items(this.#items) ?? [])]
@@ -126,7 +125,7 @@ export class Output {
       case 'tool_progress':
         return
       case 'audio':
-        // A chunk of a stream has no handle; the agent yields the whole item, with its content id, when it is complete.
+        // A chunk of a stream has no content id. The complete item, which has one, follows at the end.
         if (delta.content_id !== undefined || typeof delta.audio !== 'string') return this.keep(delta)
         this.#streamed().sound(delta.audio, delta.format)
         if (delta.transcript !== undefined) this.#streamed().say(delta.transcript)
@@ -140,7 +139,7 @@ export class Output {
     this.#size += text.length
     const open = this.#open
     if (!open || open.pieces.push(text) < PIECES) return
-    // Joined now and then: a thousand small strings that live as long as the response are a burden to the collector.
+    // Thousands of short strings that live as long as the response would slow down the garbage collector.
     open.text.push(open.pieces.join(''))
     open.pieces = []
   }
@@ -151,7 +150,7 @@ export class Output {
     this.#size += weigh(item)
   }
 
-  /** Arguments are streamed in pieces under the id of their call. */
+  /** Adds a call, or appends to its arguments, which come in pieces under the call's id. */
   #addCall(call: ToolCall): void {
     if (this.#asked.has(call.id)) return
     this.#size += call.arguments.length

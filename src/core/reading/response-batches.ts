@@ -2,12 +2,12 @@ import type { ServerEvent } from '../../protocol/events.ts'
 import type { Batch, Reader } from '../ports/session.ts'
 import { isEnd, RESPONSE_ENDS } from './ends.ts'
 
-/** How long the headers of a streamed answer wait for its first word. */
+/** How long the headers of a streamed HTTP response wait for the first word. */
 export const PREFLIGHT_MS = 2_000
 
 const ENDS: ReadonlySet<string> = new Set([...RESPONSE_ENDS, 'session.end'])
 
-/** Events that say nothing yet: after them an answer can still become an error. */
+/** Events that show nothing to the client: after them, an HTTP status can still report an error. */
 const IDLE: ReadonlySet<string> = new Set([
   'session.created',
   'session.updated',
@@ -20,28 +20,28 @@ const IDLE: ReadonlySet<string> = new Set([
   'payment.balance',
 ])
 
-/** The event that refuses the whole: nothing was said before it. */
+/** An event that refuses the whole response: nothing was said before it. */
 export type Refused = Extract<ServerEvent, { type: 'response.error' | 'payment.required' }>
 
-/** What a reader has of one response, up to its end. Some of it may be read ahead. */
+/** The batches of one response up to its end. Some of them may be read ahead. */
 export class ResponseBatches {
   readonly #iterator: AsyncIterator<Batch, unknown>
   readonly #response: string | undefined
-  /** Read ahead, in order. */
+  /** Batches that were read ahead. */
   readonly #held: Batch[] = []
   #next: Promise<IteratorResult<Batch, unknown>> | undefined
-  /** The end was taken, or nothing more is wanted. */
+  /** True once the end was taken, or the client wants no more. */
   over = false
 
-  /** Without `response` the next end counts, whichever response it is of. */
+  /** Without `response`, the next end of any response counts. */
   constructor(reader: Reader, response?: string) {
     this.#response = response
     this.#iterator = reader[Symbol.asyncIterator]()
   }
 
   /**
-   * Reads ahead until the answer says something, ends, or the time is up. A protocol over HTTP holds its headers back until then: what
-   * is refused before the first word is a status, and not an error inside of a 200.
+   * Reads ahead until the response says something, ends, or the time is up. A protocol over HTTP holds its headers back until then,
+   * so that a refusal before the first word has its own status, and is not an error inside a 200.
    */
   async preflight(ms = PREFLIGHT_MS): Promise<Refused | undefined> {
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -63,7 +63,7 @@ export class ResponseBatches {
     }
   }
 
-  /** The next events, up to the end of the response. */
+  /** The next batch; undefined after the end of the response. */
   async take(): Promise<Batch | undefined> {
     if (this.over) return undefined
     const batch = this.#held.shift() ?? (await this.#read())

@@ -30,7 +30,7 @@ class Noted extends ResponseFold {
   }
 }
 
-/** A log: each event with the response that it is of. */
+/** A log, each event with its response. */
 function fold(...events: readonly (readonly [response: string, event: Draft | string])[]): Noted {
   const stamps = events.map(([response]) => new Stamp('sess_1', response))
   const items = events.map(([, event], index) => (typeof event === 'string' ? event : new Entry(stamps[index] as Stamp, index + 1, event)))

@@ -5,18 +5,18 @@ import type { Batch, Visitor } from '../ports/session.ts'
 import { isEnd, isQuestion, type Question } from './ends.ts'
 
 /**
- * One response, picked out of the events of a session's log, which holds other responses too. An encoder extends it, so that the log
- * calls the encoder itself for every text: `text` must look at `running` first.
+ * Picks the events of one response out of a session's log, which holds other responses too. Encoders extend it, so that each text is
+ * a single call; therefore an encoder's `text` must check `running` first.
  */
 export abstract class ResponseFold implements Visitor {
   /** The id of the response. */
   readonly id: string
-  /** Between its first event and its last. */
+  /** True between the first event of the response and the last. */
   running = false
   ended = false
-  /** The increments added up; once it has ended, what the end says. */
+  /** The sum of the increments; after the end, the usage that the end names. */
   usage: Usage | undefined
-  /** What the client was asked, in order. */
+  /** The questions that the response asked, in order. */
   readonly questions: Question[] = []
 
   constructor(id: string) {
@@ -26,15 +26,15 @@ export abstract class ResponseFold implements Visitor {
   /** The hot path. */
   abstract text(text: string, seq: number | undefined): void
 
-  /** The client was told nothing of the answer yet. */
+  /** True while the client has seen nothing of the answer. */
   protected abstract get silent(): boolean
   protected abstract begin(): void
   /** A whole item of the output. */
   protected abstract item(item: ContentItem): void
-  /** An event of the response that is not its beginning. Of its last one `ended` is true. */
+  /** Every event of the response after its first. During the last one, `ended` is already true. */
   protected abstract tell(event: ServerEvent): void
 
-  /** By functions of one shape for all encoders: a visitor of a class of its own makes each text a tenth dearer. */
+  /** Passes functions instead of `this`: one visitor shape for all encoders makes each text a tenth cheaper. */
   take(batch: Batch): void {
     batch.visit({ text: (text, seq) => this.text(text, seq), event: (event, seq) => this.event(event, seq) })
   }
@@ -44,7 +44,7 @@ export abstract class ResponseFold implements Visitor {
     if (!this.running) {
       if (!('response_id' in event) || event.response_id !== this.id) return
       const begins = event.type === 'response.created'
-      // A crash can take the beginning of a response, but not its end.
+      // After a crash the beginning of a response may be missing; its end never is.
       if (!begins && !isEnd(event)) return
       this.running = true
       this.begin()
@@ -55,7 +55,7 @@ export abstract class ResponseFold implements Visitor {
     else if (isEnd(event)) {
       if (event.type === 'response.done') {
         this.usage = event.response.usage ?? this.usage
-        // Logs of older data folders have outputs that were said only with the end.
+        // In logs of older versions, the end may hold output that was never streamed.
         if (this.silent) for (const item of event.response.output) this.item(item)
       }
       this.running = false

@@ -6,21 +6,21 @@ import { ResponseBatches, type Refused } from './response-batches.ts'
 
 export interface RunOptions {
   readonly session: Session
-  /** Stands before the first event of the response. */
+  /** Its cursor is before the first event of the response. */
   readonly reader: Reader
   readonly response: string
-  /** The response is cancelled when its client leaves before the end. Without this, the session's `onDetach` decides. */
+  /** Cancel the response if its client leaves before the end. Otherwise the session's `onDetach` decides. */
   readonly cancels?: boolean
-  /** False: the session outlives the request, and somebody else lets go of it. */
+  /** False: the session outlives the request, and other code releases it. */
   readonly releases?: boolean
-  /** The session was opened for this response. If nobody pays for it, nobody was told of the session, and it ends. */
+  /** The session was opened for this response. If the response is refused for want of payment, the session ends with it. */
   readonly fresh?: boolean
 }
 
 const PAYMENT: ReadonlySet<string> = new Set(['payment.required'])
 const LAST: ReadonlySet<string> = new Set([...RESPONSE_ENDS, ...PAYMENT])
 
-/** One response on its way to one client, from its first event until the client has everything or leaves. */
+/** Delivers one response to one client, from its first event until the client has everything or leaves. */
 export class ResponseRun extends ResponseBatches {
   readonly response: string
   readonly #host: Pick<Host, 'newId' | 'log'>
@@ -34,15 +34,15 @@ export class ResponseRun extends ResponseBatches {
     this.#options = options
   }
 
-  /** A client may leave before anything is written, and then nobody ever reads the frames. */
+  /** Closes the run when the call is aborted: a client may leave before its frames are ever read. */
   stopWith(call: { readonly signal: AbortSignal }): void {
-    // To ask for the signal of a call makes one.
+    // Reading `call.signal` creates it, so do not do so in vain.
     if (this.#closed) return
     if (call.signal.aborted) this.close()
     else call.signal.addEventListener('abort', () => this.close(), { once: true })
   }
 
-  /** Its client is told that it was refused, and nothing else of it. */
+  /** Ends a run whose client gets only the refusal. */
   async refuse({ type }: Pick<Refused, 'type'>): Promise<void> {
     this.over = true
     const { fresh, session } = this.#options
@@ -50,7 +50,7 @@ export class ResponseRun extends ResponseBatches {
     this.close()
   }
 
-  /** Reads to the end without looking at what is in between. Undefined: there was none. */
+  /** Reads on and returns the event that ends the response, or asks for payment. Undefined: the log ended without one. */
   async end(): Promise<EndEvent | EventOf<'payment.required'> | undefined> {
     try {
       for (let batch = await this.take(); batch; batch = await this.take()) {
@@ -62,7 +62,7 @@ export class ResponseRun extends ResponseBatches {
     }
   }
 
-  /** The response as frames. The one that is returned belongs into one write with the end of the answer. */
+  /** The response as frames. The returned one is written in one piece with the end of the HTTP body. */
   async *frames(toFrame: (batch: Batch) => Frame): AsyncGenerator<Frame, Frame | undefined> {
     try {
       for (;;) {
@@ -77,18 +77,18 @@ export class ResponseRun extends ResponseBatches {
     }
   }
 
-  /** Its client is gone, or has everything. */
+  /** The client has left or has everything. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
     const { reader, session, response, cancels, releases = true } = this.#options
     reader.close()
     if (cancels && !this.over) {
-      // It may have ended in between.
+      // The response may have ended meanwhile.
       session.send({ type: 'response.cancel', event_id: this.#host.newId(), response_id: response }).catch(() => undefined)
     }
     if (!releases) return
-    session.release().catch((error: unknown) => this.#host.log('error', 'A session could not be let go', { session: session.id, error }))
+    session.release().catch((error: unknown) => this.#host.log('error', 'A session could not be released', { session: session.id, error }))
   }
 }
 

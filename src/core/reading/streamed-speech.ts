@@ -3,22 +3,23 @@ import type { ContentItem } from '../../protocol/content.ts'
 import { textOf } from '../../protocol/message.ts'
 import type { Spoken } from '../engine/unsaid.ts'
 
-/** Characters of sound that are kept. Of a longer speech only the words are. */
+/** Most characters of sound that are kept. Of longer speech only the words remain. */
 const KEPT = 16 * 1024 * 1024
 
-/** Speech that comes in pieces. The whole of it may follow, but need not. */
+/** Collects speech that an agent streams in pieces. A complete item may follow, but need not. */
 export class StreamedSpeech {
   readonly #id = crypto.randomUUID()
   #pieces: string[] = []
   #format: string | undefined
-  /** Infinite where the pieces make no whole. */
+  /** Infinity when the pieces cannot be joined, because their formats differ. */
   #length = 0
-  /** The words of which no item is known, and those that are not complete. */
+  /** Words that no item holds yet. */
   #words = ''
+  /** Words since the last `complete`. */
   #utterance = ''
   #heard = { sound: false, words: '' }
 
-  /** How many characters of sound it holds. */
+  /** Characters of sound that are kept now. */
   get size(): number {
     return this.#pieces.length === 0 ? 0 : this.#length
   }
@@ -38,14 +39,14 @@ export class StreamedSpeech {
     this.#utterance += words
   }
 
-  /** The words are complete. Some may not have come one by one. */
+  /** Ends an utterance. `words` is all of it, and may hold more than was streamed. */
   complete(words: string | undefined): void {
     this.#heard.words = words ?? this.#heard.words
     if (words?.startsWith(this.#utterance)) this.#words += words.slice(this.#utterance.length)
     this.#utterance = ''
   }
 
-  /** An item has the words, and the sound too if it is audio. */
+  /** A complete item has come: it holds the words, and the sound too if it is audio. */
   known({ type }: ContentItem): void {
     this.#words = this.#utterance = ''
     if (type !== 'audio') return
@@ -53,14 +54,14 @@ export class StreamedSpeech {
     this.#length = 0
   }
 
-  /** Everything that was streamed, in an output that has these others. */
+  /** What was streamed as speech, in an output that has these other items. */
   heardBeside(others: readonly ContentItem[]): Spoken {
     return { ...this.#heard, items: this.items(others).length }
   }
 
-  /** What belongs into an output that has these others. */
+  /** The items that the speech adds to an output with these other items. */
   items(others: readonly ContentItem[]): ContentItem[] {
-    // Some agents write what they speak.
+    // Some agents send the words they speak as text, too.
     const words = this.#words === textOf(others) ? '' : this.#words
     const audio = this.#joined()
     if (audio === '') return words === '' ? [] : [{ type: 'text', text: words }]
@@ -72,7 +73,7 @@ export class StreamedSpeech {
     try {
       return joinBase64(this.#pieces)
     } catch {
-      // Not base64: nothing that could be kept.
+      // Not base64, so it cannot be joined.
       return ''
     }
   }

@@ -2,26 +2,26 @@ import { isSecretField } from './secret-names.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { Logger } from '../ports/transport.ts'
 
-/** What stands where a secret stood. */
+/** Replaces a secret. */
 export const REDACTED = '[redacted]'
 
-/** How much of a value is looked into. What is beyond it is left out: nobody can say what is in it. */
+/** How much of a value is searched. Everything beyond it is left out, because it may hold secrets. */
 const NODES = 10_000
 const DEPTH = 64
 
 interface WalkOptions {
-  /** Leaves out fields that are secret by their name, and looks into errors. */
+  /** Also replace fields whose names say that they are secret, and search errors. */
   readonly byName?: boolean
-  /** Looks into the names of fields, too. */
+  /** Also search the names of fields. */
   readonly names?: boolean
 }
 
-/** One way through a value: copies what changes, and keeps the rest as it is. */
+/** Cleans a value in one pass: copies the parts that change, and keeps the rest. */
 export class Walk {
   readonly #text: (text: string) => string
   readonly #byName: boolean
   readonly #names: boolean
-  /** What became of each object: some are met twice, some hold themselves. */
+  /** The clean form of each object, because a value may hold the same object twice, or contain itself. */
   readonly #met = new Map<object, unknown>()
 
   constructor(text: (text: string) => string, { byName = false, names = false }: WalkOptions = {}) {
@@ -58,7 +58,7 @@ export class Walk {
     return same ? value : Object.fromEntries(copy)
   }
 
-  /** An error of the same kind. Its stack begins with its message, which may be cut off in the middle of a secret. */
+  /** An error of the same class. A secret that is cut off is found only at a text's end, so the clean message goes into the stack. */
   #error(error: Error, depth: number): Error {
     const message = this.#text(error.message)
     const stack = error.stack === undefined ? undefined : this.#text(error.stack.replace(error.message, () => message))
@@ -74,12 +74,12 @@ export class Walk {
   }
 }
 
-/** An error without secrets of a call, with all that it was caused by. */
+/** An error without secrets, in its causes too. */
 export function redactedError(thrown: unknown, secrets: Pick<Redaction, 'text'>): unknown {
   return new Walk(secrets.text, { byName: true }).through(thrown)
 }
 
-/** A log that writes no secret: neither one that is known, nor what a field's name says is one. */
+/** A logger that writes no secrets: neither known values, nor fields whose names say that they are secret. */
 export function redactedLog(log: Logger, secrets: Pick<Redaction, 'text'>): Logger {
   return (level, message, fields) => {
     const clean = fields && (new Walk(secrets.text, { byName: true, names: true }).through(fields) as Readonly<Record<string, unknown>>)

@@ -3,29 +3,29 @@ import type { Keys } from '../ports/keys.ts'
 import { REDACTED } from './redaction.ts'
 import { isPaymentField, isSecretField } from './secret-names.ts'
 
-/** What stands for a secret that was used: `uamp-digest-1:…`. */
+/** The prefix of a digest that replaces a used secret. */
 const DIGEST = 'uamp-digest-1:'
-/** What stands for one that cannot be kept, as there is no key. */
+/** Replaces a secret that cannot be sealed, because there is no key. */
 const NOT_KEPT = `${DIGEST}none`
-/** Deeper than clients may nest: what they send is refused before. */
+/** Deeper than clients may nest: anything deeper is refused before it gets here. */
 const DEPTH = 256
 
 type Kind = 'payment' | 'credential'
 type Change = (value: unknown, kind: Kind) => unknown
 
 /**
- * Secrets of clients in what is stored of them, found by the names of their fields: what somebody pays with, and credentials in
- * extension slots. Values are JSON, and are copied only where they change.
+ * Seals clients' secrets in data that is stored. It finds them by the names of their fields: payments, and credentials in extension
+ * slots. Values are JSON, and are copied only where they change.
  */
 export class Sealing {
   readonly #keys: Keys | undefined
 
-  /** Without keys no secret is kept. */
+  /** Without keys, secrets are dropped. */
   constructor(keys: Keys | undefined) {
     this.#keys = keys
   }
 
-  /** For the record under this key, in which it opens again. */
+  /** Seals secrets for the record with the key `about`: they open only there. */
   seal<T>(value: T, about: string): T {
     const keys = this.#keys
     return changed(value, (secret) => {
@@ -34,7 +34,7 @@ export class Sealing {
     })
   }
 
-  /** What was paid with has been used: nobody needs more of it than its digest. Credentials are sealed. */
+  /** Replaces payments by their digests, once they have been used. Seals credentials. */
   settle<T>(value: T, about: string): T {
     return changed(value, (secret, kind) => {
       if (isDigest(secret)) return secret
@@ -43,12 +43,12 @@ export class Sealing {
     })
   }
 
-  /** The digest of what is paid with; everything else as it is. */
+  /** Replaces payments by their digests, and leaves everything else as it is. */
   digest<T>(value: T): T {
     return changed(value, (secret, kind) => (kind === 'payment' && !isDigest(secret) ? this.#digest(secret) : secret))
   }
 
-  /** As it was before it was sealed. What is not sealed, as older versions stored it, is as it is. */
+  /** Opens sealed secrets. Secrets that older versions stored without a seal stay as they are. */
   open<T>(value: T, about: string): T {
     const keys = this.#keys
     if (!keys) return value
@@ -60,17 +60,17 @@ export class Sealing {
   }
 }
 
-/** The same, but nothing can be read of it, ever. */
+/** Replaces every secret, for good. */
 export function hidden<T>(value: T): T {
   return changed(value, () => REDACTED)
 }
 
-/** The same without what somebody pays with. */
+/** Replaces every payment, for good. */
 export function unpaid<T>(value: T): T {
   return changed(value, (secret, kind) => (kind === 'payment' ? REDACTED : secret))
 }
 
-/** Whether there is anything to pay with in it. */
+/** True if a value holds a payment that was not used yet. */
 export function holdsPayment(value: unknown): boolean {
   let found = false
   changed(value, (secret, kind) => {
@@ -106,7 +106,7 @@ function walk(value: unknown, change: Change, depth: number): unknown {
     const after = kind ? change(before, kind) : walk(before, change, depth + 1)
     if (after !== before) changes = (changes ?? new Map<string, unknown>()).set(name, after)
   }
-  // `fromEntries` takes a key `__proto__` for what it is: a key.
+  // `fromEntries` treats `__proto__` as a plain key.
   return changes ? Object.fromEntries(Object.entries(value).map(([name, field]) => [name, changes.get(name) ?? field])) : value
 }
 

@@ -1,8 +1,8 @@
 import type { HttpClient, HttpRequest } from '../ports/http.ts'
 
 /**
- * The client, but it remembers what it shows to the other side, which may repeat it. So a key that stands in somebody's code is
- * known before anybody can tell it, like one of a config.
+ * Wraps a client so that it remembers the secrets that it sends, because the other side may repeat them. So a key that is written in
+ * somebody's code is known in time, like one from the configuration.
  */
 export function learningHttp(http: HttpClient, secrets: { learn(request: HttpRequest): void }): HttpClient {
   const learning = (client: HttpClient) => (sent: HttpRequest) => {

@@ -1,6 +1,6 @@
-/** Which names say that a value is a secret. Every place that judges by a name uses these. */
+/** Names that say that a value is a secret. All code that judges by names uses these. */
 
-/** Exact names, in lower case: of headers, of fields of events, of log lines. */
+/** Exact names in lower case, of headers, event fields and log fields. */
 const FIELDS: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
@@ -39,12 +39,12 @@ const FIELDS: ReadonlySet<string> = new Set([
   'x402.payment.payload',
 ])
 
-/** Whether the value of a field is a secret whatever it says. */
+/** True if the value of this field is always a secret. */
 export function isSecretField(name: string): boolean {
   return FIELDS.has(name.toLowerCase())
 }
 
-/** Words that make the name of a header or a query parameter a secret one. */
+/** Words that mark a header or a query parameter as secret. */
 const WORDS: ReadonlySet<string> = new Set(
   (
     'authorization auth key apikey token secret signature sig cookie cookie2 password passwd pass credential credentials session jwt ' +
@@ -52,7 +52,7 @@ const WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Chosen anew for each request, or no secret at all. */
+/** Names that contain such a word, but hold a value that is new for each request, or is no secret. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'idempotency-key',
   'x-idempotency-key',
@@ -61,24 +61,24 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'x-session-id',
 ])
 
-/** A header or query parameter is secret by a word of its name: `x-api-key` is, `x-ratelimit-remaining-tokens` is not. */
+/** True if a word in the name of a header or query parameter says so: `x-api-key` yes, `x-ratelimit-remaining-tokens` no. */
 export function isSecretHeader(name: string): boolean {
   const lower = name.toLowerCase()
   return !HARMLESS.has(lower) && lower.split(/[-_.]/).some((word) => WORDS.has(word))
 }
 
-/** Headers that say nothing worth hiding: the others that somebody configured may hold a secret under any name. */
+/** Headers that hold no secret. Any other header that an operator configured may hold one, whatever its name. */
 const PLAIN =
   /^(accept.*|content-.*|user-agent|host|connection|origin|referer|http-referer|x-title|range|if-.*|.*-version|.*-beta|.*-extensions|openai-organization|openai-project)$/
 
-/** Whether a header that somebody configured may hold a secret. */
+/** True if a header from the configuration may hold a secret. */
 export function mayHoldSecret(name: string): boolean {
   return !PLAIN.test(name.toLowerCase())
 }
 
 const VARIABLE = /(^|_)(KEYS?|APIKEY|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASS|CREDENTIALS?|AUTHORIZATION|JWT)(_|$)/
 
-/** Whether a variable of an environment holds a secret: `OPENAI_API_KEY`. */
+/** True if an environment variable holds a secret: `OPENAI_API_KEY`. */
 export function isSecretVariable(name: string): boolean {
   return VARIABLE.test(name.toUpperCase())
 }
@@ -92,10 +92,10 @@ const PAYMENTS: ReadonlySet<string> = new Set([
   'ap2_credential',
   'x402.payment.payload',
 ])
-/** Of a payment (UAMP events §7.2), which has a scheme beside them; elsewhere these may be anything. */
+/** Fields of a payment (UAMP events §7.2), which has a `scheme` beside them; elsewhere these names may mean anything. */
 const OF_PAYMENT: ReadonlySet<string> = new Set(['token', 'proof'])
 
-/** Whether a field is what somebody pays with. */
+/** True if a field holds a payment. */
 export function isPaymentField(name: string, among: Readonly<Record<string, unknown>>): boolean {
   return PAYMENTS.has(name.toLowerCase()) || (OF_PAYMENT.has(name) && typeof among['scheme'] === 'string')
 }

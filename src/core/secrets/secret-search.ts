@@ -1,25 +1,25 @@
 import { REDACTED } from './redaction.ts'
 
-/** A shorter value is not looked for: it may be a word. */
+/** A shorter value is not searched for, because it may be a plain word. */
 export const SHORTEST = 6
-/** A part of a secret counts where a text was cut off in it, or where it is so long and half of it. */
+/** The beginning of a secret counts if it is this long and half of the secret, or if the text is cut off in it. */
 export const TELLING = 16
 
 /**
- * Finds many texts in one, each and its telling beginnings, in one way through it (Aho and Corasick): what it costs is the length
- * of the text, whatever is looked for. A state is how much of any of them the text has just said.
+ * Finds many secrets, and long beginnings of them, in one pass over a text (Aho and Corasick): the cost depends only on the length of
+ * the text. A state stands for the part of a secret that the text has just said.
  */
 export class SecretSearch {
-  /** By state: the first of the states that are one character longer, the next one with the same beginning, and the character. */
+  /** By state: its first child, which is one character longer; its next sibling; its last character. */
   readonly #first: Int32Array
   readonly #next: Int32Array
   readonly #letter: Uint16Array
   readonly #depth: Int32Array
-  /** By state: the longest one that it ends in. */
+  /** By state: the longest other state that it ends with. */
   readonly #fallback: Int32Array
-  /** By state: how many of the last characters are to be hidden, or 0. */
+  /** By state: how many of the last characters to hide, or 0. */
   readonly #hides: Int32Array
-  /** Whether anything begins with two such characters, a bit each: most places of a text need no further look. */
+  /** A bit for each pair of characters that a secret begins with: most places of a text need no other check. */
   readonly #begins = new Uint32Array(1 << 11)
   #states = 1
 
@@ -35,7 +35,7 @@ export class SecretSearch {
     this.#link()
   }
 
-  /** The text without what is looked for. The same text where it has none. */
+  /** The text with all secrets replaced; the same text if it has none. */
   clean(text: string): string {
     const found = this.#find(text)
     if (found.length === 0) return text
@@ -48,7 +48,7 @@ export class SecretSearch {
     return clean + text.slice(from)
   }
 
-  /** From where to where, in order. Places that overlap are one. */
+  /** The ranges to hide, in order. Overlapping ones are merged. */
   #find(text: string): (readonly [start: number, end: number])[] {
     const found: (readonly [number, number])[] = []
     const add = (start: number, end: number): void => {
@@ -83,7 +83,7 @@ export class SecretSearch {
     }
   }
 
-  /** 0: there is none. */
+  /** 0: no such child. */
   #child(state: number, letter: number): number {
     let child = this.#first[state] ?? 0
     while (child !== 0 && this.#letter[child] !== letter) child = this.#next[child] ?? 0
@@ -110,7 +110,7 @@ export class SecretSearch {
     return state
   }
 
-  /** The shorter states before the longer ones, which need them. */
+  /** Sets the fallbacks, of shorter states first, because longer ones need them. */
   #link(): void {
     const order = new Int32Array(this.#states)
     let known = 1

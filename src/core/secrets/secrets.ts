@@ -5,9 +5,9 @@ import { Walk } from './redaction.ts'
 import { isSecretHeader, isSecretVariable, mayHoldSecret } from './secret-names.ts'
 import { SecretSearch, SHORTEST, TELLING } from './secret-search.ts'
 
-/** `MAX_TOKENS=100000` is called like a secret, and is none. */
+/** `MAX_TOKENS=100000` has the name of a secret, but is none. */
 const COUNT = /^[\d.,_]*$/
-/** Bytes of a secret that is looked for in base64 too. */
+/** Largest secret, in bytes, that is also searched for in base64. */
 const ENCODED = 16 * 1024
 
 interface Request {
@@ -16,19 +16,19 @@ interface Request {
 }
 
 /**
- * Secrets by value, and the redaction of texts that may hold them. A secret is found as it is and as others may repeat it: escaped
- * in JSON, encoded in an address, inside base64. The process has one of them, for what whoever runs it has configured.
+ * Knows secrets by value and removes them from texts. It finds a secret as it is and in the forms in which others may repeat it:
+ * escaped in JSON, encoded in a URL, inside base64. The process has one instance for the secrets in its configuration.
  */
 export class Secrets implements Redaction {
   readonly #values = new Set<string>()
-  /** Undefined: it is made when it is needed. */
+  /** Made when first needed after `add`. */
   #search: SecretSearch | undefined
 
   constructor(values: Iterable<string | undefined> = []) {
     this.add(values)
   }
 
-  /** These are secrets, for good: an old key is still one. */
+  /** Adds secrets for good: a key that was replaced is still a secret. */
   add(values: Iterable<string | undefined>): void {
     for (const value of values) {
       if (value === undefined || value.length < SHORTEST || this.#values.has(value)) continue
@@ -37,19 +37,19 @@ export class Secrets implements Redaction {
     }
   }
 
-  /** The text without secrets. The same text where it has none. */
+  /** The text without secrets; the same text if it has none. */
   readonly text = (text: string): string => {
     if (this.#values.size === 0 || text.length < SHORTEST) return text
     this.#search ??= new SecretSearch([...this.#values].flatMap((value) => [...formsOf(value)]))
     return this.#search.clean(text)
   }
 
-  /** A copy of JSON without secrets, also in the names of fields; the same value where it has none. */
+  /** A copy of JSON without secrets, even in the names of fields; the same value if it has none. */
   readonly value = <T>(value: T): T => {
     return this.#values.size === 0 ? value : (new Walk(this.text, { names: true }).through(value) as T)
   }
 
-  /** What anybody outside is told of what was thrown. `cause` stays as it was: it goes to the log alone. */
+  /** The error to tell the outside. `cause` is unchanged, because only the log gets it. */
   readonly told = (thrown: unknown): UampError => {
     const error = UampError.from(thrown)
     const message = this.text(error.message)
@@ -59,7 +59,7 @@ export class Secrets implements Redaction {
   }
 }
 
-/** What a request shows to the other side, by the names of its headers and of the parameters in its address. */
+/** The secrets that a request sends, found by the names of its headers and query parameters. */
 export function secretsIn({ url, headers }: Request): string[] {
   const shown: string[] = []
   for (const name in headers) if (isSecretHeader(name)) shown.push(...inHeader(headers[name] ?? ''))
@@ -67,7 +67,7 @@ export function secretsIn({ url, headers }: Request): string[] {
   return shown
 }
 
-/** The secrets of whoever is called with these: the values, and what headers and addresses hold. */
+/** The secrets in a configuration: the given values, and those in headers, URLs, environment variables and arguments. */
 export function secretsOf({
   values = [],
   headers = {},
@@ -89,7 +89,7 @@ export function secretsOf({
   ]
 }
 
-/** `--api-key=x`, `--api-key x`, and addresses. */
+/** `--api-key=x`, `--api-key x`, and URLs. */
 function inArgument(arg: string, before = ''): string[] {
   const [, name, value] = /^-+([\w.-]+)=(.*)$/s.exec(arg) ?? []
   if (name !== undefined && value !== undefined) return isSecretHeader(name) ? [value] : inUrl(value)
@@ -130,18 +130,18 @@ function unescaped(text: string): string {
   }
 }
 
-/** How a secret may be written by somebody who repeats it. */
+/** The forms in which others may repeat a secret. */
 function formsOf(secret: string): Set<string> {
   const escaped = JSON.stringify(secret).slice(1, -1)
   const encoded = encodeURIComponent(secret.toWellFormed())
   const lower = encoded.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())
-  // JSON in JSON: an upstream that repeats a request in the text of its error.
+  // JSON in JSON: an upstream may repeat a request in the text of its error.
   const twice = JSON.stringify(escaped).slice(1, -1)
   const forms = [secret, escaped, twice, encoded, lower, encodeURI(secret.toWellFormed()), ...inBase64(secret)]
   return new Set(forms.filter((form) => form.length >= SHORTEST))
 }
 
-/** What base64 of a text with the secret in it has in common, wherever in the text that stands. */
+/** The parts of base64 that are the same wherever in the encoded text the secret begins. */
 function inBase64(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret)
   if (bytes.length > ENCODED) return []

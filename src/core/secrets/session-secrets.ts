@@ -4,21 +4,21 @@ import { redactedError, Walk } from './redaction.ts'
 import { learningHttp } from './secret-http.ts'
 import { secretsIn, Secrets } from './secrets.ts'
 
-/** A shorter value is not learnt: a client may have chosen it, and it may be a word. */
+/** A shorter value is not learnt: a client may have chosen it, and it may be a plain word. */
 const SHORTEST = 8
-/** Values of one session that are remembered, and their length together. Beyond it the one that was used longest ago is forgotten. */
+/** How many values a session remembers, and their total length. Beyond it the least recently used one is forgotten. */
 const VALUES = 32
 const LENGTH = 16 * 1024
 
 /**
- * Secrets that an agent shows to others while it works for one session: keys that stand in its code, and what its client brought.
- * Nobody can tell the two apart, so they are looked for in what that session says and in what the log says of it, and nowhere else:
- * a client that chooses its secrets well would else choose what other clients read. They go with the session.
+ * Secrets that an agent sends to others while it works for one session: keys in its code, and credentials that its client brought.
+ * The two cannot be told apart, so they are removed only from what this session says and from what is logged about it. Otherwise a
+ * client could choose "secrets" to blank out what other clients read. They are forgotten with the session.
  */
 export class SessionSecrets {
   readonly #process: Redaction
   readonly #http: HttpClient
-  /** The one that was used last is the last. */
+  /** The most recently used value is the last. */
   #values: readonly string[] = []
   #own: Secrets | undefined
 
@@ -27,18 +27,18 @@ export class SessionSecrets {
     this.#http = http
   }
 
-  /** What its agent calls others with. Made for each turn: an idle session has none. */
+  /** The HTTP client of the agent. Made for each turn, so that an idle session has none. */
   get http(): HttpClient {
     return learningHttp(this.#http, this)
   }
 
-  /** What a request shows to the other side, which may repeat it. */
+  /** Remembers the secrets of a request, because the other side may repeat them. */
   learn(request: Pick<HttpRequest, 'url' | 'headers'>): void {
     for (const value of secretsIn(request)) if (value.length >= SHORTEST && value !== this.#values.at(-1)) this.#learn(value)
   }
 
   #learn(value: string): void {
-    // One that everybody is kept from reading.
+    // Skip secrets that the process removes anyway.
     if (value.length > LENGTH || this.#process.text(value) !== value) return
     const isNew = !this.#values.includes(value)
     const values = [...this.#values.filter((other) => other !== value), value].slice(-VALUES)
@@ -53,13 +53,13 @@ export class SessionSecrets {
     return this.#own ? this.#own.text(clean) : clean
   }
 
-  /** Names of fields are left alone: they are nobody's secret but the process's. */
+  /** Leaves the names of fields alone: only the process's own secrets are removed from those. */
   value<T>(value: T): T {
     const clean = this.#process.value(value)
     return this.#own ? (new Walk(this.#own.text).through(clean) as T) : clean
   }
 
-  /** What was thrown, for the log, which looks for the secrets of the process itself. */
+  /** The thrown error for the log, which itself removes the secrets of the process. */
   error(thrown: unknown): unknown {
     return this.#own ? redactedError(thrown, this.#own) : thrown
   }

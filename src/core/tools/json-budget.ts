@@ -1,14 +1,14 @@
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 
-/** Levels of schemas within schemas, and of values that are compared. */
+/** Most levels of nested schemas, and of values that are compared. */
 const DEPTH = 128
-/** Characters that are looked at in one step: looking at a character is that much cheaper than looking at a schema. */
+/** Characters that count as one step: reading a character is that much cheaper than checking a schema. */
 const CHARACTERS = 32
 
 /**
- * The steps that one check may take. Everything that a stranger's schema or value can make longer is paid for here, before it is
- * done: a few lines of references can ask for any amount of work, and nobody else is served meanwhile.
+ * Bounds the steps of one check. Work that a stranger's schema or value can make longer is paid for here before it is done: a few
+ * lines of references can ask for any amount of work, and the server answers nobody else meanwhile.
  */
 export class JsonBudget {
   #left: number
@@ -34,7 +34,7 @@ export class JsonBudget {
     this.#depth--
   }
 
-  /** Equal as JSON: members of an object have no order. */
+  /** True if two values are equal as JSON, where members of an object have no order. */
   equal(a: unknown, b: unknown): boolean {
     this.spend(1)
     if (typeof a === 'string' && typeof b === 'string' && a.length === b.length) this.spendOn(a)
@@ -51,10 +51,10 @@ export class JsonBudget {
     return same
   }
 
-  /** JSON with the members of every object in order, so that equal values have equal texts. */
+  /** JSON with sorted members, so that equal values have equal texts. */
   canonical(value: unknown): string {
     if (typeof value === 'string') this.spendOn(value)
-    // Its text is made, and for an object its members are sorted.
+    // Pays for the text, and for sorting the members of an object.
     this.spend(isRecord(value) ? 8 : 3)
     if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
     this.enter()
@@ -68,7 +68,7 @@ export class JsonBudget {
     return text
   }
 
-  /** As much JSON of some values as people read. */
+  /** The JSON of some values for an error message, cut to this length. */
   shown(values: readonly unknown[], characters: number): string {
     let text = ''
     for (const value of values) {

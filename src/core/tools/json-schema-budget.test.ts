@@ -3,13 +3,13 @@ import { mistakesIn, type JsonSchema } from './json-schema.ts'
 
 const many = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index))
 const object = (length: number, make: (index: number) => unknown) => Object.fromEntries(many(length, (index) => [`n${index}`, make(index)]))
-/** The same small schema, asked for again and again: what one asks costs little, and all together a lifetime. */
+/** The same small schema many times over: each check costs little, but all together take forever. */
 const again = (times: number, schema: object): JsonSchema => ({ allOf: many(times, () => ({ $ref: '#/$defs/s' })), $defs: { s: schema } })
 
 const TEXT = 'x'.repeat(4 * 1024 * 1024)
 const WIDE = object(10_000, () => 1)
 
-/** Schemas of some 78 KB, and of 4 MB, with what they are costly for. */
+/** Schemas of some 78 KB and of 4 MB, with values that are costly to check. */
 const HOSTILE: [name: string, schema: () => JsonSchema, value: () => unknown][] = [
   [
     'an enum of objects, for each entry',

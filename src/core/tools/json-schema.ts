@@ -3,27 +3,27 @@ import { JsonBudget, short } from './json-budget.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** What one check may take: some tens of milliseconds. A schema with references can ask for any number of them. */
+/** Most steps of one check, some tens of milliseconds: a schema with references can ask for any number. */
 const STEPS = 200_000
-/** Steps that it takes to look at a schema, beside what it asks for. */
+/** Steps for visiting a schema, apart from what it asks for. */
 const SCHEMA_STEPS = 2
-/** Steps that it takes to name a member of an object, and to look for it. */
+/** Steps for naming a member of an object and looking it up. */
 const KEY_STEPS = 3
-/** Mistakes that are worth telling, and characters of what one of them names. */
+/** How many mistakes to report, and how many characters of a value one of them shows. */
 const TOLD = 5
 const SHOWN = 300
 
 export interface SchemaOptions {
   /**
-   * Whether `pattern` and `patternProperties` count. They are for schemas of our own: a stranger's expression can take a
-   * lifetime on a short text.
+   * True if `pattern` and `patternProperties` count. Only for schemas that we trust: a stranger's regular expression can run forever
+   * on a short text.
    */
   readonly patterns?: boolean
 }
 
 /**
- * What is wrong with a value by a JSON Schema (2020-12, with `items` as a list as of draft 7), as sentences that begin with the
- * place. Keywords that it does not know, `format` among them, say nothing, as the specification has it.
+ * Checks a value against a JSON Schema (2020-12, with `items` as a list as in draft 7). Returns the mistakes as sentences that begin
+ * with the path. It ignores unknown keywords, `format` among them, as the specification says.
  */
 export function mistakesIn(schema: JsonSchema | boolean, value: unknown, options: SchemaOptions = {}): string[] {
   const check = new Check(schema, options)
@@ -37,7 +37,7 @@ class Check {
   readonly #patterns: boolean
   readonly #budget = new JsonBudget(STEPS)
   readonly #refs = new Map<string, unknown>()
-  /** Only whether it fits is asked, so one mistake will do. */
+  /** True while only a yes or no is needed: the first mistake is then enough. */
   #quiet = false
 
   constructor(root: JsonSchema | boolean, { patterns = false }: SchemaOptions) {
@@ -72,7 +72,7 @@ class Check {
     else this.mistakes.push(`${path === '' ? 'It' : `"${short(path, SHOWN)}"`} ${typeof what === 'string' ? what : what()}`)
   }
 
-  /** Whether it would do, without saying what is wrong. */
+  /** True if the value fits; reports no mistakes. */
   #fits(schema: unknown, value: unknown): boolean {
     const [told, quiet] = [this.mistakes, this.#quiet]
     this.mistakes = []
@@ -115,7 +115,7 @@ class Check {
 
   #text({ minLength, maxLength, pattern }: JsonSchema, value: string, path: string): void {
     const bounds = { least: minLength, most: maxLength, unit: 'characters' }
-    // There are at least half as many characters as halves of them: often that will do.
+    // `length` counts UTF-16 units, of which a character has at most two: often that is enough to decide.
     const { length } = value
     const fits = (typeof minLength !== 'number' || length >= minLength * 2) && (typeof maxLength !== 'number' || length <= maxLength)
     if (!fits) {
@@ -168,7 +168,7 @@ class Check {
       if (own) this.value(known[name], member, at)
       const fitting = this.#patterns ? patterned.filter((pattern) => this.#matches(pattern, name)) : []
       for (const pattern of fitting) this.value((patternProperties as JsonSchema)[pattern], member, at)
-      // Without patterns nobody can say which names are additional.
+      // If patterns do not count, it is not known which names are additional.
       if (own || fitting.length > 0 || (patterned.length > 0 && !this.#patterns)) continue
       if (additionalProperties === false) this.#wrong(at, 'is not known here')
       else this.value(additionalProperties, member, at)
@@ -220,7 +220,7 @@ class Check {
   }
 }
 
-/** One part of a reference. What is no escape stands for itself. */
+/** Decodes one part of a reference. A malformed escape stays as it is. */
 function unescaped(part: string): string {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
@@ -262,7 +262,7 @@ function nounOf(value: unknown): string {
   return NOUNS[Array.isArray(value) ? 'array' : typeof value] ?? typeof value
 }
 
-/** A length in JSON Schema counts characters, not the halves of them that JavaScript has. */
+/** JSON Schema counts code points, JavaScript UTF-16 units. */
 function codePoints(text: string): number {
   let count = text.length
   for (let at = 1; at < text.length; at++) if (isHalf(text.charCodeAt(at - 1), 0xd800) && isHalf(text.charCodeAt(at), 0xdc00)) count--
@@ -273,7 +273,7 @@ function isHalf(code: number, first: number): boolean {
   return (code & 0xfc00) === first
 }
 
-/** 0.3 is a multiple of 0.1, whatever binary fractions say. */
+/** Allows for rounding: 0.3 is a multiple of 0.1. */
 function isMultiple(value: number, of: number): boolean {
   const times = value / of
   return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times))

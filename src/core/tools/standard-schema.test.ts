@@ -28,7 +28,7 @@ test('a schema of zod that cannot tell its JSON Schema itself is read', () => {
 
 test('a schema that cannot be told to models is refused by its vendor’s name', () => {
   const schema: StandardSchema = { '~standard': { version: 1, vendor: 'acme', validate: (value) => ({ value }) } }
-  expect(() => jsonSchemaOf(schema)).toThrow('A schema of acme cannot be told to a model')
+  expect(() => jsonSchemaOf(schema)).toThrow('A schema of acme cannot be converted for a model')
 })
 
 test('JSON Schema is what it is', () => {

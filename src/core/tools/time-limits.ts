@@ -1,8 +1,8 @@
 import { UampError } from '../../protocol/errors.ts'
 
 /**
- * Time limits for what runs under one signal: one listener on it, however many run. Not `AbortSignal.any`: one on which somebody
- * forgets a listener is never let go by Node.
+ * Time limits for calls under one signal, with only one listener on it. Not `AbortSignal.any`: Node never frees such a signal if
+ * somebody leaves a listener on it.
  */
 export class TimeLimits {
   readonly #parent: () => AbortSignal
@@ -13,7 +13,7 @@ export class TimeLimits {
     this.#parent = parent
   }
 
-  /** Rejects when the time is over. What does not listen to its signal is not waited for. */
+  /** Rejects when the time is over, even if `run` ignores its signal. */
   async within<T>(ms: number, name: string, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
     const parent = this.#parent()
     parent.throwIfAborted()

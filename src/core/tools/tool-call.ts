@@ -8,10 +8,10 @@ import type { Tool } from '../ports/skill.ts'
 import { isStandardSchema, parseStandard } from './standard-schema.ts'
 import type { TimeLimits } from './time-limits.ts'
 
-/** Characters of media and data that a result may carry beside its text. */
+/** Most characters of media and data in a result, beside its text. */
 const BESIDE = 16 * 1024 * 1024
 
-/** A call whose arguments fit, and whether it has to be allowed first. */
+/** A call whose arguments are valid. `approval`: somebody must approve it first. */
 export interface Prepared {
   readonly call: ToolCall
   readonly tool: Tool
@@ -20,7 +20,7 @@ export interface Prepared {
   readonly timeoutMs: number
 }
 
-/** Reads and checks the arguments. Throws what is wrong with them, for the agent to read. */
+/** Parses and checks the arguments. Throws an error that tells the agent what is wrong with them. */
 export function prepare(
   turn: Turn,
   { call, tool, timeoutMs }: Pick<Prepared, 'call' | 'tool' | 'timeoutMs'>,
@@ -34,7 +34,6 @@ export function prepare(
   })
 }
 
-/** What a call says, as an object. */
 export function parseArguments({ name, arguments: text }: ToolCall): Record<string, unknown> {
   let value: unknown
   try {
@@ -56,7 +55,7 @@ async function checkArguments({ name, parameters }: Tool, args: Record<string, u
   return 'value' in parsed && isRecord(parsed.value) ? parsed.value : args
 }
 
-/** Asks whether the call may run; throws when it may not. */
+/** Asks for approval of a call; throws when it is denied. */
 export async function askApproval(turn: Turn, { name, id, arguments: args }: ToolCall): Promise<void> {
   const { approved, reason } = await turn.ask(
     'x.approval.request',
@@ -65,7 +64,7 @@ export async function askApproval(turn: Turn, { name, id, arguments: args }: Too
   )
   if (approved) return
   if (reason === 'approval_unavailable')
-    throw new UampError('approval_unavailable', `"${name}" must be allowed, and nobody is there to allow it`)
+    throw new UampError('approval_unavailable', `"${name}" needs approval, and nobody is there to give it`)
   throw new UampError('forbidden', `"${name}" was not allowed${reason ? `: ${reason}` : ''}`)
 }
 
@@ -75,20 +74,20 @@ export interface RunOptions {
   readonly progress: (text: string) => void
 }
 
-/** Runs the tool, for as long as it may take, and makes a result of what it gives back. */
+/** Runs the tool within its time limit. */
 export async function runTool(turn: Turn, prepared: Prepared, { time, resultLength, progress }: RunOptions): Promise<ToolResult> {
   const { call, tool, args, timeoutMs } = prepared
   const run = (signal: AbortSignal): unknown => tool.run(args, { turn, callId: call.id, signal, http: guardedOf(turn.http), progress })
   return resultOf(call, await time.within(timeoutMs, call.name, run), resultLength)
 }
 
-/** What a tool gave, as the result of its call. A longer text is cut off. */
+/** Makes a result of a tool's return value. Cuts off a text that is longer than `length`. */
 export function resultOf({ id, name }: ToolCall, given: unknown, length: number): ToolResult {
   const output = isToolOutput(given) ? given : undefined
   const text = output ? output.text : typeof given === 'string' ? given : (JSON.stringify(given) ?? 'null')
   const beside = { content_items: output?.content_items, data: output?.data }
   const size = beside.content_items || beside.data !== undefined ? JSON.stringify(beside).length : 0
-  if (size > BESIDE) throw new UampError('too_large', `"${name}" gave ${size} characters of media and data; ${BESIDE} are allowed`)
+  if (size > BESIDE) throw new UampError('too_large', `"${name}" returned ${size} characters of media and data; ${BESIDE} are allowed`)
   return {
     call_id: id,
     result: text.length <= length ? text : cut(text, length),
@@ -99,17 +98,16 @@ export function resultOf({ id, name }: ToolCall, given: unknown, length: number)
   }
 }
 
-/** The beginning, and a note for the model, which would else take it for the whole. */
+/** The beginning of a text, with a note for the model, which would otherwise take it for the whole. */
 function cut(text: string, length: number): string {
   return `${text.slice(0, length)}\n[cut off: this is the beginning, ${length} of ${text.length} characters]`
 }
 
-/** What a tool returns that has more to give than text (media, data beside it). */
 function isToolOutput(value: unknown): value is { text: string; content_items?: ContentItem[]; data?: unknown } {
   return isRecord(value) && typeof value['text'] === 'string' && ('content_items' in value || 'data' in value)
 }
 
-/** An error of ours is told as it is; what an unknown one said is the tool author's own text, and the model needs it. */
+/** Makes a failed result. The message of an unknown error is included, because its author wrote it and the model needs it. */
 export function failed(
   { id }: ToolCall,
   thrown: unknown,

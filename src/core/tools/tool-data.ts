@@ -3,7 +3,7 @@ import type { Message } from '../../protocol/message.ts'
 
 type Change = (data: unknown) => unknown
 
-/** Messages with other data in the results of tools: the only place in a conversation that has fields of anybody's choice. */
+/** Changes the `data` in tool results: the only part of a conversation in which anybody may choose the fields. */
 export function withData(messages: readonly Message[], change: Change): readonly Message[] {
   return mapped(messages, (message) => {
     const { content_items: items } = message
@@ -12,7 +12,7 @@ export function withData(messages: readonly Message[], change: Change): readonly
   })
 }
 
-/** The same for content, in which a result may hold others. */
+/** The same for content items, which tool results may nest. */
 export function withDataIn(items: readonly ContentItem[], change: Change): readonly ContentItem[] {
   return mapped(items, (item) => {
     if (item.type !== 'tool_result') return item
@@ -24,7 +24,7 @@ export function withDataIn(items: readonly ContentItem[], change: Change): reado
   })
 }
 
-/** The same list where nothing changes: most hold no such thing. */
+/** Returns the same list if nothing changes, as in most messages. */
 function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
   let changed: T[] | undefined
   for (const [index, item] of list.entries()) {

@@ -9,13 +9,13 @@ import type { Tool } from '../ports/skill.ts'
 import { TimeLimits } from './time-limits.ts'
 import { askApproval, failed, prepare, runTool, type Prepared } from './tool-call.ts'
 
-/** Calls that one turn may make, tools that run at the same time, and how long each may take. */
+/** Most calls in one turn, tools that run at the same time, and the time of each. */
 const BUDGET = 64
 const PARALLEL = 8
 const TIMEOUT_MS = 60_000
-/** Characters of a result: about what fits beside a conversation into a model's window. */
+/** Most characters of a result: about what fits into a model's window beside a conversation. */
 const RESULT_LENGTH = 256 * 1024
-/** Events of tools that the agent has not passed on yet. */
+/** Most events of tools that the agent has not yielded yet; beyond it tools wait. */
 const UNREAD = 64
 
 export interface ToolRunnerOptions {
@@ -25,19 +25,19 @@ export interface ToolRunnerOptions {
   /** A longer result is cut off, with a note. */
   readonly resultLength?: number
   /**
-   * The calls are those of a model that has read the conversation. It yielded them piece by piece, so they are not yielded again;
-   * and a call that was answered before is made anew.
+   * The calls come from a model that has read the conversation. They were already streamed, so they are not yielded again; and a
+   * call that repeats an answered one is made again.
    */
   readonly fromModel?: boolean
 }
 
-/** Queues what clients see; `seen` is called once it is on its way to them. */
+/** Queues an event for clients; `seen` is called once the agent has yielded it. */
 type Emit = (draft: Draft, seen?: () => void) => Promise<boolean>
 
-/** Runs tools for one turn: yields what clients see of it, and returns each call's result, in the order of the calls. */
+/** Runs tools for one turn: yields the events for clients, and returns the results in the order of the calls. */
 export type ToolRunner = (calls: readonly ToolCall[]) => AsyncGenerator<Draft, ToolResult[], void>
 
-/** What is to be done with a call: it runs here, goes to the client, or cannot be made. */
+/** How to handle a call: run it here, send it to the client, or fail it. */
 type Plan = { readonly index: number; readonly call: ToolCall } & (
   | { readonly kind: 'here'; readonly prepared: Prepared }
   | { readonly kind: 'client' }
@@ -45,10 +45,9 @@ type Plan = { readonly index: number; readonly call: ToolCall } & (
 )
 
 /**
- * Tools of the server run here, in parallel; tools that the client declared go out as `tool.call` and wait for `tool.result`. Of two
- * of one name the server's is called: the client could else say what its own tools gave.
- * A tool that fails, takes too long, does not exist or is called with arguments that do not fit gives a failed result: the agent
- * is told, nothing is thrown.
+ * Runs the server's tools here, in parallel; sends calls of the client's tools out as `tool.call` and waits for `tool.result`. If both
+ * have a tool of one name, the server's is called: otherwise the client could forge the results of the server's tools.
+ * Nothing is thrown to the agent: a tool that fails, takes too long, does not exist or gets invalid arguments gives a failed result.
  */
 export function toolRunner(
   turn: Turn,
@@ -77,7 +76,7 @@ export function toolRunner(
 
   async function perform(todo: Plan, emit: Emit): Promise<ToolResult> {
     const { call } = todo
-    // The question must not overtake it.
+    // Clients must see the call before the question about it.
     if (!fromModel) {
       await new Promise<void>((resolve) => void emit({ type: 'response.delta', delta: { type: 'tool_call', tool_call: call } }, resolve))
     }
@@ -102,7 +101,7 @@ export function toolRunner(
     const open: Promise<Plan>[] = []
     for (const [index, call] of calls.entries()) {
       const known = offered.has(call.name) ? earlier.take(call) : undefined
-      // The client has both already.
+      // The client already has the call and its result.
       if (known) results[index] = answeredBefore(call, known.result)
       else open.push(plan(call, index))
     }
@@ -117,7 +116,7 @@ export function toolRunner(
       plans.filter((todo) => !asks(todo)),
       one,
     )
-    // On a one-way transport a question ends the response, and what is said after it would be lost.
+    // On a one-way transport a question ends the response, so results that came after it would be lost.
     if (turn.duplex === false) await here
     await Promise.all([here, ...plans.filter(asks).map(one)])
     return results
@@ -127,7 +126,7 @@ export function toolRunner(
     const drafts = new Channel<{ draft: Draft; seen: (() => void) | undefined }>(UNREAD)
     const emit: Emit = (draft, seen) => drafts.put({ draft, seen })
     const working = work(calls, emit).finally(() => drafts.close())
-    // Awaited below; an abort in between must not count as unhandled.
+    // Awaited below, but an abort before that must not count as an unhandled rejection.
     working.catch(() => undefined)
     for await (const { draft, seen } of drafts) {
       yield draft

@@ -8,12 +8,12 @@ type Typed<S extends StandardSchema> = Omit<Tool, 'parameters' | 'run' | 'needsA
   run(args: OutputOf<S>, context: ToolContext): unknown
 }
 
-/** A tool whose `run` knows the types of its arguments from their schema. */
+/** Defines a tool whose `run` gets its argument types from the schema. */
 export function defineTool<S extends StandardSchema>(tool: Typed<S>): Tool {
   return tool as Tool
 }
 
-/** The tool as models are told of it (UAMP events §8.6). */
+/** The tool in the form that models get (UAMP events §8.6). */
 export function toolDefinition({ name, description, parameters }: Tool): ToolDefinition {
   const schema = parameters ? jsonSchemaOf(parameters) : { type: 'object', properties: {} }
   return { type: 'function', function: { name, ...(description !== undefined && { description }), parameters: { ...schema } } }

@@ -5,24 +5,24 @@ import { idIn } from './ids.ts'
 import { contentOf } from '../../wire/ag-ui/messages.ts'
 
 /**
- * The parts of a run, each begun once and ended before the run is: clients fail on an end without a beginning, on two beginnings of
- * one id, and on a run that ends with something open. The ids come from the order of the parts, so that a replay has the same.
+ * Begins each part of a run once, and ends it before the run ends: clients fail on an end without a beginning, on two beginnings with
+ * one id, and on a run that ends with open parts. Ids follow from the order of the parts, so that a replay has the same ones.
  */
 export class Answer {
   readonly #response: string
   readonly #emit: (event: AgUiEvent) => void
   #count = 0
-  /** The text that is being said: looked at for every delta. */
+  /** The id of the open text message; read for every delta. */
   text: string | undefined
   #refuses = false
   #thought: string | undefined
-  /** The assistant's message that is the last in the client's list: calls belong to it. */
+  /** The assistant's message, if it is the last in the client's list: calls then belong to it. */
   #last: string | undefined
-  /** Calls, and whether arguments may still come. */
+  /** Calls; true while arguments may still come. */
   readonly #calls = new Map<string, boolean>()
   readonly #steps = new Set<string>()
   readonly #subagents = new Map<string, boolean>()
-  /** Something was said. */
+  /** True once the client was shown something of the answer. */
   spoke = false
 
   constructor(response: string, emit: (event: AgUiEvent) => void) {
@@ -30,19 +30,19 @@ export class Answer {
     this.#emit = emit
   }
 
-  /** A new id for a message, which is then the last one. */
+  /** The id for a new message, which becomes the last one. */
   next(): string {
     this.interject()
     return idIn(this.#response, this.#count++)
   }
 
-  /** A message of another kind is the last one now. */
+  /** Another kind of message is now the last one. */
   interject(): void {
     this.#last = undefined
     this.spoke = true
   }
 
-  /** Begins a text, unless one is being said. */
+  /** Begins a text message, unless one is open; returns its id. */
   speak(refuses = false): string {
     if (this.text !== undefined && this.#refuses === refuses) return this.text
     this.settle()
@@ -64,7 +64,7 @@ export class Answer {
     const messageId = this.#thought
     if (delta !== '') this.#emit({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta })
     if (signature !== undefined) this.encrypted({ value: signature })
-    // A signature is of the thought before it: what comes then is another.
+    // A signature ends a thought: whatever follows is another one.
     if (whole || signature !== undefined) this.settle()
   }
 
@@ -86,7 +86,7 @@ export class Answer {
     if (delta !== '' && this.#calls.get(id)) this.#emit({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta })
   }
 
-  /** A call that is put to the client is whole. Most often it was streamed before. */
+  /** A call that the client is asked to run is complete, and most often was streamed before. */
   ask(call: ToolCall): void {
     if (!this.#calls.has(call.id)) this.call(call)
     this.endCall(call.id)
@@ -136,7 +136,7 @@ export class Answer {
     this.#emit({ type: 'SUBAGENT_FINISHED', subagentRunId: subagent_id, ...gave, outcome: { type: 'success' } })
   }
 
-  /** What is being said or thought is over. */
+  /** Ends the open text message or thought. */
   settle(): void {
     const { text } = this
     if (text !== undefined) {
@@ -150,7 +150,7 @@ export class Answer {
     this.#emit({ type: 'REASONING_END', messageId })
   }
 
-  /** Everything is over. */
+  /** Ends everything that is open. */
   close(status: 'completed' | 'cancelled' | 'failed'): void {
     this.settle()
     for (const id of this.#calls.keys()) this.endCall(id)

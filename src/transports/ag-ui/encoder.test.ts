@@ -23,7 +23,7 @@ const name = fc.constantFrom('a', 'b')
 const text = fc.string({ maxLength: 5 })
 const delta = (given: fc.Arbitrary<object>) => given.map((one) => ({ type: 'response.delta', delta: one }))
 
-/** Whatever an agent may yield, in no good order at all. */
+/** Anything that an agent may yield, in any order. */
 const draft = fc.oneof(
   delta(fc.record({ type: fc.constant('text'), text, refusal: fc.option(fc.boolean(), { nil: undefined }) })),
   delta(fc.record({ id, name, arguments: text }).map((tool_call) => ({ type: 'tool_call', tool_call }))),
@@ -65,7 +65,7 @@ const END = fc.constantFrom<Draft>(
   { type: 'response.error', error: { code: 'x', message: 'y' } },
 )
 
-/** The log of a response, as readers get it: text as text, the rest as events, cut anywhere. */
+/** The log of a response as readers get it: bare texts and events, split anywhere into two batches. */
 function batches(drafts: readonly Draft[], cut: number): Batch[] {
   const all = [{ type: 'response.created' }, ...drafts].map((given, index) => {
     return { ...given, event_id: '', response_id: PLAN.response, session_id: PLAN.session, seq: index + 1 } as unknown as ServerEvent & {

@@ -13,24 +13,24 @@ import { idIn } from './ids.ts'
 import { interruptOf } from './interrupts.ts'
 import { CONTENT_ACTIVITY, toWireMessages } from '../../wire/ag-ui/messages.ts'
 
-/** What a run is, wherever it is told. */
+/** What an encoder needs to know of a run, live or replayed. */
 export interface RunPlan {
   readonly threadId: string
   readonly runId: string
   readonly parentRunId?: string | undefined
   readonly session: string
   readonly response: string
-  /** Questions are answered while the response goes on: the run ends with one, the response does not. */
+  /** Clients answer while the response runs: a question ends the run, but not the response. */
   readonly duplex: boolean
-  /** The question of an earlier run that this one answers, where the response went on since. */
+  /** The question of an earlier run that this one answers, if both share a response. */
   readonly resumes?: string | undefined
   /** The tools that the client runs. */
   readonly tools: ReadonlySet<string>
-  /** Calls whose results the client brought: it has them. */
+  /** Calls whose results the client brought, and which it therefore has. */
   readonly brought: ReadonlySet<string>
 }
 
-/** A place in a run: an event of the log, and how many of the events that it becomes. */
+/** A place in a run: an event of the log, and how many of the AG-UI events made from it. */
 export interface Place {
   readonly seq: number
   readonly part: number
@@ -52,8 +52,7 @@ interface Finish {
 const NOWHERE: Out = { text: () => undefined, event: () => undefined }
 
 /**
- * One run as events of AG-UI 1.0, from the events of a session's log: the same events give the same run, whenever they are read.
- * Pure: no clock, no I/O.
+ * Encodes one run as events of AG-UI 1.0. It uses no clock and no I/O, so that the same events of the log always give the same run.
  */
 export class RunEncoder extends ResponseFold {
   static readonly mapping: Mapping<RunEncoder> = {
@@ -81,7 +80,7 @@ export class RunEncoder extends ResponseFold {
     'transcript.done': [
       'what of the words did not come before',
       (run, { transcript }) => {
-        // Audio may be faster than its words.
+        // Some words may not have been streamed.
         if (transcript?.startsWith(run.#transcript)) run.#say(transcript.slice(run.#transcript.length))
         run.#transcript = ''
       },
@@ -141,7 +140,7 @@ export class RunEncoder extends ResponseFold {
   #pending: AgUiEvent[] = []
   #transcript = ''
   #out: Out = NOWHERE
-  /** Until the question that the run answers: an earlier run told it. */
+  /** True until the question that this run answers: an earlier run has told the events before it. */
   #muted: boolean
 
   constructor(plan: RunPlan, { snapshots = [], known = { seq: 0, part: Infinity } }: EncoderOptions = {}) {
@@ -171,7 +170,7 @@ export class RunEncoder extends ResponseFold {
     this.#flush(seq)
   }
 
-  /** Of several events only the last has the bare number: who lost it goes on behind the others. */
+  /** Of several events only the last has the bare number as id, so that a client can resume between them. */
   #flush(seq: number, goesOn = false): void {
     const events = this.#pending
     if (events.length === 0) return
@@ -224,7 +223,7 @@ export class RunEncoder extends ResponseFold {
       case 'video':
       case 'file':
         answer.settle()
-        // A chunk of a stream has no handle; the whole comes with one.
+        // A chunk of a stream has no content id; the complete item has one.
         if (delta.content_id !== undefined) this.#activity(answer.next(), CONTENT_ACTIVITY, { item: delta })
         else this.#emit({ type: 'CUSTOM', name: 'uamp.response.delta', value: { delta } })
     }
@@ -255,7 +254,7 @@ export class RunEncoder extends ResponseFold {
     this.#emit({ type: 'CUSTOM', name: `uamp.${type}`, value })
   }
 
-  /** On a one-way session the response ends with its questions; on another the run does. */
+  /** On a one-way session a question ends the response; on a duplex one, only the run. */
   #question(question: Question): void {
     const { duplex, tools, resumes } = this.#plan
     if (question.type === 'tool.call') this.#answer.ask({ id: question.call_id, name: question.name, arguments: question.arguments })
@@ -275,7 +274,7 @@ export class RunEncoder extends ResponseFold {
     const { response, signature } = event
     const stop_reason = stopReason(event)
     const known = { ...(signature !== undefined && { signature }), ...(stop_reason !== undefined && { stop_reason }) }
-    // What an agent elsewhere ended its run with.
+    // The result of a remote agent's run.
     const { result } = fieldsOf(response.extensions?.['ag-ui'])
     this.#finish({ type: 'success' }, { questions: isWaiting(event) ? this.questions : [], uamp: known, result })
   }
@@ -302,7 +301,7 @@ export class RunEncoder extends ResponseFold {
     this.#emit({ type: 'RUN_ERROR', message, code, ...this.#used(), ...metadata })
   }
 
-  /** What a cache gave is a part of the whole there, whatever the provider counts. */
+  /** In AG-UI cached tokens are part of the input, however the provider counts them. */
   #used(): object {
     const { usage } = this
     if (!usage) return {}

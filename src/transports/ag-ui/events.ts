@@ -3,38 +3,37 @@ import type { Frame } from '../../core/ports/transport.ts'
 import { markOf } from './ids.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 
-/** An event of AG-UI. */
 export interface AgUiEvent {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** Where events go. `id`: how far a client that has this one is. */
+/** Takes encoded events. `id`: where a client resumes that has this event. */
 export interface Out {
   /** The hot path. */
   text(messageId: string, delta: string, id: number): void
   event(event: AgUiEvent, id?: number | string): void
 }
 
-/** How events are written. */
+/** Writes events in one of the protocol's formats. */
 export interface Wire {
   readonly headers: Readonly<Record<string, string>>
   readonly heartbeat?: string
-  /** What `write` writes, as one frame. */
+  /** Everything that `write` writes, as one frame. */
   frame(write: (out: Out) => void): Frame
 }
 
-/** What the client's generation understands of an event; undefined: nothing. */
+/** Turns an event into one that the client's version understands; undefined: leave it out. */
 export type Shape = (event: AgUiEvent) => AgUiEvent | undefined
 
 export const asItIs: Shape = (event) => event
 
-/** Server-sent events: one line of data each, line feeds alone, as clients fail on others. */
+/** Server-sent events with one data line each and bare line feeds, because clients fail on anything else. */
 export class SseWire implements Wire, Out {
   readonly headers = SSE_HEADERS
   readonly heartbeat = SSE_HEARTBEAT
   readonly #shape: Shape
-  /** What stands behind the number of an event in its id. */
+  /** Follows the number in an event's id. */
   readonly #mark: string
   #visit: (text: string) => void = () => undefined
   #messageId: string | undefined
@@ -45,7 +44,7 @@ export class SseWire implements Wire, Out {
     this.#mark = `-${markOf(response)}`
   }
 
-  /** Made while it is written, so that no text is kept. */
+  /** Makes texts while they are written, so that none is kept. */
   frame(write: (out: Out) => void): Frame {
     return {
       eachText: (visit) => {

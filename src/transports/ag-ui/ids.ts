@@ -1,19 +1,19 @@
-/** The id of a message in a response's answer. It holds the response's, so that a message which a client sends back is known. */
+/** The id of a message in an answer. It contains the response's id, so that a message which a client sends back is recognized. */
 export function idIn(response: string, place: string | number): string {
   return `${response}.${place}`
 }
 
-/** The response that a message is of; undefined for what is not ours. */
+/** The response that a message belongs to; undefined for ids that are not ours. */
 export function responseOf(id: string): string | undefined {
   return /^(resp_[^.]+)\.[\w.]+$/.exec(id)?.[1]
 }
 
-/** Stands in the ids of a response's events, whose numbers alone are those of other threads too. */
+/** Part of the ids of a response's events, because their numbers alone also occur in other threads. */
 export function markOf(response: string): string {
   return response.replaceAll(/\W/g, '').slice(-6)
 }
 
-/** The interrupt that asks for money has no id of its own. */
+/** The id of the interrupt that asks for payment, which has no id of its own. */
 export function paymentId(response: string): string {
   return idIn(response, 'payment')
 }

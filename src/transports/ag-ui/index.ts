@@ -15,9 +15,9 @@ import { Starter, type Started } from './start.ts'
 import { historyOf, snapshotsOf } from './thread.ts'
 
 export interface AgUiOptions {
-  /** Where the binary form comes from. Default: `@ag-ui/proto`, where it is installed. */
+  /** Loads the module for the binary form. Default: `@ag-ui/proto`, if it is installed. */
   readonly proto?: () => Promise<ProtoModule | undefined>
-  /** How long a run can be told again. Default: as long as a session is kept. */
+  /** How long a run can be replayed. Default: as long as a session is kept. */
   readonly runTtlMs?: number
 }
 
@@ -58,7 +58,7 @@ class Endpoint {
     try {
       let refused = await run.preflight()
       if (refused?.type === 'payment.required' && (asked.payment || !duplex)) {
-        // A session that is not duplex can be answered once the question has ended its response.
+        // On a one-way session the payment can be answered only after the question has ended its response.
         while (!duplex && (await run.take()));
         if (asked.payment) {
           run.over = true
@@ -80,7 +80,7 @@ class Endpoint {
     }
   }
 
-  /** `GET /ag-ui/runs/{runId}`: the whole of it, or what follows `Last-Event-ID`, and then what comes. */
+  /** `GET /ag-ui/runs/{runId}`: the whole run, or what follows `Last-Event-ID`; then new events as they come. */
   async replay(call: KnownCall): Promise<Streamed> {
     const { gateway } = this.#host
     const { params, principal, request, agent, root, signal } = call
@@ -121,7 +121,7 @@ class Endpoint {
     const encoder = new RunEncoder(plan, { snapshots, ...(known && { known }) })
     const frames = run.frames((batch) => {
       const frame = wire.frame((out) => encoder.read(batch, out))
-      // Where a question ends the run but not its response, that shows only in what is written.
+      // On a duplex session a question ends the run but not its response, which the encoder notices only as it writes.
       const shown = plan.duplex ? written(frame) : frame
       run.over ||= encoder.ended
       return shown

@@ -21,7 +21,7 @@ const APPROVAL = {
 }
 const PAYMENT = { type: 'object', properties: { payment_token: { type: 'string' } }, required: ['payment_token'] }
 
-/** A question as the interrupt that a run ends with. */
+/** The interrupt for a question that ends a run. */
 export function interruptOf(question: Question, response: string): { readonly id: string } {
   switch (question.type) {
     case 'tool.call':
@@ -43,7 +43,7 @@ export function interruptOf(question: Question, response: string): { readonly id
   }
 }
 
-/** How an agent elsewhere that speaks AG-UI put it, if it did: it is answered as that says. */
+/** The original interrupt, if a remote agent that speaks AG-UI asked the question: the answer then takes its form. */
 export function formOf({ extensions }: Pick<EventOf<'x.approval.request'>, 'extensions'>): Slot | undefined {
   const form = extensions?.['ag-ui']
   return isRecord(form) ? form : undefined
@@ -57,8 +57,8 @@ export interface Answering {
 }
 
 /**
- * What a run answers of the questions that its thread waits for; undefined where it says something else instead. Throws where it
- * answers only some, or nothing of what has to be decided.
+ * The answers of a run to the questions that its thread waits for; undefined if the run says something else instead. Throws if it
+ * answers only some of them, or leaves an approval undecided.
  */
 export function answersTo({ response, questions }: Waiting, answering: Answering): Given[] | undefined {
   const { resume, payment, newId } = answering
@@ -91,7 +91,7 @@ export function noInterrupt({ interruptId }: ResumeEntry): UampError {
   return invalid(`Nothing waits for "${interruptId}" on this thread`, 'resume', 'unknown_interrupt')
 }
 
-/** An entry as it was given: whoever asked knows what it says. */
+/** An entry passed on as it is: the remote agent that asked understands it. */
 export function formed({ interruptId, status, payload }: ResumeEntry, newId: () => string): Given {
   const answer = { type: 'x.approval.response', event_id: newId(), approval_id: interruptId } as const
   if (status === 'cancelled') return { ...answer, approved: false, reason: 'cancelled' }
@@ -99,7 +99,7 @@ export function formed({ interruptId, status, payload }: ResumeEntry, newId: () 
   return { ...answer, approved: said !== false, extensions: { 'ag-ui': { payload } } }
 }
 
-/** An entry as the answer to a question of this type. */
+/** An entry turned into the answer to a question of this type. */
 export function resumed({ interruptId, status, payload }: ResumeEntry, type: keyof Questions, newId: () => string): Given {
   const event_id = newId()
   if (type === 'tool.call') return { type: 'tool.result', event_id, call_id: interruptId, ...outcome(status, payload) }
@@ -131,7 +131,7 @@ function resultIn({ messages, resume, newId }: Answering, callId: string): Given
   return found?.role === 'tool' ? toolResult(found, newId) : undefined
 }
 
-/** What a tool of the page gave. */
+/** The result of a tool that the page ran. */
 export function toolResult(message: Extract<WireMessage, { role: 'tool' }>, newId: () => string): Given {
   const { content = '', content_items, is_error } = said(message, 'messages')
   const more = { ...(is_error && { is_error }), ...(content_items && { content_items }) }

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from './events.ts'
 
-/** What clients of 0.0.x understand of an event. They fail on an event, an outcome or a result that they do not know. */
+/** Turns an event into one that clients of 0.0.x understand. They fail on unknown events, outcomes and results. */
 export function toLegacy(event: AgUiEvent): AgUiEvent | undefined {
   switch (event.type) {
     case 'RUN_STARTED': {
@@ -32,7 +32,7 @@ function legacyMessage(message: AgUiEvent): AgUiEvent {
   return Array.isArray(content) ? { ...message, content: content.map(binary) } : message
 }
 
-/** Media as the oldest of them spell it. */
+/** Media as the oldest clients spell it. */
 function binary(part: { readonly source?: { readonly type: string; readonly value: string; readonly mimeType: string } }): object {
   if (!part.source) return part
   const { type, value, mimeType } = part.source
@@ -51,7 +51,7 @@ function finished(event: AgUiEvent): AgUiEvent {
   return { ...rest, type: event.type, metadata: { uamp: { ...uampOf(metadata), cancelled: true } } }
 }
 
-/** The text of content parts; the parts themselves stand beside it. */
+/** Content parts as plain text, with the parts themselves in the metadata. */
 function plain({ content, metadata }: Readonly<Record<string, unknown>>): object {
   if (typeof content === 'string') return {}
   const parts = content as readonly { readonly text?: string }[]

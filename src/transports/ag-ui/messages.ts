@@ -7,16 +7,16 @@ import type { Part, WireMessage } from './schema.ts'
 type Assistant = Extract<WireMessage, { role: 'assistant' }>
 
 /**
- * Messages of a client as a conversation, that may go on from others. Throws where a tool answers a call that nobody made, or one of
- * the others that has its result: that was not the client's to give.
+ * Turns a client's messages into a conversation that may continue `before`. Throws if a tool result answers a call that nobody made,
+ * or one in `before` that already has its result: the client must not replace that.
  */
 export function toMessages(given: readonly WireMessage[], before: readonly Message[] = []): Message[] {
   const calls = new Set(before.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id)))
   for (const { tool_call_id: id } of before) if (id !== undefined) calls.delete(id)
   const messages: Message[] = []
-  /** Thoughts stand before what the assistant then says. */
+  /** Thoughts for the next message of the assistant. */
   let thoughts: ContentItem[] = []
-  // Pages put a decision down as the result of the call that it is about: the real one comes later.
+  // Pages may add a decision as the result of the call it concerns: only the last result, the real one, counts.
   const results = new Map(given.map((message) => [message.role === 'tool' ? message.toolCallId : message.id, message]))
   for (const [index, message] of given.entries()) {
     const param = `messages[${index}]`
@@ -78,7 +78,7 @@ function itemsOf(content: string | readonly Part[], param: string): ContentItem[
   return content.map((part, index) => itemOf(part, `${param}.content[${index}]`))
 }
 
-/** Both spellings: parts by their kind, and the `binary` of 0.0.x. */
+/** Reads both spellings: parts by their kind, and `binary` of 0.0.x. */
 function itemOf(part: Part, param: string): ContentItem {
   if (part.type === 'text') return { type: 'text', text: part.text }
   const source = part.type === 'binary' ? binarySource(part) : part.source

@@ -5,12 +5,12 @@ import { RunEncoder, type Place, type RunPlan } from './encoder.ts'
 import type { Out } from './events.ts'
 import { markOf } from './ids.ts'
 
-/** The whole run is wanted. */
+/** Asks for the whole run. */
 const BEGINNING = '0'
 
 /**
- * Where in a run the event stands that a client has. Throws when it is none of this run: two runs may have one id, each in a thread of
- * its own, and where the newer is found, nobody is to be told its events as the rest of the older.
+ * The place in a run of the last event that a client has. Throws if the event is not of this run: two runs in different threads may
+ * have one id, and the events of the newer must not be told as the rest of the older.
  */
 export async function placeIn(id: string, plan: RunPlan, { session, after }: { session: Session; after: number }): Promise<Place> {
   if (id === BEGINNING) return { seq: 0, part: Infinity }
@@ -21,7 +21,7 @@ export async function placeIn(id: string, plan: RunPlan, { session, after }: { s
   return place
 }
 
-/** The newest event of the log that this run has told of. */
+/** The `seq` of the newest event that this run has told. */
 async function newest(plan: RunPlan, session: Session, after: number): Promise<number> {
   const { lastSeq: head } = session
   const encoder = new RunEncoder(plan)

@@ -1,7 +1,7 @@
 import { joinedBytes } from '../../protocol/bytes.ts'
 import type { AgUiEvent, Out, Shape, Wire } from './events.ts'
 
-/** What is used of `@ag-ui/proto`, which users install for it. */
+/** The part of `@ag-ui/proto` that is used. Users install the package themselves. */
 export interface ProtoModule {
   encode(event: AgUiEvent): Uint8Array
 }
@@ -10,7 +10,7 @@ const PROTO_TYPE = 'application/vnd.ag-ui.event+proto'
 
 const PACKAGE = '@ag-ui/proto'
 
-/** Undefined where it is not installed. */
+/** Undefined if the package is not installed. */
 export async function loadProto(): Promise<ProtoModule | undefined> {
   try {
     return (await import(/* @vite-ignore */ PACKAGE)) as ProtoModule
@@ -19,7 +19,7 @@ export async function loadProto(): Promise<ProtoModule | undefined> {
   }
 }
 
-/** Only by its name: whoever takes anything gets text, which everything can read. */
+/** True only if the header names the type: a client that accepts anything gets text, which every client can read. */
 export function wantsProto(accept: string | null): boolean {
   const quality = (type: string): number => {
     const found = accept?.split(',').find((range) => range.split(';')[0]?.trim().toLowerCase() === type)
@@ -29,9 +29,9 @@ export function wantsProto(accept: string | null): boolean {
   return wanted > 0 && wanted >= quality('text/event-stream')
 }
 
-/** Each event behind its length in four bytes. */
+/** Writes each event after its length in four bytes. */
 export class ProtoWire implements Wire, Out {
-  /** Without a parameter: clients compare it as a whole. */
+  /** The type has no parameter, because clients compare the whole header. */
   readonly headers = { 'content-type': PROTO_TYPE, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' }
   readonly #module: ProtoModule
   readonly #shape: Shape

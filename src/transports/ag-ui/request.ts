@@ -8,20 +8,20 @@ import { parseBody, parseValue } from '../../wire/parse.ts'
 import { paymentFrom } from '../../wire/payment.ts'
 import { OwnProps, RunAgentInput, type ResumeEntry, type WireMessage } from './schema.ts'
 
-/** A request in our own terms. */
+/** A request in the terms of sessions. */
 export interface Asked {
   readonly threadId: string
   readonly runId: string
   readonly parentRunId: string | undefined
-  /** It speaks 0.0.x. */
+  /** The client speaks 0.0.x. */
   readonly legacy: boolean
-  /** Without those that instruct: they are a setting of this run. */
+  /** Without the leading system and developer messages, which become `instructions`. */
   readonly messages: readonly WireMessage[]
   readonly instructions: string | undefined
   readonly tools: readonly ToolDefinition[]
   readonly resume: readonly ResumeEntry[]
   readonly state: unknown
-  /** What an agent may want to know besides. */
+  /** Other fields that an agent may want to read. */
   readonly extras: Readonly<Record<string, unknown>>
   readonly detach: boolean
   readonly payment: Payment | undefined
@@ -58,7 +58,7 @@ export async function toAsked(request: Request): Promise<Asked> {
   }
 }
 
-/** What a run changes for its own response, beside what its session is. */
+/** The configuration that a run sets for its own response, on top of the session's. */
 export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, memory: object) {
   const { state, extras, instructions, tools } = asked
   const uamp = isRecord(extensions['uamp']) ? extensions['uamp'] : {}
@@ -69,18 +69,18 @@ export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, mem
   }
 }
 
-/** Without what the run is paid with: whoever asks for that gets it, and what is stored of the run must not have it. */
+/** Removes the payment, which must not be stored with the run. The agent gets it when it asks for payment. */
 function unpaid(forwardedProps: unknown): unknown {
   if (!isRecord(forwardedProps) || !isRecord(forwardedProps['uamp'])) return forwardedProps
   const { payment_token: _, ...uamp } = forwardedProps['uamp']
   return { ...forwardedProps, uamp }
 }
 
-/** Clients of 1.0 say so; those before it say nothing. */
+/** Clients of 1.0 name their version; older ones name none. */
 function isLegacy(version: string | undefined): boolean {
   if (version === undefined || /^0(\.|$)/.test(version)) return true
   if (/^1(\.\d+)*$/.test(version)) return false
-  throw new UampError('version_mismatch', `AG-UI "${version}" is not spoken here: send "protocolVersion": "1.0", or none for 0.0.x`, {
+  throw new UampError('version_mismatch', `AG-UI "${version}" is not supported here: send "protocolVersion": "1.0", or none for 0.0.x`, {
     details: { client_version: version, supported_versions: ['1.0', '0.0'] },
   })
 }

@@ -6,22 +6,22 @@ import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
 import type { WireMessage } from './schema.ts'
 
-/** What is noted of a run with the response that it asks for: enough to tell it again. */
+/** The `note` that is stored with the response of a run: enough to replay the run. */
 export type RunNote = Pick<RunPlan, 'threadId' | 'runId' | 'parentRunId' | 'duplex'> & {
   readonly legacy: boolean
-  /** It brought only these messages, and was told what was said up to that response. */
+  /** The client brought only these messages, and was shown the conversation up to the response `from`. */
   readonly joined?: { readonly from: string; readonly messages: readonly WireMessage[] }
 }
 
-/** A run, by the id that its client chose. */
+/** A run, stored under the id that its client chose. */
 export type RunRecord = RunNote &
   Pick<RunPlan, 'session' | 'response' | 'resumes'> & {
     readonly agent: string
-    /** The session's newest event before it. */
+    /** The run's events follow this `seq` in the session's log. */
     readonly after: number
   }
 
-/** Of two with one id the newer is found. */
+/** Finds runs by their ids. If two have one id, the newer is found. */
 export class Runs {
   readonly #store: Store
   readonly #gateway: Gateway
@@ -33,7 +33,7 @@ export class Runs {
     this.#ttlMs = ttlMs
   }
 
-  /** A run that goes on with a response of another one has a record of its own. */
+  /** Stores a run that continues the response of another one, and so has no response of its own to be found by. */
   async set(principal: Principal, record: RunRecord): Promise<void> {
     const index: Place[] = [[goesWith(principal.tenant, record.session), '']]
     await this.#store.set(keyOf(principal, record.runId), record as unknown as Json, { ttlMs: this.#ttlMs, index })
@@ -43,12 +43,12 @@ export class Runs {
     const [turn, stored] = await Promise.all([this.#gateway.response(nameOf(runId), principal), this.#store.get(keyOf(principal, runId))])
     const found = turn && recordOf(turn)
     const own = stored?.value as RunRecord | undefined
-    // Ids of responses are in the order of time.
+    // Ids of responses sort by time.
     return own && (!found || own.response >= found.response) ? own : found
   }
 }
 
-/** What the response of a run is called. */
+/** The name under which the response of a run is stored. */
 export function nameOf(runId: string): Alias {
   return { protocol: 'ag-ui', id: runId }
 }
@@ -57,7 +57,7 @@ function recordOf({ id, session, agent, after, note }: StoredResponse): RunRecor
   return { ...(note as unknown as RunNote), session, response: id, agent, after }
 }
 
-/** A run as it is told, from what is stored of it. */
+/** The plan for replaying a stored run. */
 export function planOf(record: RunRecord, { config, given }: Pick<StoredResponse, 'config' | 'given'>): RunPlan {
   const tools = new Set(config.tools?.map((tool) => tool.function.name))
   return { ...record, tools, brought: new Set(given.flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : []))) }

@@ -1,11 +1,11 @@
-/** What clients send to `/ag-ui`: `RunAgentInput` of 1.0, and of 0.0.x where that differs. Clients write null for what they leave out. */
+/** What clients send to `/ag-ui`: `RunAgentInput` of 1.0, and of 0.0.x where that differs. Clients may send null for an absent field. */
 import * as z from 'zod/mini'
 import { isBase64 } from '../../protocol/base64.ts'
 import { list } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
 
-/** The body has a limit of its own, in bytes. */
+/** The bytes of the body have a limit of their own. */
 const MESSAGES = 8_192
 
 const maybe = <T extends z.core.SomeType>(schema: T) => z.optional(z.nullable(schema))
@@ -71,11 +71,11 @@ export const ResumeEntry = z.object({
 })
 export type ResumeEntry = z.infer<typeof ResumeEntry>
 
-/** What is ours in `forwardedProps`, which belong to the application. */
+/** Our own part of `forwardedProps`, which otherwise belong to the application. */
 export const OwnProps = z.object({
   forwardedProps: z.object({
     uamp: z.object({
-      /** The run goes on when its client leaves. */
+      /** The run continues when its client leaves. */
       detach: maybe(z.boolean()),
       payment_token: maybe(z.string()),
     }),
@@ -92,12 +92,12 @@ export const RunAgentInput = z.object({
   tools: maybe(list(Tool, limits.tools)),
   context: maybe(list(z.object({ description: z.string(), value: z.unknown() }), limits.list)),
   forwardedProps: z.optional(z.unknown()),
-  // The draft of interrupts had one entry, and no list.
+  // The draft of interrupts had a single entry instead of a list.
   resume: maybe(z.union([list(ResumeEntry, limits.list), ResumeEntry])),
 })
 export type RunAgentInput = z.infer<typeof RunAgentInput>
 
-/** How a client answers a question for approval. */
+/** How a client answers an approval request. */
 export const Resolved = z.object({
   payload: z.union(
     [z.boolean(), z.object({ approved: z.boolean(), option: maybe(z.string()), reason: maybe(z.string()) })],

@@ -15,31 +15,31 @@ import type { ResumeEntry, WireMessage } from './schema.ts'
 import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotsOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
 
-/** How long a run waits for the end of the one before: a page that stops one and starts another may be faster than the news of it. */
+/** How long a run waits for the end of the one before: a page may stop one and start the next before the server knows of the stop. */
 const STOPPING_MS = 2_000
 
-/** A run that has begun, and a reader that stands before its first event. */
+/** A run that has begun, with a reader whose cursor is before its first event. */
 export interface Started {
   readonly session: Session
   readonly reader: Reader
   readonly plan: RunPlan
   readonly snapshots: readonly (readonly object[])[]
-  /** The thread was begun with it. */
+  /** The run is the first of its thread. */
   readonly fresh: boolean
 }
 
-/** What begins a run. */
+/** What a run begins with. */
 interface Beginning {
   readonly session: Session
-  /** To what the thread waits for. */
+  /** Answers to the questions that the thread waits for. */
   readonly answers?: readonly ClientEvent[]
   readonly inputs?: readonly InputEvent[]
   readonly create?: EventOf<'response.create'>
-  /** It brings only what is new, and is told what was said up to this response. */
+  /** The client brings only new messages, and is shown the conversation up to this response. */
   readonly joins?: string | undefined
   readonly snapshots?: readonly (readonly object[])[] | undefined
   readonly fresh?: boolean
-  /** The response goes on; it is not a new one. */
+  /** The run continues a running response instead of asking for a new one. */
   readonly goesOn?: { readonly head: StoredResponse; readonly resumes: string }
 }
 
@@ -68,7 +68,7 @@ export class Starter {
     return this.#begin(session ? await this.#goOn(session) : await this.#open(agent))
   }
 
-  /** The run goes on once it is paid for. */
+  /** Continues a run with its payment. */
   async pay({ session, plan }: Started, payment: Payment): Promise<Started> {
     const submit: ClientEvent = { type: 'payment.submit', event_id: this.#host.newId(), payment }
     const head = session.duplex ? await this.#host.gateway.response(plan.response, this.#call.principal) : undefined
@@ -87,7 +87,7 @@ export class Starter {
       config: { modalities: ['text'] },
       duplex: false,
       persist: true,
-      // Each run says for itself what its client's leaving means.
+      // Each run decides for itself what happens when its client leaves.
       onDetach: 'continue',
       alias: aliasOf(agent, threadId),
       input: toMessages(messages),
@@ -95,7 +95,7 @@ export class Starter {
     return { session, create: this.#create(session), fresh: true }
   }
 
-  /** The next run of a thread: the answers that it waits for, or what is new in the conversation. */
+  /** The next run of a thread brings the answers that the thread waits for, or new messages. */
   async #goOn(session: Session): Promise<Beginning> {
     const { resume, messages } = this.#asked
     const head = await this.#newest(session)
@@ -109,20 +109,20 @@ export class Starter {
     if (!answers) return this.#say(session, head)
     const more = added?.find(isSaid)
     if (more && resume.every(({ status }) => status === 'cancelled')) return this.#say(session, head)
-    // What is said besides belongs to the next run, which brings it again.
+    // Other new messages belong to the next run, which brings them again.
     if (added)
       return { session, answers, create: this.#create(session, memoryOf(more ? messages.slice(0, messages.indexOf(more)) : messages)) }
     if (waiting.questions.every(({ type }) => type === 'tool.call')) return this.#say(session, head)
-    // A decision stands in no conversation: it counts now, and what was changed does in the next run.
+    // A decision is not part of the messages, so it counts now; changed messages count in the next run.
     return { session, answers, create: this.#create(session, { changed: true }) }
   }
 
-  /** The newest response. One that runs gets the time to stop. */
+  /** The newest response. A running one gets time to stop. */
   async #newest(session: Session): Promise<StoredResponse | undefined> {
     const { gateway } = this.#host
     const { principal, signal } = this.#call
     const head = session.lastResponse === null ? undefined : await gateway.response(session.lastResponse, principal)
-    // The same run again is no next one.
+    // The same run sent again must not wait for itself.
     if (head?.status !== 'open' || session.duplex || rememberedIn(head.config).runId === this.#asked.runId) return head
     const reader = session.read({ after: head.after, signal: AbortSignal.any([signal, AbortSignal.timeout(STOPPING_MS)]) })
     const batches = new ResponseBatches(reader)
@@ -152,7 +152,7 @@ export class Starter {
     return { ...begins, inputs: [{ type: 'input.text', event_id: newId(), text: '', messages: whole }] }
   }
 
-  /** On a session of another protocol the response still runs, and may wait for this. */
+  /** On a session of another protocol the response may still run, and wait for these answers. */
   #answerRunning(session: Session, head: StoredResponse, added: readonly WireMessage[]): Beginning {
     const { newId } = this.#host
     const pay = paymentId(head.id)
@@ -170,7 +170,7 @@ export class Starter {
   async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {
     const { threadId, runId, parentRunId, legacy, detach, messages } = this.#asked
     const { signal, principal } = this.#call
-    // It left while the run before it was waited for.
+    // The client left while this waited for the run before.
     if (signal.aborted) throw new UampError('cancelled', 'The client has gone')
     const after = goesOn?.head.after ?? session.lastSeq
     const reader = session.read({ after, extensions: 'all', signal })
@@ -194,7 +194,7 @@ export class Starter {
     }
   }
 
-  /** The answer to a question that nobody asks, or that was answered by another. */
+  /** Explains why an answer was refused: nobody asked, or another client has answered. */
   #unasked(thrown: unknown): unknown {
     const error = UampError.from(thrown)
     const id = error.code === 'not_found' ? error.details?.['id'] : undefined
@@ -203,21 +203,21 @@ export class Starter {
     return entry ? noInterrupt(entry) : noCall(id, 'messages')
   }
 
-  /** `memory`: of the messages that the response knows then. */
+  /** `memory`: what the response remembers of the messages. */
   #create(session: Session, memory: object = memoryOf(this.#asked.messages)): EventOf<'response.create'> {
     const { tools, ...settings } = settingsOf(this.#asked, session.config, memory)
-    // A session of another protocol has tools of its own.
+    // Keep the tools of a session that another protocol opened.
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }
   }
 }
 
-/** What somebody says, and is no answer to a question. */
+/** True for messages that say something new; tool results answer questions. */
 function isSaid({ role }: WireMessage): boolean {
   return role !== 'tool' && role !== 'activity' && role !== 'reasoning'
 }
 
-/** What can be said to a session as it is. */
+/** True for messages that input events can express. */
 function isPlain(message: WireMessage): boolean {
   if (message.role === 'assistant') return !message.toolCalls?.length
   return message.role !== 'tool' && message.role !== 'reasoning'

@@ -12,14 +12,14 @@ import { idIn, responseOf } from './ids.ts'
 import { toWireMessages } from '../../wire/ag-ui/messages.ts'
 import type { Part, WireMessage } from './schema.ts'
 
-/** Ids of messages that a response is known to have been given. */
+/** How many ids of its input messages a response remembers. */
 const INPUTS = 32
 
 export function aliasOf(agent: string, threadId: string) {
   return { protocol: 'ag-ui', id: `${agent} ${threadId}` }
 }
 
-/** The session of a thread: the one it opened, or one of another protocol whose id it has. */
+/** The session of a thread: one that AG-UI opened, or one of another protocol if the thread id is its id. */
 export async function findThread(
   gateway: Gateway,
   { root, principal, access }: KnownCall,
@@ -32,7 +32,7 @@ export async function findThread(
   return mayUse ? session : undefined
 }
 
-/** What a response remembers of the messages that its client then has: the newest by their ids, and a fingerprint of them all. */
+/** What a response remembers of its client's messages: the ids of the newest, and a fingerprint of all. */
 export function memoryOf(messages: readonly WireMessage[], shown: readonly WireMessage[] = messages) {
   const counted = shown.filter(isCounted)
   return { inputs: messages.slice(-INPUTS).map(({ id }) => id), count: counted.length, digest: digestOf(counted) }
@@ -44,11 +44,11 @@ export function rememberedIn({ extensions }: SessionConfig) {
   return { runId, inputs: new Set<unknown>(Array.isArray(inputs) ? inputs : []), count: Number(count ?? 0), digest }
 }
 
-/** What is new in the messages of a run; undefined: the client changed them, so all of them count and what is remembered does not. */
+/** The new messages of a run. Undefined: the client changed earlier ones, so its messages replace what the session remembers. */
 export function addedTo(turn: StoredResponse | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
   if (!turn) return messages
   const { inputs, count, digest } = rememberedIn(turn.config)
-  // It leaves out what it knows to be here.
+  // The client sends only new messages.
   if (!messages.some(({ id }) => inputs.has(id) || responseOf(id) !== undefined)) return messages
   const counted = messages.filter(isCounted)
   if (digestOf(counted.slice(0, count)) !== digest) return undefined
@@ -58,7 +58,7 @@ export function addedTo(turn: StoredResponse | undefined, messages: readonly Wir
   return isAsTold(turn, answer) && !added.some(({ id }) => responseOf(id) !== undefined) ? added : undefined
 }
 
-/** Whether the client has an answer as it was told. Of one with sound it has a transcript. */
+/** True if the client sends an answer back unchanged. For an answer with media only calls and results are compared. */
 function isAsTold({ output, given }: StoredResponse, answer: readonly WireMessage[]): boolean {
   const words = answer.flatMap((message) => (message.role === 'assistant' ? [contentKey(message.content)] : []))
   if (!output.some(isMedia) && words.join('') !== textOf(output)) return false
@@ -73,7 +73,7 @@ function isAsTold({ output, given }: StoredResponse, answer: readonly WireMessag
   })
 }
 
-/** What is in the conversation: clients draw the rest as they like. */
+/** True for messages of the conversation; clients may show or drop the others as they like. */
 function isCounted({ role }: WireMessage): boolean {
   return role !== 'activity' && role !== 'reasoning'
 }
@@ -88,7 +88,7 @@ function digestOf(messages: readonly WireMessage[]): string {
   return fingerprint(JSON.stringify(fields))
 }
 
-/** The same for both spellings of media. */
+/** Gives the same key for both spellings of media. */
 function contentKey(content: string | readonly Part[] | null | undefined): string {
   if (content == null || typeof content === 'string') return content ?? ''
   return content
@@ -96,15 +96,14 @@ function contentKey(content: string | readonly Part[] | null | undefined): strin
     .join('')
 }
 
-/** The conversation up to a response. */
 export async function historyOf(gateway: Gateway, last: string, principal: Principal): Promise<{ turn: string; messages: Message[] }[]> {
   const turns = await turnsUpTo(gateway, last, principal)
   return turns.map(({ id, input, output }) => ({ turn: id, messages: [...input, ...outputMessages(output)] }))
 }
 
 /**
- * The conversation for a client that joins it, its own messages last. Told in two steps: clients leave what they have in its place and
- * append the rest, so first they are told what was there without them.
+ * The conversation for a client that joins it, with its own messages last. It comes in two snapshots: clients keep the messages they
+ * have in place and append others, so the first snapshot leaves out the client's own.
  */
 export function snapshotsOf(
   history: Awaited<ReturnType<typeof historyOf>>,
@@ -118,7 +117,7 @@ export function snapshotsOf(
   return [before, [...before, ...own]]
 }
 
-/** A message as what a client would say. */
+/** A message as the input events that a client would send. */
 export function inputEvents(message: Message, newId: () => string): InputEvent[] {
   return itemsOf(message).flatMap((item): InputEvent[] => {
     const event_id = newId()

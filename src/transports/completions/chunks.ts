@@ -12,10 +12,10 @@ import { Speech } from '../../wire/speech.ts'
 import { finishReason } from './finish.ts'
 import type { Shape } from './request.ts'
 
-/** Clients are told when audio can no longer be referred to. Nothing is kept here: it is whole when it arrives. */
+/** `expires_at` of audio, a required field: after it, clients can no longer refer to the audio by its id. Nothing is kept here. */
 export const AUDIO_EXPIRES_S = 3600
 
-/** What all chunks of one answer have in common. */
+/** The fields that all chunks of one HTTP response share. */
 export interface ChunkHead {
   readonly id: string
   readonly created: number
@@ -23,8 +23,8 @@ export interface ChunkHead {
 }
 
 /**
- * One choice of a streamed answer, event by event, as texts ready for the wire. Every chunk is complete: clients that gather them
- * (`.stream()` of OpenAI's) fail on one without an index, on a first one without a role, on an answer without a finish reason.
+ * Encodes one choice of a streamed answer as texts ready for the wire. Every chunk is complete, because clients that collect chunks
+ * (`.stream()` of OpenAI's) fail on one without an index, on a first one without a role, and on an answer without a finish reason.
  */
 export class ChunkEncoder extends ResponseFold {
   static readonly mapping: Mapping<ChunkEncoder> = {
@@ -63,21 +63,21 @@ export class ChunkEncoder extends ResponseFold {
 
   readonly #head: ChunkHead
   readonly #shape: Shape
-  /** Up to the delta, and after it. */
+  /** The text of a chunk before its delta, and after it. */
   readonly #before: string
   readonly #after: string
   readonly #textBefore: string
   readonly #textAfter: string
-  /** The place of each call of a client's function in this answer. */
+  /** The index of each call of a client's function. */
   readonly #calls = new Map<string, number>()
   readonly #asked = new Set<string>()
   readonly #results = new Set<string>()
   readonly #speech = new Speech()
   #visit: (text: string) => void = () => undefined
-  /** Between its first chunk and its last: looked at for every delta. */
+  /** True between the first chunk and the last; read for every delta. */
   #begun = false
   #audible = false
-  /** It was refused or broke off: the client has been told why. */
+  /** The response was refused or broke off, and the client was told why. */
   failed = false
   signature: string | undefined
 
@@ -96,7 +96,7 @@ export class ChunkEncoder extends ResponseFold {
     this.take(batch)
   }
 
-  /** Only the text itself is quoted. */
+  /** The hot path: only the text itself has to be quoted. */
   text(text: string): void {
     if (!this.#begun) {
       if (!this.running) return
@@ -109,7 +109,7 @@ export class ChunkEncoder extends ResponseFold {
     return !this.#begun
   }
 
-  /** An answer that is refused before its first word has no chunk. */
+  /** Writes nothing: an answer that is refused before its first word has no chunk. */
   protected begin(): void {}
 
   protected tell(event: ServerEvent): void {
@@ -138,12 +138,12 @@ export class ChunkEncoder extends ResponseFold {
     }
   }
 
-  /** What OpenAI has no field for, beside what it has. */
+  /** Tells an item for which OpenAI has no field. */
   #other(item: ContentItem): void {
     this.#chunk({ content_items: [item] })
   }
 
-  /** A call that is put to the client is whole: most often it was streamed before, and nothing of it comes after. */
+  /** A call that the client is asked to run is complete: most often it was streamed before, and later pieces of it are ignored. */
   #ask(call: ToolCall): void {
     if (!this.#calls.has(call.id)) this.#call(call)
     this.#asked.add(call.id)
@@ -164,7 +164,7 @@ export class ChunkEncoder extends ResponseFold {
     this.#chunk({ tool_calls: [{ index, ...begins, function: { ...named, arguments: call.arguments } }] })
   }
 
-  /** A piece of sound has no handle. The whole has one, and most often its pieces came before. */
+  /** A chunk of sound has no content id. The complete item has one, and most often its chunks came before. */
   #sound(item: Extract<ContentItem, { type: 'audio' }>): void {
     const { audio, content_id, transcript } = item
     if (content_id === undefined) this.#speech.piece()
@@ -182,7 +182,7 @@ export class ChunkEncoder extends ResponseFold {
     if (this.#shape.audio !== undefined) this.#audio({ data })
   }
 
-  /** Words of what is spoken: the answer itself for those who only read. */
+  /** Tells spoken words. For clients without sound they are the answer itself. */
   #words(words: string): void {
     if (words === '') return
     if (this.#shape.audio === undefined) this.text(words)
@@ -221,7 +221,7 @@ export class ChunkEncoder extends ResponseFold {
   }
 }
 
-/** A chunk without choices, where the usage stands: the one place at which every client takes more than it knows. */
+/** A chunk without choices, like OpenAI's chunk for usage: the only place where every client accepts unknown fields. */
 export function lastChunk(head: ChunkHead, fields: Readonly<Record<string, unknown>>): string {
   return `${chunkStart(head)}[],${JSON.stringify(fields).slice(1)}\n\n`
 }

@@ -17,7 +17,7 @@ import { toUsage } from './finish.ts'
 import { toAsked, type Asked } from './request.ts'
 import { CompletionRequest } from './schema.ts'
 
-/** A client that sends `event` here gets the signature as an event of its own after `[DONE]`, where clients of OpenAI's would not find it. */
+/** With the value `event` the signature comes as a separate event after `[DONE]`, where OpenAI's clients would not find it. */
 const SIGNATURE_HEADER = 'x-uamp-signature'
 
 /** `POST /chat/completions`. */
@@ -56,7 +56,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   }
 }
 
-/** One choice: a session that nobody keeps, and its one response. */
+/** Starts one choice: a session with a single response. */
 async function start(host: Host, call: KnownCall, { agent, asked }: { agent: string; asked: Asked }): Promise<ResponseRun> {
   const { messages, config, store, stream } = asked
   const payment = paymentFrom(call.request.headers)
@@ -77,7 +77,7 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
   const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '' })
   try {
     await sent
-    // Most short answers are there before it would pay to ask for the signal.
+    // Reading `call.signal` creates it, and most short answers are complete before that pays.
     defer(() => defer(() => run.stopWith(call)))
     return run
   } catch (error) {
@@ -86,7 +86,7 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
   }
 }
 
-/** All or none. */
+/** Starts all choices or none. */
 async function startAll(count: number, begin: () => Promise<ResponseRun>): Promise<ResponseRun[]> {
   if (count === 1) return [await begin()]
   const started = await Promise.allSettled(Array.from({ length: count }, begin))
@@ -97,13 +97,13 @@ async function startAll(count: number, begin: () => Promise<ResponseRun>): Promi
   throw refused.reason
 }
 
-/** Waits for the first word. Throws what is refused before it. */
+/** Waits for the first word. Throws if the response is refused before it. */
 async function beginningOf(run: ResponseRun): Promise<void> {
   const refused = await run.preflight()
   if (refused) throw refusal(refused)
 }
 
-/** Throws if it is not a good one. */
+/** Waits for the end. Throws unless the response is done. */
 async function endOf(run: ResponseRun): Promise<EventOf<'response.done'>> {
   const end = await run.end()
   if (end?.type === 'response.done') return end
@@ -119,11 +119,11 @@ function refusal(event: EventOf<'payment.required' | 'response.error' | 'respons
 interface StreamOptions {
   readonly head: ChunkHead
   readonly asked: Asked
-  /** The seed's place for a signature, for those who ask for it. */
+  /** The client asked for the signature after `[DONE]`. */
   readonly signatureLast: boolean
 }
 
-/** The chunks of one answer, its choices as they come. */
+/** Streams the chunks of all choices as they come. */
 class Stream {
   readonly #runs: readonly ResponseRun[]
   readonly #options: StreamOptions
@@ -161,7 +161,7 @@ class Stream {
     }
   }
 
-  /** Made when they are written, so that no text is kept. */
+  /** Makes texts while they are written, so that none is kept. */
   #texts(batch: Batch, index: number): Texts {
     const encoder = this.#encoders[index] as ChunkEncoder
     return {
@@ -176,11 +176,11 @@ class Stream {
     }
   }
 
-  /** What follows the last choice, in one piece with the end of the answer: clients stop reading at `[DONE]`. */
+  /** What follows the last choice, written in one piece with the end of the body, because clients stop reading at `[DONE]`. */
   #end(): string {
     const { head, asked, signatureLast } = this.#options
     const usage = asked.shape.usage ? lastChunk(head, { usage: toUsage(this.#encoders.map((encoder) => encoder.usage)) }) : ''
-    // With several choices there is no one text that it would sign.
+    // A signature covers one text, so several choices have none.
     const signature = this.#encoders.length === 1 ? this.#encoders[0]?.signature : undefined
     if (signature === undefined) return usage + DONE
     if (!signatureLast) return usage + lastChunk(head, { signature }) + DONE

@@ -6,7 +6,7 @@ import { finishReason, toUsage } from './finish.ts'
 import type { Shape } from './request.ts'
 import { wav } from '../../wire/wav.ts'
 
-/** A whole answer, from how each of its choices ended. */
+/** A complete answer, made from the ends of its choices. */
 export function toCompletion(head: ChunkHead, shape: Shape, ends: readonly EventOf<'response.done'>[]): object {
   const signature = ends.length === 1 ? ends[0]?.signature : undefined
   return {
@@ -35,7 +35,7 @@ class Said {
   #reasoning = ''
   readonly #audio: { readonly data: string; readonly item: Extract<ContentItem, { type: 'audio' }> }[] = []
   readonly #calls = new Map<string, { readonly name: string; readonly arguments: string }>()
-  /** What OpenAI has no field for. */
+  /** Items for which OpenAI has no field. */
   readonly #items: ContentItem[] = []
 
   constructor(shape: Shape) {
@@ -62,7 +62,7 @@ class Said {
         return
       }
       case 'tool_result':
-        // A call that has its result is done with.
+        // A call that has its result is no longer pending.
         if (!this.#calls.delete(item.tool_result.call_id)) this.#items.push(item)
         return
       case 'audio':
@@ -103,7 +103,7 @@ class Said {
     }
   }
 
-  /** Agents speak raw samples; most clients ask for a file that says what it is. What is said in several pieces is one answer. */
+  /** Joins the pieces of sound. Agents yield raw samples, but most clients ask for a WAV file. */
   #data(): string {
     const data = this.#audio.length === 1 ? (this.#audio[0]?.data ?? '') : joinBase64(this.#audio.map((each) => each.data))
     return this.#shape.audio === 'wav' && this.#audio.every(({ item }) => item.format === 'pcm16') ? wav(data) : data

@@ -2,7 +2,7 @@ import { stopReason } from '../../core/reading/ends.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
-/** Why an answer ended. `pending`: calls that the client has to make. */
+/** Why an answer ended. `pending`: the client has to run calls. */
 export function finishReason(
   end: EventOf<'response.done'>,
   { pending, legacy }: { readonly pending: boolean; readonly legacy: boolean },
@@ -13,7 +13,7 @@ export function finishReason(
   return 'stop'
 }
 
-/** Clients add these up, so an agent that tells nothing has used nothing. */
+/** Clients add usage up, so for an agent that reports none it is 0. */
 export function toUsage(usages: readonly (Usage | undefined)[]): object {
   const sum = (pick: (usage: Usage) => number | undefined): number =>
     usages.reduce((total, usage) => total + ((usage && pick(usage)) ?? 0), 0)

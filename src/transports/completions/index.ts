@@ -3,7 +3,7 @@ import { openAiRefusal } from '../../wire/openai/errors.ts'
 import { complete } from './complete.ts'
 import { Models } from './models.ts'
 
-/** OpenAI Chat Completions, for unchanged clients of OpenAI's. */
+/** OpenAI Chat Completions, for unchanged OpenAI clients. */
 export function completions(): Transport {
   return {
     name: 'completions',
@@ -14,7 +14,7 @@ export function completions(): Transport {
         post(host, '/v1/chat/completions'),
         ...['/models', '/v1/models'].flatMap((path): HttpRoute[] => [
           { method: 'GET', path, access: 'request', handle: async (_, call) => models.list(call) },
-          // The name of an agent may hold a slash only if it is encoded; the server decodes it.
+          // A slash in an agent's name must be encoded; the server decodes it.
           { method: 'GET', path: `${path}/:id`, access: 'request', handle: async (_, call) => models.get(call) },
         ]),
         { method: 'GET', path: '/capabilities', access: 'public', handle: async (_, call) => models.capabilities(call) },

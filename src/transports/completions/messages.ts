@@ -6,7 +6,7 @@ import type { ChatMessage, Part } from './schema.ts'
 
 type Assistant = Extract<ChatMessage, { role: 'assistant' }>
 
-/** The conversation that a request brings. Throws where a tool answers a call that nobody made. */
+/** The conversation in a request. Throws if a tool result answers a call that nobody made. */
 export function toMessages(given: readonly ChatMessage[]): Message[] {
   const calls = new Set<string>()
   return given.map((message, index) => toMessage(message, `messages[${index}]`, calls))
@@ -62,7 +62,7 @@ function assistant(message: Assistant, param: string, calls: Set<string>): Messa
   }
 }
 
-/** A call of the days before tools has no id: the function's name is what its answer names. */
+/** The older `function_call` has no id: its result names the function instead. */
 function callsOf({ tool_calls, function_call }: Assistant): ToolCall[] {
   const made = (tool_calls ?? []).map((call) => ({ id: call.id, name: call.function.name, arguments: call.function.arguments }))
   return function_call == null ? made : [...made, { id: function_call.name, name: function_call.name, arguments: function_call.arguments }]
@@ -74,7 +74,7 @@ function content(message: ChatMessage, param: string): Pick<Message, 'content' |
   return { content: textOf(items), content_items: items }
 }
 
-/** UAMP items are the whole, unless their sender left out the text because it stands in `content`. */
+/** `content_items` are complete, unless the client left out the text because `content` has it. */
 function itemsOf({ content: given, content_items }: ChatMessage, param: string): ContentItem[] {
   const parts: ContentItem[] =
     typeof given === 'string'

@@ -1,7 +1,7 @@
 import type { Call, Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 
-/** Agents are what clients of OpenAI's call models. */
+/** Lists agents as models, as OpenAI clients call them. */
 export class Models {
   readonly #host: Host
   readonly #created: number
@@ -11,7 +11,7 @@ export class Models {
     this.#created = Math.floor(host.now() / 1000)
   }
 
-  /** `GET /v1/models`: at the root all that the caller may use, under `/agents/{name}` that one. */
+  /** `GET /v1/models`: at the root all agents that the caller may use, under `/agents/{name}` only that one. */
   list(call: KnownCall): Response {
     const names = call.root ? this.#host.agents.names() : call.agent === undefined ? [] : [call.agent]
     const data = names.filter((name) => call.access.authorize(call.principal, 'call', name)).map((name) => this.#model(name))

@@ -4,7 +4,7 @@ import { invalid } from '../../wire/parse.ts'
 import { toMessages } from './messages.ts'
 import type { CompletionRequest } from './schema.ts'
 
-/** A request in our own terms. */
+/** A request in the terms of sessions. */
 export interface Asked {
   readonly messages: readonly Message[]
   readonly config: SessionConfig
@@ -14,15 +14,15 @@ export interface Asked {
   readonly store: boolean
 }
 
-/** What the answer must look like. */
+/** The form of the answer that the client wants. */
 export interface Shape {
-  /** The functions that the client runs. Calls of others are the agent's own affair. */
+  /** The functions that the client runs. The agent itself runs all others. */
   readonly functions: ReadonlySet<string>
-  /** It speaks the older dialect, in which there is one `function_call` and no ids. */
+  /** The client speaks the older dialect, with a single `function_call` and no ids. */
   readonly legacy: boolean
-  /** The format in which it wants to hear the answer. */
+  /** The audio format, if the client wants to hear the answer. */
   readonly audio: string | undefined
-  /** Streams only: a last chunk tells the usage. */
+  /** Streams only: a last chunk holds the usage. */
   readonly usage: boolean
 }
 

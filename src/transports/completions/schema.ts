@@ -1,4 +1,4 @@
-/** What clients send to `/chat/completions`. Fields that are not named here are kept for the agent and never refused. */
+/** What clients send to `/chat/completions`. Unknown fields are passed to the agent and never refused. */
 import * as z from 'zod/mini'
 import { ContentItem } from '../../protocol/content.ts'
 import { list } from '../../protocol/json.ts'
@@ -6,12 +6,12 @@ import { limits } from '../../protocol/limits.ts'
 import { ResponseFormat } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
 
-/** The body has a limit of its own, in bytes. */
+/** The bytes of the body have a limit of their own. */
 const MESSAGES = 8_192
-/** Answers to one request, each a run of the agent. */
+/** Most answers to one request. Each is a turn of its own. */
 const CHOICES = 16
 
-/** Clients write null for what they leave out. */
+/** Clients may send null for an absent field. */
 const maybe = <T extends z.core.SomeType>(schema: T) => z.optional(z.nullable(schema))
 
 const TextPart = z.object({ type: z.literal('text'), text: z.string() })
@@ -28,7 +28,7 @@ export type Part = z.infer<typeof Part>
 
 const Content = z.union([z.string(), list(Part, limits.list)], 'must be a string or an array of content parts')
 
-/** UAMP content items beside OpenAI's own content: what it has no parts for. */
+/** UAMP content items beside OpenAI's own content, for items that OpenAI has no parts for. */
 const common = { name: maybe(z.string()), content_items: maybe(list(ContentItem, limits.list)) }
 
 const FunctionCall = z.object({ name: z.string(), arguments: z.string() })

@@ -1,5 +1,4 @@
-import { UampError } from '../protocol/errors.ts'
-import { parseJson } from '../protocol/json.ts'
+import { parseCursor } from './names.ts'
 
 type Place = readonly [sort: string, key: string]
 
@@ -91,14 +90,6 @@ export function lowerBound<T>(items: readonly T[], before: (item: T) => boolean)
     else high = middle
   }
   return low
-}
-
-function parseCursor(after: string): Place {
-  try {
-    const [sort, key] = parseJson(after) as unknown[]
-    if (typeof sort === 'string' && typeof key === 'string') return [sort, key]
-  } catch {}
-  throw new UampError('invalid_request', 'The cursor is not one of this list')
 }
 
 function compare(a: Place, b: Place): number {

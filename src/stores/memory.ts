@@ -2,10 +2,10 @@ import type { Group, Kept, Operation, Page, PageRequest, Place, SetOptions, Stor
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { lowerBound, SortedKeys } from './memory-index.ts'
+import { checkName } from './names.ts'
 
 /** How many records each write checks for expiry. */
 const SWEEP = 4
-const UNSAFE = /[\0\p{Surrogate}]/u
 
 interface Entry {
   readonly text: string
@@ -270,7 +270,3 @@ function has(places: Entry['places'], name: string, sort: string): boolean {
 
 type Listing = PageRequest & { readonly descending?: boolean }
 type Listed = Page<{ readonly key: string; readonly value: Json }>
-
-function checkName(name: string): void {
-  if (UNSAFE.test(name)) throw new UampError('invalid_request', 'A name must not contain NUL or half a surrogate pair')
-}

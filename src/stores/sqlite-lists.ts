@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Page, PageRequest } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { parseJson, type Json } from '../protocol/json.ts'
-import { checkName } from './sqlite-names.ts'
+import { checkName, parseCursor } from './names.ts'
 import type { Connection, Statement } from './sqlite-schema.ts'
 
 /** How many index sizes are kept in memory; beyond it all are dropped and counted again. */
@@ -189,12 +189,4 @@ function isAfter(entry: readonly [string, string], other: readonly [string, stri
 
 function cursorAt([sort, key]: Entry): string {
   return JSON.stringify([sort, key])
-}
-
-function parseCursor(after: string): [sort: string, key: string] {
-  try {
-    const [sort, key] = parseJson(after) as unknown[]
-    if (typeof sort === 'string' && typeof key === 'string') return [sort, key]
-  } catch {}
-  throw new UampError('invalid_request', 'The cursor is not one of this list')
 }

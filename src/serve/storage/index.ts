@@ -2,7 +2,7 @@ import { prune, type Pruned, type PruneRequest } from '../../core/durable/prune.
 import type { Blobs } from '../../core/ports/blobs.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { Records } from '../../core/durable/records.ts'
-import { usageOf, type Usage } from '../../core/basics/usage.ts'
+import { usageOf, type Usage } from '../../core/durable/usage.ts'
 import { describe, UPLOAD } from './keys.ts'
 
 export type { Pruned, PruneRequest }

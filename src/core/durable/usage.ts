@@ -1,5 +1,5 @@
-import { inventory, type Describe } from '../durable/inventory.ts'
-import type { Records } from '../durable/records.ts'
+import { inventory, type Describe } from './inventory.ts'
+import type { Records } from './records.ts'
 
 /** How much of something is stored. Times are in milliseconds; undefined if not known. */
 interface Amount {

@@ -3,10 +3,9 @@ import { resolve } from 'node:path'
 import type { AgentPort } from '../core/ports/agent.ts'
 import { UampError } from '../protocol/errors.ts'
 import { isRecord } from '../protocol/json.ts'
-import { agentFile, agentsIn, distinct, isAgent } from './agents.ts'
+import { agentFile, agentsIn, distinct, findConfig, isAgent } from '../config/agents.ts'
 import { assemble, type AssembleContext, type Assembly } from '../config/assemble.ts'
 import { detectModels } from '../config/detect.ts'
-import { findConfig } from '../config/find.ts'
 import { isData, readSource } from '../config/source.ts'
 
 /** What to serve, and how, as far as a file says so. */

@@ -8,7 +8,7 @@ import { AddressRules } from '../server/node/address-rules.ts'
 import { trustedProxies } from '../server/node/trusted-proxies.ts'
 import { originPolicy } from '../server/origin.ts'
 import { normalized } from '../server/public-url.ts'
-import { isAgent } from '../cli/agents.ts'
+import { isAgent } from './agents.ts'
 import { Config, ModelEntry, RemoteEntry, type RawConfig } from './schema.ts'
 import { configError, type Path, type Problem, type Source } from './source.ts'
 

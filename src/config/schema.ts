@@ -8,9 +8,10 @@ import { Limit, OMNIA_LIMITS } from '../transports/omnia/options.ts'
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))
 const table = z.optional(z.record(z.string(), z.string()))
+export const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const AgentName = z
   .string('must be the name by which clients ask for it')
-  .check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'must be made of letters, digits, dots, dashes and underscores'))
+  .check(z.regex(AGENT_NAME, 'must be made of letters, digits, dots, dashes and underscores'))
 
 const MODEL = 'must be provider/model, such as "openai/gpt-5-mini" or "ollama/llama3.2"'
 const ModelName = z.string(MODEL).check(z.regex(/^[^\s/]+\/\S+$/, MODEL))

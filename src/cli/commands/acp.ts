@@ -1,10 +1,8 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { agentAtRoot } from '../../core/edge/choose-agent.ts'
-import type { Keys } from '../../core/ports/keys.ts'
-import type { Store } from '../../core/ports/store.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { assemble, type AssembleContext } from '../../config/assemble.ts'
+import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Source } from '../../config/source.ts'
 import { report } from '../report.ts'
@@ -12,7 +10,7 @@ import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { takeStdout } from '../stdout.ts'
 import { secretOf } from '../tokens.ts'
-import { makeFolder } from '../../serve/make-folder.ts'
+import type { OpenGatewayOptions } from '../../serve/gateway.ts'
 
 export interface AcpFlags {
   readonly agent?: string
@@ -43,12 +41,13 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     : remote(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
-    const { store, keys } = await openStore(flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp'))
+    const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
+    const open = await openOrForget({ agents: setup.agents, data, log })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
-    await acpOverStdio({ agents: setup.agents, agent, store, keys, log, version, input, output })
+    await acpOverStdio({ open, agent, version, input, output })
     return 0
   } finally {
-    for (const built of setup.assembly?.built.values() ?? []) await built.close()
+    await retire(setup.assembly)
   }
 }
 
@@ -69,23 +68,14 @@ function agentOf({ agents, settings }: Setup, wanted: string | undefined): strin
   throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
-/** One process owns a store. An IDE with two windows starts two: the second one works, and remembers nothing. */
-async function openStore(data: string): Promise<{ readonly store: Store; readonly keys: Keys }> {
-  const { memoryStore } = await import('../../stores/memory.ts')
-  const { fileKeys, passingKeys } = await import('../../stores/file-keys.ts')
-  const nothing = () => ({ store: memoryStore(), keys: passingKeys() })
-  if (data === 'memory') return nothing()
+/** One process owns a data folder. An IDE with two windows starts two processes: the second one works, and keeps nothing. */
+async function openOrForget(options: OpenGatewayOptions) {
+  const [{ checkData }, { openGateway }] = await Promise.all([import('../../serve/data.ts'), import('../../serve/gateway.ts')])
   try {
-    const { sqliteStore } = await import('../../stores/sqlite.ts')
-    const { checkFolder } = await import('../../stores/sqlite-folder.ts')
-    const path = join(data, 'uamp.db')
-    await checkFolder(path)
-    makeFolder(data)
-    const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
-    const onLoss = (loss: string) => report(new Error(`Data is missing: ${loss}`))
-    return { store: sqliteStore({ path, onError: report, onLoss }), keys }
+    await checkData(options.data)
+    return openGateway(options)
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
-    return nothing()
+    return openGateway({ ...options, data: 'memory' })
   }
 }

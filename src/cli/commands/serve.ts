@@ -3,7 +3,7 @@ import { agentAtRoot } from '../../core/edge/choose-agent.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { banner } from '../banner.ts'
-import type { AssembleContext, Assembly } from '../../config/assemble.ts'
+import { retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import { Reloader } from '../../config/reload.ts'
 import { openBrowser } from '../open-browser.ts'
@@ -130,7 +130,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
       ...(defaultAgent !== undefined && { defaultAgent }),
     })
   } catch (thrown) {
-    for (const built of assembly?.built.values() ?? []) await built.close()
+    await retire(assembly)
     if (!(thrown instanceof UampError)) throw thrown
     const advice = ADVICE.find(([pattern]) => pattern.test(thrown.message))?.[1]
     throw advice === undefined ? thrown : new UampError(thrown.code, `${thrown.message} (${advice})`, { cause: thrown })

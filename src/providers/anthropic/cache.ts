@@ -9,8 +9,8 @@ interface Cacheable {
 }
 
 /**
- * Prompt caching: one marker for the whole request, which the API sets on the last block that can have one. `cache_control` with
- * a `type` replaces it, `{ tools, system, messages }` sets markers on the last block of each instead, `null` turns it off.
+ * Prompt caching: one marker for the whole request, which the API sets on the last block that can have one. A `cache_control` with
+ * a `type` replaces it, `{ tools, system, messages }` sets markers on the last block of each instead, and `null` turns it off.
  */
 export function cached(body: Cacheable, wanted: unknown, { claude }: Traits): Readonly<Record<string, unknown>> {
   if (wanted === null || wanted === false || (wanted === undefined && !claude)) return { ...body }

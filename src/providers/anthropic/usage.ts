@@ -1,6 +1,6 @@
 import type { Usage } from '../../protocol/usage.ts'
 
-/** Messages API, usage. The counts of `message_delta` are totals so far, and those that are null are unchanged. */
+/** Messages API, usage. The counts of `message_delta` are totals so far; null means unchanged. */
 export interface WireUsage {
   readonly input_tokens?: number | null
   readonly output_tokens?: number | null
@@ -14,7 +14,7 @@ export function laterUsage(before: WireUsage, later: WireUsage | null | undefine
   return { ...before, ...Object.fromEntries(told) }
 }
 
-/** UAMP events §8.7: `input_tokens` leaves the cache out here, and `cached_tokens` is what was read from it and written to it. */
+/** UAMP events §8.7: here `input_tokens` excludes the cache, and `cached_tokens` counts what was read from it and written to it. */
 export function toUsage(wire: WireUsage): Usage {
   const { input_tokens: input, output_tokens: output, cache_read_input_tokens: read, cache_creation_input_tokens: write } = wire
   const reasoning = wire.output_tokens_details?.thinking_tokens

@@ -11,7 +11,7 @@ export function openaiCompatible(options: OpenAiCompatibleOptions): Provider {
   return new OpenAiCompatible(options)
 }
 
-/** Everything may be set otherwise. */
+/** Every setting of a preset can be replaced. */
 export type PresetOptions = Partial<OpenAiCompatibleOptions>
 
 export function fireworks(options: PresetOptions = {}): Provider {
@@ -22,7 +22,7 @@ export function deepseek(options: PresetOptions = {}): Provider {
   return new OpenAiCompatible({ ...DEEPSEEK, ...present(options) })
 }
 
-/** Runs on this machine and wants no key. */
+/** Runs on this machine, and needs no key. */
 export function ollama(options: PresetOptions = {}): Provider {
   return new OpenAiCompatible({ ...OLLAMA, ...present(options) })
 }

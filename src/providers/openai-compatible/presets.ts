@@ -1,6 +1,6 @@
 import type { OpenAiCompatibleOptions } from './options.ts'
 
-/** UAMP events §8.7: its cache is warm only where the requests of a session come to the same replica. */
+/** UAMP events §8.7: the cache works only if all requests of a session reach the same replica. */
 export const FIREWORKS: OpenAiCompatibleOptions = {
   name: 'fireworks',
   baseUrl: 'https://api.fireworks.ai/inference/v1',
@@ -15,7 +15,7 @@ export const DEEPSEEK: OpenAiCompatibleOptions = {
   baseUrl: 'https://api.deepseek.com',
   reasoningField: 'reasoning_content',
   input: [],
-  // Thoughts have a field of their own here.
+  // DeepSeek has a field of its own for thoughts.
   thinkTags: false,
   jsonSchema: false,
   settings: ['thinking'],
@@ -27,7 +27,7 @@ export const DEEPSEEK: OpenAiCompatibleOptions = {
   },
 }
 
-/** It fetches no images. */
+/** Ollama fetches no images. */
 export const OLLAMA: OpenAiCompatibleOptions = {
   name: 'ollama',
   baseUrl: 'http://127.0.0.1:11434/v1',

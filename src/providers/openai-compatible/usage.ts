@@ -1,14 +1,14 @@
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { present } from '../../wire/fields.ts'
 
-/** UAMP events §8.7: `input_tokens` includes what was read from the cache, `cached_tokens` is what was read. */
+/** UAMP events §8.7: here `input_tokens` includes the cache, and `cached_tokens` counts what was read from it. */
 export function toUsage(told: Readonly<Record<string, unknown>>): Usage {
   const input = count(told['prompt_tokens'])
   const output = count(told['completion_tokens'])
-  const prompt = isRecord(told['prompt_tokens_details']) ? told['prompt_tokens_details'] : {}
-  const completion = isRecord(told['completion_tokens_details']) ? told['completion_tokens_details'] : {}
-  // DeepSeek counts hits and misses beside the sum.
+  const prompt = fieldsOf(told['prompt_tokens_details'])
+  const completion = fieldsOf(told['completion_tokens_details'])
+  // DeepSeek counts hits and misses of the cache beside the sum.
   const read = count(prompt['cached_tokens']) ?? count(told['prompt_cache_hit_tokens'])
   const written = count(prompt['cache_write_tokens'])
   const missed = count(told['prompt_cache_miss_tokens'])
@@ -26,7 +26,7 @@ export function toUsage(told: Readonly<Record<string, unknown>>): Usage {
   })
 }
 
-/** What another UAMP server says that it cost. */
+/** The cost that another UAMP server reports. */
 function costIn({ input_cost, output_cost, total_cost, currency }: Readonly<Record<string, unknown>>): Usage['cost'] {
   if (count(total_cost) === undefined) return undefined
   return present({

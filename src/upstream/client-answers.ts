@@ -5,7 +5,7 @@ import type { QuestionDraft, Questions, Turn } from '../core/ports/agent.ts'
 
 type Fields<T extends 'tool.call' | 'x.approval.request' | 'payment.required', K extends keyof EventOf<T>> = Pick<EventOf<T>, 'type' | K>
 
-/** What another uamp server may ask. */
+/** Questions that another uamp server may ask. */
 export type UampQuestion =
   | Fields<'tool.call', 'call_id' | 'name' | 'arguments'>
   | Fields<'x.approval.request', 'approval_id' | 'message' | 'tool_call' | 'options' | 'extensions'>
@@ -14,13 +14,13 @@ export type UampQuestion =
 type Decision = Pick<EventOf<'x.approval.response'>, 'approved' | 'option' | 'reason' | 'extensions'>
 
 export interface ClientAnswersOptions {
-  /** The tools that the other side may call; undefined: it knows by itself. */
+  /** The tools that the other side may call; undefined: any. */
   readonly offered?: ReadonlySet<string>
-  /** In a turn that is run again its calls have other ids, but come in the same order. */
+  /** Identifies calls by their order, because a turn that runs again gives them other ids. */
   readonly numbered?: boolean
 }
 
-/** Puts what an agent elsewhere asks to our client. */
+/** Passes the questions of a remote agent to our client. */
 export class ClientAnswers {
   readonly #turn: Turn
   readonly #options: ClientAnswersOptions
@@ -31,12 +31,12 @@ export class ClientAnswers {
     this.#options = options
   }
 
-  /** What the client's tool gave. That it failed is a result too: the model over there reads it. */
+  /** The result of the client's tool. A failure is a result, too: the remote model reads it. */
   async result({ id, name, arguments: args }: ToolCall): Promise<ToolResult> {
     const { offered, numbered = false } = this.#options
     try {
       if (offered && !offered.has(name)) throw new UampError('not_found', `There is no tool "${name}"`)
-      // The other side has seen what the conversation holds.
+      // The remote agent knows the results in the conversation, so this is a new question.
       const options = numbered ? {} : { key: `tool.call ${id}`, anew: true }
       const answer = await this.#turn.ask('tool.call', { call_id: id, name, arguments: args }, options)
       const { result, is_error = false, content_items } = answer
@@ -47,10 +47,10 @@ export class ClientAnswers {
     }
   }
 
-  /** Rejects where nobody decides. */
+  /** Rejects if nobody decides. */
   async decision(question: QuestionDraft<'x.approval.request'>): Promise<Decision> {
     const { message, tool_call } = question
-    // By what is asked: in a turn that is run again the ids are new, and an answer must not go to another question.
+    // Keyed by its content: a turn that runs again has new ids, and an answer must not go to another question.
     const content = `approval ${message} ${tool_call?.name} ${tool_call?.arguments}`
     const number = (this.#asked.get(content) ?? 0) + 1
     this.#asked.set(content, number)
@@ -64,7 +64,7 @@ export class ClientAnswers {
     }
   }
 
-  /** The event that answers a question over there. */
+  /** The event that answers a question of the remote agent. */
   async to(question: UampQuestion): Promise<Unsent<Questions[keyof Questions]>> {
     switch (question.type) {
       case 'tool.call': {

@@ -88,7 +88,7 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
     {
       'uamp.config.yaml': `${ONE}trustProxy: [me]\norigins: [me]\npublicUrl: me\nallowedHosts: ["http://me"]\noutbound: { allow: ["a b"] }\n`,
     },
-    /:4: trustProxy\[0\] cannot be used: "me" names no proxy.*:5: origins\[0\].*:6: publicUrl .*:7: allowedHosts\[0\].*:8: outbound\.allow\[0\]/s,
+    /:4: trustProxy\[0\] cannot be used: "me" is not a proxy.*:5: origins\[0\].*:6: publicUrl .*:7: allowedHosts\[0\].*:8: outbound\.allow\[0\]/s,
   ],
   [
     'a module that is not there',

@@ -5,7 +5,7 @@ import { TextBuffer } from './text-buffer.ts'
 const TEXT = 0x81
 const BINARY = 0x82
 
-/** Unmasked text frames (RFC 6455 §5.2), one after the other in one buffer, for one write. */
+/** Unmasked text frames (RFC 6455 §5.2) in one buffer, for one write. */
 export function textFrames(texts: Texts): Buffer {
   const buffer = new TextBuffer()
   texts.eachText((text) => addFrame(buffer, text))
@@ -51,7 +51,7 @@ function setHeader(bytes: Buffer, opcode: number, { at, room, length }: { at: nu
   }
 }
 
-/** The header stands before the text and is as long as the text's length wants it. Most events need not be measured for that. */
+/** The length of a header depends on the length of its text. Most texts need not be measured for that. */
 function headerSize(text: string): number {
   if (text.length >= 126 && text.length < 20_000) return 4
   return roomFor(Buffer.byteLength(text))

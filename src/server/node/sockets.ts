@@ -4,16 +4,16 @@ import { WebSocketServer } from 'ws'
 import type { ServerOptions, WebSocket } from 'ws'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerApp } from '../app.ts'
-import { errorResponse } from '../errors.ts'
+import { errorResponse } from '../routes.ts'
 import type { Accepted, UpgradeRequest } from '../upgrade.ts'
 import { NodeCaller, peerOf, withoutForwarded, type CallerOptions } from './caller.ts'
-import { refuse } from './refuse.ts'
+import { refuse } from './nosniff.ts'
 import type { Lingering } from './lingering.ts'
 import { NodeSocket } from './socket.ts'
 import type { NodeSocketOptions } from './socket.ts'
 import type { Sweeper } from './sweeper.ts'
 
-/** How long the peer has to answer a close before the connection is dropped. */
+/** How long the peer has to answer a close. */
 const CLOSE_TIMEOUT_MS = 10_000
 
 export interface SocketsOptions {
@@ -72,11 +72,11 @@ export class Sockets {
     for (const socket of this.#open) socket.terminate()
   }
 
-  /** The library knows one size of messages for each of its servers. There are as many of them as routes name numbers. */
+  /** The library has one message size per server, so there is one server for each size that routes name. */
   #handshake(maxPayload: number): WebSocketServer {
     const known = this.#handshakes.get(maxPayload)
     if (known) return known
-    // `closeTimeout` is missing in the types of the library.
+    // The library's types lack `closeTimeout`.
     const options: ServerOptions & { closeTimeout: number } = {
       noServer: true,
       clientTracking: false,
@@ -94,7 +94,7 @@ export class Sockets {
     return handshake
   }
 
-  /** Not in `upgrade`: what is made here lives as long as the socket, and would keep the whole request with it. */
+  /** Not in `upgrade`: closures made there would keep the whole request for as long as the socket lives. */
   #adopt(ws: WebSocket, socket: Duplex, accepted: Accepted): void {
     const connection = new NodeSocket(ws, socket, this.#socketOptions)
     this.#open.add(connection)
@@ -114,11 +114,11 @@ function isWebSocket({ headers, url }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket' && url?.startsWith('/') === true && URL.canParse(`http://${headers.host}`)
 }
 
-/** Keeps the headers as Node has them: a `Headers` for each idle socket would be most of what it costs. */
+/** Keeps Node's raw headers: a `Headers` object would be most of the cost of an idle socket. */
 class NodeUpgradeRequest extends NodeCaller implements UpgradeRequest {
   readonly url: string
   readonly #rawHeaders: readonly string[]
-  /** Whether what proxies say is believed, or nobody reads it. */
+  /** True if the sender is a trusted proxy, or nothing reads the proxy headers. */
   readonly #asSent: boolean
 
   constructor({ url, headers, rawHeaders, socket }: IncomingMessage, options: CallerOptions) {

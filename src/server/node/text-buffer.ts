@@ -1,6 +1,6 @@
-/** What a single event fits into; Node keeps a pool for pieces of this size. */
+/** Enough for a single event. Node keeps a pool for buffers of this size. */
 const SIZE = 2048
-/** `write` without its look at the arguments, which takes longer than a short text; older and newer versions of Node have it. */
+/** `write` without its checks of the arguments, which take longer than a short text. Some versions of Node lack it. */
 const { utf8Write: write = Buffer.prototype.write } = Buffer.prototype as unknown as {
   readonly utf8Write?: (this: Buffer, text: string, offset: number) => number
 }
@@ -9,8 +9,8 @@ const { utf8Write: write = Buffer.prototype.write } = Buffer.prototype as unknow
 const WIDEST = 3
 
 /**
- * Texts as bytes, one after the other, for one write. Bytes and not a joined string: what waits for a socket then lies outside
- * the heap, where the collector need not copy it, and each text can be forgotten as soon as it is written.
+ * Collects texts as bytes for one write. Bytes that wait for a socket lie outside the heap, where the collector does not copy them, and
+ * each text is free as soon as it is written.
  */
 export class TextBuffer {
   #bytes = Buffer.allocUnsafe(SIZE)
@@ -20,7 +20,7 @@ export class TextBuffer {
     return this.#length
   }
 
-  /** Leaves room for what is known only later. Returns where it is. */
+  /** Leaves room to fill in later, and returns its position. */
   reserve(size: number): number {
     this.#ensure(size)
     const at = this.#length
@@ -28,7 +28,7 @@ export class TextBuffer {
     return at
   }
 
-  /** Returns how many bytes the text takes. */
+  /** Returns the text's length in bytes. */
   add(text: string): number {
     this.#ensure(text.length * WIDEST)
     const size = write.call(this.#bytes, text, this.#length)
@@ -36,7 +36,7 @@ export class TextBuffer {
     return size
   }
 
-  /** What was written so far, to fill the reserved places in. The next `add` may move it. */
+  /** The bytes so far, to fill reserved room. The next `add` may move them. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }

@@ -79,8 +79,8 @@ const REFUSED: readonly [string, string[], RegExp, Record<string, string>?][] = 
   ],
   ['a provider that is none', ['--provider', 'x', '--yes'], /--provider: "x" is not one of openai/],
   ['an address that is none', ['--base-url', 'here', '--yes'], /--base-url: An address begins with http/],
-  ['what is not usual', ['--provider', 'fireworks', '--yes'], /Say --model/],
-  ['silence', [], /There was no answer: say --yes/],
+  ['what is not usual', ['--provider', 'fireworks', '--yes'], /Add --model/],
+  ['silence', [], /There was no answer: add --yes/],
 ]
 
 for (const [what, args, message, files = {}] of REFUSED)

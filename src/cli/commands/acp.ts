@@ -5,12 +5,13 @@ import { UampError } from '../../protocol/errors.ts'
 import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Source } from '../../config/source.ts'
-import { report } from '../report.ts'
+import { report } from '../print.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
-import { takeStdout } from '../stdout.ts'
 import { secretOf } from '../tokens.ts'
+import type { Output } from '../../serve/acp-stdio.ts'
 import type { OpenGatewayOptions } from '../../serve/gateway.ts'
+import { present } from '../../wire/fields.ts'
 
 export interface AcpFlags {
   readonly agent?: string
@@ -22,7 +23,7 @@ export interface AcpFlags {
   readonly data?: string
 }
 
-/** An agent for the IDE that started us: ACP on standard input and output, until the input ends. */
+/** Serves an agent to the IDE that started this process: ACP on standard input and output, until the input ends. */
 export async function acp(file: string | undefined, { version, ...flags }: AcpFlags & { readonly version: string }): Promise<number> {
   const output = takeStdout()
   const { env, stdin: input } = process
@@ -38,7 +39,7 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await (url === undefined
     ? loadSetup(file, context)
-    : remote(url, { ...flags, ...(token !== undefined && { token }) }, context))
+    : remoteSetup(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
@@ -51,11 +52,10 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   }
 }
 
-/** An agent elsewhere, as a config would name it. */
-async function remote(url: string, { agent, protocol, model, token }: AcpFlags, context: AssembleContext): Promise<Setup> {
-  const given = { url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined }
-  const there = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote: there }] }, lineOf: () => undefined }
+/** A remote agent, as a config would name it. */
+async function remoteSetup(url: string, { agent, protocol, model, token }: AcpFlags, context: AssembleContext): Promise<Setup> {
+  const remote = present({ url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined })
+  const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote }] }, lineOf: () => undefined }
   const assembly = await assemble(source, context)
   return { agents: assembly.agents, settings: {}, notes: [], assembly }
 }
@@ -77,5 +77,25 @@ async function openOrForget(options: OpenGatewayOptions) {
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
     return openGateway({ ...options, data: 'memory' })
+  }
+}
+
+/**
+ * Takes standard output for one writer. Other output would break the protocol, and goes to standard error. Code that writes to the file
+ * descriptor itself cannot be stopped.
+ */
+function takeStdout(): Output {
+  const { stdout, stderr } = process
+  const write = stdout.write.bind(stdout)
+  stdout.write = stderr.write.bind(stderr)
+  const waiting: (() => void)[] = []
+  const release = (): void => {
+    for (const resolve of waiting.splice(0)) resolve()
+  }
+  // An error means that nobody reads any more. The end of the input follows.
+  for (const event of ['drain', 'close', 'error']) stdout.on(event, release)
+  return {
+    write: (text) => !stdout.writable || write(text),
+    drained: () => new Promise((resolve) => (stdout.writableNeedDrain ? waiting.push(resolve) : resolve())),
   }
 }

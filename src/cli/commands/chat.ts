@@ -17,7 +17,7 @@ export interface ChatOptions {
 }
 
 const DEFAULT_URL = 'http://localhost:8787'
-/** As shells report a program that Ctrl-C has ended. */
+/** The exit code that shells give a program which Ctrl-C ended. */
 const INTERRUPTED = 130
 
 export async function chat(address: string, given: ChatOptions): Promise<number> {
@@ -33,7 +33,7 @@ export async function chat(address: string, given: ChatOptions): Promise<number>
       : pipe({ stdin, ask: (question) => page.note(`${question} [y/n]`, 'yellow') })
   const left = new AbortController()
   const leave = (): void => left.abort()
-  // Nobody reads the answers any more.
+  // An error means that nobody reads the answers any more.
   stdout.on('error', leave)
   let conversation: Conversation | undefined
   console.onInterrupt(() => conversation?.cancel() || leave())
@@ -49,7 +49,7 @@ export async function chat(address: string, given: ChatOptions): Promise<number>
     const end = await Promise.race([converse(conversation, console), ended(conversation), aborted(left.signal)])
     console.busy()
     if (end === 'over') page.note('(the session has ended)')
-    else if (console.interactive) page.note(`To go on later: uamp chat${url === DEFAULT_URL ? '' : ` ${url}`} --session ${session.id}`)
+    else if (console.interactive) page.note(`To continue later: uamp chat${url === DEFAULT_URL ? '' : ` ${url}`} --session ${session.id}`)
     return console.interactive ? 0 : EXIT_CODES[end]
   } finally {
     client.close()
@@ -61,7 +61,7 @@ type End = 'well' | 'badly' | 'over' | 'left'
 
 const EXIT_CODES: Readonly<Record<End, number>> = { well: 0, badly: 1, over: 1, left: INTERRUPTED }
 
-/** One message after the other, until there are no more. */
+/** Sends one message after the other, until there are no more. */
 async function converse(conversation: Conversation, console: Console): Promise<End> {
   let end: End = 'well'
   await conversation.caughtUp
@@ -81,7 +81,7 @@ function aborted(signal: AbortSignal): Promise<End> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve('left')))
 }
 
-/** Tells of connections that were lost and found again. */
+/** Reports when the connection is lost, and when it is back. */
 function reconnects(tell: (text: string) => void): (status: Status) => void {
   let lost = false
   return (status) => {
@@ -96,7 +96,7 @@ interface Opening extends ChatOptions {
   readonly signal: AbortSignal
 }
 
-/** Undefined when the user did not wait for it. */
+/** Undefined if the user did not wait for it. */
 async function opened(client: Client, { url, token, session: id, signal }: Opening): Promise<Session | undefined> {
   const resume = id === undefined ? {} : { resume: { session_id: id, after: 0 } }
   try {
@@ -136,5 +136,5 @@ function advice({ code, message, details }: UampClientError, { url, token, id }:
 function urlOf(address: string): string {
   const url = /^\w+:\/\//.test(address) ? address : `http://${address}`
   if (URL.canParse(url) && /^(https?|wss?):$/.test(new URL(url).protocol)) return url
-  throw new UampError('invalid_request', `"${address}" is no address of a server: write it like ${DEFAULT_URL}`)
+  throw new UampError('invalid_request', `"${address}" is not the address of a server: write it like ${DEFAULT_URL}`)
 }

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
 import { UampError } from '../../protocol/errors.ts'
 import { findConfig } from '../../config/agents.ts'
 import { PROVIDERS } from '../../config/providers.ts'
 import { AGENT_NAME, PROVIDER_TYPES, type ProviderType } from '../../config/schema.ts'
-import { asker, type Ask } from '../questions.ts'
 
 export interface InitFlags {
   readonly provider?: string
@@ -129,4 +129,49 @@ async function configText({ type, model, baseUrl, name, instructions }: Chosen):
         ]),
     '',
   ].join('\n')
+}
+
+interface Asked {
+  readonly text: string
+  /** The flag that answers the question. */
+  readonly flag: string | undefined
+  /** The value of the flag. */
+  readonly given: string | undefined
+  readonly usual: string | undefined
+  /** The problem with an answer, if there is one. */
+  readonly check: (answer: string) => string | undefined
+}
+
+type Ask = (question: Asked) => Promise<string>
+
+/** Asks on the terminal, or reads one answer a line from a pipe. `silent` takes the defaults. */
+function asker({ silent }: { readonly silent: boolean }): { ask: Ask; close: () => void } {
+  const { stdin, stdout } = process
+  const lines = silent ? undefined : createInterface({ input: stdin })
+  const answers = lines?.[Symbol.asyncIterator]()
+
+  async function ask(question: Asked): Promise<string> {
+    const { text, given, usual, check, flag } = question
+    if (given !== undefined) return accepted(given, question)
+    if (!answers) {
+      if (usual !== undefined) return usual
+      throw new UampError('invalid_request', `Add ${flag}: it has no default`)
+    }
+    for (;;) {
+      stdout.write(`${text}${usual === undefined ? '' : ` [${usual}]`}: `)
+      const { value, done } = await answers.next()
+      if (done) throw new UampError('invalid_request', 'There was no answer: add --yes to take the defaults')
+      const answer = value.trim() === '' ? usual : value.trim()
+      const problem = answer === undefined ? 'There is no default here' : check(answer)
+      if (answer !== undefined && problem === undefined) return answer
+      stdout.write(`${problem}.\n`)
+    }
+  }
+  return { ask, close: () => lines?.close() }
+}
+
+function accepted(given: string, { flag, check }: Asked): string {
+  const problem = check(given)
+  if (problem !== undefined) throw new UampError('invalid_request', `${flag}: ${problem}`)
+  return given
 }

@@ -1,5 +1,6 @@
 import type { Model } from '../agents/llm/index.ts'
 import type { Provider } from '../core/ports/provider.ts'
+import { present } from '../wire/fields.ts'
 import type { Variables } from './environment.ts'
 import { PROVIDERS, typeOf, type ProviderOptions } from './providers.ts'
 import { PROVIDER_TYPES, type ProviderEntry, type ProviderType } from './schema.ts'
@@ -50,10 +51,7 @@ export class Models {
       provider: {
         // Settings and prices are found under this name. Another name is another server of the same kind.
         name: typeOf(provider) ?? provider,
-        ...(apiKey !== undefined && { apiKey }),
-        ...(baseUrl !== undefined && { baseUrl }),
-        ...(headers && { headers }),
-        ...(given?.retries !== undefined && { retries: given.retries }),
+        ...present({ apiKey, baseUrl, headers, retries: given?.retries }),
       },
     }
   }

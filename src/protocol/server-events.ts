@@ -24,7 +24,7 @@ const number = z.optional(z.number())
 const flag = z.optional(z.boolean())
 
 /** `seq` is ours: the event's place in the session's log, from which a reader resumes. */
-export const base = { ...clientBase, seq: number }
+const base = { ...clientBase, seq: number }
 
 export const ErrorBody = z.object({ code: z.string(), message: z.string(), details: z.optional(Slot) })
 

@@ -1,13 +1,9 @@
 import { checkKey } from '../core/durable/check-key.ts'
 import { AgentRegistry } from '../core/engine/agent-registry.ts'
-import type { AgentGateway } from '../core/engine/gateway-options.ts'
 import { createGateway } from '../core/engine/gateway.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
-import type { GuardedHttp, HttpClient } from '../core/ports/http.ts'
-import type { Keys } from '../core/ports/keys.ts'
-import type { Store } from '../core/ports/store.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
@@ -35,27 +31,8 @@ export interface OpenGatewayOptions {
   readonly blobs?: Blobs
 }
 
-/** A gateway with all that it needs: its data, its agents and its ways to the outside. */
-export interface OpenGateway {
-  readonly gateway: AgentGateway
-  readonly agents: AgentRegistry
-  readonly store: Store
-  readonly keys: Keys
-  readonly secrets: Secrets
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly http: HttpClient
-  readonly outbound: GuardedHttp
-  /** Aborted when the last client has left. */
-  readonly closing: AbortSignal
-  /** Resolves when responses that the last run left open are closed. */
-  readonly started: Promise<void>
-  /** Ends everything. `leave` runs when all logs have ended, and lets clients read the rest of them. */
-  close(graceMs: number, leave?: () => Promise<void>): Promise<void>
-}
-
 /** Opens the data and starts a gateway on it: what every way to serve agents has in common. */
-export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions): OpenGateway {
+export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions) {
   const secrets = new Secrets([...(given.secrets ?? []), ...secretsOf({ program: { env: process.env } })])
   const log = redactedLog(given.log, secrets)
   const agents = new AgentRegistry()
@@ -90,9 +67,12 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     metrics,
     http,
     outbound,
+    /** Aborted when the last client has left. */
     closing: closing.signal,
+    /** Resolves when responses that the last run left open are closed. */
     started,
-    async close(graceMs, leave) {
+    /** Ends everything. `leave` runs when all logs have ended, and lets clients read the rest of them. */
+    async close(graceMs: number, leave?: () => Promise<void>): Promise<void> {
       await gateway.drain(graceMs)
       await gateway.close()
       await leave?.()
@@ -102,3 +82,5 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     },
   }
 }
+
+export type OpenGateway = ReturnType<typeof openGateway>

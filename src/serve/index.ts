@@ -27,6 +27,7 @@ import { events } from '../transports/events/index.ts'
 import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
 import { responses } from '../transports/responses/index.ts'
+import { present } from '../wire/fields.ts'
 import { connectTools } from './client-tools.ts'
 import { checkData, openBlobs } from './data.ts'
 import { openGateway, type OpenGateway } from './gateway.ts'
@@ -192,11 +193,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     access,
     loopback,
     allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
-    ...(origins && { origins }),
-    ...(limits && { limits }),
-    ...(defaultAgent !== undefined && { defaultAgent }),
-    ...(publicUrl !== undefined && { publicUrl }),
-    ...(trusts && { trusts }),
+    ...present({ origins, limits, defaultAgent, publicUrl, trusts }),
   })
   return { node, open }
 }

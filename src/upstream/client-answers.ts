@@ -2,6 +2,7 @@ import type { ToolCall, ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { EventOf, Unsent } from '../protocol/events.ts'
 import type { QuestionDraft, Questions, Turn } from '../core/ports/agent.ts'
+import { present } from '../wire/fields.ts'
 
 type Fields<T extends 'tool.call' | 'x.approval.request' | 'payment.required', K extends keyof EventOf<T>> = Pick<EventOf<T>, 'type' | K>
 
@@ -56,12 +57,7 @@ export class ClientAnswers {
     this.#asked.set(content, number)
     const answer = await this.#turn.ask('x.approval.request', question, { key: `${content} #${number}` })
     const { approved, option, reason, extensions } = answer
-    return {
-      approved,
-      ...(option !== undefined && { option }),
-      ...(reason !== undefined && { reason }),
-      ...(extensions && { extensions }),
-    }
+    return { approved, ...present({ option, reason, extensions }) }
   }
 
   /** The event that answers a question of the remote agent. */
@@ -74,8 +70,7 @@ export class ClientAnswers {
       }
       case 'x.approval.request': {
         const { approval_id, message, tool_call, options, extensions } = question
-        const about = { ...(tool_call && { tool_call }), ...(options && { options }), ...(extensions && { extensions }) }
-        const asked = { approval_id, message, ...about }
+        const asked = { approval_id, message, ...present({ tool_call, options, extensions }) }
         const decision = await this.decision(asked).catch((thrown: unknown) => {
           this.#turn.signal.throwIfAborted()
           return { approved: false, reason: UampError.from(thrown).code }

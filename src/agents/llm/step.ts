@@ -40,7 +40,8 @@ export class Step {
   readonly #held: string[] = []
   #heldLength = 0
   #usage = false
-  #refused = false
+  /** The model declined, which has no other form than a text. */
+  refused = false
   /** The model's own `response.done`, if it sent one. */
   #done: Draft<EventOf<'response.done'>> | undefined
 
@@ -87,7 +88,7 @@ export class Step {
     }
     this.#output.add(draft)
     if (delta.type !== 'text') return draft
-    if (delta.refusal) this.#refused = true
+    if (delta.refusal) this.refused = true
     if (!this.#holds || delta.refusal) return draft
     this.#heldLength += delta.text.length
     if (this.#heldLength > HELD) throw new UampError('too_large', `The answer is longer than ${HELD} characters`)
@@ -115,11 +116,6 @@ export class Step {
   /** The text that was held back. */
   get held(): string {
     return this.#held.join('')
-  }
-
-  /** The model declined, which has no other form than a text. */
-  get refused(): boolean {
-    return this.#refused
   }
 
   /** A limit or a filter cut the answer off. */

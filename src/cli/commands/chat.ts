@@ -1,5 +1,6 @@
 import { connect, UampClientError, type Client, type Session, type Status } from '../../client/node.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { present } from '../../wire/fields.ts'
 import type { Console } from '../chat/console.ts'
 import { Conversation } from '../chat/conversation.ts'
 import { Page } from '../chat/page.ts'
@@ -22,8 +23,7 @@ const INTERRUPTED = 130
 
 export async function chat(address: string, given: ChatOptions): Promise<number> {
   const { stdin, stdout, stderr, env } = process
-  const secret = secretOf(given, env)
-  const options = { ...given, ...(secret !== undefined && { token: secret }) }
+  const options = { ...given, ...present({ token: secretOf(given, env) }) }
   const url = urlOf(address)
   const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color)
   const page = new Page({ stdout, stderr, paint })
@@ -38,8 +38,7 @@ export async function chat(address: string, given: ChatOptions): Promise<number>
   let conversation: Conversation | undefined
   console.onInterrupt(() => conversation?.cancel() || leave())
   const client = connect(url, {
-    ...(options.token !== undefined && { token: options.token }),
-    ...(options.agent !== undefined && { agent: options.agent }),
+    ...present({ token: options.token, agent: options.agent }),
     onStatus: reconnects((text) => conversation?.notice(text)),
   })
   try {

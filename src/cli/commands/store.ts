@@ -3,6 +3,7 @@ import { join, relative } from 'node:path'
 import { remoteStorage } from '../../serve/storage/control.ts'
 import { storageOf, type Storage, type StorageReport } from '../../serve/storage/index.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { present } from '../../wire/fields.ts'
 import { fileBlobs } from '../../stores/file-blobs.ts'
 import { checkFolder } from '../../stores/sqlite-folder.ts'
 import { sqliteStore } from '../../stores/sqlite.ts'
@@ -39,9 +40,7 @@ export async function prune({ data, olderThan, toBytes, principal, yes }: PruneF
   }
   const folder = await folderOf(data)
   const request = {
-    ...(principal !== undefined && { principal }),
-    ...(olderThan !== undefined && { before: Date.now() - olderThan }),
-    ...(toBytes !== undefined && { bytes: toBytes }),
+    ...present({ principal, before: olderThan === undefined ? undefined : Date.now() - olderThan, bytes: toBytes }),
     dryRun: !yes,
   }
   const { sessions, records, bytes, inUse } = await using(folder, (storage) => storage.prune(request), { rewrite: yes === true })

@@ -1,7 +1,7 @@
 import type { ModelRequest } from '../../core/ports/provider.ts'
+import { isRecord } from '../../protocol/json.ts'
 import { modelFor, ownSlot, settingsFor, type Settings } from '../../wire/openai/settings.ts'
-import { toSpeeches, type Block } from './blocks.ts'
-import { cached } from './cache.ts'
+import { toSpeeches, type Block, type Speech } from './blocks.ts'
 import { traitsOf, type Traits } from './models.ts'
 import { thinkingFor, thinks, thoughtsAreLost, type Thinking } from './thinking.ts'
 import { formatFor, toolChoice, toolsOf } from './tools.ts'
@@ -81,4 +81,33 @@ function samplingOf({ temperature, top_p }: Settings, own: Own): Record<string, 
     ...(temperature !== undefined ? { temperature: Math.min(temperature, 1) } : top_p !== undefined && { top_p }),
     ...(typeof own['top_k'] === 'number' && { top_k: own['top_k'] }),
   }
+}
+
+interface Cacheable {
+  readonly messages: readonly Speech[]
+  readonly system?: readonly Block[]
+  readonly tools?: readonly object[]
+}
+
+/**
+ * Prompt caching: one marker for the whole request, which the API sets on the last block that can have one. A `cache_control` with
+ * a `type` replaces it, `{ tools, system, messages }` sets markers on the last block of each instead, and `null` turns it off.
+ */
+function cached(body: Cacheable, wanted: unknown, { claude }: Traits): Readonly<Record<string, unknown>> {
+  if (wanted === null || wanted === false || (wanted === undefined && !claude)) return { ...body }
+  if (!isRecord(wanted)) return { ...body, cache_control: { type: 'ephemeral' } }
+  if (wanted['type'] !== undefined) return { ...body, cache_control: wanted }
+  const { messages, system, tools } = body
+  const last = messages.at(-1)
+  return {
+    ...body,
+    ...(tools && { tools: marked(tools, wanted['tools']) }),
+    ...(system && { system: marked(system, wanted['system']) }),
+    ...(last && { messages: [...messages.slice(0, -1), { ...last, content: marked(last.content, wanted['messages']) }] }),
+  }
+}
+
+function marked(list: readonly object[], cache_control: unknown): readonly object[] {
+  const last = list.at(-1)
+  return last && isRecord(cache_control) ? [...list.slice(0, -1), { ...last, cache_control }] : list
 }

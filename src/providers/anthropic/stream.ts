@@ -2,9 +2,9 @@ import { callDraft, refusalDraft, type AnswerReader } from '../../upstream/answe
 import { done } from '../../core/agent-kit/done.ts'
 import { text } from '../../core/agent-kit/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
+import type { Usage } from '../../protocol/usage.ts'
 import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
 import { JSON_TOOL } from './tools.ts'
-import { laterUsage, toUsage, type WireUsage } from './usage.ts'
 
 /** Messages API, streaming: the fields that are read. Any of them may be missing, and other events may come. */
 interface WireEvent {
@@ -35,6 +35,15 @@ interface WireDelta {
   readonly signature?: string
   readonly stop_reason?: string | null
   readonly stop_details?: { readonly explanation?: string | null } | null
+}
+
+/** Messages API, usage. The counts of `message_delta` are totals so far; null means unchanged. */
+interface WireUsage {
+  readonly input_tokens?: number | null
+  readonly output_tokens?: number | null
+  readonly cache_read_input_tokens?: number | null
+  readonly cache_creation_input_tokens?: number | null
+  readonly output_tokens_details?: { readonly thinking_tokens?: number | null } | null
 }
 
 /** Stop reasons of incomplete answers. A paused turn goes on only for tools that run at Anthropic. */
@@ -193,4 +202,24 @@ export class AnswerStream implements AnswerReader {
 
 function isFilled(input: unknown): boolean {
   return typeof input === 'object' && input !== null && Object.keys(input).length > 0
+}
+
+function laterUsage(before: WireUsage, later: WireUsage | null | undefined): WireUsage {
+  const told = Object.entries(later ?? {}).filter(([, value]) => value !== null && value !== undefined)
+  return { ...before, ...Object.fromEntries(told) }
+}
+
+/** UAMP events §8.7: here `input_tokens` excludes the cache, and `cached_tokens` counts what was read from it and written to it. */
+function toUsage(wire: WireUsage): Usage {
+  const { input_tokens: input, output_tokens: output, cache_read_input_tokens: read, cache_creation_input_tokens: write } = wire
+  const reasoning = wire.output_tokens_details?.thinking_tokens
+  const cache = read != null || write != null
+  return {
+    input_tokens: input ?? 0,
+    output_tokens: output ?? 0,
+    ...(cache && { cached_tokens: (read ?? 0) + (write ?? 0), cache_read: read ?? 0, cache_write: write ?? 0 }),
+    input_uncached: input ?? 0,
+    output: output ?? 0,
+    ...(reasoning != null && { reasoning }),
+  }
 }

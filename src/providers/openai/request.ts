@@ -2,6 +2,7 @@ import type { ModelRequest } from '../../core/ports/provider.ts'
 import type { ResponseFormat, SessionConfig } from '../../protocol/session-config.ts'
 import { ownSlot, settingsFor, usableChoice, type Settings, type ToolChoice } from '../../wire/openai/settings.ts'
 import { fieldsOf } from '../../protocol/json.ts'
+import { present } from '../../wire/fields.ts'
 import { toInput } from './input.ts'
 import type { ModelFacts } from './models.ts'
 
@@ -58,7 +59,7 @@ function wantedSummary(config: SessionConfig): string | undefined {
 /** A model refuses these while it thinks. */
 function sampling({ temperature, top_p, reasoning_effort }: Settings, thinks: boolean): Fields {
   if (thinks && reasoning_effort !== 'none') return {}
-  return { ...(temperature !== undefined && { temperature }), ...(top_p !== undefined && { top_p }) }
+  return present({ temperature, top_p })
 }
 
 /** Sets `strict` always: the API turns it on by default, and then refuses most schemas. */
@@ -87,12 +88,6 @@ function formatFor(format: ResponseFormat | undefined): { readonly field: Fields
   if (format.type === 'json_object') return { field: format, words: 'Answer with a JSON object and nothing else.' }
   const { name, description, schema = {}, strict } = format.json_schema
   return {
-    field: {
-      type: 'json_schema',
-      name,
-      schema,
-      ...(description !== undefined && { description }),
-      ...(strict !== undefined && { strict }),
-    },
+    field: { type: 'json_schema', name, schema, ...present({ description, strict }) },
   }
 }

@@ -14,13 +14,9 @@ export interface Lingerer {
  * for them.
  */
 export class Lingering {
-  readonly lingerMs: number
+  readonly lingerMs = LINGER_MS
   readonly #timers = new Map<Lingerer, NodeJS.Timeout>()
   #bytes = 0
-
-  constructor(lingerMs = LINGER_MS) {
-    this.lingerMs = lingerMs
-  }
 
   add(member: Lingerer): void {
     this.#bytes += member.bytes

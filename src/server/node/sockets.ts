@@ -27,35 +27,31 @@ export interface SocketsOptions {
 
 /** The open WebSockets of a server. The library does the handshake. */
 export class Sockets {
-  readonly #server: ServerApp
+  readonly #options: SocketsOptions
   readonly #handshakes = new Map<number, WebSocketServer>()
   readonly #protocols = new WeakMap<IncomingMessage, string>()
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
-  readonly #sweeper: Sweeper
-  readonly #callers: CallerOptions
-  readonly #closeTimeoutMs: number
   #emptied: (() => void) | undefined
 
-  constructor({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs = CLOSE_TIMEOUT_MS }: SocketsOptions) {
-    this.#server = server
-    this.#sweeper = sweeper
-    this.#callers = callers
-    this.#closeTimeoutMs = closeTimeoutMs
+  constructor(options: SocketsOptions) {
+    const { server, monotonic, lingering } = options
+    this.#options = options
     this.#socketOptions = { limits: server.limits, monotonic, lingering, onClose: (socket) => this.#forget(socket) }
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { server, callers } = this.#options
     const cut = () => socket.destroy()
     socket.on('error', cut)
     if (!isWebSocket(request)) {
       return refuse(socket, errorResponse(new UampError('invalid_request', 'This is not a request for a WebSocket')))
     }
-    const accepted = await this.#server.upgrade(new NodeUpgradeRequest(request, this.#callers))
+    const accepted = await server.upgrade(new NodeUpgradeRequest(request, callers))
     if (!('run' in accepted)) return refuse(socket, accepted)
     if (accepted.protocol !== undefined) this.#protocols.set(request, accepted.protocol)
     socket.off('error', cut)
-    const handshake = this.#handshake(accepted.messageBytes ?? this.#server.limits.messageBytes)
+    const handshake = this.#handshake(accepted.messageBytes ?? server.limits.messageBytes)
     handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
   }
 
@@ -83,7 +79,7 @@ export class Sockets {
       perMessageDeflate: false,
       autoPong: false,
       maxPayload,
-      closeTimeout: this.#closeTimeoutMs,
+      closeTimeout: this.#options.closeTimeoutMs ?? CLOSE_TIMEOUT_MS,
       handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
     }
     const handshake = new WebSocketServer(options)
@@ -98,14 +94,14 @@ export class Sockets {
   #adopt(ws: WebSocket, socket: Duplex, accepted: Accepted): void {
     const connection = new NodeSocket(ws, socket, this.#socketOptions)
     this.#open.add(connection)
-    this.#sweeper.add(connection)
-    this.#callers.strangers.onEvict(socket, () => connection.cut(1013, 'Too many connections'))
+    this.#options.sweeper.add(connection)
+    this.#options.callers.strangers.onEvict(socket, () => connection.cut(1013, 'Too many connections'))
     void accepted.run(connection)
   }
 
   #forget(socket: NodeSocket): void {
     this.#open.delete(socket)
-    this.#sweeper.delete(socket)
+    this.#options.sweeper.delete(socket)
     if (this.#open.size === 0) this.#emptied?.()
   }
 }

@@ -1,6 +1,7 @@
 import { text } from '../../core/agent-kit/drafts.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { RoutedEvent, Tool } from '../../core/ports/skill.ts'
+import { outputMessages } from '../../core/reading/output-messages.ts'
 import { toolDefinition } from '../../core/tools/tool.ts'
 import { toolRunner, type ToolRunnerOptions } from '../../core/tools/tool-loop.ts'
 import type { ToolCall, ToolResult } from '../../protocol/content.ts'
@@ -112,12 +113,7 @@ function unanswered(messages: readonly Message[]): ToolCall[] {
 }
 
 function resultMessages(results: readonly ToolResult[]): Message[] {
-  return results.map(({ call_id, result, content_items }) => ({
-    role: 'tool',
-    tool_call_id: call_id,
-    content: result,
-    ...(content_items && { content_items }),
-  }))
+  return outputMessages(results.map((tool_result) => ({ type: 'tool_result', tool_result })))
 }
 
 interface Handing {

@@ -175,13 +175,13 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const access = staticTokens({ tokens, anonymous: options.allowAnonymous ?? !hasTokens })
   const trusts = trustProxy && trustedProxies(trustProxy)
   const data = dataOf(options)
-  const blobs = options.omnia?.blobs ?? openBlobs(data)
-  // Transports check their options, so they are made before the data is opened.
-  const transports = [...(options.transports ?? []), ...builtIn({ ...options, omnia: { ...options.omnia, blobs } })]
+  const blobs = openBlobs(data)
+  // Transports check their options, so they are made before the data is opened. An explicit `blobs: undefined` turns uploads off.
+  const transports = [...(options.transports ?? []), ...builtIn({ ...options, omnia: { blobs, ...options.omnia } })]
   const open = openGateway({
     agents: 'run' in given ? [given] : given,
     data,
-    blobs,
+    blobs: options.omnia?.blobs ?? blobs,
     log: options.log ?? pinoLog(),
     secrets: [...Object.values(tokens), ...privateKeys(options.a2a)],
     limits,

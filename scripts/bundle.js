@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { buildSync } from 'esbuild'
 
 /** Loaded by their paths, by the command and by `write-schemas.js`. */
-const BY_PATH = ['cli/strip-types', 'protocol/schemas']
+const BY_PATH = ['config/strip-types', 'protocol/schemas']
 /** Comes as 92 modules, 64 of them the languages of its messages: what is used of it goes into ours. */
 const BUNDLED = 'zod'
 

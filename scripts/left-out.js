@@ -13,7 +13,7 @@ export const LEFT_OUT = {
     'test/acp/stdio.test.ts',
     'test/remotes/acp*.test.ts',
     'test/omnia/{resume,reconnect,config}.test.ts',
-    'src/cli/load-module.test.ts',
+    'src/config/modules.test.ts',
   ],
   'takes seconds: thousands of clients, or megabytes': [
     'test/{clock-steps,hostile,isolation,kept-bytes,nesting,receiving,unread}.test.ts',

@@ -1,7 +1,7 @@
 import type { Ability } from '../core/ports/agent.ts'
 import type { Skill, Tool } from '../core/ports/skill.ts'
 
-/** What an agent can do by its tools: each of its own, and each skill that has some. Others learn it from here, not how it is done. */
+/** An agent's abilities as others see them: one for each of its own tools, and one for each skill that has tools. */
 export function abilitiesOf(tools: readonly Tool[], skills: readonly Skill[]): readonly Ability[] {
   const own = tools.map(({ name, description }) => ({
     id: name,
@@ -14,6 +14,6 @@ export function abilitiesOf(tools: readonly Tool[], skills: readonly Skill[]): r
     const told = description ?? its.map((tool) => tool.description ?? tool.name).join('; ')
     return [{ id: name, name, description: told, tags: its.length > 0 ? its.map((tool) => tool.name) : ['skill'] }]
   })
-  // A tool and a skill of one name are one ability.
+  // A tool and a skill with one name are one ability.
   return [...new Map([...composed, ...own].map((ability) => [ability.id, ability])).values()]
 }

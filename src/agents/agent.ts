@@ -6,6 +6,7 @@ import type { Logger, Transport } from '../core/ports/transport.ts'
 import { Router } from '../core/agent-kit/router.ts'
 import { toolRunner } from '../core/tools/tool-loop.ts'
 import type { Capabilities } from '../protocol/capabilities.ts'
+import { isMedia } from '../protocol/content.ts'
 import type { Draft } from '../protocol/events.ts'
 import type { Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
@@ -22,7 +23,7 @@ export interface AgentInit {
   readonly log?: Logger
 }
 
-/** An agent composed of skills. What a client says is routed to the handler that takes it, and so is what that one makes of it. */
+/** An agent composed of skills. Its router hands a client's input to the handler that takes it, and that handler's events to the next. */
 export class Agent implements AgentPort {
   readonly name: string
   readonly description?: string
@@ -60,7 +61,7 @@ export class Agent implements AgentPort {
     return abilitiesOf(this.#own, this.#skills)
   }
 
-  /** Those of this moment: a skill may get and lose some. */
+  /** The tools at this moment: a skill may get and lose some. */
   get tools(): readonly Tool[] {
     return [...this.#own, ...this.#skills.flatMap((skill) => skill.tools ?? [])]
   }
@@ -89,7 +90,7 @@ export class Agent implements AgentPort {
   }
 }
 
-/** The turn's configuration with the agent's own instructions and the prompts of its skills before the client's. */
+/** The turn's configuration. The agent's instructions and the prompts of its skills come before the client's instructions. */
 export async function instructed(turn: Turn, own: string | undefined, skills: readonly Skill[]): Promise<SessionConfig> {
   const prompts = skills.flatMap((skill) => skill.prompts ?? []).sort((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
   const texts = await Promise.all(prompts.map((prompt) => prompt.text(turn)))
@@ -97,10 +98,10 @@ export async function instructed(turn: Turn, own: string | undefined, skills: re
   return instructions === '' ? turn.config : { ...turn.config, instructions }
 }
 
-/** The event that the newest message stands for: `input.text`, or the modality of its first media item. */
+/** The newest message as an event: `input.text`, or the modality of its first media item if it has no text. */
 function firstEvent(messages: readonly Message[]): RoutedEvent {
   const last = messages.at(-1)
   const text = last?.content ?? ''
-  const media = last?.content_items?.find(({ type }) => type === 'image' || type === 'audio' || type === 'video' || type === 'file')
+  const media = last?.content_items?.find(isMedia)
   return media && text === '' ? { ...media, type: `input.${media.type}` } : { type: 'input.text', text }
 }

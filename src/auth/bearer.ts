@@ -1,4 +1,5 @@
 import type { Credentials } from '../core/ports/access.ts'
+import { fromBase64 } from '../protocol/base64.ts'
 
 /**
  * Browsers cannot set headers on a WebSocket, so they offer the token as a second subprotocol beside the real one:
@@ -6,12 +7,12 @@ import type { Credentials } from '../core/ports/access.ts'
  */
 const TOKEN_PROTOCOL = 'uamp.token.'
 
-/** The same of OpenAI Realtime, where the key stands as it is: `new WebSocket(url, ['realtime', 'openai-insecure-api-key.' + key])`. */
+/** OpenAI Realtime does the same with the plain key: `new WebSocket(url, ['realtime', 'openai-insecure-api-key.' + key])`. */
 const KEY_PROTOCOL = 'openai-insecure-api-key.'
 
 /**
- * The token that the credentials carry; undefined when they carry none. Credentials that are there but that nobody can read
- * (another scheme, broken base64) give an empty token: they must be refused, and not be taken for "no credentials".
+ * The token in the credentials; undefined if they have none. Credentials that cannot be read (another scheme, broken base64) give an
+ * empty token, so that the caller is refused and not taken for anonymous.
  */
 export function bearerToken({ token, headers, subprotocols }: Credentials): string | undefined {
   if (token !== undefined) return token
@@ -24,8 +25,7 @@ export function bearerToken({ token, headers, subprotocols }: Credentials): stri
 
 function fromBase64Url(text: string): string {
   try {
-    const bytes = Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0))
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(text.replaceAll('-', '+').replaceAll('_', '/')))
   } catch {
     return ''
   }

@@ -3,16 +3,16 @@ import { UampError } from '../protocol/errors.ts'
 import { bearerToken } from './bearer.ts'
 
 export interface StaticTokensOptions {
-  /** Name to secret. Each name is a principal of its own. */
+  /** Secrets by name. Each name is a principal of its own. */
   readonly tokens: Readonly<Record<string, string>>
   /**
-   * Whether a caller without a token is let in, as the principal `anonymous`. A wrong token never is; but where there is none to be
-   * right, there is none to be wrong: clients that cannot do without a key send any.
+   * Admits a caller without a token as the principal `anonymous`, but never one with a wrong token. If there are no tokens, any token
+   * is admitted, because some clients cannot do without a key.
    */
   readonly anonymous: boolean
 }
 
-/** Characters of a secret. Whoever guesses has no end of time, and shorter ones are words. */
+/** The fewest characters of a secret. An attacker has time to guess shorter ones. */
 const SHORTEST = 16
 
 const ANONYMOUS: Principal = { tenant: 'default', id: 'anonymous', scopes: ['*'] }
@@ -21,7 +21,7 @@ export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access
   const known = Object.entries(tokens).map(([name, secret]) => {
     if (secret === '') throw new UampError('invalid_request', `The token "${name}" has no secret`)
     if (secret.length < SHORTEST) throw new UampError('invalid_request', tooShort(name, secret))
-    // A named token must not be able to act for everybody who has none.
+    // A named token must not act for callers without a token.
     if (name === ANONYMOUS.id) throw new UampError('invalid_request', `"${name}" cannot be a token's name`)
     return { secret, principal: { tenant: 'default', id: name, scopes: ['*'] } satisfies Principal }
   })
@@ -33,7 +33,7 @@ export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access
       const token = bearerToken(credentials)
       if (token === undefined) return anonymous ? ANONYMOUS : undefined
       let found: Principal | undefined
-      // No early exit: the time must not tell which token was nearly right.
+      // No early exit: the time must not show which token was nearly right.
       for (const { secret, principal } of known) if (isEqual(secret, token)) found = principal
       return found
     },
@@ -41,7 +41,7 @@ export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access
   }
 }
 
-/** Takes as long for a wrong first character as for a wrong last one. Not a digest of both: that is a thread-pool job for every request. */
+/** Compares in constant time. Digests would cost a job of the thread pool for every request. */
 function isEqual(secret: string, token: string): boolean {
   let difference = secret.length ^ token.length
   for (let i = 0; i < secret.length; i++) difference |= secret.charCodeAt(i) ^ token.charCodeAt(i)

@@ -4,9 +4,9 @@ import type { Output } from '../serve/acp-stdio.ts'
 import { UampError } from '../protocol/errors.ts'
 import { linesIn } from '../wire/lines.ts'
 
-/** Bytes of a message, either way. */
+/** Bytes of a message, in either direction. */
 const MESSAGE = 32 * 1024 * 1024
-/** How long it may take to read a message, and how long it has for what was said before the IDE left. */
+/** How long the agent may take to read a message, and to handle messages from before the IDE left. */
 const READ_MS = 30_000
 const LEAVE_MS = 1_000
 
@@ -19,7 +19,7 @@ export interface RelayOptions {
   readonly connectMs?: number
 }
 
-/** An agent that speaks ACP over a WebSocket, for an IDE that can only start programs: messages go through as they are. */
+/** Connects an IDE that can only start programs to an agent that speaks ACP over a WebSocket. Messages pass unchanged. */
 export async function relay({ url, token, input, output, connectMs = 10_000 }: RelayOptions): Promise<number> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const socket = new WebSocket(url, { headers, maxPayload: MESSAGE, perMessageDeflate: false, handshakeTimeout: connectMs })
@@ -28,12 +28,12 @@ export async function relay({ url, token, input, output, connectMs = 10_000 }: R
   const opened = new Promise<void>((resolve) => socket.once('open', resolve))
   const closed = new Promise<'lost'>((resolve) => socket.once('close', () => resolve('lost')))
   socket.on('message', (data: Buffer) => {
-    // A message is a line here, and was perhaps many there.
+    // A message must be one line on standard output.
     if (output.write(`${data.toString().replaceAll(/[\r\n]+/g, ' ')}\n`)) return
     socket.pause()
     void output.drained().then(() => socket.resume())
   })
-  // Read ahead: its end is heard of also while nothing can be sent yet.
+  // Reads ahead, so that the end of the input is noticed while the connection opens.
   const ahead = new PassThrough({ highWaterMark: MESSAGE })
   const left = new Promise<'left'>((resolve) => pipeline(input, ahead, () => resolve('left')))
   const begun = await Promise.race([opened, closed, left])

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 const TIMES: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
 
-/** `30d`, `12h`, `90m` or `10s`, in milliseconds. */
+/** Milliseconds of `30d`, `12h`, `90m` or `10s`. */
 export function duration(text: string): number {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? []
   const ms = Number(number) * (TIMES[unit] ?? NaN)
@@ -11,7 +11,7 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('Write a time as 30d, 12h, 90m or 10s.')
 }
 
-/** `500MB`, `10GB` or plain bytes. A KB has 1,024 bytes, however it is written. */
+/** Bytes of `500MB`, `10GB` or a plain number. A KB always has 1,024 bytes. */
 export function byteCount(text: string): number {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? []
   const bytes = number === '' ? NaN : Number(number) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' ')

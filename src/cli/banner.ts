@@ -3,9 +3,9 @@ import type { Paint } from './print.ts'
 
 export interface Served {
   readonly version: string
-  /** An address that works on this machine. */
+  /** The address for clients on this machine. */
   readonly url: string
-  /** The address that is listened on. */
+  /** The address that the server listens on. */
   readonly host: string
   readonly agents: readonly string[]
   /** The agent at `/`, if there is one. */
@@ -14,13 +14,13 @@ export interface Served {
   readonly data: string
   readonly tokens: readonly string[]
   readonly anonymous: boolean
-  /** What is served though no file says so. */
+  /** Why models are served that no file names. */
   readonly notes: readonly string[]
 }
 
 const DEFAULT_URL = 'http://localhost:8787'
 
-/** Where everything is, and what to type next. */
+/** Shows the addresses of all protocols, and what to type next. */
 export function banner(served: Served, paint: Paint): string {
   const { version, url, agents, data, notes } = served
   const rows = [
@@ -33,7 +33,7 @@ export function banner(served: Served, paint: Paint): string {
     ['ACP', `npx uamp acp in an IDE, or ${url.replace('http', 'ws')}/acp`],
     ['Omnia', `${url.replace('http', 'ws')}/omnia?agent=${served.root ?? agents[0] ?? ''}`],
     ['Operation', '/health  /metrics  /schemas/events.json'],
-    ['Sessions', data === 'memory' ? 'in memory: gone when it stops' : `in ${relative('', data) || '.'}`],
+    ['Sessions', data === 'memory' ? 'in memory, until the server stops' : `in ${relative('', data) || '.'}`],
     ['Callers', callers(served)],
   ]
   return [
@@ -70,6 +70,6 @@ function curl({ url, agents, root, tokens, anonymous }: Served): string {
 function chat({ url, agents, root, tokens, anonymous }: Served): string {
   const where = url === DEFAULT_URL ? '' : ` ${url}`
   const agent = root === undefined ? ` --agent ${agents[0]}` : ''
-  // Not --token: what stands on a command line can be read by every user of the machine.
+  // Not --token, because every user of the machine can read a command line.
   return `${anonymous ? '' : `UAMP_TOKEN='<secret of ${tokens[0]}>' `}npx uamp chat${where}${agent}`
 }

@@ -1,14 +1,14 @@
-import { styleText } from 'node:util'
+import { inspect, styleText } from 'node:util'
 
 export type Paint = (format: Parameters<typeof styleText>[0], text: string) => string
 
-/** Colours where the stream shows them: Node looks at the terminal, NO_COLOR and FORCE_COLOR. */
+/** Adds colours if the stream shows them. Node checks the terminal, NO_COLOR and FORCE_COLOR. */
 export function painter(stream: NodeJS.WritableStream, color = true): Paint {
   return (format, text) => (color ? styleText(format, text, { stream }) : text)
 }
 
 const ESC = '\\u001B'
-/** ECMA-48: CSI; OSC, DCS, APC, PM and SOS, which hold a text up to BEL or ST; and the shorter ones. Each also as one character of C1. */
+/** ECMA-48: CSI; OSC, DCS, APC, PM and SOS, which hold a text up to BEL or ST; and the shorter ones. Each also has a C1 character. */
 const SEQUENCES = new RegExp(
   [
     `(?:${ESC}\\[|\\u009B)[0-?]*[ -/]*[@-~]`,
@@ -17,10 +17,19 @@ const SEQUENCES = new RegExp(
   ].join('|'),
   'g',
 )
-/** Control characters, and those that turn the direction of a text: they can make it read as something else. */
+/** Control characters, and those that change the direction of a text, which can disguise it. */
 const UNSEEN = /(?![\n\t])\p{Cc}|[\u202A-\u202E\u2066-\u2069]/gu
 
-/** Servers and agents are strangers: an escape sequence of theirs could rewrite the screen, fill the clipboard, or worse. */
+/** Removes escape sequences. Those of a stranger's server or agent could rewrite the screen, fill the clipboard, or worse. */
 export function harmless(text: string): string {
   return text.replaceAll(SEQUENCES, '').replaceAll(UNSEEN, '')
+}
+
+/** Prints an error on standard error, and its stack only if UAMP_DEBUG=1. */
+export function report(thrown: unknown): void {
+  const paint = painter(process.stderr)
+  const debug = process.env['UAMP_DEBUG'] === '1'
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  // The message may come from a server.
+  process.stderr.write(`${paint('red', 'error:')} ${harmless(debug ? inspect(thrown) : message)}\n`)
 }

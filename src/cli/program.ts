@@ -8,15 +8,15 @@ import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
 import { isConfigError } from '../config/source.ts'
-import { report } from './report.ts'
+import { report } from './print.ts'
 
-/** Runs one command line, and ends the process when it is done. */
+/** Runs one command line, then ends the process. */
 export async function run(args: readonly string[]): Promise<void> {
   try {
     await program().parseAsync(args, { from: 'user' })
   } catch (thrown) {
     const code = failed(thrown)
-    // A file system that does not answer holds a thread, and an exit would wait for it.
+    // A file system that does not answer blocks a thread, which an exit would wait for.
     if (thrown instanceof UampError && thrown.code === 'timeout') await flushed().then(() => process.kill(process.pid, 'SIGKILL'))
     await leave(code)
   }
@@ -29,24 +29,25 @@ function program(): Command {
     .exitOverride()
   uamp
     .command('serve')
-    .description('offer agents on the network; without a file the demo agent, and models that there is a key for')
+    .description('serve agents on the network; without a file, the demo agent and a model for each API key in the environment')
     .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
-    .option('-c, --config <file>', 'the config, where it is not ./uamp.config.*')
-    .option('-p, --port <number>', 'port to listen on; 0: any that is free (default: 8787)', port)
+    .option('-c, --config <file>', 'the config file (default: ./uamp.config.*)')
+    .option('-p, --port <number>', 'port to listen on; 0: any free port (default: 8787)', port)
     .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
-    .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else .uamp)')
-    .option('--keep <time>', 'how long a session is kept after its last turn, such as 30d (default: 7d)', duration)
-    .option('--keep-bytes <size>', 'beyond it the oldest sessions go, such as 10GB (default: 64GB)', byteCount)
-    .option('--keep-bytes-each <size>', 'beyond it the oldest sessions of that caller go (default: 16GB)', byteCount)
+    .option('--data <folder>', 'folder that keeps the sessions, or "memory" (default: $UAMP_DATA, else .uamp)')
+    .option('--keep <time>', 'keep a session for so long after its last turn, such as 30d (default: 7d)', duration)
+    .option('--keep-bytes <size>', 'remove the oldest sessions beyond this size, such as 10GB (default: 64GB)', byteCount)
+    .option('--keep-bytes-each <size>', 'remove the oldest sessions of a caller beyond this size (default: 16GB)', byteCount)
+    .option('--token-file <file>', 'admit callers with the secrets in this file, one name:secret a line; also $UAMP_TOKENS=name:secret,…')
     .option(
-      '--token-file <file>',
-      'admit callers with the secrets in this file, a line name:secret for each; also $UAMP_TOKENS=name:secret,…',
+      '--token <name:secret>',
+      'admit one caller with this secret; repeatable. Other users of this machine can read it while the server runs',
+      list,
     )
-    .option('--token <name:secret>', 'the same for one caller; repeatable. Other users of this machine can read it while it runs', list)
-    .option('--allow-anonymous', 'let in callers without a token, also from other machines')
-    .option('--origin <origin>', 'let web pages of this origin call; repeatable', list)
-    .option('--allow-host <name>', 'answer to this name too, beside localhost and addresses; repeatable', list)
-    .option('--open', 'open the browser')
+    .option('--allow-anonymous', 'admit callers without a token, also from other machines')
+    .option('--origin <origin>', 'allow web pages of this origin to call; repeatable', list)
+    .option('--allow-host <name>', 'answer to this host name, beside localhost and addresses; repeatable', list)
+    .option('--open', 'open a browser')
     .addHelpText('after', SERVE_EXAMPLES)
     .action(async (file: string | undefined, flags: ServeFlags) => {
       const { serve } = await import('./commands/serve.ts')
@@ -54,26 +55,26 @@ function program(): Command {
     })
   uamp
     .command('init')
-    .description('write a uamp.config.yaml with an agent that is a model, by asking')
+    .description('ask a few questions, and write a uamp.config.yaml with an agent')
     .option('--provider <name>', 'openai, anthropic, google, fireworks, deepseek, ollama or openai-compatible')
-    .option('--model <name>', 'what the provider calls the model')
-    .option('--base-url <url>', "the provider's address, where it is another than usual")
-    .option('--name <name>', 'what clients call the agent')
-    .option('-y, --yes', 'ask nothing: take what is usual')
-    .option('--force', 'write over a config that is there')
+    .option('--model <name>', "the model's name at the provider")
+    .option('--base-url <url>', "the provider's address, if it is not the default")
+    .option('--name <name>', "the agent's name for clients")
+    .option('-y, --yes', 'ask nothing, and take the defaults')
+    .option('--force', 'overwrite an existing config')
     .action(async (flags: InitFlags) => {
       const { init } = await import('./commands/init.ts')
       await leave(await init(flags))
     })
   uamp
     .command('chat')
-    .description('talk to an agent in the terminal; piped input is taken as one message a line')
-    .argument('[url]', 'the server, or one agent of it: http://host/agents/name', 'http://localhost:8787')
+    .description('talk to an agent in the terminal; piped input is one message a line')
+    .argument('[url]', 'the server, or one of its agents: http://host/agents/name', 'http://localhost:8787')
     .option('--agent <name>', 'the agent, where there are several')
-    .option('--token <secret>', 'the secret of a token that the server knows (default: $UAMP_TOKEN)')
+    .option('--token <secret>', 'the secret of your token (default: $UAMP_TOKEN)')
     .option('--token-file <file>', 'a file with the secret in it')
-    .option('--session <id>', 'go on with an earlier session')
-    .option('--no-color', 'plain text')
+    .option('--session <id>', 'continue an earlier session')
+    .option('--no-color', 'plain text without colours')
     .addHelpText('after', CHAT_HELP)
     .action(async (url: string, options: ChatOptions) => {
       const { chat } = await import('./commands/chat.ts')
@@ -81,15 +82,15 @@ function program(): Command {
     })
   uamp
     .command('acp')
-    .description('be the agent of an IDE that started this: ACP on standard input and output')
+    .description('serve an agent to an IDE: ACP on standard input and output')
     .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
     .option('--agent <name>', 'the agent, where there are several')
-    .option('--url <url>', 'an agent elsewhere: http(s)://… as `remote` in a config, or ws(s)://…/acp')
-    .option('--protocol <name>', 'what is spoken at --url (default: events)')
-    .option('--model <name>', 'what the model is called there, for --protocol completions')
-    .option('--token <secret>', 'what is shown at --url (default: $UAMP_TOKEN)')
+    .option('--url <url>', 'a remote agent: http(s)://… as `remote` in a config, or ws(s)://…/acp')
+    .option('--protocol <name>', 'the protocol at --url (default: events)')
+    .option('--model <name>', "the model's name at --url, for --protocol completions")
+    .option('--token <secret>', 'the token for --url (default: $UAMP_TOKEN)')
     .option('--token-file <file>', 'a file with the secret in it')
-    .option('--data <folder>', 'where sessions are kept, or "memory" (default: $UAMP_DATA, else ~/.uamp)')
+    .option('--data <folder>', 'folder that keeps the sessions, or "memory" (default: $UAMP_DATA, else ~/.uamp)')
     .action(async (file: string | undefined, flags: AcpFlags) => {
       const { acp } = await import('./commands/acp.ts')
       await leave(await acp(file, { ...flags, version: packageVersion() }))
@@ -99,32 +100,32 @@ function program(): Command {
   return uamp
 }
 
-/** After a mistake, where the options of that very command are. */
+/** After a mistake, points to the help of that very command. */
 function nameHelp(command: Command, path: string): void {
-  command.showHelpAfterError(`\`${path} --help\` shows what there is.`)
+  command.showHelpAfterError(`\`${path} --help\` lists the options.`)
   for (const each of command.commands) nameHelp(each, `${path} ${each.name()}`)
 }
 
 function addStore(uamp: Command): void {
-  const store = uamp.command('store').description('what a server has stored: to see it, and to remove some of it')
-  const data = ['--data <folder>', 'the data folder, also while a server has it open (default: $UAMP_DATA, else .uamp)'] as const
+  const store = uamp.command('store').description('show or remove what a server has stored')
+  const data = ['--data <folder>', 'the data folder, even while a server uses it (default: $UAMP_DATA, else .uamp)'] as const
   store
     .command('show')
-    .description('how much there is, of what and of whom')
+    .description('show how much is stored, by kind and by caller')
     .option(...data)
-    .option('--json', 'for programs')
+    .option('--json', 'print JSON')
     .action(async (flags: ShowFlags) => {
       const { show } = await import('./commands/store.ts')
       await leave(await show(flags))
     })
   store
     .command('prune')
-    .description('remove sessions with everything in them; without --yes it only says how much that would be')
+    .description('remove sessions with all their data; without --yes, only say how much that would be')
     .option(...data)
-    .option('--older-than <time>', 'those without a turn for so long, such as 30d', duration)
-    .option('--to-bytes <size>', 'the oldest, until there is no more than this, such as 1GB', byteCount)
-    .option('--principal <name>', 'only what this caller has; by itself, all of it')
-    .option('-y, --yes', 'do it')
+    .option('--older-than <time>', 'sessions without a turn for so long, such as 30d', duration)
+    .option('--to-bytes <size>', 'the oldest sessions, until no more than this is left, such as 1GB', byteCount)
+    .option('--principal <name>', "only this caller's sessions; alone, all of them")
+    .option('-y, --yes', 'remove them')
     .action(async (flags: PruneFlags) => {
       const { prune } = await import('./commands/store.ts')
       await leave(await prune(flags))
@@ -139,12 +140,12 @@ Examples:
   uamp init && uamp serve                           a model with a key, from uamp.config.yaml`
 
 const CHAT_HELP = `
-Ctrl-C stops the answer, a second one leaves; so does /exit. Other slash commands go to the agent.`
+Ctrl-C stops the answer; a second Ctrl-C, or /exit, leaves. Other slash commands go to the agent.`
 
 function port(text: string): number {
   const number = Number(text)
   if (text.trim() === '' || !Number.isInteger(number) || number < 0 || number > 65_535) {
-    throw new InvalidArgumentError('Choose a number from 1 to 65535, or 0 for any port that is free.')
+    throw new InvalidArgumentError('Choose a number from 1 to 65535, or 0 for any free port.')
   }
   return number
 }
@@ -154,13 +155,13 @@ function list(text: string, before: readonly string[] = []): readonly string[] {
 }
 
 function failed(thrown: unknown): number {
-  // Commander has printed it by itself: help, the version, or what is wrong with the command line.
+  // Commander has printed the help, the version or the mistake itself.
   if (thrown instanceof CommanderError) return thrown.exitCode
   report(thrown)
   return isConfigError(thrown) ? 2 : 1
 }
 
-/** Not by `process.exitCode`: an agent's timers and a peer that does not answer a close must not keep the process. */
+/** Not by `process.exitCode`: timers of an agent, or a peer that does not answer a close, would keep the process alive. */
 async function leave(code: number): Promise<never> {
   await flushed()
   process.exit(code)

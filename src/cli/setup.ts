@@ -3,25 +3,24 @@ import { resolve } from 'node:path'
 import type { AgentPort } from '../core/ports/agent.ts'
 import { UampError } from '../protocol/errors.ts'
 import { isRecord } from '../protocol/json.ts'
-import { agentFile, agentsIn, distinct, isAgent } from './agents.ts'
+import { agentFile, agentsIn, distinct, findConfig, isAgent } from '../config/agents.ts'
 import { assemble, type AssembleContext, type Assembly } from '../config/assemble.ts'
 import { detectModels } from '../config/detect.ts'
-import { findConfig } from '../config/find.ts'
 import { isData, readSource } from '../config/source.ts'
 
-/** What to serve, and how, as far as a file says so. */
+/** The agents to serve, and the settings that a file makes. */
 export interface Setup {
   readonly agents: readonly AgentPort[]
   readonly settings: Partial<Assembly['settings']>
-  /** What is offered though no file says so, and why. */
+  /** Why models are served that no file names. */
   readonly notes: readonly string[]
-  /** Where it comes from a config, which may change. */
+  /** Set if the agents come from a config, which may change. */
   readonly assembly?: Assembly
 }
 
 /**
- * From an agent module, a config, or a folder with one of them. Without a path from the config in this folder, else the demo,
- * beside the models that there is a key for.
+ * Loads an agent module, a config, or a folder with one of them. Without a path it loads the config in this folder, else the demo and a
+ * model for each API key in the environment.
  */
 export async function loadSetup(path: string | undefined, context: AssembleContext): Promise<Setup> {
   const given = path ?? findConfig('.')

@@ -1,7 +1,7 @@
-/** Under npm and npx one Ctrl-C arrives twice: from the terminal, and passed on. */
+/** Under npm and npx one Ctrl-C arrives twice: from the terminal, and from npm. */
 const SAME_MS = 500
 
-/** What tells a program to stop; the last one, that its terminal has gone. */
+/** Signals that stop a program. SIGHUP says that its terminal is gone. */
 export const STOP: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 /** Calls the listener for each signal, instead of ending the process. */
@@ -16,12 +16,12 @@ export function onSignal(signals: readonly NodeJS.Signals[], listener: () => voi
   for (const signal of signals) process.on(signal, heard)
 }
 
-/** How often it is looked whether the parent is still there: nothing tells. */
+/** How often to check whether the parent is alive, because no event says so. */
 const PARENT_MS = 250
 
 /**
- * Calls the listener when the one has gone that npm started this process by, and a server would be left behind with its port and its
- * data. npx hands a signal on to its shell, which dies of it without a word to us; `npm start` dies of SIGHUP, which it does not hand on.
+ * Calls the listener when the parent that npm started this process with is gone, so that no server is left behind with its port and its
+ * data. npx passes a signal to its shell, which dies without passing it on; `npm start` dies of SIGHUP without passing it on.
  */
 export function onOrphaned(env: NodeJS.ProcessEnv, listener: () => void): void {
   if (env['npm_command'] !== 'exec' && env['npm_command'] !== 'start') return

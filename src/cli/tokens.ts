@@ -3,7 +3,7 @@ import { UampError } from '../protocol/errors.ts'
 
 type Tokens = Readonly<Record<string, string>>
 
-/** `name:secret`, each. What is wrong is told without the text: it holds a secret. */
+/** Parses `name:secret` texts. Errors do not repeat the text, because it holds a secret. */
 export function parseTokens(texts: readonly string[], source: string): Tokens {
   const tokens: Record<string, string> = {}
   for (const text of texts) {
@@ -25,13 +25,13 @@ export function environmentTokens(text: string | undefined): Tokens {
   return parseTokens(parts, 'UAMP_TOKENS')
 }
 
-/** A line `name:secret` for each; empty lines and those that begin with # are left out. */
+/** One `name:secret` a line. Empty lines, and lines that begin with #, are skipped. */
 export function fileTokens(file: string | undefined): Tokens {
   if (file === undefined) return {}
   const lines = read(file)
     .split(/\r?\n/)
     .filter((line) => line.trim() !== '' && !line.trimStart().startsWith('#'))
-  if (lines.length === 0) throw new UampError('invalid_request', `${file} has no token in it: write a line name:secret for each caller`)
+  if (lines.length === 0) throw new UampError('invalid_request', `${file} contains no token: write a line name:secret for each caller`)
   return parseTokens(lines, file)
 }
 
@@ -40,13 +40,12 @@ export interface SecretFlags {
   readonly tokenFile?: string
 }
 
-/** What a client shows. A secret on the command line can be read by everybody on this machine, one in a file or the environment not. */
+/** The secret of a client. Everybody on this machine can read one on the command line, but not one in a file or the environment. */
 export function secretOf({ token, tokenFile }: SecretFlags, env: NodeJS.ProcessEnv): string | undefined {
   if (token !== undefined) return token
   if (tokenFile === undefined) return env['UAMP_TOKEN'] || undefined
   const secret = read(tokenFile).trim()
-  if (secret === '' || /\s/.test(secret))
-    throw new UampError('invalid_request', `${tokenFile} must have one secret in it, and nothing else`)
+  if (secret === '' || /\s/.test(secret)) throw new UampError('invalid_request', `${tokenFile} must contain one secret and nothing else`)
   return secret
 }
 

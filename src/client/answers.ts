@@ -1,18 +1,18 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
 import type { ClientDraft } from './drafts.ts'
 
-/** A function that the agent may call. Without `run` the call is answered by `session.send({ type: 'tool.result', … })`. */
+/** A function that the agent may call. Without `run`, answer the call with `session.send({ type: 'tool.result', … })`. */
 export interface Tool {
   readonly description?: string
   /** JSON Schema of the arguments. */
   readonly parameters?: Record<string, unknown>
-  /** What it returns is sent as JSON; what it throws is told to the agent as an error. */
+  /** Its result is sent as JSON; the agent gets an error that it throws. */
   run?(args: Record<string, unknown>, context: ToolContext): unknown
 }
 
 export interface ToolContext {
   readonly call_id: string
-  /** Aborted when the answer is no longer wanted. */
+  /** Aborted when the agent no longer wants the result. */
   readonly signal: AbortSignal
 }
 
@@ -21,12 +21,12 @@ export type OnApproval = (request: EventOf<'x.approval.request'>) => boolean | P
 export interface AnswerOptions {
   readonly tools: Readonly<Record<string, Tool>>
   readonly onApproval: OnApproval | undefined
-  /** The session is taken up from before: what comes first may have been answered long ago. */
+  /** The session is resumed: questions of the replay may have been answered long ago. */
   readonly resumed: boolean
   readonly send: (event: ClientDraft) => Promise<void>
 }
 
-/** A replay comes in one burst. After this much quiet it is over, and what is still open is really open. */
+/** A replay comes in one burst. After this much quiet it is over, and open questions are really open. */
 const QUIET_MS = 100
 
 interface Question {
@@ -35,7 +35,7 @@ interface Question {
   readonly answer: (signal: AbortSignal) => Promise<ClientDraft>
 }
 
-/** Answers what the agent asks of the client: calls of its tools, in parallel, and approvals. */
+/** Answers the agent's questions: runs the client's tools, in parallel, and asks for approvals. */
 export class Answers {
   readonly #options: AnswerOptions
   readonly #open = new Map<string, Question>()
@@ -96,8 +96,8 @@ export class Answers {
     const answer = async (): Promise<ClientDraft> => {
       try {
         const approved: unknown = await onApproval(request)
-        // The server would refuse it, and the agent would wait for another answer.
-        if (typeof approved !== 'boolean') throw new TypeError(`onApproval gave ${String(approved)}, and not true or false`)
+        // The server would refuse any other value, and the agent would wait for another answer.
+        if (typeof approved !== 'boolean') throw new TypeError(`onApproval returned ${String(approved)}, not true or false`)
         return { type: 'x.approval.response', approval_id, approved }
       } catch (thrown) {
         return { type: 'x.approval.response', approval_id, approved: false, reason: String(thrown) }
@@ -116,7 +116,7 @@ export class Answers {
     if (!question) return
     const event = await question.answer(question.stop.signal)
     if (!this.#open.delete(id)) return
-    // Refused: the response is over, or another client was first. There is nobody left to tell.
+    // The server refuses it if the response is over, or another client was first.
     await this.#options.send(event).catch(() => undefined)
   }
 

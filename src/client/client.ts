@@ -2,22 +2,21 @@ import type { SessionConfig } from '../protocol/session-config.ts'
 import { Answers, type OnApproval, type Tool } from './answers.ts'
 import { UampClientError } from './errors.ts'
 import { Line, type Position } from './line.ts'
-import type { Link, LinkOptions, Status } from './link.ts'
 import { SseLink } from './link-sse.ts'
 import { WebSocketLink, type SocketConstructor } from './link-websocket.ts'
-import type { Reconnect } from './reconnect.ts'
+import type { Link, LinkOptions, Reconnect, Status } from './reconnect.ts'
 import { Session } from './session.ts'
 
 export interface ConnectOptions {
   readonly token?: string
   /** The agent of sessions that name none. */
   readonly agent?: string
-  /** `auto`: WebSocket, and HTTP + SSE where there is none or it cannot be opened. */
+  /** `auto`: WebSocket, or HTTP + SSE if the runtime has no WebSocket or cannot open one. */
   readonly transport?: 'auto' | 'websocket' | 'sse'
   readonly WebSocket?: SocketConstructor
   readonly fetch?: typeof globalThis.fetch
   readonly reconnect?: Reconnect | false
-  /** Told of every change; with the reason when a connection was lost. */
+  /** Called with every change, and with the reason if a connection was lost. */
   readonly onStatus?: (status: Status, error?: UampClientError) => void
   readonly newId?: () => string
 }
@@ -27,11 +26,11 @@ export interface SessionOptions extends Omit<Partial<SessionConfig>, 'tools'> {
   readonly chat?: string
   readonly tools?: Readonly<Record<string, Tool>>
   readonly onApproval?: OnApproval
-  /** Extension events (`x.*`) to be sent beside those that are needed anyway; true for all. */
+  /** Extension events (`x.*`) to receive, beside those that the client needs; true for all. */
   readonly events?: readonly string[] | true
-  /** Take up a session again, from `session.position`. */
+  /** Resumes a session from `session.position`. */
   readonly resume?: Position
-  /** Gives up opening the session. */
+  /** Stops opening the session. */
   readonly signal?: AbortSignal
 }
 
@@ -54,7 +53,7 @@ export class Client {
     if (transport === 'websocket' && !WebSocket) {
       throw new UampClientError({
         code: 'not_supported',
-        message: 'This runtime has no WebSocket: hand one over, or leave `transport` out',
+        message: 'This runtime has no WebSocket: pass one, or leave `transport` out',
       })
     }
     this.#options = options
@@ -111,7 +110,7 @@ export class Client {
     return new Session(line.id as string, line)
   }
 
-  /** Lets go of everything. The sessions stay on the server and can be resumed. */
+  /** Closes all connections. The sessions stay on the server, and can be resumed. */
   close(): void {
     this.#closed = true
     for (const line of this.#lines) line.close(closed())
@@ -157,7 +156,7 @@ export class Client {
   }
 }
 
-/** Pages that came over plain HTTP, but for those of this machine, have no `randomUUID`. */
+/** Not `randomUUID`, which pages over plain HTTP lack, except on localhost. */
 function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
@@ -167,7 +166,7 @@ function closed(): UampClientError {
   return new UampClientError({ code: 'closed', message: 'The client was closed' })
 }
 
-/** `ws:` is taken for `http:`; in a browser the address may be relative to the page. */
+/** Takes `ws:` for `http:`. In a browser the address may be relative to the page. */
 function baseOf(url: string | URL): string {
   const { protocol, host, pathname } = new URL(url, (globalThis as { location?: { href: string } }).location?.href)
   return `${protocol.replace(/^ws/, 'http')}//${host}${pathname.replace(/\/+$/, '')}`

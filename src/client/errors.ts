@@ -2,9 +2,8 @@ import type { ErrorCode } from '../protocol/errors.ts'
 import type { EventOf } from '../protocol/events.ts'
 
 /**
- * What the client says by itself, beside the codes of the protocol:
- * `unreachable` no connection could be made or made again, `closed` by us or the session has ended,
- * `gap` the server no longer has events that were missed, `slow_consumer` a reader let too much pile up.
+ * The codes of the protocol, and the client's own: `unreachable` (it cannot connect, or reconnect), `closed` (by the client, or the
+ * session has ended), `gap` (the server no longer has the missed events), `slow_consumer` (a reader let too much pile up).
  */
 export type ClientErrorCode = ErrorCode | 'unreachable' | 'closed' | 'gap' | 'slow_consumer'
 
@@ -14,7 +13,7 @@ export interface ErrorBody {
   readonly details?: Record<string, unknown> | undefined
 }
 
-/** The one error of the client. `code` may also be one that only the server knows. */
+/** The client's only error class. `code` may be one that only the server knows. */
 export class UampClientError extends Error {
   override readonly name = 'UampClientError'
   readonly code: ClientErrorCode | (string & {})
@@ -31,7 +30,7 @@ export class UampClientError extends Error {
   }
 }
 
-/** Worth another try: the server is busy or restarting, and has said nothing about the request itself. */
+/** True if another try may work: the server is busy or restarting, and has not judged the request. */
 export function isTransient({ code }: UampClientError): boolean {
   return code === 'rate_limited' || code === 'overloaded' || code === 'unreachable'
 }

@@ -1,16 +1,16 @@
 import type { ServerEvent } from '../protocol/events.ts'
-import { isResponseEvent, type ResponseEvent } from './drafts.ts'
+import type { ResponseEvent } from './drafts.ts'
 import { createdExtension } from './line.ts'
 
-/** The one response that a session waits for: which it is, and when it is over. */
+/** Follows the response that a session waits for: which it is, and when it is over. */
 export class Exchange {
-  /** Known from its `response.created` on. */
+  /** Known from `response.created` on. */
   id: string | undefined
-  /** Resolves with the first event of the response, or when there will be none. */
+  /** Resolves with the first event of the response, or when none will come. */
   readonly begun: Promise<void>
   readonly over: Promise<void>
   isOver = false
-  /** What was to be answered is missing: whatever the response says, it is not the answer. */
+  /** The server refused an input, so the response does not answer it. */
   refused = false
   #begin: () => void = () => undefined
   #finish: () => void = () => undefined
@@ -20,8 +20,8 @@ export class Exchange {
   readonly #inputs: readonly string[]
 
   /**
-   * `after`: the newest event that was there before the request; a replay has other responses in it. `request`: the event that asks
-   * for it, as others may ask in this session too. `inputs`: the events that it is to answer.
+   * `after`: the newest event before the request, because a replay contains other responses. `request`: the event that asks for the
+   * response, because other clients may ask in this session, too. `inputs`: the events to answer.
    */
   constructor(after: number, request: string, inputs: readonly string[]) {
     this.#after = after
@@ -31,10 +31,10 @@ export class Exchange {
     this.over = new Promise((resolve) => (this.#finish = resolve))
   }
 
-  /** To be shown every event of the session, from before the request is sent. */
+  /** Must see every event of the session, from before the request is sent. */
   see(event: ServerEvent): void {
     if (event.seq !== undefined && event.seq <= this.#after) return
-    // Noticed here and at once: the answer without it may come in the same chunk of the network.
+    // Checked at once, because the response may come in the same chunk of the network.
     if ('error' in event && this.#inputs.includes(event.error?.details?.['event_id'] as string)) this.refused = true
     if (
       event.type === 'response.created' &&
@@ -44,16 +44,16 @@ export class Exchange {
       this.id = event.response_id
       this.#begin()
     }
-    // After a gap nobody knows whether it still runs; the server will say so if it does.
+    // After a gap the client cannot know whether the response still runs. The server will say so if it does.
     else if (event.type === 'session.created' && createdExtension(event)?.resume?.recovered === false) this.finish()
     else if (this.owns(event) && isTerminal(event)) this.finish()
   }
 
   owns(event: ServerEvent): event is ResponseEvent {
-    return isResponseEvent(event) && event.response_id === this.id
+    return this.id !== undefined && 'response_id' in event && event.response_id === this.id
   }
 
-  /** The response has ended, or was never begun. */
+  /** Called when the response has ended, or will never begin. */
   finish(): void {
     this.isOver = true
     this.#begin()

@@ -1,8 +1,8 @@
-import { isRecord } from './json.ts'
+import type { ServerEvent } from '../protocol/events.ts'
 import { UampClientError, type ErrorBody } from './errors.ts'
-import type { LinkOptions } from './link.ts'
+import type { LinkOptions } from './reconnect.ts'
 
-/** For answers that do not come from a UAMP server, but from something in front of it. */
+/** For answers of a proxy in front of the server. */
 const BY_STATUS: Record<number, string> = {
   401: 'unauthorized',
   402: 'payment_required',
@@ -16,7 +16,7 @@ const BY_STATUS: Record<number, string> = {
   504: 'overloaded',
 }
 
-/** A request to the server. Rejects with its refusal, or with `unreachable`. */
+/** Sends a request to the server. Rejects with its refusal, or with `unreachable`. */
 export async function request({ base, token, fetch }: LinkOptions, path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers)
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
@@ -39,4 +39,19 @@ async function refusal(response: Response): Promise<UampClientError> {
     message: typeof error.message === 'string' ? error.message : `The server answered ${response.status}`,
     details: { ...(seconds && { retry_after: Number(seconds) }), ...error.details },
   })
+}
+
+/** Parses an event. Trusts the server that it has the form of its type; undefined if the text is not an event. */
+export function parseEvent(text: string): ServerEvent | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) && typeof value['type'] === 'string' ? (value as unknown as ServerEvent) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A copy of the protocol's own, which would bring zod into the client. */
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

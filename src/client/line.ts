@@ -4,21 +4,21 @@ import { UampClientError } from './errors.ts'
 import { Outbox } from './outbox.ts'
 import { EventQueue, QUEUE_LIMIT } from './queue.ts'
 
-/** Where a session was left: hand it to `client.session({ resume })`, here or in another process. */
+/** Where a session was left. Pass it to `client.session({ resume })`, here or in another process. */
 export interface Position {
   readonly session_id: string
-  /** The `seq` of the last event that is known. */
+  /** The `seq` of the last known event. */
   readonly after: number
 }
 
 export interface LineOptions {
-  /** The `session.create` of this session, but for its id and its `resume`. */
+  /** The `session.create` of this session, without its id and its `resume`. */
   readonly create: Omit<EventOf<'session.create'>, 'event_id'>
   readonly resume?: Position | undefined
   readonly newId: () => string
 }
 
-/** What the server adds to `session.created` and `response.created` under `extensions.uamp`: what it answers, and how. */
+/** What the server adds to `session.created` and `response.created` under `extensions.uamp`. */
 interface CreatedExtension {
   readonly request?: string
   readonly resume?: { readonly recovered: boolean; readonly head?: number }
@@ -28,32 +28,32 @@ export function createdExtension(event: EventOf<'session.created' | 'response.cr
   return event.extensions?.['uamp'] as CreatedExtension | undefined
 }
 
-/** One session as its link sees it: what was sent and received, whatever the connection does. */
+/** One session, as its link sees it. It outlives connections. */
 export class Line {
   /** Known once the server has answered the first `session.create`. */
   id: string | undefined
   seq: number
-  /** The newest event when the connection was made: what comes up to it is a replay. */
+  /** The newest event when the connection was made. Events up to it are a replay. */
   head = 0
   readonly outbox = new Outbox()
-  /** Resolves when the session is there, rejects when it cannot be had. */
+  /** Resolves when the session is open, rejects if it cannot be opened. */
   readonly ready: Promise<void>
   readonly closed: Promise<void>
-  /** Whether the server acknowledges events; a stranger may not, and then what is written counts as taken. */
+  /** False if the server does not acknowledge events, as one of another make. Then a sent event counts as acknowledged. */
   acks = true
   /** Set by the link that carries it. */
   onSend: () => void = () => undefined
   onOver: () => void = () => undefined
-  /** Numbers may begin anew: the next one counts, whatever it is. */
+  /** The numbers may start again: takes the next one, whatever it is. */
   #astray = false
-  /** Why it is over, and what those who iterate are told of it. */
+  /** Why the session is over, and the error that iterators throw, if any. */
   #end: { readonly reason: UampClientError; readonly thrown: UampClientError | undefined } | undefined
   #closed: () => void = () => undefined
   #settle: { readonly resolve: () => void; readonly reject: (error: UampClientError) => void } | undefined
   readonly #options: LineOptions
   readonly #listeners: ((event: ServerEvent) => void)[] = []
   readonly #queues = new Map<EventQueue, (event: ServerEvent) => boolean>()
-  /** Kept from the first event on for the first who iterates: there would else be a hole between `session()` and `for await`. */
+  /** For the first iterator: keeps events from the first one on, which would be lost between `session()` and `for await`. */
   #backlog: EventQueue | undefined
   #wakeLink: (() => void) | undefined
 
@@ -75,13 +75,13 @@ export class Line {
     return this.#end?.reason
   }
 
-  /** The extension events it wants to hear of: a stream says so itself, because it may follow a session that another opened. */
+  /** The extension events to receive. A stream names them itself, because it may follow a session that another client opened. */
   get extensions(): string {
     const uamp = this.#options.create.client_capabilities?.extensions?.['uamp'] as { events?: readonly string[] | true } | undefined
     return uamp?.events === true ? 'all' : (uamp?.events ?? []).join(',')
   }
 
-  /** The event that opens the session, or takes it up again where it was. */
+  /** The event that opens the session, or resumes it. */
   hello(): EventOf<'session.create'> {
     const { create, newId } = this.#options
     if (this.id === undefined) return { ...create, event_id: newId() }
@@ -98,7 +98,7 @@ export class Line {
   receive(event: ServerEvent, size: number): void {
     if (this.#end) return
     if (event.seq !== undefined) {
-      // After a reconnect the server may begin a little earlier; what was seen is seen.
+      // After a reconnect the server may repeat events.
       if (event.seq <= this.seq && !this.#astray) return
       this.#astray = false
       this.seq = event.seq
@@ -109,12 +109,12 @@ export class Line {
     if (resume?.recovered === false) this.#gap(resume.head)
     if (event.type === 'session.error' || event.type === 'response.error') this.#refused(event)
     for (const listener of this.#listeners) listener(event)
-    // The answer to a reconnect is no event of the session.
+    // The answer to a reconnect is not an event of the session.
     if (resume) return
     for (const [queue, wants] of this.#queues) {
       if (!wants(event)) continue
       queue.push(event, size)
-      // One event may be larger than the limit: its reader is not slow as long as nothing else waits.
+      // One event may exceed the limit. Its reader is slow only if others wait, too.
       if (queue.size > QUEUE_LIMIT && queue.size > size) this.#overflow(queue)
     }
     if (event.type === 'session.end') {
@@ -124,7 +124,7 @@ export class Line {
     }
   }
 
-  /** Every event, once and in order, before those who iterate get it. */
+  /** Calls the listener with every event, once and in order, before iterators get it. */
   listen(listener: (event: ServerEvent) => void): void {
     this.#listeners.push(listener)
   }
@@ -141,7 +141,7 @@ export class Line {
     return sent
   }
 
-  /** Events from now on. The queue must be read or returned. */
+  /** A queue of events from now on. It must be read or returned. */
   subscribe(wants: (event: ServerEvent) => boolean = () => true): EventQueue {
     const queue = new EventQueue(() => {
       if (queue.ended) this.#queues.delete(queue)
@@ -152,14 +152,14 @@ export class Line {
     return queue
   }
 
-  /** Every event: for the first who asks from the beginning, for others from now on. */
+  /** A queue of every event: for the first caller from the beginning, for others from now on. */
   events(): EventQueue {
     const backlog = this.#backlog
     this.#backlog = undefined
     return backlog ?? this.subscribe()
   }
 
-  /** Defined while a reader is far behind: a link that can stop reading waits for it. */
+  /** Defined while a reader is far behind. A link that can stop reading waits for it. */
   get room(): Promise<void> | undefined {
     for (const queue of this.#queues.keys()) {
       if (queue !== this.#backlog && queue.size > QUEUE_LIMIT / 2) return new Promise((resolve) => (this.#wakeLink = resolve))
@@ -167,17 +167,17 @@ export class Line {
     return undefined
   }
 
-  /** The readers that are far behind are given up. */
+  /** Gives up readers that are far behind. */
   shed(): void {
     for (const queue of this.#queues.keys()) if (queue.size > QUEUE_LIMIT / 2) this.#overflow(queue)
   }
 
-  /** The end, wanted: those who iterate simply come to an end, those who wait for an answer are told. */
+  /** Ends the session on purpose: iterators just end, and callers that wait for an answer get the reason. */
   close(reason: UampClientError): void {
     this.#finish(reason, undefined)
   }
 
-  /** The end, not wanted. */
+  /** Ends the session with an error. */
   fail(reason: UampClientError): void {
     this.#finish(reason, reason)
   }
@@ -196,7 +196,7 @@ export class Line {
 
   #overflow(queue: EventQueue): void {
     this.#queues.delete(queue)
-    // Nobody has asked for the backlog so far: whoever iterates later begins later.
+    // Nobody has read the backlog so far. A later iterator begins later.
     if (queue === this.#backlog) this.#backlog = undefined
     else queue.end(this.#error('slow_consumer', 'Events came faster than they were read; resume from details to read on'))
     this.#wakeLink?.()
@@ -205,7 +205,7 @@ export class Line {
   #gap(head = this.seq): void {
     const error = this.#error('gap', 'The server no longer has the events that were missed')
     this.#astray = true
-    // A server whose data was put back from a copy is behind: what it says next is new, though its number is not.
+    // A server that was restored from a backup is behind: its next event is new, though its number is not.
     this.seq = Math.min(this.seq, head)
     for (const queue of this.#queues.keys()) queue.end(error)
     this.#queues.clear()

@@ -1,25 +1,23 @@
 import { parseSse } from '../wire/sse-parse.ts'
 import { backoff } from '../wire/backoff.ts'
 import { isTransient, UampClientError } from './errors.ts'
-import { request } from './http.ts'
-import { parseEvent } from './json.ts'
+import { parseEvent, request } from './http.ts'
 import type { Line } from './line.ts'
-import type { Link, LinkOptions } from './link.ts'
 import type { Outgoing } from './outbox.ts'
-import { follow, keepConnected, retryAfterMs, sleep, withDeadline, within } from './reconnect.ts'
+import { follow, keepConnected, type Link, type LinkOptions, retryAfterMs, sleep, withDeadline, within } from './reconnect.ts'
 
-/** A reader that takes nothing for so long is given up, so that the others of its session get on. */
+/** A reader that takes nothing for so long is given up, so that other readers of its session go on. */
 const STALL_MS = 30_000
 
-/** Characters of one event. A server's longest holds a whole answer as JSON, of which every character may be escaped. */
+/** The most characters of one event. The longest holds a whole answer as JSON, in which every character may be escaped. */
 const EVENT = 384 * 1024 * 1024
 
-/** What goes into one request. */
+/** The most that goes into one request. */
 const GROUP = { events: 64, size: 1024 * 1024 }
 
 /**
- * Each session over a stream of its own and a POST per group of events: UAMP events §13.2. Browsers open six connections to a
- * host over HTTP/1.1, so there it is good for five sessions.
+ * Carries each session over a stream of its own, and a POST per group of events: UAMP events §13.2. Browsers open six connections to a
+ * host over HTTP/1.1, which is enough for five sessions.
  */
 export class SseLink implements Link {
   readonly #options: LinkOptions
@@ -71,7 +69,7 @@ export class SseLink implements Link {
     if (this.#down.delete(line) && this.#down.size === 0 && this.#stops.size > 0) this.#options.onStatus('open')
   }
 
-  /** One stream, until it is lost. */
+  /** Follows one stream until it is lost. */
   async #follow(line: Line, proved: () => void, stop: AbortSignal): Promise<boolean> {
     const lost = new AbortController()
     const release = follow(stop, lost)
@@ -110,7 +108,7 @@ export class SseLink implements Link {
       }
       return true
     } catch (thrown) {
-      // It would be as large again on the next connection.
+      // The event would be too large on the next connection, too.
       if (!(thrown instanceof RangeError)) throw thrown
       throw new UampClientError({ code: 'too_large', message: 'The server sent an event that is too large for this client' }, thrown)
     } finally {
@@ -125,11 +123,11 @@ export class SseLink implements Link {
     return (JSON.parse(body) as { session_id: string }).session_id
   }
 
-  /** Sends what waits, in order, one request at a time. */
+  /** Sends waiting events in order, one request at a time. */
   async #post(line: Line, signal: AbortSignal): Promise<void> {
     if (this.#posting.has(line) || line.id === undefined) return
     this.#posting.add(line)
-    // What is sent in one go, an input and its response.create, travels in one request.
+    // Events that are sent together, such as an input and its response.create, share a request.
     await Promise.resolve()
     const delay = backoff(this.#options.reconnect)
     let failures = 0
@@ -147,7 +145,7 @@ export class SseLink implements Link {
     this.#posting.delete(line)
   }
 
-  /** Throws when it is worth another try. */
+  /** Throws if another try may work. */
   async #deliver(line: Line, events: readonly Outgoing[], signal: AbortSignal): Promise<void> {
     const [first] = events
     const body = events.length === 1 && first ? first.text : `[${events.map(({ text }) => text).join(',')}]`
@@ -157,13 +155,13 @@ export class SseLink implements Link {
     } catch (thrown) {
       const error = thrown as UampClientError
       if (isTransient(error)) throw error
-      // One of them is refused; sent singly, each gets an answer of its own.
+      // The server refused one of them. Sent alone, each gets its own answer.
       if (events.length === 1 && first) line.outbox.refuse(first.id, error)
       else for (const event of events) await this.#deliver(line, [event], signal)
     }
   }
 
-  /** Gives the answer's text. A request without an answer is given up: its events are sent again, with the same ids. */
+  /** Gives the text of the answer. Without an answer in time it rejects, and the events are sent again with the same ids. */
   #send(body: string, id: string | undefined, stop: AbortSignal): Promise<string> {
     const headers = { 'content-type': 'application/json', ...(id !== undefined && { 'x-session-id': id }) }
     return withDeadline(stop, this.#patience, async (signal) => {

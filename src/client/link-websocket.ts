@@ -1,12 +1,10 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
 import { isTransient, UampClientError } from './errors.ts'
-import { request } from './http.ts'
-import { parseEvent } from './json.ts'
+import { parseEvent, request } from './http.ts'
 import { createdExtension, type Line } from './line.ts'
-import type { Link, LinkOptions } from './link.ts'
-import { keepConnected, retryAfterMs, withDeadline, type Attempt } from './reconnect.ts'
+import { type Attempt, keepConnected, type Link, type LinkOptions, retryAfterMs, withDeadline } from './reconnect.ts'
 
-/** As much of a WebSocket as the client uses; the browser's, Node's and that of `ws` all fit. */
+/** The part of a WebSocket that the client uses. Those of browsers, Node and `ws` all fit. */
 export interface SocketLike {
   send(data: string): void
   close(code?: number, reason?: string): void
@@ -20,13 +18,13 @@ export type SocketConstructor = new (url: string, protocols: string[]) => Socket
 export interface WebSocketLinkOptions extends LinkOptions {
   readonly WebSocket: SocketConstructor
   readonly newId: () => string
-  /** Called when no WebSocket can be opened though the server answers HTTP. Undefined: there is nothing else to try. */
+  /** Called if no WebSocket can be opened, though the server answers HTTP. Undefined: there is nothing else to try. */
   readonly onBlocked: ((lines: readonly Line[]) => void) | undefined
 }
 
-/** From the attempt to the first message. */
+/** Time from the attempt to the first message. */
 const OPEN_MS = 10_000
-/** Once it has worked, this many failures in a row before HTTP is tried. */
+/** Failures in a row before HTTP is tried, once a WebSocket has worked. */
 const BLOCKED_AFTER = 3
 const UNAUTHORIZED = [1008, 4401]
 const TOO_LARGE = 1009
@@ -34,17 +32,17 @@ const TOO_LARGE = 1009
 interface Lost {
   readonly code: number
   readonly reason: string
-  /** Whether anything was received. */
+  /** True if anything was received. */
   readonly heard: boolean
 }
 
-/** All sessions over one socket, told apart by `session_id`: UAMP events §10 and §13.1. */
+/** Carries all sessions over one socket, by `session_id`: UAMP events §10 and §13.1. */
 export class WebSocketLink implements Link {
   readonly #options: WebSocketLinkOptions
   readonly #lines = new Set<Line>()
-  /** By the id of the `session.create` that is on its way. */
+  /** By the id of the `session.create` that has no answer yet. */
   readonly #asked = new Map<string, Line>()
-  /** By session id: those that the server has attached to this connection. */
+  /** By session id: sessions that the server has attached to this connection. */
   readonly #joined = new Map<string, Line>()
   #socket: SocketLike | undefined
   #stop: AbortController | undefined
@@ -100,7 +98,7 @@ export class WebSocketLink implements Link {
       throw new UampClientError({ code: 'unauthorized', message: reason || 'The server refused the connection' })
     if (code === TOO_LARGE) this.#refuseLargest()
     if (heard) return true
-    // A browser does not say why a socket did not open. HTTP does: the same server, the same token.
+    // A browser does not say why a socket did not open. A request with the same token does.
     const answers = await this.#answersHttp(signal)
     if (answers && onBlocked && (!known || failures >= BLOCKED_AFTER)) {
       this.#stop = undefined
@@ -115,7 +113,7 @@ export class WebSocketLink implements Link {
     })
   }
 
-  /** Whether there is an answer at all; wrong credentials are the end. */
+  /** True if the server answers at all. Throws if it refuses the token. */
   async #answersHttp(signal: AbortSignal): Promise<boolean> {
     try {
       await withDeadline(signal, OPEN_MS, (late) => request(this.#options, '/events/stream', { signal: late }))
@@ -127,7 +125,7 @@ export class WebSocketLink implements Link {
     }
   }
 
-  /** One connection, until it is lost. Rejects where the runtime forbids it. */
+  /** Resolves when the connection is lost. Rejects if the runtime forbids it. */
   #connect(proved: () => void, signal: AbortSignal): Promise<Lost> {
     const { base, token, WebSocket, newId, reconnect } = this.#options
     return new Promise((resolve) => {
@@ -148,7 +146,7 @@ export class WebSocketLink implements Link {
       }
       const leave = (): void => finish(1000, '')
       const opening = setTimeout(() => finish(0, 'no answer in time'), OPEN_MS)
-      // A socket whose network is gone may stay open for minutes. Browsers cannot ping, so the protocol's own ping has to do.
+      // A socket without a network may stay open for minutes. Browsers cannot ping, so the protocol's own ping is used.
       const heart = setInterval(() => {
         if (this.#socket !== socket) return
         if (!alive && testing) return finish(0, 'no sign of life')
@@ -174,7 +172,7 @@ export class WebSocketLink implements Link {
         const event = parseEvent(data)
         if (event) this.#receive(event, data.length)
       })
-      // The close that follows says as much, and comes in every runtime.
+      // The `close` event follows in every runtime, and says as much.
       socket.addEventListener('error', () => undefined)
       socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
     })
@@ -204,18 +202,18 @@ export class WebSocketLink implements Link {
   #receive(event: ServerEvent, size: number): void {
     if (event.type === 'session.created') return this.#created(event, size)
     if ((event.type === 'session.error' || event.type === 'response.error') && this.#refusedCreate(event)) return
-    // A connection with one session may leave the id out: UAMP events §10.1. A pong without one answers our own ping.
+    // With one session, events may lack the id: UAMP events §10.1. A pong without one answers our own ping.
     const id = event.session_id ?? (this.#joined.size === 1 && event.type !== 'pong' ? [...this.#joined.keys()][0] : undefined)
     if (id !== undefined) this.#joined.get(id)?.receive(event, size)
   }
 
   #created(event: EventOf<'session.created'>, size: number): void {
     const extension = createdExtension(event)
-    // A server of another make names no request; it answers in order.
+    // Other servers name no request, and answer in order.
     const request = extension?.request ?? [...this.#asked.keys()][0] ?? ''
     const line = this.#asked.get(request)
     const id = event.session_id ?? event.session.id
-    // It is in the log, too, and comes again with it.
+    // The event is in the session's log, too, and comes again with it.
     if (!line) return this.#joined.get(id)?.receive(event, size)
     this.#asked.delete(request)
     if (line.over) return
@@ -245,7 +243,7 @@ export class WebSocketLink implements Link {
     return true
   }
 
-  /** The server cut the connection for a message that is too large, and would do so again. If one is, then the largest. */
+  /** The server cut the connection because of a large message, and would do so again. It must have been the largest. */
   #refuseLargest(): void {
     let found: { readonly line: Line; readonly id: string; readonly length: number } | undefined
     for (const line of this.#lines) {

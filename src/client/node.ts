@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws'
 import { connect as connectWith, type Client, type ConnectOptions } from './client.ts'
 
-/** Bytes of one message. A server's longest holds a whole answer as JSON, of which every character may be escaped. */
+/** The most bytes of one message. The longest holds a whole answer as JSON, in which every character may be escaped. */
 const MESSAGE = 384 * 1024 * 1024
 
 class LargeWebSocket extends WebSocket {

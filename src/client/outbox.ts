@@ -1,6 +1,6 @@
 import { UampClientError } from './errors.ts'
 
-/** Unacknowledged events of one session, in number and in characters, before `send` refuses. */
+/** The most unacknowledged events of one session, in number and in characters. `send` refuses more. */
 const MAX_EVENTS = 1024
 const MAX_SIZE = 16 * 1024 * 1024
 
@@ -21,7 +21,7 @@ export class Outbox {
   #size = 0
   #over: UampClientError | undefined
 
-  /** Resolves when the event is acknowledged, rejects when it is refused. */
+  /** Resolves when the event is acknowledged, rejects if it is refused. */
   add({ id, text }: Outgoing): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#over) return reject(this.#over)
@@ -35,7 +35,7 @@ export class Outbox {
     })
   }
 
-  /** What is to be sent next, at most so many characters but at least one event; it stays here until it is acknowledged. */
+  /** The next events to send: at least one, and at most so many characters. They stay here until they are acknowledged. */
   take({ events = Infinity, size = Infinity } = {}): readonly Outgoing[] {
     const taken: Outgoing[] = []
     let left = size
@@ -48,7 +48,7 @@ export class Outbox {
     return taken
   }
 
-  /** The connection is gone: everything that was not acknowledged is to be sent again, with the same ids. */
+  /** Called when the connection is gone: all unacknowledged events are sent again, with the same ids. */
   rewind(): void {
     this.#unsent.clear()
     for (const pending of this.#pending.values()) this.#unsent.add(pending)
@@ -58,11 +58,8 @@ export class Outbox {
     for (const id of ids) this.#remove(id)?.resolve()
   }
 
-  /** False when no event with that id waits. */
-  refuse(id: string, error: UampClientError): boolean {
-    const pending = this.#remove(id)
-    pending?.reject(error)
-    return pending !== undefined
+  refuse(id: string, error: UampClientError): void {
+    this.#remove(id)?.reject(error)
   }
 
   get largest(): Outgoing | undefined {

@@ -1,6 +1,6 @@
 import type { ServerEvent } from '../protocol/events.ts'
 
-/** Characters of JSON that wait for one reader before it is given up. One event may be larger. */
+/** Characters of JSON that may wait for one reader. Beyond it, the reader is given up. One event may be larger. */
 export const QUEUE_LIMIT = 4 * 1024 * 1024
 
 interface Waiter {
@@ -8,9 +8,9 @@ interface Waiter {
   readonly reject: (error: unknown) => void
 }
 
-/** Events on their way to one reader. What is queued is read before the end, or the error, is. */
+/** Events for one reader. Queued events come before the end or the error. */
 export class EventQueue implements AsyncIterableIterator<ServerEvent, undefined> {
-  /** Counted as JSON text. */
+  /** In characters of JSON. */
   size = 0
   #items: { readonly event: ServerEvent; readonly size: number }[] = []
   #head = 0
@@ -18,7 +18,7 @@ export class EventQueue implements AsyncIterableIterator<ServerEvent, undefined>
   #end: { readonly error: unknown } | undefined
   readonly #onRead: () => void
 
-  /** `onRead` is called after each event taken, and when the reader leaves. */
+  /** `onRead` is called after each event that is read, and when the reader leaves. */
   constructor(onRead: () => void = () => undefined) {
     this.#onRead = onRead
   }
@@ -47,7 +47,7 @@ export class EventQueue implements AsyncIterableIterator<ServerEvent, undefined>
       if (item) {
         this.#head += 1
         this.size -= item.size
-        // Not shift(): it moves the whole array for every event.
+        // Not `shift()`, which moves the whole array for every event.
         if (this.#head === this.#items.length || this.#head === 1024) {
           this.#items.splice(0, this.#head)
           this.#head = 0
@@ -73,7 +73,7 @@ export class EventQueue implements AsyncIterableIterator<ServerEvent, undefined>
     return this
   }
 
-  /** An error is thrown once; after it the iteration is over. */
+  /** Throws an error once. After it, the iteration is over. */
   #finish({ resolve, reject }: Waiter): void {
     const error = this.#end?.error
     this.#end = { error: undefined }

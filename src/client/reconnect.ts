@@ -1,24 +1,43 @@
 import { backoff, type BackoffOptions } from '../wire/backoff.ts'
 import { isTransient, UampClientError } from './errors.ts'
+import type { Line } from './line.ts'
 
 export interface Reconnect extends BackoffOptions {
-  /** Failures in a row before it is given up; 12 are about two minutes. 0 never reconnects. */
+  /** Failures in a row before the client gives up. Default: 12, about two minutes. 0 never reconnects. */
   readonly attempts?: number
-  /** Silence after which the connection is tested, and after as much again taken for dead. */
+  /** Silence after which the connection is tested. After as much again it counts as dead. */
   readonly idleMs?: number
+}
+
+export type Status = 'closed' | 'connecting' | 'open' | 'reconnecting'
+
+export interface LinkOptions {
+  /** The server's address, without a slash at the end. */
+  readonly base: string
+  readonly token: string | undefined
+  readonly fetch: typeof globalThis.fetch
+  readonly reconnect: Reconnect
+  readonly onStatus: (status: Status, error?: UampClientError) => void
+}
+
+/** Carries any number of sessions to the server, and keeps each connected until it is over. */
+export interface Link {
+  add(line: Line): void
+  /** Ends the connections, not the sessions. */
+  close(): void
 }
 
 export interface Attempt {
   /** How many attempts have failed in a row before this one. */
   readonly failures: number
-  /** Whether a connection has worked before. */
+  /** True if a connection has worked before. */
   readonly known: boolean
-  /** To be called when this connection has shown that it works. */
+  /** Call it when this connection works. */
   readonly proved: () => void
 }
 
 export interface KeepOptions {
-  /** One connection, from beginning to end. False: all is over, no further attempt. */
+  /** Runs one connection to its end. False: no further attempt. */
   readonly attempt: (attempt: Attempt) => Promise<boolean>
   readonly reconnect: Reconnect
   readonly signal: AbortSignal
@@ -26,8 +45,8 @@ export interface KeepOptions {
 }
 
 /**
- * Connects again whenever the connection is lost. A first connection that fails is reported at once: whoever waits for it
- * knows best whether to wait longer. Throws what made it give up.
+ * Reconnects whenever the connection is lost. Throws the error that made it give up. A first connection that fails is such an error,
+ * because its caller knows best whether to wait longer.
  */
 export async function keepConnected({ attempt, reconnect, signal, onRetry }: KeepOptions): Promise<void> {
   const { attempts = 12, ...options } = reconnect
@@ -59,13 +78,13 @@ export async function keepConnected({ attempt, reconnect, signal, onRetry }: Kee
   }
 }
 
-/** What the server asked for, in milliseconds. */
+/** The wait that the server asked for, in milliseconds. */
 export function retryAfterMs({ details }: UampClientError): number {
   const seconds = Number(details?.['retry_after'])
   return seconds > 0 ? seconds * 1000 : 0
 }
 
-/** Resolves early, too, when the signal is aborted. */
+/** Resolves early if the signal is aborted. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -79,7 +98,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Whether it is settled in time. */
+/** True if the promise resolves in time. */
 export function within(promise: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), ms)
@@ -90,7 +109,7 @@ export function within(promise: Promise<void>, ms: number): Promise<boolean> {
   })
 }
 
-/** Runs with a signal that is aborted together with `stop`, or after `ms`. */
+/** Runs with a signal that is aborted with `stop`, or after `ms`. */
 export async function withDeadline<T>(stop: AbortSignal, ms: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController()
   const release = follow(stop, late)
@@ -103,7 +122,7 @@ export async function withDeadline<T>(stop: AbortSignal, ms: number, run: (signa
   }
 }
 
-/** Aborts the one with the other. Not `AbortSignal.any`: Node 20 keeps what it makes for as long as its sources live. */
+/** Aborts the controller with the signal. Not `AbortSignal.any`, whose signals Node 20 keeps for as long as their sources live. */
 export function follow(signal: AbortSignal, controller: AbortController): () => void {
   const abort = (): void => controller.abort()
   signal.addEventListener('abort', abort)

@@ -7,15 +7,15 @@ import type { Line, Position } from './line.ts'
 export interface AskOptions {
   /** Cancels the response. */
   readonly signal?: AbortSignal
-  /** Overrides for this response alone. */
+  /** Overrides for this response only. */
   readonly response?: EventOf<'response.create'>['response']
   readonly response_format?: EventOf<'response.create'>['response_format']
 }
 
 /**
- * One conversation. Iterated, it gives every event: to the first loop from the beginning, to later ones from when they begin.
- * A loop that lets more than 4 Mi characters pile up in several events is ended with `slow_consumer`, one that missed events which the
- * server no longer has with `gap`; the session goes on.
+ * One conversation. Iterating it gives every event: the first loop gets them from the beginning, later ones from when they start. A loop
+ * ends with `slow_consumer` if more than 4 Mi characters of events pile up, and with `gap` if the server no longer has missed events. The
+ * session goes on.
  */
 export class Session implements AsyncIterable<ServerEvent> {
   readonly id: string
@@ -30,15 +30,14 @@ export class Session implements AsyncIterable<ServerEvent> {
     void line.closed.then(() => this.#exchange?.finish())
   }
 
-  /** The last event received; from there the session can be resumed, in another process too. A loop that is behind has its own `seq`. */
+  /** The last received event, from which the session can be resumed, also in another process. A slow loop has its own `seq`. */
   get position(): Position {
     return { session_id: this.id, after: this.#line.seq }
   }
 
   /**
-   * Sends a message and gives the events of the response, up to its `response.done` or `response.cancelled`; a
-   * `response.error` is thrown. Leaving the loop, or aborting the signal, cancels the response. Nothing is sent before the
-   * first event is asked for.
+   * Sends a message, and yields the events of the response up to `response.done` or `response.cancelled`. Throws a `response.error`.
+   * Leaving the loop, or aborting the signal, cancels the response. Nothing is sent before the first `next()`.
    */
   async *ask(input: string | Input | readonly Input[], options: AskOptions = {}): AsyncGenerator<ResponseEvent, void> {
     const { signal, ...overrides } = options
@@ -78,7 +77,7 @@ export class Session implements AsyncIterable<ServerEvent> {
     } finally {
       signal?.removeEventListener('abort', aborted)
       void queue.return()
-      // A reader that was too slow has not left: it may resume, and the response goes on.
+      // A slow reader has not left. It may resume, and the response goes on.
       if (!exchange.isOver && (!cutOff || exchange.refused)) this.#abandon(exchange)
     }
   }
@@ -88,7 +87,7 @@ export class Session implements AsyncIterable<ServerEvent> {
     let text = ''
     for await (const event of this.ask(input, options)) {
       if (event.type === 'response.delta' && event.delta.type === 'text') text += event.delta.text
-      // An agent may say everything with its end.
+      // An agent may say everything in `response.done`.
       else if (event.type === 'response.done' && text === '') for (const item of event.response.output) text += textIn(item)
       else if (event.type === 'response.cancelled') {
         throw new UampClientError({
@@ -101,21 +100,21 @@ export class Session implements AsyncIterable<ServerEvent> {
     return text
   }
 
-  /** Any client event. Resolves when the server has it for good; it is sent again after a reconnect until then. */
+  /** Sends any client event. Resolves when the server has stored it. Until then it is sent again after a reconnect. */
   send(draft: ClientDraft): Promise<void> {
     return this.#line.send(draft)
   }
 
-  /** Stops the response that runs; what asked for it gets `response.cancelled`. */
+  /** Stops the running response, whose caller gets `response.cancelled`. */
   cancel(): Promise<void> {
     const id = this.#exchange?.isOver === false ? this.#exchange.id : undefined
     return this.send({ type: 'response.cancel', ...(id !== undefined && { response_id: id }) })
   }
 
-  /** Ends the session for everybody. To leave it as it is, close the client. */
+  /** Ends the session for everybody. To keep it, close the client instead. */
   async end(reason?: string): Promise<void> {
     await this.send({ type: 'session.end', ...(reason !== undefined && { reason }) }).catch((error: unknown) => {
-      // The server's own session.end may be here before its acknowledgement.
+      // The server's own session.end may come before its acknowledgement.
       if (!this.#line.over) throw error
     })
     this.#line.close(new UampClientError({ code: 'closed', message: 'The session has ended' }))
@@ -125,7 +124,7 @@ export class Session implements AsyncIterable<ServerEvent> {
     return this.#line.events()
   }
 
-  /** Nobody reads it any more: the response is cancelled, and the next one waits until it is over. */
+  /** Cancels a response that nobody reads. The next one waits until it is over. */
   #abandon(exchange: Exchange): void {
     this.#abandoned = true
     void exchange.begun.then(async () => {
@@ -144,7 +143,7 @@ function inputs(input: string | Input | readonly Input[]): readonly Input[] {
   return Array.isArray(input) ? (input as readonly Input[]) : [input as Input]
 }
 
-/** Also when the signal is aborted. */
+/** Resolves with the promise, or when the signal is aborted. */
 async function settled(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   let aborted = (): void => undefined
   const abort = new Promise<void>((resolve) => (aborted = resolve))

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
-import { distinct } from '../cli/agents.ts'
+import { distinct } from './agents.ts'
 import { checkConfig, type CheckedConfig } from './check.ts'
 import { secretTokens, Variables, type Environment } from './environment.ts'
 import { Models } from './models.ts'
@@ -10,11 +10,11 @@ import { planEntry } from './plan.ts'
 import type { Built, Plan } from './planned.ts'
 import { configError, type Source } from './source.ts'
 
-/** What a config became: its agents, and how they are served. */
+/** What a config gives: its agents, and the settings of the server. */
 export interface Assembly {
   readonly agents: readonly AgentPort[]
   readonly settings: Omit<CheckedConfig, 'entries' | 'providers' | 'prices'> & { readonly tokens: Readonly<Record<string, string>> }
-  /** The files that it depends on, the config first. */
+  /** The files that it was made from, the config first. */
   readonly files: readonly string[]
   readonly built: ReadonlyMap<string, Built>
 }
@@ -25,7 +25,7 @@ export interface AssembleContext {
   readonly log: Logger
 }
 
-/** Makes what a config names. What is unchanged since the `before` one is taken from there. */
+/** Makes the agents of a config. Takes over what has not changed since `before`. */
 export async function assemble(source: Source, context: AssembleContext, before?: Assembly): Promise<Assembly> {
   const config = checkConfig(source)
   const variables = new Variables(source, context.env)
@@ -44,9 +44,10 @@ export async function assemble(source: Source, context: AssembleContext, before?
   }
 }
 
-/** Lets go of what the new one did without. */
-export async function retire(before: Assembly, after: Assembly): Promise<void> {
-  const gone = [...before.built.values()].filter((built) => ![...after.built.values()].includes(built))
+/** Releases what the agents hold, but for what the next assembly took over. */
+export async function retire(before: Assembly | undefined, after?: Assembly): Promise<void> {
+  const kept = new Set(after?.built.values())
+  const gone = [...(before?.built.values() ?? [])].filter((built) => !kept.has(built))
   await Promise.allSettled(gone.map((built) => built.close()))
 }
 
@@ -55,7 +56,7 @@ class Making {
   readonly #before: ReadonlyMap<string, Built>
   readonly #agents = new Map<string, AgentPort>()
   readonly #prints = new Map<Plan, string>()
-  /** By the name of each agent, what it is made of. */
+  /** The print of each agent's plan, by name. */
   readonly #made = new Map<string, string>()
 
   constructor(before: ReadonlyMap<string, Built>) {
@@ -63,7 +64,7 @@ class Making {
   }
 
   async make(plan: Plan): Promise<void> {
-    // An agent that hands over to another one is made again when that was.
+    // An agent is made again if one that it hands over to was.
     const print = [plan.print, ...plan.needs.map((name) => this.#made.get(name) ?? '')].join('\n')
     const built = this.#before.get(print) ?? (await plan.build(this.#agents))
     this.built.set(print, built)
@@ -84,7 +85,7 @@ class Making {
   }
 }
 
-/** Those that hand over after those they hand over to. There is no cycle among them. */
+/** Puts each plan after those that it hands over to. `checkConfig` has refused cycles. */
 function inOrder(plans: readonly Plan[]): readonly Plan[] {
   const ordered = new Set(plans.filter(({ needs }) => needs.length === 0))
   const visit = (plan: Plan): void => {

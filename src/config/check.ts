@@ -4,15 +4,14 @@ import { UampError } from '../protocol/errors.ts'
 import { explain } from '../protocol/explain.ts'
 import { isRecord } from '../protocol/json.ts'
 import { hostPolicy } from '../server/host-names.ts'
-import { AddressRules } from '../server/node/address-rules.ts'
-import { trustedProxies } from '../server/node/trusted-proxies.ts'
+import { AddressRules, trustedProxies } from '../server/node/networks.ts'
 import { originPolicy } from '../server/origin.ts'
 import { normalized } from '../server/public-url.ts'
-import { isAgent } from '../cli/agents.ts'
+import { isAgent } from './agents.ts'
 import { Config, ModelEntry, RemoteEntry, type RawConfig } from './schema.ts'
 import { configError, type Path, type Problem, type Source } from './source.ts'
 
-/** One of the agents that a config names. `path` is where it stands. */
+/** One of the agents in a config, and its path there. */
 export type Entry = { readonly path: Path } & (
   | { readonly kind: 'module'; readonly file: string }
   | { readonly kind: 'agent'; readonly agent: AgentPort }
@@ -24,7 +23,7 @@ export interface CheckedConfig extends Omit<RawConfig, 'agents'> {
   readonly entries: readonly Entry[]
 }
 
-/** Throws with everything that is wrong: where it stands, and what it should be. */
+/** Throws with all mistakes: where each is, and what is expected. */
 export function checkConfig(source: Source): CheckedConfig {
   const problems: Problem[] = []
   const config = parsed(Config, source.value, { path: [], problems })
@@ -36,7 +35,7 @@ export function checkConfig(source: Source): CheckedConfig {
   return { ...rest, entries }
 }
 
-/** What the server would refuse when it starts. */
+/** Mistakes that the server would find when it starts. */
 function addressProblems({ origins, allowedHosts, trustProxy, outbound, publicUrl }: RawConfig): Problem[] {
   const problems: Problem[] = []
   const check = (path: Path, use: () => unknown): void => {
@@ -90,7 +89,7 @@ function entryOf(value: unknown, into: Into): Entry | undefined {
   return entry && { path, kind: 'model', entry }
 }
 
-/** An address alone is enough, and `a2a+https://…` or `ag-ui+https://…` says as well what is spoken there. */
+/** A plain address is enough. `a2a+https://…` and `ag-ui+https://…` also name the protocol. */
 function remoteOf(given: unknown): unknown {
   const remote = typeof given === 'string' ? { url: given } : given
   const url = isRecord(remote) ? remote['url'] : undefined
@@ -126,7 +125,7 @@ function remoteProblems({ remote: { protocol, model, agent, url, acp } }: Remote
 function mcpProblems({ mcp = [] }: ModelEntry, path: Path): Problem[] {
   return mcp.flatMap(({ command, url }, index) =>
     (command === undefined) === (url === undefined)
-      ? [{ path: [...path, 'mcp', index], message: 'must have either a "command", which is started, or a "url"' }]
+      ? [{ path: [...path, 'mcp', index], message: 'must have either a "command" to start, or a "url"' }]
       : [],
   )
 }
@@ -144,11 +143,11 @@ function sameNames(entries: readonly Entry[]): Problem[] {
       if (name !== undefined) seen.add(name)
       return []
     }
-    return [{ path: [...entry.path, 'name'], message: `is "${name}", as of an agent before it: give each a name of its own` }]
+    return [{ path: [...entry.path, 'name'], message: `is "${name}", like that of an agent before it: give each a name of its own` }]
   })
 }
 
-/** To agents that are there, and never back. Of a module it is not known yet what it exports. */
+/** Handoffs must go to agents of the config, and never in a cycle. A module's agents are not known yet. */
 function handoffProblems(entries: readonly Entry[]): Problem[] {
   const known = new Set(entries.map(nameOf))
   const open = entries.some(({ kind }) => kind === 'module')
@@ -159,14 +158,13 @@ function handoffProblems(entries: readonly Entry[]): Problem[] {
       const at = [...path, 'handoffs', index]
       if (!known.has(to) && !open) problems.push({ path: at, message: `is "${to}", but the agents are: ${[...known].join(', ')}` })
       const cycle = wayBack(edges, to, entry.name)
-      if (cycle)
-        problems.push({ path: at, message: `makes a cycle (${[entry.name, ...cycle].join(' → ')}): take one of its handoffs away` })
+      if (cycle) problems.push({ path: at, message: `makes a cycle (${[entry.name, ...cycle].join(' → ')}): remove one of its handoffs` })
     }
   }
   return problems
 }
 
-/** The names from one agent to another along handoffs. */
+/** The agents on the way from one agent to another along handoffs. */
 function wayBack(edges: ReadonlyMap<string, { readonly entry: ModelEntry }>, from: string, to: string): string[] | undefined {
   const seen = new Set<string>()
   const search = (name: string): string[] | undefined => {
@@ -184,10 +182,10 @@ function wayBack(edges: ReadonlyMap<string, { readonly entry: ModelEntry }>, fro
 
 function unknownKey(key: string, known: readonly string[]): string {
   const near = known.find((name) => name.toLowerCase() === key.toLowerCase() || isNear(name, key))
-  return near === undefined ? `is not known here: there are ${known.join(', ')}` : `is not known here: did you mean "${near}"?`
+  return near === undefined ? `is unknown here: there are ${known.join(', ')}` : `is unknown here: did you mean "${near}"?`
 }
 
-/** One letter more, less or other, or two changed places. */
+/** True if the names differ by one letter, or by two that changed places. */
 function isNear(a: string, b: string): boolean {
   let from = 0
   while (from < Math.min(a.length, b.length) && a[from] === b[from]) from++

@@ -6,22 +6,22 @@ import { wholeAnswer } from '../wire/upstream.ts'
 import type { AssembleContext } from './assemble.ts'
 import { PROVIDERS, type ProviderKind } from './providers.ts'
 
-/** A model that is offered though no config names it. */
+/** A model that is served without a config. */
 export interface Detected {
   readonly agent: AgentPort
-  /** Why it is there, for whoever started the server. */
+  /** Tells the user why the model is served. */
   readonly note: string
 }
 
-/** How long an Ollama has to answer. Where there is none, the connection is refused at once; a busy machine needs some time. */
+/** How long Ollama has to answer. Without Ollama the connection is refused at once; a busy machine needs some time. */
 const PROBE_MS = 1_000
-/** A list of the models that somebody has on their machine. */
+/** The most bytes of Ollama's list of models. */
 const TAGS_BYTES = 4 * 1024 * 1024
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 type Context = Pick<AssembleContext, 'env' | 'log'>
 
-/** A model of each provider whose key is in the environment, and one of the Ollama on this machine. */
+/** A model of each provider with a key in the environment, and one of the Ollama on this machine. */
 export async function detectModels({ env, log }: Context): Promise<readonly Detected[]> {
   const found = [
     keyed({ name: 'openai', kind: PROVIDERS.openai }, { env, log }),
@@ -65,7 +65,7 @@ async function modelAgent({ name, provider, model, log }: Named): Promise<AgentP
   return agent
 }
 
-/** By Ollama's own variable, which also says where it listens. Another machine's is not asked: nobody said that it is ours. */
+/** Ollama's address, by its own variable. Only this machine's Ollama is asked, because another one may not be the user's. */
 export function ollamaUrl(host = '127.0.0.1:11434'): string | undefined {
   const given = host.trim().replace(/^0\.0\.0\.0/, '127.0.0.1')
   const text = /^https?:\/\//.test(given) ? given : `http://${given}`
@@ -74,7 +74,7 @@ export function ollamaUrl(host = '127.0.0.1:11434'): string | undefined {
   return `${url.protocol}//${url.hostname}:${url.port === '' ? '11434' : url.port}`
 }
 
-/** The model that was changed last, which Ollama lists first. Undefined where there is none, or no Ollama. */
+/** The model that was changed last, which Ollama lists first; undefined if there is none, or no Ollama. */
 async function ollamaModel(url: string): Promise<string | undefined> {
   try {
     const timeouts = { firstByteMs: PROBE_MS, idleMs: PROBE_MS, totalMs: PROBE_MS }

@@ -4,7 +4,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 const VARIABLE = /\$\{(\w+)\}/g
 
-/** What a config takes from the environment. What is missing there is told with its name, never with a value. */
+/** Fills in variables of the environment. Errors name a missing variable, but never show a value. */
 export class Variables {
   readonly #source: Source
   readonly #env: Environment
@@ -26,10 +26,10 @@ export class Variables {
   value(name: string, path: Path): string {
     const value = this.#env[name]
     if (value) return value
-    throw configError(this.#source, [{ path, message: `wants ${name}, which the environment lacks: set it, as in \`export ${name}=…\`` }])
+    throw configError(this.#source, [{ path, message: `needs ${name}, which the environment lacks: set it, as in \`export ${name}=…\`` }])
   }
 
-  /** A secret that is written there, named, or, where neither, the usual one; undefined where that is not set. */
+  /** A secret that the config contains, or takes from a variable; undefined if it names none. */
   secret(
     given: { readonly text?: string | undefined; readonly env?: string | undefined },
     { path, field }: { path: Path; field: string },
@@ -43,7 +43,7 @@ export class Variables {
   }
 }
 
-/** Name to secret. `$NAME` is the older way to write `${NAME}`. */
+/** Secrets by name. `$NAME` is an older form of `${NAME}`. */
 export function secretTokens(tokens: Readonly<Record<string, string>>, source: Source, env: Environment): Readonly<Record<string, string>> {
   const variables = new Variables(source, env)
   return Object.fromEntries(

@@ -3,7 +3,7 @@ const TOKEN =
 
 type Wants = 'value' | 'key or }' | 'key' | ':' | ', or }' | ', or ]' | 'value or ]' | 'the end'
 
-/** Where a text that is not JSON stops being it, and what should be there. Engines tell this in words of their own, or not at all. */
+/** Where a text stops being JSON, and what is expected there. Engines word this differently, or do not say it. */
 export function jsonMistake(text: string): { readonly offset: number; readonly wants: Wants } | undefined {
   const open: ('{' | '[')[] = []
   const pattern = new RegExp(TOKEN)
@@ -33,7 +33,7 @@ interface Step {
   readonly after: () => Wants
 }
 
-/** What is wanted after a token; undefined if it is not what was wanted. */
+/** What is expected after a token; undefined if the token was not expected. */
 function step({ mark, string, wants, open, after }: Step): Wants | undefined {
   const value = wants === 'value' || wants === 'value or ]'
   switch (mark) {

@@ -1,11 +1,12 @@
 import type { Model } from '../agents/llm/index.ts'
 import type { Provider } from '../core/ports/provider.ts'
+import { present } from '../wire/fields.ts'
 import type { Variables } from './environment.ts'
 import { PROVIDERS, typeOf, type ProviderOptions } from './providers.ts'
 import { PROVIDER_TYPES, type ProviderEntry, type ProviderType } from './schema.ts'
 import { configError, type Path, type Source } from './source.ts'
 
-/** A model that a config names, with all that makes its provider: known before anything is made of it. */
+/** A model in a config, with the options of its provider. */
 export interface NamedModel {
   readonly type: ProviderType
   readonly provider: ProviderOptions
@@ -14,7 +15,7 @@ export interface NamedModel {
 
 type Providers = Readonly<Record<string, ProviderEntry>>
 
-/** Finds the models that a config names as `provider/model`. */
+/** Finds models that a config names as `provider/model`. */
 export class Models {
   readonly #source: Source
   readonly #providers: Providers
@@ -27,7 +28,7 @@ export class Models {
     this.#variables = variables
   }
 
-  /** Throws where the provider is not known, or its key is missing. */
+  /** Throws if the provider is unknown, or its key is missing. */
   find(name: string, path: Path): NamedModel {
     const slash = name.indexOf('/')
     const provider = name.slice(0, slash)
@@ -48,12 +49,9 @@ export class Models {
       type,
       model: name.slice(slash + 1),
       provider: {
-        // What settings and prices are found under: another name is for another server of the same kind.
+        // Settings and prices are found under this name. Another name is another server of the same kind.
         name: typeOf(provider) ?? provider,
-        ...(apiKey !== undefined && { apiKey }),
-        ...(baseUrl !== undefined && { baseUrl }),
-        ...(headers && { headers }),
-        ...(given?.retries !== undefined && { retries: given.retries }),
+        ...present({ apiKey, baseUrl, headers, retries: given?.retries }),
       },
     }
   }
@@ -74,7 +72,7 @@ export class Models {
     const { keys } = PROVIDERS[type]
     const key = written ?? this.#variables.find(keys)
     if (key !== undefined && key !== '') return key
-    // A server of one's own may do without.
+    // A user's own server may need no key.
     if (keys.length === 0 || (given?.baseUrl !== undefined && type !== typeOf(provider))) return undefined
     throw configError(this.#source, [
       { path, message: `needs a key: set ${keys[0]}, or write providers.${provider}.apiKey as "\${NAME_OF_A_VARIABLE}"` },

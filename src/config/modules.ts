@@ -1,21 +1,75 @@
-import { statSync } from 'node:fs'
-import { loadModule } from '../cli/load-module.ts'
+import { existsSync, statSync } from 'node:fs'
+import { register } from 'node:module'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { UampError } from '../protocol/errors.ts'
 
-/** Modules as they are now: one that has changed since it was first loaded is loaded again. What it imports itself is not. */
+/** Loads JavaScript and TypeScript files, and loads a file again once it has changed. Modules that it imports stay as they are. */
 export class Modules {
   readonly #first = new Map<string, string>()
 
-  /** Differs from the one before when the file has changed. */
+  /** Changes whenever the file does. */
   version(file: string): string {
     const { mtimeMs = 0, size = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {}
     return `${file} ${mtimeMs} ${size}`
   }
 
-  load(file: string): Promise<Readonly<Record<string, unknown>>> {
+  /** What a file exports. The error for a file that cannot be loaded says how to fix it. */
+  async load(path: string): Promise<Readonly<Record<string, unknown>>> {
+    const file = resolve(path)
+    if (!existsSync(file)) throw new UampError('not_found', `There is no file ${file}`)
+    if (!/\.[mc]?js$|\.m?ts$/.test(file)) throw refusal(file, 'is neither JavaScript nor TypeScript: use .js, .mjs, .cjs, .ts or .mts')
+    if (/\.m?ts$/.test(file)) stripTypes()
     const version = this.version(file)
     const first = this.#first.get(file) ?? version
     this.#first.set(file, first)
-    // At first under its own name, so that it is the same module for those who import it.
-    return loadModule(file, first === version ? {} : { version })
+    const { href } = pathToFileURL(file)
+    // Node keeps a loaded module for ever, so a changed file needs another URL. The first load has the plain one, which importers share.
+    return load(file, first === version ? href : `${href}?version=${encodeURIComponent(version)}`)
   }
+}
+
+/** Once per process: hooks add up, and Node cannot remove one. */
+let stripping = false
+
+function stripTypes(): void {
+  // False or absent where Node does not strip types itself.
+  const { typescript } = process.features as { readonly typescript?: string | false }
+  if (stripping || typescript) return
+  stripping = true
+  register('../config/strip-types.js', import.meta.url)
+}
+
+async function load(file: string, href: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(href)) as Record<string, unknown>
+  } catch (thrown) {
+    const { name, message, code, stack = '' } = thrown as Error & { readonly code?: string }
+    if (code === 'ERR_MODULE_NOT_FOUND') {
+      throw refusal(
+        file,
+        `imports something that does not exist: ${message}. Install the package, or give the file its extension, as in './tools.ts'`,
+        thrown,
+      )
+    }
+    if (name === 'SyntaxError') {
+      const lines = [`does not parse: ${message.trim()}`, place(stack), advice(file, message)]
+      throw refusal(file, lines.filter((line) => line !== '').join('\n'), thrown)
+    }
+    throw refusal(file, `failed while it loaded: ${message}`, thrown)
+  }
+}
+
+/** Node puts the file, the line and an excerpt of TypeScript before the error's name. */
+function place(stack: string): string {
+  return stack.slice(0, Math.max(0, stack.indexOf('SyntaxError'))).trim()
+}
+
+function advice(file: string, message: string): string {
+  if (/strip-only/.test(message)) return 'Types are erased, not compiled: no enum, namespace or parameter property'
+  return file.endsWith('ts') ? '' : `\`node ${file}\` shows the line`
+}
+
+function refusal(file: string, problem: string, cause?: unknown): UampError {
+  return new UampError('invalid_request', `${file} ${problem}`, { cause })
 }

@@ -1,17 +1,17 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { agentFile, agentsIn } from '../cli/agents.ts'
+import { present } from '../wire/fields.ts'
+import { agentFile, agentsIn } from './agents.ts'
 import type { Entry } from './check.ts'
-import { closing } from './closing.ts'
 import { planModel } from './plan-model.ts'
-import { held, type Built, type Plan, type PlanContext } from './planned.ts'
+import { closing, held, type Built, type Plan, type PlanContext } from './planned.ts'
 import { configError } from './source.ts'
 
-/** Throws where it cannot become anything: a key or a file is missing, a provider is not known. */
+/** Plans one entry. Throws if it cannot be built: a key or a file is missing, or a provider is unknown. */
 export function planEntry(entry: Entry, context: PlanContext): Plan {
   switch (entry.kind) {
     case 'agent': {
-      // A config that is a module is loaded anew when it has changed, and with it the agents that it holds.
+      // A config that is a module is loaded again when it changes, and brings new agents.
       const print = `agent ${entry.agent.name} ${context.modules.version(context.source.file)}`
       return { entry, print, files: [], needs: [], build: async () => held([entry.agent]) }
     }
@@ -36,18 +36,16 @@ function planModule(entry: Entry & { kind: 'module' }, { source, modules }: Plan
   return { entry, print: `module ${modules.version(file)}`, files: [file], needs: [], build }
 }
 
-type AcpProgram = NonNullable<(Entry & { kind: 'remote' })['entry']['remote']['acp']>
+type RemoteEntry = Entry & { kind: 'remote' }
+type AcpProgram = NonNullable<RemoteEntry['entry']['remote']['acp']>
 
-function planAcp(
-  entry: Entry & { kind: 'remote' },
-  { folder, args, env, ...program }: AcpProgram,
-  { source, variables, log }: PlanContext,
-): Plan {
+function planAcp(entry: RemoteEntry, { folder, args, env, ...program }: AcpProgram, { source, variables, log }: PlanContext): Plan {
   const { name, description } = entry.entry
   const path = [...entry.path, 'remote', 'acp']
   const options = {
-    ...described({ name, description }),
-    ...(Object.fromEntries(Object.entries(program).filter(([, value]) => value !== undefined)) as Pick<AcpProgram, 'command'>),
+    name,
+    ...present({ description, ...program }),
+    command: program.command,
     args: (args ?? []).map((arg, index) => variables.in(arg, [...path, 'args', index])),
     env: variables.inAll(env ?? {}, [...path, 'env']),
     folder: resolve(dirname(source.file), variables.in(folder, [...path, 'folder'])),
@@ -60,34 +58,25 @@ function planAcp(
   return { entry, print: JSON.stringify(['acp', options]), files: [], needs: [], build }
 }
 
-function described({ name, description }: { name: string; description?: string | undefined }): { name: string; description?: string } {
-  return { name, ...(description !== undefined && { description }) }
-}
-
-function planRemote({ path: at, ...entry }: Entry & { kind: 'remote' }, { variables }: PlanContext): Plan {
+function planRemote(entry: RemoteEntry, { variables }: PlanContext): Plan {
   const { name, description, remote } = entry.entry
-  const path = [...at, 'remote']
+  const path = [...entry.path, 'remote']
   const token = variables.secret({ text: remote.token, env: remote.tokenEnv }, { path, field: 'token' })
-  const url = variables.in(remote.url, [...path, 'url'])
-  const common = { name, url, ...(description !== undefined && { description }) }
   const headers = remote.headers && variables.inAll(remote.headers, [...path, 'headers'])
+  const common = { name, url: variables.in(remote.url, [...path, 'url']), ...present({ description, token, headers }) }
   const build = async (): Promise<Built> => {
-    if (remote.protocol === 'a2a') {
-      const { remoteA2a } = await import('../remotes/a2a/index.ts')
-      return held([remoteA2a({ ...common, ...(token !== undefined && { token }), ...(headers && { headers }) })])
+    switch (remote.protocol) {
+      case 'a2a':
+        return held([(await import('../remotes/a2a/index.ts')).remoteA2a(common)])
+      case 'ag-ui':
+        return held([(await import('../remotes/ag-ui/index.ts')).remoteAgUi(common)])
+      case 'completions': {
+        const { remoteCompletions } = await import('../remotes/completions/index.ts')
+        return held([remoteCompletions({ ...common, model: remote.model ?? '', ...present({ apiKey: token }) })])
+      }
+      default:
+        return held([(await import('../remotes/events/index.ts')).remoteEvents({ ...common, ...present({ agent: remote.agent }) })])
     }
-    if (remote.protocol === 'ag-ui') {
-      const { remoteAgUi } = await import('../remotes/ag-ui/index.ts')
-      return held([remoteAgUi({ ...common, ...(token !== undefined && { token }), ...(headers && { headers }) })])
-    }
-    if (remote.protocol === 'completions') {
-      const { remoteCompletions } = await import('../remotes/completions/index.ts')
-      const { model = '' } = remote
-      return held([remoteCompletions({ ...common, model, ...(token !== undefined && { apiKey: token }), ...(headers && { headers }) })])
-    }
-    const { remoteEvents } = await import('../remotes/events/index.ts')
-    const { agent } = remote
-    return held([remoteEvents({ ...common, ...(token !== undefined && { token }), ...(agent !== undefined && { agent }) })])
   }
-  return { entry: { path: at, ...entry }, print: JSON.stringify(['remote', common, remote, token, headers]), files: [], needs: [], build }
+  return { entry, print: JSON.stringify(['remote', common, remote]), files: [], needs: [], build }
 }

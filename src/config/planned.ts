@@ -1,5 +1,6 @@
-import type { AgentPort } from '../core/ports/agent.ts'
+import type { AgentPort, Turn } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
+import type { Draft } from '../protocol/events.ts'
 import type { CheckedConfig, Entry } from './check.ts'
 import type { Variables } from './environment.ts'
 import type { Models } from './models.ts'
@@ -9,17 +10,17 @@ import type { Source } from './source.ts'
 /** What one entry of a config became. */
 export interface Built {
   readonly agents: readonly AgentPort[]
-  /** Lets go of what they hold, once nobody needs it. */
+  /** Releases what the agents hold, once no turn needs it. */
   close(): Promise<void>
 }
 
-/** What an entry will become. Those of the same print become the same, so that what is unchanged need not be made again. */
+/** What an entry will become. Plans with the same print give the same agents, so that a reload makes only what has changed. */
 export interface Plan {
   readonly entry: Entry
   readonly print: string
-  /** Modules that it is made of. */
+  /** The modules that it depends on. */
   readonly files: readonly string[]
-  /** Agents that it hands over to, which must be there before it. */
+  /** Agents that it hands over to. They are made first. */
   readonly needs: readonly string[]
   build(others: ReadonlyMap<string, AgentPort>): Promise<Built>
 }
@@ -33,7 +34,38 @@ export interface PlanContext {
   readonly log: Logger
 }
 
-/** Agents that hold nothing. */
+/** Agents that need no release. */
 export function held(agents: readonly AgentPort[]): Built {
   return { agents, close: async () => undefined }
+}
+
+/** An agent that holds something. Closing waits for its last turn, because an agent that was replaced may still be at work. */
+export function closing(agent: AgentPort, release: () => Promise<void>): Built {
+  let running = 0
+  let idle: () => void = () => undefined
+  async function* run(turn: Turn): AsyncGenerator<Draft, void> {
+    running++
+    try {
+      yield* agent.run(turn)
+    } finally {
+      if (--running === 0) idle()
+    }
+  }
+  const counted: AgentPort = {
+    name: agent.name,
+    ...(agent.description !== undefined && { description: agent.description }),
+    get capabilities() {
+      return agent.capabilities
+    },
+    get tools() {
+      return agent.tools ?? []
+    },
+    ...(agent.transports && { transports: agent.transports }),
+    run,
+  }
+  const close = async (): Promise<void> => {
+    if (running > 0) await new Promise<void>((resolve) => (idle = resolve))
+    await release()
+  }
+  return { agents: [counted], close }
 }

@@ -10,18 +10,18 @@ export interface ProviderOptions {
 }
 
 export interface ProviderKind {
-  /** Environment variables that hold its key, the usual one first; none: it can do without. */
+  /** Environment variables for its key, the preferred one first; none if it needs no key. */
   readonly keys: readonly string[]
-  /** The environment variable by which its own clients find another address. */
+  /** The environment variable in which its own clients find another address. */
   readonly address?: string
-  /** What `uamp init` suggests, and what is offered where there is a key and no config. */
+  /** The model that `uamp init` suggests, and that is served if there is a key but no config. */
   readonly model: string | undefined
-  /** What is not used is not loaded. */
+  /** Loads the provider only when it is used. */
   create(options: ProviderOptions): Promise<Provider>
 }
 
 const compatible = () => import('../providers/openai-compatible/index.ts')
-/** Those who need one are not made without. */
+/** `Models` has refused a missing key before. */
 const withKey = <T extends ProviderOptions>(options: T) => ({ ...options, apiKey: options.apiKey ?? '' })
 
 export const PROVIDERS = {
@@ -61,10 +61,10 @@ export const PROVIDERS = {
   },
 } satisfies Record<ProviderType, ProviderKind>
 
-/** Other names for the same. */
+/** Other names for providers. */
 const ALIASES: Readonly<Record<string, ProviderType>> = { gemini: 'google', claude: 'anthropic' }
 
-/** The type of provider that a name stands for by itself. */
+/** The type of provider that a name stands for. */
 export function typeOf(name: string): ProviderType | undefined {
   return PROVIDER_TYPES.find((type) => type === name) ?? ALIASES[name]
 }

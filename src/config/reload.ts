@@ -4,18 +4,18 @@ import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import { assemble, retire, type AssembleContext, type Assembly } from './assemble.ts'
 import { readSource, shown } from './source.ts'
 
-/** Editors write a file in several steps: it is read when they have been quiet for so long. */
+/** Editors write a file in several steps. It is read after this much quiet. */
 const QUIET_MS = 100
-/** How long servers of tools have to take leave. */
+/** How long MCP servers have to end. */
 const LEAVE_MS = 2_000
 
 export interface ReloadOptions {
   readonly assembly: Assembly
   readonly context: AssembleContext
-  /** Those of the running server. A response that runs keeps its agent; the next one gets the new. */
+  /** The agents of the running server. A running response keeps its agent; the next one gets the new agent. */
   readonly agents: AgentRegistry
   readonly onReload: (text: string) => void
-  /** The config, or what it names, is broken: the agents stay as they are. */
+  /** Called when the config, or a file that it names, is broken. The agents stay as they are. */
   readonly onError: (thrown: unknown) => void
 }
 
@@ -36,17 +36,17 @@ export class Reloader {
     this.#watch()
   }
 
-  /** Also lets go of what the agents hold. */
+  /** Also releases what the agents hold. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
     for (const watcher of this.#watchers.values()) watcher.close()
-    const closed = this.#working.then(() => Promise.allSettled([...this.#assembly.built.values()].map((built) => built.close())))
-    // A turn that does not end, or a module that never loads, holds nobody up.
+    const closed = this.#working.then(() => retire(this.#assembly))
+    // A turn that does not end, or a module that never loads, must not delay the exit.
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LEAVE_MS))])
   }
 
-  /** The folders, and not the files: most editors put a new file in the place of the old one. */
+  /** Watches folders, because most editors replace a file with a new one. */
   #watch(): void {
     const folders = new Set(this.#assembly.files.map((file) => dirname(file)))
     for (const folder of folders) {
@@ -54,7 +54,7 @@ export class Reloader {
       const names = (): ReadonlySet<string> =>
         new Set(this.#assembly.files.filter((file) => dirname(file) === folder).map((file) => basename(file)))
       const watcher = watch(folder, { persistent: false }, (_, name) => {
-        // A file that is a link changes when another name does: so a cluster brings a new version of a config.
+        // A file that is a link changes with its target. Kubernetes updates a config that way.
         if (name === null || names().has(name) || this.#now() !== this.#versions) this.#soon()
       })
       watcher.on('error', this.#options.onError)
@@ -84,7 +84,7 @@ export class Reloader {
       const changes = this.#replace(before, after)
       this.#watch()
       onReload(`${shown(file)} was read again: ${changes.join('; ')}`)
-      // Those that still work are waited for; whoever changes the file again need not be.
+      // Not awaited: the next change of the file must not wait for running turns.
       void retire(before, after)
     } catch (thrown) {
       onError(thrown)

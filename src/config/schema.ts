@@ -1,4 +1,4 @@
-/** What a config may say. Its paths are relative to it. */
+/** The form of a config. Its paths are relative to its own folder. */
 import * as z from 'zod/mini'
 import { CORE_LIMITS } from '../core/basics/limits.ts'
 import { Tools } from '../protocol/tools.ts'
@@ -8,14 +8,15 @@ import { Limit, OMNIA_LIMITS } from '../transports/omnia/options.ts'
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))
 const table = z.optional(z.record(z.string(), z.string()))
+export const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const AgentName = z
-  .string('must be the name by which clients ask for it')
-  .check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'must be made of letters, digits, dots, dashes and underscores'))
+  .string('must be the name that clients use for it')
+  .check(z.regex(AGENT_NAME, 'must be made of letters, digits, dots, dashes and underscores'))
 
 const MODEL = 'must be provider/model, such as "openai/gpt-5-mini" or "ollama/llama3.2"'
 const ModelName = z.string(MODEL).check(z.regex(/^[^\s/]+\/\S+$/, MODEL))
 
-/** A server of tools: a program that is started, or an address. */
+/** An MCP server: a program to start, or an address. */
 const McpEntry = z.strictObject({
   name: text,
   command: text,
@@ -45,12 +46,12 @@ export const ModelEntry = z.strictObject({
 })
 export type ModelEntry = z.infer<typeof ModelEntry>
 
-/** A program that speaks ACP. Without `write` and `terminal` it may do both, in its folder. */
+/** A program that speaks ACP. `write` and `terminal` allow both in its folder; default: true. */
 const AcpProgram = z.strictObject({
   command: z.string('must be the program to start, such as "npx"'),
   args: texts,
   env: table,
-  folder: z.string('must be the folder that it works in'),
+  folder: z.string('must be the folder that the program works in'),
   write: z.optional(z.boolean()),
   terminal: z.optional(z.boolean()),
 })
@@ -66,7 +67,7 @@ const Remote = z.strictObject({
   headers: table,
 })
 
-/** An agent of another server. */
+/** A remote agent. */
 export const RemoteEntry = z.strictObject({ name: AgentName, description: text, remote: Remote })
 export type RemoteEntry = z.infer<typeof RemoteEntry>
 
@@ -95,10 +96,10 @@ const limit = z.optional(z.number().check(z.minimum(0)))
 const limitsOf = (all: object, each: z.ZodMiniType<number | undefined> = limit) =>
   z.optional(z.strictObject(Object.fromEntries(Object.keys(all).map((name) => [name, each]))))
 
-const Secret = z.string('must be the secret, or "${NAME}" for what the environment has under NAME')
+const Secret = z.string('must be the secret, or "${NAME}" for the variable NAME of the environment')
 
 export const Config = z.strictObject({
-  /** Each is looked at by itself: what is wrong with one depends on what it is. */
+  /** `check.ts` checks each entry, because its form depends on its kind. */
   agents: z.array(z.unknown()).check(z.minLength(1, 'must name an agent, such as ["./agent.ts"]')),
   providers: z.optional(z.record(z.string(), ProviderEntry)),
   prices: z.optional(z.record(z.string(), Price)),

@@ -9,19 +9,19 @@ export type Path = readonly (string | number)[]
 
 export interface Problem {
   readonly path: Path
-  /** The end of a sentence that begins with the field's name. */
+  /** Completes a sentence that begins with the field's name. */
   readonly message: string
 }
 
-/** A config file: what it says, and where it says it. */
+/** A config file: its value, and the line of each field. */
 export interface Source {
   readonly file: string
   readonly value: unknown
-  /** The line of a field, or of the nearest one around it; undefined where there are no lines to tell, as in a module. */
+  /** The line of a field, or of the nearest one around it; undefined in a module, which has no lines to name. */
   lineOf(path: Path): number | undefined
 }
 
-/** Those that are read; others are modules. */
+/** True for files that are read. Others are modules. */
 export function isData(file: string): boolean {
   return ['.json', '.yaml', '.yml'].includes(extname(file))
 }
@@ -38,7 +38,7 @@ export async function readSource(file: string, modules: Modules): Promise<Source
   }
 }
 
-/** A mistake in a config, one line for each. It ends the process with 2. */
+/** An error with one line for each mistake. It ends the process with exit code 2. */
 export function configError(source: Pick<Source, 'file' | 'lineOf'>, problems: readonly Problem[], cause?: unknown): UampError {
   const places = problems.map((problem) => ({ ...problem, line: source.lineOf(problem.path) }))
   const lines = places
@@ -49,7 +49,7 @@ export function configError(source: Pick<Source, 'file' | 'lineOf'>, problems: r
   return new UampError('invalid_request', lines.join('\n'), { details: { config: source.file }, ...(cause !== undefined && { cause }) })
 }
 
-/** Whether it is the config that is wrong, and not what was asked for. */
+/** True if the config is wrong, and not the command. */
 export function isConfigError(thrown: unknown): boolean {
   return thrown instanceof UampError && thrown.details?.['config'] !== undefined
 }
@@ -59,7 +59,7 @@ function spell(path: Path): string {
   return path.reduce<string>((text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '')
 }
 
-/** As people would type it. */
+/** The path as people would type it. */
 export function shown(file: string): string {
   const short = relative('', file)
   return short.startsWith('..') || short === '' ? file : short
@@ -128,7 +128,7 @@ function lineOf(document: Document, lines: LineCounter, path: Path): number | un
   return undefined
 }
 
-/** Of the key, where there is one: the value of a key may begin on the next line. */
+/** The range of the key, if there is one, because its value may begin on the next line. */
 function rangeOf(document: Document, path: Path): Node['range'] {
   const parent: unknown = path.length < 2 ? document.contents : document.getIn(path.slice(0, -1), true)
   const name = path.at(-1)

@@ -3,11 +3,11 @@ import { joinedBytes } from './bytes.ts'
 const LETTERS = new TextEncoder().encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
 const PADDING = '='.charCodeAt(0)
 
-/** By a table: `btoa` wants the bytes as a string first, which takes twenty times as long. */
+/** Uses a table, because `btoa` needs the bytes as a string first, which takes twenty times as long. */
 export function base64(bytes: Uint8Array): string {
   const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4)
   for (let from = 0, to = 0; from < bytes.length; from += 3, to += 4) {
-    // Beyond the end there are zeros: `undefined` is 0 once it is shifted.
+    // Bytes beyond the end count as zero: `undefined` becomes 0 when it is shifted.
     const group = ((bytes[from] as number) << 16) | ((bytes[from + 1] as number) << 8) | (bytes[from + 2] as number)
     text[to] = LETTERS[group >> 18] as number
     text[to + 1] = LETTERS[(group >> 12) & 63] as number
@@ -18,7 +18,7 @@ export function base64(bytes: Uint8Array): string {
   return new TextDecoder().decode(text.fill(PADDING, text.length - missing))
 }
 
-/** Throws when it is not base64. */
+/** Throws if the text is not base64. */
 export function fromBase64(text: string): Uint8Array {
   const binary = atob(text)
   const bytes = new Uint8Array(binary.length)
@@ -26,7 +26,7 @@ export function fromBase64(text: string): Uint8Array {
   return bytes
 }
 
-/** Undefined: it is not base64. */
+/** Undefined if the text is not base64. */
 export function bytesIn(text: string): Uint8Array | undefined {
   try {
     return fromBase64(text)
@@ -36,8 +36,7 @@ export function bytesIn(text: string): Uint8Array | undefined {
 }
 
 /**
- * Texts of base64 as one, decoded at most once. They can be put together as they are, unless one before the last is padded.
- * Throws when they are not base64 and would have to be decoded.
+ * Joins texts of base64. It decodes them only if one before the last is padded, and throws if they are not base64 then.
  */
 export function joinBase64(pieces: readonly string[]): string {
   const runs: string[] = []
@@ -52,7 +51,7 @@ export function joinBase64(pieces: readonly string[]): string {
   return runs.length > 1 ? base64(joinedBytes(runs.map(fromBase64))) : (runs[0] ?? '')
 }
 
-/** Whether it may be base64, also that for URLs, alone or in a `data:` URL. */
+/** True if the text may be base64, or its form for URLs, alone or in a `data:` URL. */
 export function isBase64(text: string): boolean {
   return /^(?:data:[^,]*;base64,)?[A-Za-z0-9+/_-]*={0,2}$/.test(text)
 }

@@ -16,89 +16,45 @@ const Id = z.string().check(z.maxLength(limits.idLength))
 /** UAMP events §4. */
 export const base = { event_id: Id, timestamp: z.optional(z.number()), session_id: z.optional(Id) }
 
-/** §14.3 rule 5: a client may put what the protocol has no field for beside any event. */
-const client = { ...base, extensions: z.optional(Slot), metadata: z.optional(Slot) }
+/** One client event. §14.3 rule 5: a client may put what the protocol has no field for beside any event. */
+function event<const T extends string, F extends z.core.$ZodLooseShape>(type: T, fields: F) {
+  return z.object({ ...base, extensions: z.optional(Slot), metadata: z.optional(Slot), type: z.literal(type), ...fields })
+}
 
-const contentId = { content_id: z.optional(Id), description: z.optional(z.string()) }
+const text = z.optional(z.string())
+const number = z.optional(z.number())
+const flag = z.optional(z.boolean())
+const contentId = { content_id: z.optional(Id), description: text }
 
-export const SessionCreate = z.object({
-  ...client,
-  type: z.literal('session.create'),
+export const SessionCreate = event('session.create', {
   uamp_version: z._default(z.string(), UAMP_VERSION),
   session: z._default(SessionConfig, () => ({ modalities: ['text'] })),
   agent: z.optional(Id),
   chat: z.optional(Id),
-  token: z.optional(z.string()),
-  payment_token: z.optional(z.string()),
+  token: text,
+  payment_token: text,
   client_capabilities: z.optional(Capabilities),
 })
-export const SessionUpdate = z.object({
-  ...client,
-  type: z.literal('session.update'),
-  token: z.optional(z.string()),
-  payment_token: z.optional(z.string()),
-  session: z.optional(SessionConfigPatch),
-})
+export const SessionUpdate = event('session.update', { token: text, payment_token: text, session: z.optional(SessionConfigPatch) })
 /** Either side may end a session. */
-export const SessionEnd = z.object({
-  ...client,
-  type: z.literal('session.end'),
-  reason: z.optional(z.string()),
-  seq: z.optional(z.number()),
-})
-export const CapabilitiesQuery = z.object({ ...client, type: z.literal('capabilities.query'), model: z.optional(z.string()) })
-export const ClientCapabilities = z.object({ ...client, type: z.literal('client.capabilities'), capabilities: Capabilities })
+export const SessionEnd = event('session.end', { reason: text, seq: number })
+export const CapabilitiesQuery = event('capabilities.query', { model: text })
+export const ClientCapabilities = event('client.capabilities', { capabilities: Capabilities })
 
-export const InputText = z.object({
-  ...client,
-  type: z.literal('input.text'),
+export const InputText = event('input.text', {
   text: z.string(),
   role: z.optional(z.enum(['user', 'system', 'assistant'])),
   messages: z.optional(list(Message, limits.messages)),
-  payment_token: z.optional(z.string()),
+  payment_token: text,
   context: z.optional(Slot),
 })
-export const InputAudio = z.object({
-  ...client,
-  type: z.literal('input.audio'),
-  audio: Media,
-  format: AudioFormat,
-  is_final: z.optional(z.boolean()),
-  ...contentId,
-})
-export const InputImage = z.object({
-  ...client,
-  type: z.literal('input.image'),
-  image: Media,
-  format: z.optional(z.string()),
-  detail: z.optional(ImageDetail),
-  ...contentId,
-})
-export const InputVideo = z.object({
-  ...client,
-  type: z.literal('input.video'),
-  video: Media,
-  format: z.optional(z.string()),
-  ...contentId,
-})
-export const InputFile = z.object({
-  ...client,
-  type: z.literal('input.file'),
-  file: Media,
-  filename: z.string(),
-  mime_type: z.string(),
-  ...contentId,
-})
-export const InputTyping = z.object({
-  ...client,
-  type: z.literal('input.typing'),
-  is_typing: z.boolean(),
-  chat_id: z.optional(z.string()),
-})
+export const InputAudio = event('input.audio', { audio: Media, format: AudioFormat, is_final: flag, ...contentId })
+export const InputImage = event('input.image', { image: Media, format: text, detail: z.optional(ImageDetail), ...contentId })
+export const InputVideo = event('input.video', { video: Media, format: text, ...contentId })
+export const InputFile = event('input.file', { file: Media, filename: z.string(), mime_type: z.string(), ...contentId })
+export const InputTyping = event('input.typing', { is_typing: z.boolean(), chat_id: text })
 
-export const ResponseCreate = z.object({
-  ...client,
-  type: z.literal('response.create'),
+export const ResponseCreate = event('response.create', {
   response: z.optional(
     z.object({
       modalities: z.optional(Modalities),
@@ -109,55 +65,23 @@ export const ResponseCreate = z.object({
   ),
   response_format: z.optional(ResponseFormat),
 })
-export const ResponseCancel = z.object({ ...client, type: z.literal('response.cancel'), response_id: z.optional(Id) })
+export const ResponseCancel = event('response.cancel', { response_id: z.optional(Id) })
 
-export const ToolResultEvent = z.object({
-  ...client,
-  type: z.literal('tool.result'),
+export const ToolResultEvent = event('tool.result', {
   call_id: Id,
   result: JsonText,
-  is_error: z.optional(z.boolean()),
+  is_error: flag,
   content_items: z.optional(list(ContentItem, limits.list)),
 })
-export const PaymentSubmit = z.object({ ...client, type: z.literal('payment.submit'), payment: Payment })
+export const PaymentSubmit = event('payment.submit', { payment: Payment })
 
 /** Either side may invite to, accept, decline and end a voice session (§7.3). */
-export const VoiceInvite = z.object({
-  ...client,
-  type: z.literal('voice.invite'),
-  voice: z.optional(VoiceConfig),
-  offer: z.optional(Slot),
-  seq: z.optional(z.number()),
-})
-export const VoiceAccept = z.object({
-  ...client,
-  type: z.literal('voice.accept'),
-  voice: z.optional(VoiceConfig),
-  answer: z.optional(Slot),
-  seq: z.optional(z.number()),
-})
-export const VoiceDecline = z.object({
-  ...client,
-  type: z.literal('voice.decline'),
-  reason: z.optional(z.string()),
-  seq: z.optional(z.number()),
-})
-export const VoiceEnd = z.object({
-  ...client,
-  type: z.literal('voice.end'),
-  reason: z.optional(z.string()),
-  duration_ms: z.optional(z.number()),
-  seq: z.optional(z.number()),
-})
+export const VoiceInvite = event('voice.invite', { voice: z.optional(VoiceConfig), offer: z.optional(Slot), seq: number })
+export const VoiceAccept = event('voice.accept', { voice: z.optional(VoiceConfig), answer: z.optional(Slot), seq: number })
+export const VoiceDecline = event('voice.decline', { reason: text, seq: number })
+export const VoiceEnd = event('voice.end', { reason: text, duration_ms: number, seq: number })
 
 /** A read receipt, in both directions (§7.1). */
-export const MessageRead = z.object({
-  ...client,
-  type: z.literal('message.read'),
-  chat_id: z.string(),
-  user_id: z.optional(z.string()),
-  last_read_at: z.optional(z.number()),
-  seq: z.optional(z.number()),
-})
+export const MessageRead = event('message.read', { chat_id: z.string(), user_id: text, last_read_at: number, seq: number })
 
-export const Ping = z.object({ ...client, type: z.literal('ping') })
+export const Ping = event('ping', {})

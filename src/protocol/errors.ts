@@ -24,7 +24,7 @@ export type ErrorCode =
   | 'overloaded'
   | 'internal'
 
-/** The one error class. `code` is the contract, `message` is for people, `details` go to the client, `cause` stays here. */
+/** The only error class. `code` is the contract, `message` is for people, `details` go to the client, `cause` stays on the server. */
 export class UampError extends Error {
   override readonly name = 'UampError'
   readonly code: ErrorCode
@@ -36,14 +36,14 @@ export class UampError extends Error {
     this.details = options?.details
   }
 
-  /** Anything thrown becomes a UampError here and only here; what an unknown error said stays on the server, in `cause`. */
+  /** The only place that turns a thrown value into a UampError. The text of an unknown error stays on the server, in `cause`. */
   static from(thrown: unknown): UampError {
     if (thrown instanceof UampError) return thrown
     if (thrown instanceof DOMException && thrown.name === 'AbortError') {
       return new UampError('cancelled', 'The turn was cancelled', { cause: thrown })
     }
     if (thrown instanceof DOMException && thrown.name === 'TimeoutError') return new UampError('timeout', 'Timed out', { cause: thrown })
-    // A text of V8 has half a gigabyte at most: what is within our own limits can be larger, once it is escaped.
+    // V8 bounds a string at half a gigabyte. Escaping can exceed that within our own limits.
     if (thrown instanceof RangeError && thrown.message === 'Invalid string length') {
       return new UampError('too_large', 'This is larger than one message can be', { cause: thrown })
     }

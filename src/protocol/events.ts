@@ -94,11 +94,11 @@ export type Draft<E = ServerEvent> = E extends { type: infer T }
   ? { readonly type: T } & Omit<E, 'type' | 'event_id' | 'timestamp' | 'session_id' | 'response_id' | 'seq'>
   : never
 
-/** What somebody else says is a draft of ours, if it has the form of one. What he adds to it stays. */
+/** A value of another server as a draft, if it has the form of one. Keeps fields that it adds. */
 export function draftIn(given: Slot): Draft | undefined {
   const stamped = { ...given, event_id: '', session_id: '', response_id: '' }
   return z.safeParse(ServerEvent, stamped, FIRST_EXPLAINED).success ? (given as unknown as Draft) : undefined
 }
 
-/** A client's event that has no id yet. */
+/** A client event without an id. */
 export type Unsent<E = ClientEvent> = E extends unknown ? Omit<E, 'event_id'> : never

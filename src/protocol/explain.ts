@@ -1,9 +1,9 @@
 import type * as z from 'zod/mini'
 
-/** For a parse of what came from outside: it may have a million mistakes, and zod would collect them all. One is told. */
+/** Stops at the first mistake: input from outside may have a million, and zod would collect them all. */
 export const FIRST_MISTAKE = { async: false, abortEarly: true } as const
 
-/** What is wrong with one field, as the end of a sentence that begins with its name. */
+/** Describes the mistake in a field, as the end of a sentence that begins with the field's name. */
 export function explain(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -12,7 +12,7 @@ export function explain(issue: z.core.$ZodRawIssue): string {
       return `must be ${choice(issue.values)}${issue.input === undefined ? MISSING : ''}`
     case 'invalid_union':
       return issue.discriminator === undefined
-        ? 'has a form that is not known'
+        ? 'has an unknown form'
         : `must be ${choice(Array.isArray(issue.options) ? issue.options : [])}`
     case 'too_big':
       return `must ${issue.origin === 'array' ? 'have' : 'be'} at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`
@@ -40,7 +40,7 @@ const choice = (values: readonly unknown[]) => (values.length > 1 ? `one of ${va
 
 const quote = (value: unknown) => JSON.stringify(value)
 
-/** Names what came instead, and never shows it: it may be a secret, or ten megabytes. */
+/** Names the kind of the wrong value, but never shows it: it may be a secret, or ten megabytes. */
 function instead(input: unknown): string {
   return input === undefined ? MISSING : `, not ${kindOf(input)}`
 }
@@ -53,5 +53,5 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** The same, in words. */
+/** The same, with mistakes in words. */
 export const FIRST_EXPLAINED = { ...FIRST_MISTAKE, error: explain } as const

@@ -1,13 +1,13 @@
 import type { Capabilities } from './capabilities.ts'
 import { isRecord, type Slot } from './json.ts'
 
-/** What stands under our own name where anybody may add something (`extensions`, `_meta`, `metadata`). */
+/** Our own part of a slot where anybody may add something (`extensions`, `_meta`, `metadata`). */
 export function uampIn(slot: Readonly<Slot> | null | undefined): Slot {
   const uamp = slot?.['uamp']
   return isRecord(uamp) ? uamp : {}
 }
 
-/** The extension events (`x.*`) that a client says it understands. */
+/** The extension events (`x.*`) that a client announces. */
 export function understoodEvents(client: Capabilities | undefined): readonly string[] | 'all' {
   const { events } = uampIn(client?.extensions)
   return Array.isArray(events) ? events.filter((name) => typeof name === 'string') : events === true ? 'all' : []

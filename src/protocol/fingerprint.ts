@@ -1,4 +1,4 @@
-/** Tells whether a text is the one it was. Not a secret: whoever wants to can find another with the same. (FNV-1a, twice.) */
+/** Shows whether a text has changed (FNV-1a, twice). Not for security: another text with the same print is easy to find. */
 export function fingerprint(text: string): string {
   let one = 0x811c9dc5
   let two = 0x9747b28c

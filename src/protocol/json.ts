@@ -8,29 +8,29 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The fields of what should be an object: of anything else, none. */
+/** The fields of an object; none for any other value. */
 export function fieldsOf(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {}
 }
 
-/** The objects in what should be an array of them. */
+/** The objects in an array; none for any other value. */
 export function recordsIn(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isRecord) : []
 }
 
 /**
- * An extension slot (`extensions`, `metadata`, `context` …): an object that is handed on by reference, untouched.
- * Not `z.record`: that copies key by key and leaves out `__proto__`, so the slot would no longer be verbatim.
+ * An extension slot (`extensions`, `metadata`, `context` …): an object that passes by reference, unchanged. `z.record` would copy it key
+ * by key, and leave out `__proto__`.
  */
 export const Slot = z.custom<Record<string, unknown>>(isRecord, 'must be an object')
 export type Slot = Record<string, unknown>
 
-/** An array of at most `max` entries; a longer one is refused before any entry is looked at. */
+/** An array of at most `max` entries. A longer one is refused before any entry is checked. */
 export function list<T extends z.core.SomeType>(entry: T, max: number): z.ZodMiniArray<T> {
   return z.array(entry).check(z.maxLength(max))
 }
 
-/** Whether there are more than `levels` objects and arrays one inside the other. Looks no deeper, so it cannot overflow the stack. */
+/** True if objects and arrays nest deeper than `levels`. Looks no deeper than that, so it cannot overflow the stack. */
 export function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
@@ -38,7 +38,7 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
   return false
 }
 
-/** JSON text that is not parsed, because that alone would hold up everybody. The message ends a sentence that names what was sent. */
+/** For JSON text that would block the process if it were parsed. The message ends a sentence that names what was sent. */
 export class JsonBoundError extends RangeError {
   override readonly name = 'JsonBoundError'
   readonly bound: 'depth' | 'members'
@@ -53,8 +53,8 @@ export class JsonBoundError extends RangeError {
 }
 
 /**
- * What JSON text has too much of: levels, or members in all, which is what it costs to parse it. A member is counted for each comma
- * and each bracket that opens; a string is one, however long. One pass that leaps over strings. Text that is not JSON may give any answer.
+ * The bound that JSON text exceeds: its levels, or its members, which decide what parsing costs. Counts a member for each comma and each
+ * opening bracket. One pass that skips strings. Text that is not JSON may give any result.
  */
 export function excessIn(text: string, levels: number): JsonBoundError | undefined {
   if (text.length <= levels) return undefined
@@ -83,8 +83,8 @@ export function excessIn(text: string, levels: number): JsonBoundError | undefin
 }
 
 /**
- * JSON text of an object with all that is inside its members left out: `{"id":1,"params":{}}`. It tells what a message is that is too
- * much to be parsed. One pass; what is not JSON, or has more objects and arrays than a message has members, gives some text.
+ * The JSON text of an object without the contents of its members: `{"id":1,"params":{}}`. It identifies a message that is too large to
+ * parse. One pass. Text that is not JSON, or has too many objects and arrays, gives some text.
  */
 export function outlineOf(text: string): string {
   let outline = ''
@@ -111,7 +111,7 @@ export function outlineOf(text: string): string {
   return depth === 0 ? outline + text.slice(from) : outline
 }
 
-/** Objects and arrays in an outline. */
+/** The most objects and arrays in an outline. */
 const OUTLINED = 64
 
 /** The closing quote of the string that opens at `open`: the first one with an even number of backslashes before it. */
@@ -126,13 +126,12 @@ function endOfString(text: string, open: number): number {
   return -1
 }
 
-/** Levels of JSON that nobody has a stricter number for: what agents and upstreams say. Nothing sensible comes near it. */
+/** The default bound on levels of JSON, for agents and upstream servers. Nothing sensible comes near it. */
 const LEVELS = 512
 
 /**
- * `JSON.parse` for text of a stranger. Nesting and members are counted before anything is parsed: 4 MB of brackets hold up everybody
- * for seconds, and what comes after parsing recurses. Throws a `JsonBoundError` for text that has too much of them, and a
- * `SyntaxError` for what is not JSON.
+ * `JSON.parse` for text of a stranger. Counts levels and members first: 4 MB of brackets would block the process for seconds, and later
+ * code recurses. Throws a `JsonBoundError` beyond the bounds, and a `SyntaxError` if the text is not JSON.
  */
 export function parseJson(text: string, levels: number = LEVELS): unknown {
   const excess = excessIn(text, levels)
@@ -140,7 +139,7 @@ export function parseJson(text: string, levels: number = LEVELS): unknown {
   return JSON.parse(text)
 }
 
-/** Undefined: it is not JSON, or too much of it. */
+/** Undefined if the text is not JSON, or beyond the bounds. */
 export function jsonIn(text: string): unknown {
   try {
     return parseJson(text)
@@ -153,7 +152,7 @@ export function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length
 }
 
-/** `JSON.stringify` of a text. For a short one that is the same in JSON, looking is several times faster. */
+/** `JSON.stringify` of a text, several times faster for a short one without escapes. */
 export function jsonText(text: string): string {
   return isPlain(text) ? '"' + text + '"' : JSON.stringify(text)
 }

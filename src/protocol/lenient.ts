@@ -1,4 +1,4 @@
-/** What clients in the field send where the specification says something else, or nothing. */
+/** Accepts what real clients send, though the specification says something else, or nothing. */
 import { isRecord } from './json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -8,8 +8,8 @@ const IN_SESSION = ['agent', 'token', 'chat', 'payment_token']
 const isAbsent = (value: unknown) => value === undefined || value === null
 
 /**
- * Fields of the root that stand elsewhere, and the path at which each was found: the portal's `session.create` has agent and
- * token inside `session`, and older clients say `conversation_id` for `chat_id`.
+ * Root fields that are in the wrong place, with the path of each: the portal's `session.create` has agent and token inside `session`, and
+ * older clients send `conversation_id` for `chat_id`.
  */
 export function misplaced(event: Fields): Readonly<Record<string, string>> | undefined {
   switch (event.type) {
@@ -27,7 +27,7 @@ export function misplaced(event: Fields): Readonly<Record<string, string>> | und
   }
 }
 
-/** The event with its misplaced fields at the root and with an id. An empty id is none: ids are compared to tell repeats. */
+/** Moves misplaced fields to the root, and adds an id. An empty id counts as missing, because ids identify repeats. */
 export function complete(event: Fields, found: ReturnType<typeof misplaced>, newId: () => string): Fields {
   const named = !isAbsent(event.event_id) && event.event_id !== ''
   if (named && !found) return event
@@ -37,12 +37,12 @@ export function complete(event: Fields, found: ReturnType<typeof misplaced>, new
   return completed
 }
 
-/** Extension slots, whose nulls mean what their owners say. */
+/** Extension slots, in which null has the meaning of their owner. */
 const SLOTS = new Set(['extensions', 'metadata', 'context', 'parameters', 'schema', 'data', 'proof', 'ap2_credential', 'offer', 'answer'])
 
 /**
- * The value without fields that are null, slots kept by reference: the reference client in Python writes None for what it
- * leaves out. `fromEntries` takes a key `__proto__` for what it is: a key.
+ * Removes fields that are null, and keeps slots by reference: the reference client in Python writes None for absent fields. `fromEntries`
+ * treats `__proto__` as a plain key.
  */
 export function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)

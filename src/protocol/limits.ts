@@ -1,8 +1,8 @@
-/** What one client event may hold. An event beyond these is refused with `invalid_request`, and the message names the limit. */
+/** Bounds of one client event. An event beyond them is refused with `invalid_request`, and the message names the bound. */
 export const limits = {
-  /** Levels of objects and arrays in an event. Beyond them JSON becomes a way to exhaust the stack. */
+  /** Levels of objects and arrays in an event. Deeper JSON could exhaust the stack. */
   depth: 64,
-  /** Values in one message or body, whatever the protocol: `too_large`, before it is parsed. Bytes alone do not bound what parsing costs. */
+  /** Values in one message or body of any protocol: `too_large`, before it is parsed. Bytes do not bound the cost of parsing. */
   jsonMembers: 150_000,
   /** Characters of an id or a name that is kept and compared: `event_id`, `session_id`, `agent`, `chat`, `call_id` … */
   idLength: 256,
@@ -12,7 +12,7 @@ export const limits = {
   messages: 512,
   /** Entries of `tools`. */
   tools: 128,
-  /** What every provider accepts as the name of a function. */
+  /** Names of functions that every provider accepts. */
   toolName: /^[a-zA-Z0-9_-]{1,64}$/,
   /** Levels of a tool's `parameters`. */
   schemaDepth: 16,

@@ -3,7 +3,7 @@ import { ContentItem, ToolCall } from './content.ts'
 import { list } from './json.ts'
 import { limits } from './limits.ts'
 
-/** One message of a conversation: UAMP events §8.5. Where both are there, `content_items` is the whole and `content` its text. */
+/** One message of a conversation: UAMP events §8.5. If both are set, `content_items` is the whole, and `content` its text. */
 export const Message = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.optional(z.string()),
@@ -11,7 +11,7 @@ export const Message = z.object({
   name: z.optional(z.string()),
   tool_call_id: z.optional(z.string()),
   tool_calls: z.optional(list(ToolCall, limits.tools)),
-  /** Ours, of a tool message: what it says is why the tool failed. */
+  /** Ours, for a tool message: its text says why the tool failed. */
   is_error: z.optional(z.boolean()),
 })
 export type Message = z.infer<typeof Message>
@@ -23,12 +23,12 @@ export function textOf(items: readonly ContentItem[]): string {
   return text
 }
 
-/** The text of a message: where it has items, theirs. */
+/** The text of a message, from its items if it has any. */
 export function plainText({ content, content_items }: Message): string {
   return content_items ? textOf(content_items) : (content ?? '')
 }
 
-/** What a message holds: where it has no items, its text is the only one. */
+/** The items of a message, or its text as the only item. */
 export function itemsOf({ content, content_items }: Message): readonly ContentItem[] {
   return content_items ?? [{ type: 'text', text: content ?? '' }]
 }

@@ -7,8 +7,8 @@ import { complete, misplaced, withoutNulls } from './lenient.ts'
 import { limits } from './limits.ts'
 
 /**
- * What a client sent. An event type that is not a client's is `unknown` and never an error: it is for the log
- * (UAMP events §14.3 rule 4). So are `system.*` events, which no client may send (§11).
+ * What a client sent. A type that is not a client event is `unknown`, which is logged and never an error (UAMP events §14.3 rule 4). So
+ * are `system.*` events, which no client may send (§11).
  */
 export type ParsedEvent =
   | { readonly kind: 'event'; readonly event: ClientEvent }
@@ -21,7 +21,7 @@ interface Issue {
 
 const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.type.def.values[0] as string, schema]))
 
-/** One client event from the text of a message. Throws `invalid_request`, or `too_large` for more than is parsed. */
+/** Parses one client event from a text. Throws `invalid_request`, or `too_large` for a text with too many values. */
 export function parseClientText(text: string, newId: () => string): ParsedEvent {
   let value: unknown
   try {
@@ -36,7 +36,7 @@ export function parseClientText(text: string, newId: () => string): ParsedEvent 
   return parseFlat(value, newId)
 }
 
-/** One client event from a value that is JSON already. Throws `invalid_request`. The value is not changed; slots are kept by reference. */
+/** Parses one client event from a JSON value. Throws `invalid_request`. Does not change the value; keeps slots by reference. */
 export function parseClientEvent(value: unknown, newId: () => string): ParsedEvent {
   if (isDeeperThan(value, limits.depth)) throw excessive(new JsonBoundError('depth', limits.depth))
   return parseFlat(value, newId)
@@ -68,7 +68,7 @@ function parseFlat(value: unknown, newId: () => string): ParsedEvent {
 }
 
 function validate(schema: z.ZodMiniType<ClientEvent>, event: Readonly<Record<string, unknown>>) {
-  // As `z.safeParse`, which makes a context for each call: that would take longer than the rest.
+  // Not `z.safeParse`, which makes a context for each call: that would take longer than the rest.
   const { value, issues } = schema._zod.run({ value: event, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<ClientEvent>
   if (issues.length === 0) return { success: true as const, data: value }
   const tidied = issues[0]?.input === null ? withoutNulls(event) : event
@@ -101,7 +101,7 @@ function refusal(
   return new UampError('invalid_request', message, { details: { ...details, issues }, cause })
 }
 
-/** Nobody knows what it was: it is not parsed. */
+/** Names no event, because the text was not parsed. */
 function excessive({ bound, message }: JsonBoundError): UampError {
   const code = bound === 'members' ? 'too_large' : 'invalid_request'
   return new UampError(code, `An event ${message}`, { details: { issues: [{ path: '', message }] } })

@@ -36,5 +36,5 @@ export const Payment = z.object({
 })
 export type Payment = z.infer<typeof Payment>
 
-/** How a client says that it does not pay: `turn.ask('payment.required', …)` fails. */
+/** Says that the client does not pay. `turn.ask('payment.required', …)` then fails. */
 export const DECLINED: Payment = { scheme: 'declined' }

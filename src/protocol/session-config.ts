@@ -44,13 +44,13 @@ const settings = {
   extensions: z.optional(Slot),
 }
 
-/** UAMP events §8.1. `modalities` is required there; clients in the field leave it out, so it has a default. */
+/** UAMP events §8.1, which requires `modalities`. Real clients leave it out, so it has a default. */
 export const SessionConfig = z.object({
   modalities: z._default(Modalities, () => ['text']),
   ...settings,
 })
 export type SessionConfig = z.infer<typeof SessionConfig>
 
-/** A change of the configuration. Not `z.partial(SessionConfig)`: the default of `modalities` would come with every change. */
+/** A change of the configuration. Not `z.partial(SessionConfig)`, which would add the default of `modalities` to every change. */
 export const SessionConfigPatch = z.object({ modalities: z.optional(Modalities), ...settings })
 export type SessionConfigPatch = z.infer<typeof SessionConfigPatch>

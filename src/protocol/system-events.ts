@@ -1,4 +1,4 @@
-/** UAMP events §11: between the parts of an agent, never on a client's connection. */
+/** UAMP events §11: for the parts of an agent, never sent to a client. */
 import * as z from 'zod/mini'
 import { base } from './client-events.ts'
 import { ErrorBody } from './server-events.ts'

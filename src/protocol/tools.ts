@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { isDeeperThan, list, Slot, utf8Length } from './json.ts'
 import { limits } from './limits.ts'
 
-/** JSON Schema, kept as it came. Depth comes first: `JSON.stringify` recurses. */
+/** A JSON Schema, unchanged. Its depth is checked first, because `JSON.stringify` recurses. */
 const ParameterSchema = Slot.check(
   z.refine((schema) => !isDeeperThan(schema, limits.schemaDepth), {
     error: `must nest at most ${limits.schemaDepth} levels`,

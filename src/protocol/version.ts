@@ -5,8 +5,8 @@ export const UAMP_VERSION = '1.0'
 const SUPPORTED_VERSIONS = ['1.0']
 
 /**
- * UAMP events §14: minor versions are additive, so any `1.x` is welcome; a major version is not.
- * An absent version is taken as ours: the portal's own `session.create` has none.
+ * UAMP events §14: minor versions only add, so any `1.x` is accepted, but no other major version. An absent version counts as ours,
+ * because the portal's `session.create` has none.
  */
 export function negotiateVersion(clientVersion: string | undefined): string {
   if (clientVersion === undefined || /^1(\.\d+)*$/.test(clientVersion)) return UAMP_VERSION

@@ -5,18 +5,18 @@ import type { McpBounds } from '../skills/mcp/http-fetch.ts'
 import type { McpServer } from '../skills/mcp/index.ts'
 import type { ConnectTools } from '../transports/acp/index.ts'
 
-/** How long a client's server may take to start: an IDE waits for it. */
+/** How long a client's server may take to start, because an IDE waits for it. */
 const CONNECT_MS = 15_000
 /** An answer of a client's server may be as long as a message of the client. */
 const ANSWER_BYTES = 4 * 1024 * 1024
 const ANSWER_MS = 10 * 60_000
-/** All its answers together: at once, and for as long as it is used. */
+/** Bounds of all its answers together: at once, and per second. */
 const BURST_BYTES = 16 * 1024 * 1024
 const BYTES_PER_SECOND = 256 * 1024
-/** Characters of its address and its headers: they are looked for in its errors. */
+/** The most characters of its address and headers, because its errors are searched for them. */
 const SHOWN = 16 * 1024
 
-/** MCP servers that clients of ACP bring. */
+/** Connects to MCP servers that clients of ACP bring. */
 export const connectTools: ConnectTools = async (given, { log, local, outbound, signal }) => {
   const { mcpSkill } = await import('../skills/mcp/index.ts')
   const server = serverOf(given, local ? undefined : through(outbound))
@@ -27,7 +27,8 @@ function serverOf(given: Parameters<ConnectTools>[0], guarded: ReturnType<typeof
   const table = (pairs: readonly { name: string; value: string }[]) => Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
   if ('command' in given) return { command: given.command, args: given.args, env: table(given.env) }
   const shown = given.headers.reduce((sum, { name, value }) => sum + name.length + value.length, given.url.length)
-  if (guarded && shown > SHOWN) throw new UampError('too_large', `The address and headers of an MCP server may have ${SHOWN} characters`)
+  if (guarded && shown > SHOWN)
+    throw new UampError('too_large', `The address and headers of an MCP server may have at most ${SHOWN} characters`)
   return { url: given.url, headers: table(given.headers), ...(guarded && { through: guarded }) }
 }
 

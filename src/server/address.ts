@@ -1,8 +1,8 @@
 const ADDRESS = /^(?:\[([\da-f:.%\w-]+)\](?::\d{1,5})?|((?:\d{1,3}\.){3}\d{1,3})(?::\d{1,5})?|([\da-f]*:[\da-f:.]*(?:%[\w-]+)?))$/i
 
 /**
- * One spelling for each address: without brackets, port and zone, and an IPv4 address as such where it comes as `::ffff:10.0.0.1`.
- * `undefined`: the text is no address, as `unknown` or a name that a proxy made up (RFC 7239 §6).
+ * One spelling for each address: without brackets, port and zone, and `::ffff:10.0.0.1` as IPv4. `undefined` for a text that is not an
+ * address, such as `unknown` or a name that a proxy made up (RFC 7239 §6).
  */
 export function plainAddress(text: string): string | undefined {
   const [, inBrackets, v4, bare] = ADDRESS.exec(text.trim()) ?? []
@@ -14,7 +14,7 @@ export function plainAddress(text: string): string | undefined {
   return groups.map((group) => group.toString(16)).join(':')
 }
 
-/** What counts as one caller. An IPv6 customer has a whole /64 and can use another address of it for every request. */
+/** The key of one caller. An IPv6 customer has a whole /64, and can use another address for every request. */
 export function addressKey(address: string): string {
   const plain = plainAddress(address) ?? ''
   return plain.includes(':') ? plain.split(':').slice(0, 4).join(':') : plain

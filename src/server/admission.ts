@@ -1,21 +1,28 @@
 import { bearerToken } from '../auth/bearer.ts'
-import type { Access, Action, Credentials, Principal } from '../core/ports/access.ts'
-import type { Quota } from '../core/ports/transport.ts'
+import { Bucket, type Rate } from '../core/basics/bucket.ts'
+import type { Access, Credentials, Principal } from '../core/ports/access.ts'
+import type { Logger, Quota } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { addressKey } from './address.ts'
-import type { Caller } from './caller.ts'
-import type { RateLimiter } from './rate.ts'
+import type { Limits } from './limits.ts'
+
+/** The other end of a request, as far as the network tells. */
+export interface Caller {
+  /** The caller's address, or the one that a trusted proxy names. */
+  readonly address: string
+  /** Called when the connection has shown valid credentials: it is no longer evicted first, and its unread bytes count for the principal. */
+  vouch(principal: Principal): void
+}
+
+/** For runtimes that cannot tell. */
+export const UNKNOWN_CALLER: Caller = { address: '', vouch: () => undefined }
 
 export interface AdmissionOptions {
   readonly access: Access
-  readonly rate: RateLimiter
-  /** Counts requests to public routes, by address. */
-  readonly publicRate: RateLimiter
-  /** Counts wrong tokens, by address. */
-  readonly wrongTokens: RateLimiter
-  /** Told of an address that has shown too many. */
-  readonly onGuessing: (address: string) => void
-  /** What has to happen before anybody is let in; undefined once it has. */
+  readonly limits: Limits
+  readonly log: Logger
+  readonly monotonic: () => number
+  /** Pending while the server starts; undefined afterwards. */
   readonly starting: () => Promise<void> | undefined
 }
 
@@ -25,34 +32,53 @@ export interface Entry {
   readonly agent?: string | undefined
 }
 
-/** One question to `Access` for every route and socket that is not public. */
+/** Told of credentials that arrive later than the request. */
+export interface CredentialsWatch {
+  readonly onAccepted: (principal: Principal) => void
+  readonly onWrong: () => void
+}
+
+const MINUTE_MS = 60_000
+
+/** Asks `Access` for every route and socket that is not public, and bounds how often callers may ask. */
 export class Admission {
   readonly #options: AdmissionOptions
+  /** By principal. */
+  readonly #requests: RateLimiter
+  /** Requests to public routes, by address. */
+  readonly #publicRequests: RateLimiter
+  /** By address. */
+  readonly #wrongTokens: RateLimiter
+  #loggedAt = -Infinity
 
   constructor(options: AdmissionOptions) {
+    const { limits, monotonic } = options
     this.#options = options
+    this.#requests = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, monotonic })
+    this.#publicRequests = new RateLimiter({ perSecond: limits.strangerRequestsPerSecond, burst: limits.strangerRequestBurst, monotonic })
+    this.#wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, monotonic })
   }
 
   /** Remaining quota; meaningless without a principal. */
   quota(principal: Principal | undefined): Quota {
-    return this.#options.rate.left(principal ? principalKey(principal) : '')
+    return this.#requests.left(principal ? principalKey(principal) : '')
   }
 
-  /** Who it is. Rejects when that is nobody who may call; `optional`: nobody yet, if there are no credentials. */
+  /** The principal of a request. Rejects a caller who may not call; `optional` gives undefined if there are no credentials. */
   admit(credentials: Credentials, entry: Entry): Promise<Principal>
   admit(credentials: Credentials, entry: Entry, optional: boolean): Promise<Principal | undefined>
   async admit(credentials: Credentials, { caller, agent }: Entry, optional = false): Promise<Principal | undefined> {
-    const { access, rate, starting } = this.#options
+    const { access, starting } = this.#options
     const started = starting()
     if (started) await started
-    const principal = await this.authenticate(credentials, caller)
+    const principal = await this.#authenticate(credentials, caller)
     if (principal === undefined) {
       if (optional && bearerToken(credentials) === undefined) return undefined
       throw new UampError('unauthorized', 'This needs a valid token')
     }
     caller.vouch(principal)
-    const wait = rate.take(principalKey(principal))
-    if (wait > 0) throw new UampError('rate_limited', 'Too many requests', { details: { retry_after: wait } })
+    const wait = this.#requests.take(principalKey(principal))
+    if (wait > 0) throw tooMany('Too many requests', wait)
     if (agent !== undefined && !access.authorize(principal, 'call', agent)) {
       throw new UampError('forbidden', `This token may not call ${agent}`)
     }
@@ -60,49 +86,109 @@ export class Admission {
   }
 
   /**
-   * Why a public route does not answer this request, if it does not: too many come from its address. Whoever shows a valid token is
-   * answered, because a stranger who shares their address must not shut them out.
+   * The refusal of a request to a public route, if too many come from its address. A valid token always passes, because a stranger
+   * with the same address must not shut its owner out.
    */
   async refusePublic(credentials: Credentials, caller: Caller): Promise<UampError | undefined> {
-    const wait = this.#options.publicRate.take(addressKey(caller.address))
+    const wait = this.#publicRequests.take(addressKey(caller.address))
     if (wait === 0) return undefined
     const hasToken = bearerToken(credentials) !== undefined
-    if (hasToken && (await this.authenticate(credentials, caller)) !== undefined) return undefined
-    return new UampError('rate_limited', 'Too many requests come from this address', { details: { retry_after: wait } })
+    if (hasToken && (await this.#authenticate(credentials, caller)) !== undefined) return undefined
+    return tooMany('Too many requests come from this address', wait)
   }
 
-  /** `Access` for a transport whose caller shows a token later, in a message or a body. Wrong ones count as those in headers do. */
-  accessOf(caller: Caller): Access {
+  /** `Access` for tokens that come later, in a message or a body. Wrong ones count like those in headers. */
+  accessOf(caller: Caller, watch?: CredentialsWatch): Access {
+    const { access } = this.#options
     return {
-      schemes: this.schemes,
-      authenticate: (credentials) => this.authenticate(credentials, caller),
-      authorize: (principal, action, agent) => this.authorize(principal, action, agent),
+      schemes: access.schemes,
+      authorize: (principal, action, agent) => access.authorize(principal, action, agent),
+      authenticate: async (credentials) => {
+        try {
+          const principal = await this.#authenticate(credentials, caller)
+          if (principal) watch?.onAccepted(principal)
+          else if (credentials.token !== undefined) watch?.onWrong()
+          return principal
+        } catch (thrown) {
+          watch?.onWrong()
+          throw thrown
+        }
+      },
     }
   }
 
-  get schemes(): Access['schemes'] {
-    return this.#options.access.schemes
-  }
-
-  authorize(principal: Principal, action: Action, agent: string): boolean {
-    return this.#options.access.authorize(principal, action, agent)
-  }
-
   /**
-   * Only what is wrong is throttled. A whole office, or everybody behind a proxy that is not named in `trustProxy`, has one address:
-   * if it were locked, any stranger there could keep the others out.
+   * Throttles only wrong tokens. A whole office, or everybody behind a proxy that `trustProxy` does not name, shares one address: if it
+   * were locked, a stranger there could keep the others out.
    */
-  async authenticate(credentials: Credentials, caller: Caller): Promise<Principal | undefined> {
-    const { access, wrongTokens, onGuessing } = this.#options
-    const principal = await access.authenticate(credentials)
+  async #authenticate(credentials: Credentials, caller: Caller): Promise<Principal | undefined> {
+    const principal = await this.#options.access.authenticate(credentials)
     if (principal !== undefined || bearerToken(credentials) === undefined) return principal
-    const wait = wrongTokens.take(addressKey(caller.address))
+    const wait = this.#wrongTokens.take(addressKey(caller.address))
     if (wait === 0) return undefined
-    onGuessing(caller.address)
-    throw new UampError('rate_limited', 'Too many wrong tokens come from this address', { details: { retry_after: wait } })
+    this.#logGuessing(caller.address)
+    throw tooMany('Too many wrong tokens come from this address', wait)
   }
+
+  /** At most once a minute, so that an attacker cannot fill the log. */
+  #logGuessing(address: string): void {
+    const { log, monotonic } = this.#options
+    const at = monotonic()
+    if (at - this.#loggedAt < MINUTE_MS) return
+    this.#loggedAt = at
+    log('warn', 'Many wrong tokens come from one address', { address })
+  }
+}
+
+function tooMany(message: string, wait: number): UampError {
+  return new UampError('rate_limited', message, { details: { retry_after: wait } })
 }
 
 export function principalKey({ tenant, id }: Principal): string {
   return `${tenant}/${id}`
+}
+
+/** The most buckets. Beyond it, full ones go first, then the oldest. */
+const MOST_BUCKETS = 10_000
+/** How many stay. The room for more saves a crowd of new keys from looking at all buckets each time. */
+const KEPT_BUCKETS = 9_000
+
+/** One token bucket per key. */
+export class RateLimiter {
+  readonly #rate: Rate
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor(rate: Rate) {
+    this.#rate = rate
+  }
+
+  /** Takes one token: 0 if there was one, else the seconds until there is. */
+  take(key: string): number {
+    const bucket = this.#buckets.get(key) ?? this.#add(key)
+    const { left } = bucket
+    if (left < 1) return (1 - left) / this.#rate.perSecond
+    bucket.take(1)
+    return 0
+  }
+
+  left(key: string): Quota {
+    const { perSecond, burst } = this.#rate
+    const tokens = this.#buckets.get(key)?.left ?? burst
+    return { limit: burst, remaining: Math.floor(tokens), resetMs: Math.ceil(((burst - tokens) / perSecond) * 1000) }
+  }
+
+  #add(key: string): Bucket {
+    if (this.#buckets.size >= MOST_BUCKETS) this.#prune()
+    const bucket = new Bucket(this.#rate)
+    this.#buckets.set(key, bucket)
+    return bucket
+  }
+
+  #prune(): void {
+    for (const [key, bucket] of this.#buckets) if (bucket.left >= this.#rate.burst) this.#buckets.delete(key)
+    for (const key of this.#buckets.keys()) {
+      if (this.#buckets.size <= KEPT_BUCKETS) return
+      this.#buckets.delete(key)
+    }
+  }
 }

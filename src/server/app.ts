@@ -10,13 +10,10 @@ import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Logger, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets/secrets.ts'
-import { Admission } from './admission.ts'
+import { Admission, UNKNOWN_CALLER, type Caller } from './admission.ts'
 import { Bodies, SlowBody } from './bodies.ts'
-import { UNKNOWN_CALLER, type Caller } from './caller.ts'
-import { errorResponse } from './errors.ts'
-import { guard } from './guard.ts'
 import { hostPolicy, type HostOptions } from './host-names.ts'
-import { brokenOff, httpDispatcher } from './http.ts'
+import { brokenOff, guard, httpDispatcher } from './http.ts'
 import { limitsFrom } from '../core/basics/limits.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
@@ -25,61 +22,60 @@ import { operation } from './operation.ts'
 import { corsHeaders, pagePolicy } from './origin.ts'
 import type { OriginOptions } from './origin.ts'
 import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
-import { RateLimiter } from './rate.ts'
 import { Readiness } from './readiness.ts'
-import { Routes, type Refusal } from './routes.ts'
+import { errorResponse, Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
 
 export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions, Partial<Clocks> {
   readonly gateway: Gateway & Gauges
-  /** What the gateway counts into, if it counts. */
+  /** The metrics that the gateway counts in, if any. */
   readonly metrics?: Metrics
   readonly store: Store
   readonly agents: Agents
   readonly transports: readonly Transport[]
   readonly access: Access
   readonly log: Logger
-  /** What must not stand in errors. Default: nothing is known. */
+  /** Removes secrets from errors. Default: none are known. */
   readonly secrets?: Redaction
-  /** What secrets of clients are sealed with before they are stored. Default: none are stored, so there are no webhooks. */
+  /** Seals secrets of clients before they are stored. Default: none are stored, so there are no webhooks. */
   readonly keys?: Keys
   readonly limits?: Partial<Limits>
   readonly defaultAgent?: string
   readonly newId?: () => string
-  /** Whoever needs access waits for it, and until then the server is not ready. */
+  /** Requests that need access wait for it. Until then the server is not ready. */
   readonly started?: Promise<unknown>
-  /** For calls to the outside. Default: `fetch`. */
+  /** Makes calls to other servers. Default: `fetch`. */
   readonly http?: HttpClient
-  /** For calls to addresses that clients name. */
+  /** Makes calls to addresses that clients name. */
   readonly outbound?: GuardedHttp
   /** Aborted when the server shuts down. */
   readonly closing?: AbortSignal
-  /** How this runtime writes a streamed answer, given what it passes to `app.fetch`; undefined: it cannot for this one. */
+  /** Writes a streamed answer on this runtime. `env` is what it passes to `app.fetch`. Undefined: it cannot write this one. */
   readonly stream?: (env: unknown, streamed: Streamed) => Response | undefined
-  /** Who sent a request, as this runtime knows it, given what it passes to `app.fetch`. */
+  /** The sender of a request on this runtime. `env` is what it passes to `app.fetch`. */
   readonly caller?: (request: Request, env: unknown) => Caller
-  /** How this runtime shows what was counted, at `/metrics`. */
+  /** Answers `/metrics` on this runtime. */
   readonly exposition?: (metrics: Metrics) => () => Promise<Response>
 }
 
 export interface ServerApp {
-  /** Routes that are added to it win over everything that is mounted here. */
+  /** Routes that a user adds win over all routes of the server. */
   readonly app: Hono
   readonly limits: Limits
   readonly metrics: Metrics
   readonly log: Logger
-  /** Answers a request: what `app.fetch` does, and faster where nothing was added to `app`. */
+  /** Does what `app.fetch` does, and is faster if nothing was added to `app`. */
   fetch(request: Request, env: unknown): Response | Promise<Response>
   upgrade(request: UpgradeRequest): Promise<Accepted | Response>
-  /** How the protocol at a path says no, for what is refused before it gets there. */
+  /** Words a refusal in the protocol at a path, for requests that are refused before they get there. */
   refusalAt(path: string): Refusal
-  /** From now on `/ready` says no. */
+  /** Makes `/ready` fail from now on. */
   drain(): void
 }
 
-/** Everything of the server that is the same on every runtime. It is handed its parts and knows no transport by name. */
+/** All of the server that is the same on every runtime. It gets its parts as options, and knows no transport by name. */
 export function createApp(options: AppOptions): ServerApp {
   const { gateway, store, agents, transports, access, log, stream } = options
   const { now, monotonic } = clocksOf(options)
@@ -112,7 +108,7 @@ export function createApp(options: AppOptions): ServerApp {
   })
   waiting.catch((thrown: unknown) => log('error', 'The server could not start', { error: thrown }))
   let draining = false
-  const readiness = new Readiness({ store, log })
+  const readiness = new Readiness({ store, log, monotonic })
   const root = operation({
     agents,
     showMetrics: options.exposition?.(metrics),
@@ -120,11 +116,7 @@ export function createApp(options: AppOptions): ServerApp {
     shared: () => routes.shared,
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
-  const rate = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, monotonic })
-  const publicRate = new RateLimiter({ perSecond: limits.strangerRequestsPerSecond, burst: limits.strangerRequestBurst, monotonic })
-  const wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, monotonic })
-  const onGuessing = guessingLog(log, monotonic)
-  const admission = new Admission({ access, rate, publicRate, wrongTokens, onGuessing, starting: () => waiting })
+  const admission = new Admission({ access, limits, log, monotonic, starting: () => waiting })
   const bodies = new Bodies({ gateway, limits, monotonic })
   const upgrades = new Upgrades({ gateway, routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
@@ -137,14 +129,7 @@ export function createApp(options: AppOptions): ServerApp {
     return stream?.(env, streamed) ?? readableResponse(streamed)
   }
 
-  const pass = guard({
-    limits,
-    checkHost,
-    allowsPage,
-    bodies,
-    bodyBytesAt: (method, path) => routes.bodyBytesAt(method, path),
-    refusalAt: (path) => routes.refusalAt(path),
-  })
+  const pass = guard({ limits, checkHost, allowsPage, bodies, routes })
   const app = new Hono()
   app.use(async (c, next) => {
     const response = await pass(c.req.raw, async (request) => {
@@ -155,7 +140,7 @@ export function createApp(options: AppOptions): ServerApp {
     if (response !== c.res) c.res = response
   })
   const ownRoutes = app.routes.length
-  // Not a route, so that those which a user adds later still come first.
+  // Not a route, so that routes which a user adds later still come first.
   app.notFound((c) => dispatch(c.req.raw, c.env))
   app.onError((thrown, c) => {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
@@ -169,7 +154,7 @@ export function createApp(options: AppOptions): ServerApp {
     limits,
     metrics,
     log,
-    // Hono's part is what users add to it; where there is nothing of theirs, it would only be passed through.
+    // Hono only serves the routes of users. Without any, requests go around it.
     fetch: (request, env) =>
       app.routes.length > ownRoutes ? app.fetch(request, env as object) : pass(request, (passed) => dispatch(passed, env)),
     upgrade: (request) => upgrades.decide(request),
@@ -177,18 +162,5 @@ export function createApp(options: AppOptions): ServerApp {
     drain() {
       draining = true
     },
-  }
-}
-
-const MINUTE_MS = 60_000
-
-/** Whoever guesses tokens is logged, but not so often that the log is what they fill. */
-function guessingLog(log: Logger, monotonic: () => number): (address: string) => void {
-  let loggedAt = -Infinity
-  return (address) => {
-    const at = monotonic()
-    if (at - loggedAt < MINUTE_MS) return
-    loggedAt = at
-    log('warn', 'Many wrong tokens come from one address', { address })
   }
 }

@@ -3,12 +3,12 @@ import type { Gateway, Hold } from '../core/ports/session.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Limits } from './limits.ts'
 
-/** What comes in is counted from this size on: smaller requests and messages, which are most, pay nothing for it. */
+/** Input is counted from this size on, so that most requests and messages, which are smaller, pay nothing for it. */
 export const COUNTED_BYTES = 16 * 1024
-/** A sender of something that is counted brings as much in each `stallMs`. */
+/** The least that a sender of counted input must bring in each `stallMs`. */
 export const PACE_BYTES = 16 * 1024
 
-/** Who sends to a route that anybody may call. */
+/** The sender to a public route. */
 export const NOBODY: Principal = { tenant: '', id: '', scopes: [] }
 
 export interface BodiesOptions {
@@ -17,7 +17,7 @@ export interface BodiesOptions {
   readonly monotonic: () => number
 }
 
-/** The bodies of requests, as far as they have come: counted for whoever sends them, and cut when nothing more comes. */
+/** Counts the bodies of requests for their senders, and cuts those that stop coming. */
 export class Bodies {
   readonly #options: BodiesOptions
   readonly #bodies = new WeakMap<Request, Body>()
@@ -26,7 +26,7 @@ export class Bodies {
     this.#options = options
   }
 
-  /** The request, with a body that fails once it is too long, comes too slowly, or finds no room. */
+  /** The request with a body that fails when it is too long, too slow, or finds no room. */
   counted(request: Request, most: number): Request {
     if (request.body === null) return request
     const body = new Body(request.body, most, this.#options)
@@ -37,7 +37,7 @@ export class Bodies {
     return counted
   }
 
-  /** Whose it is. Known before anybody reads it. */
+  /** Names the owner of a body. Called before anybody reads it. */
   belongTo(principal: Principal, request: Request): Principal {
     const body = this.#bodies.get(request)
     if (body) body.principal = principal
@@ -53,7 +53,7 @@ class Body {
   readonly #options: BodiesOptions
   #hold: Hold | undefined
   #bytes = 0
-  /** What has come in the time that its sender has for the next piece, and what is left of that. */
+  /** Bytes that came in the current `stallMs`, and the time that is left of it. */
   #gained = 0
   #leftMs: number
 
@@ -62,7 +62,7 @@ class Body {
     this.#most = most
     this.#options = options
     this.#leftMs = options.limits.stallMs
-    // Nothing is read ahead: until somebody wants it, it stays where it is.
+    // Nothing is read ahead: the rest of the body stays in the network.
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => this.#pull(controller)
     this.stream = new ReadableStream({ pull, cancel: (reason) => this.#cancel(reason) }, { highWaterMark: 0 })
   }
@@ -89,7 +89,7 @@ class Body {
     if (this.#bytes > COUNTED_BYTES) (this.#hold ??= this.#options.gateway.hold(this.principal, 0)).grow(this.#bytes)
   }
 
-  /** Only the time in which somebody waits for the sender counts. */
+  /** Counts only the time in which somebody waits for the sender. */
   async #next(): Promise<ReadableStreamReadResult<Uint8Array>> {
     if (!this.#hold) return this.#reader.read()
     const { limits, monotonic } = this.#options
@@ -116,7 +116,7 @@ class Body {
   }
 }
 
-/** HTTP has a status of its own for it. */
+/** HTTP has a status of its own for a slow body. */
 export class SlowBody extends UampError {
   readonly status = 408
 
@@ -126,5 +126,5 @@ export class SlowBody extends UampError {
 }
 
 export function tooLarge(most: number): UampError {
-  return new UampError('too_large', `A body may have ${most} bytes`, { details: { limit: most } })
+  return new UampError('too_large', `A body may have at most ${most} bytes`, { details: { limit: most } })
 }

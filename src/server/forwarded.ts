@@ -1,9 +1,9 @@
 import { plainAddress } from './address.ts'
 
-/** Whether what comes from this address was sent by a proxy of ours. */
+/** True if the address is one of the operator's proxies. */
 export type Trusts = (address: string) => boolean
 
-/** What proxies say of a request: by whom it was sent, and what was asked for. */
+/** What proxies say about a request: its sender, and the address that it asked for. */
 export interface Forwarded {
   readonly address?: string | undefined
   readonly proto?: string | undefined
@@ -11,13 +11,13 @@ export interface Forwarded {
   readonly prefix?: string | undefined
 }
 
-/** The headers by which proxies say it. From anybody else they are not believed. */
+/** The headers in which proxies say it. Only those of trusted proxies count. */
 export const FORWARDED_HEADERS = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-prefix'] as const
 
 /**
- * Reads what a trusted proxy says. Each proxy adds to what it got, and the client may have written the beginning itself: so lists
- * are read from their end, up to the first address that is no proxy's. A proxy that writes one of the two kinds of headers often
- * passes on the other as the client sent it: where they contradict each other, neither counts.
+ * Reads what a trusted proxy says. Each proxy adds to the list that it got, and the client may have written its beginning: so lists are
+ * read from their end, up to the first address that is not a proxy's. A proxy that writes one of the two kinds of headers often passes
+ * on the other as the client sent it: if they contradict each other, neither counts.
  */
 export function forwarded(headers: Headers, trusts: Trusts): Forwarded {
   const standard = standardHeader(headers.get('forwarded'), trusts)
@@ -60,7 +60,7 @@ function pairsOf(element: string): ReadonlyMap<string, string> {
   )
 }
 
-/** `X-Forwarded-*`: what one proxy added is equally far from the end of each list, unless a proxy began a list anew. */
+/** `X-Forwarded-*`: the entries of one proxy are equally far from the end of each list, unless a proxy began a new list. */
 function usualHeaders(headers: Headers, trusts: Trusts): Forwarded {
   const list = (name: string): string[] | undefined =>
     headers

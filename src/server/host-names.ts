@@ -1,7 +1,7 @@
 import { UampError } from '../protocol/errors.ts'
 
 export interface HostOptions {
-  /** Names by which this server may be called, beside loopback names, addresses and the name in `publicUrl`; `*`: any. */
+  /** Names that the server answers to, beside loopback names, addresses and the name in `publicUrl`. `*`: any name. */
   readonly allowedHosts?: readonly string[]
   readonly publicUrl?: string
 }
@@ -11,18 +11,18 @@ interface RefusedHost {
   readonly status: number
 }
 
-/** Judges the `Host` of a request, and the host of its URL, which an absolute target names itself (RFC 9112 §3.2.2). */
+/** Checks the `Host` of a request, and the host of its URL, because an absolute target names its own (RFC 9112 §3.2.2). */
 export type HostPolicy = (url: string, host: string | null) => RefusedHost | undefined
 
-/** A name or an IPv4 address, or an IPv6 address in brackets. A list is none: two `Host` headers are an error (RFC 9112 §3.2). */
+/** A name, an IPv4 address, or an IPv6 address in brackets; but not a list: two `Host` headers are an error (RFC 9112 §3.2). */
 const HOST = /^(?:([a-z\d_](?:[a-z\d_.-]*[a-z\d_.])?)|\[[\da-f:.]+\])(?::\d{0,5})?$/i
 const LOOPBACK_NAME = /^(?:.+\.)?localhost$/
 const IPV4 = /^(?:\d{1,3}\.){3}\d{1,3}$/
 
 /**
- * Which names the server answers to. A page can point its own name at this machine after it was loaded (DNS rebinding), and then
- * the browser takes our answers for the page's. Its requests still carry that name. Addresses pass, because health probes call by
- * address and no page's name is one.
+ * Decides which names the server answers to. A web page can point its own name at this machine (DNS rebinding), and then the browser
+ * takes our answers for the page's. Such requests still carry that name. Addresses pass, because health probes use them, and no page
+ * has one for a name.
  */
 export function hostPolicy({ allowedHosts = [], publicUrl }: HostOptions): HostPolicy {
   const any = allowedHosts.includes('*')
@@ -39,7 +39,7 @@ export function hostPolicy({ allowedHosts = [], publicUrl }: HostOptions): HostP
     return { error: new UampError('forbidden', message), status: 421 }
   }
 
-  // Nearly all requests come for one name, the same as the last.
+  // Nearly all requests carry the same name as the last one.
   let good = ''
   const check = (host: string): RefusedHost | undefined => {
     if (host === good) return undefined
@@ -66,7 +66,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** As a browser would write it, so that `bücher.example` is found. */
+/** The name as a browser writes it, so that `bücher.example` matches. */
 function configured(name: string): string {
   const url = `http://${name}`
   const { hostname, href } = URL.canParse(url) ? new URL(url) : { hostname: '', href: '' }

@@ -2,13 +2,77 @@ import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Call, HttpRoute, Logger, Quota, Streamed } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import type { Admission } from './admission.ts'
-import { SlowBody, type Bodies } from './bodies.ts'
-import type { Caller } from './caller.ts'
+import type { Admission, Caller } from './admission.ts'
+import { COUNTED_BYTES, SlowBody, tooLarge, type Bodies } from './bodies.ts'
+import type { HostPolicy } from './host-names.ts'
+import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { pathOf } from './path.ts'
-import type { Mounted, Routes } from './routes.ts'
+import { corsHeaders, preflightHeaders } from './origin.ts'
+import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
 import { sseStream } from './stream.ts'
+
+export interface GuardOptions {
+  readonly limits: Limits
+  readonly checkHost: HostPolicy
+  /** False if a web page sent the request that may not. */
+  readonly allowsPage: (headers: Headers) => boolean
+  readonly bodies: Bodies
+  readonly routes: Routes
+}
+
+type Next = (request: Request) => Response | Promise<Response>
+
+/** Checks host, page and size of every request before it is routed, also to routes that a user added. */
+export type Guard = (request: Request, next: Next) => Response | Promise<Response>
+
+export function guard({ limits, checkHost, allowsPage, bodies, routes }: GuardOptions): Guard {
+  const refuse = ({ url }: Request, error: UampError, status?: number): Response =>
+    routes.refusalAt(pathOf(url))(error, status === undefined ? {} : { status })
+
+  return (request, next) => {
+    const { headers, method, url } = request
+    const misdirected = checkHost(url, headers.get('host'))
+    if (misdirected) return refuse(request, misdirected.error, misdirected.status)
+    if (!allowsPage(headers)) return refuse(request, foreignPage())
+    const origin = headers.get('origin')
+    if (origin === null) return sized(request, next)
+    if (method === 'OPTIONS' && headers.has('access-control-request-method')) {
+      return new Response(null, { status: 204, headers: preflightHeaders(origin, headers.get('access-control-request-headers')) })
+    }
+    return shared(sized(request, next), origin)
+  }
+
+  function sized(request: Request, next: Next): Response | Promise<Response> {
+    const { method, url, headers } = request
+    if (url.length > limits.urlBytes) return refuse(request, new UampError('too_large', 'The URL is too long'), 414)
+    if (method === 'GET' || method === 'HEAD') return next(request)
+    const length = headers.get('content-length')
+    if (length !== null && Number(length) <= Math.min(COUNTED_BYTES, limits.bodyBytes)) return next(request)
+    const most = routes.bodyBytesAt(method, pathOf(url)) ?? limits.bodyBytes
+    if (Number(length) > most) return refuse(request, tooLarge(most))
+    return next(bodies.counted(request, most))
+  }
+}
+
+async function shared(answer: Response | Promise<Response>, origin: string): Promise<Response> {
+  const response = await answer
+  const vary = response.headers.get('vary')
+  // Keeps the route's own `vary`: a cache must not mix answers that the route keeps apart.
+  const both = vary === null || /\borigin\b/i.test(vary) ? (vary ?? 'Origin') : `${vary}, Origin`
+  const added = Object.entries({ ...corsHeaders(origin), vary: both })
+  try {
+    for (const [name, value] of added) response.headers.set(name, value)
+    return response
+  } catch {
+    // The headers of an answer that a route got by `fetch` are immutable.
+    const kept = [...response.headers].filter(([name]) => name !== 'vary')
+    return new Response(response.body, { status: response.status, headers: [...kept, ...added] })
+  }
+}
+
+export function foreignPage(): UampError {
+  return new UampError('forbidden', 'Pages of this origin may not call this server: its operator can add the origin to `origins`')
+}
 
 export interface HttpOptions {
   readonly routes: Routes
@@ -21,12 +85,12 @@ export interface HttpOptions {
   readonly deliver: (streamed: Streamed, request: Request, env: unknown) => Response
 }
 
-/** An answer costs no more than a refusal, and whoever watches the server must not take it for dead because of a stranger. */
+/** Never throttled: an answer costs no more than a refusal, and a stranger must not make the server look dead. */
 const PROBES: ReadonlySet<string> = new Set(['/health', '/ready'])
 
 /**
- * From a request to its answer. Never rejects: what a handler throws is logged and becomes a JSON error. One function, because
- * it stands in the path of every request and each `async` layer is felt there.
+ * Answers a request. Never rejects: an error of a handler is logged, and becomes the answer. One function, because every `async` layer
+ * in the path of a request costs time.
  */
 export function httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
   return async (request: Request, env: unknown): Promise<Response> => {
@@ -41,7 +105,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
       metrics.countRequest(undefined, method, found.status)
       return found
     }
-    const { mounted, agent, root, params } = found
+    const { mounted, agent } = found
     const { route } = mounted
     let response: Response
     try {
@@ -50,7 +114,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
         const refused = await admission.refusePublic({ headers: request.headers }, caller)
         if (refused) return refusedAt(mounted, method, refused)
       }
-      const known = { agent, root, request, params, admission, caller }
+      const known = { found, request, admission, caller }
       const result =
         route.access === 'public'
           ? route.handle(request, new HttpCall(known, undefined))
@@ -67,7 +131,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
     return response
   }
 
-  /** The connection ends with it: what else was piled up on it is not looked at. */
+  /** Also ends the connection, with all requests that wait on it. */
   function refusedAt(mounted: Mounted<HttpRoute>, method: string, error: UampError): Response {
     const response = mounted.refuse(error, { headers: { connection: 'close' } })
     metrics.countError(mounted.transport, error.code)
@@ -83,22 +147,20 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
   }
 }
 
-/** Node's word for a body that ended before its time, when it was the client who left. */
+/** The error for a body that the client broke off, which Node reports as a reset. */
 export function brokenOff(thrown: unknown, { signal }: Request): UampError | undefined {
   const isReset = thrown instanceof Error && 'code' in thrown && thrown.code === 'ECONNRESET'
   return isReset && signal.aborted ? new UampError('cancelled', 'The request broke off', { cause: thrown }) : undefined
 }
 
-interface KnownParts {
-  readonly agent: string | undefined
-  readonly root: boolean
+interface HttpCallInit {
+  readonly found: Found<HttpRoute>
   readonly request: Request
-  readonly params: Readonly<Record<string, string>>
   readonly admission: Admission
   readonly caller: Caller
 }
 
-/** `access`, `signal` and `quota` are made when they are read: most routes are done before they could need them. */
+/** Makes `access`, `signal` and `quota` when they are read, because most routes do not need them. */
 class HttpCall<P extends Principal | undefined> implements Call {
   readonly agent: string | undefined
   readonly root: boolean
@@ -108,11 +170,11 @@ class HttpCall<P extends Principal | undefined> implements Call {
   readonly #admission: Admission
   readonly #caller: Caller
 
-  constructor({ agent, root, request, params, admission, caller }: KnownParts, principal: P) {
-    this.agent = agent
-    this.root = root
+  constructor({ found, request, admission, caller }: HttpCallInit, principal: P) {
+    this.agent = found.agent
+    this.root = found.root
+    this.params = found.params
     this.request = request
-    this.params = params
     this.principal = principal
     this.#admission = admission
     this.#caller = caller

@@ -1,4 +1,4 @@
-/** Every number that bounds what a client can make the server hold or do, and what happens beyond it. */
+/** Every bound on what a client can make the server hold or do, and what happens beyond it. */
 export interface Limits {
   /** Bytes of a request's body: 413, before anything is parsed. */
   readonly bodyBytes: number
@@ -26,37 +26,37 @@ export interface Limits {
   readonly messagesPerSecond: number
   /** How many of them may come at once. */
   readonly messageBurst: number
-  /** Bytes waiting for a slow reader before whoever writes to it is made to wait. */
+  /** Bytes that may wait for a slow reader before its writer has to wait. */
   readonly outboundBytes: number
   /**
-   * How long a reader may take nothing at all: close 1013, or the end of the HTTP response. And a sender of a large body or message
+   * How long a reader may take nothing at all: close 1013, or the end of the HTTP response. How long a sender of a large body or message
    * may bring next to nothing of it: 408, or close 1013.
    */
   readonly stallMs: number
-  /** Silence after which a stream of events gets a comment, so that it is not taken for dead. */
+  /** Silence after which a stream of events gets a comment, which shows that it is alive. */
   readonly heartbeatMs: number
   /** Silence after which a WebSocket is pinged. */
   readonly pingIntervalMs: number
-  /** Time for the pong: the connection is taken for dead. */
+  /** Time for the pong, after which the connection counts as dead. */
   readonly pongTimeoutMs: number
-  /** Time for a message to bring credentials, where they may come so late: close 4401. */
+  /** Time for a message to bring credentials, on sockets that allow it: close 4401. */
   readonly authenticateMs: number
-  /** Bytes of a message before that: close 4401. */
+  /** Bytes of a message before the credentials: close 4401. */
   readonly strangerMessageBytes: number
-  /** Messages before that: close 4401. */
+  /** Messages before the credentials: close 4401. */
   readonly strangerMessages: number
   /** Sockets that wait for credentials: the oldest is closed with 1013. */
   readonly strangers: number
-  /** Those of one address, or of one IPv6 network of 64 bits: the oldest of them is closed with 1013. */
+  /** The same for one address, or one IPv6 network of 64 bits. */
   readonly strangersPerAddress: number
   /**
-   * Requests of one address, or of one IPv6 network of 64 bits, to routes that need no token: 429 with `Retry-After`, and the connection
-   * ends. Probes, and whoever shows a valid token, are answered all the same.
+   * Requests of one address, or one IPv6 network of 64 bits, to routes that need no token: 429 with `Retry-After`, and the connection
+   * ends. Probes and callers with a valid token always pass.
    */
   readonly strangerRequestsPerSecond: number
   /** How many of them may come at once. */
   readonly strangerRequestBurst: number
-  /** Wrong tokens of one address, or of one IPv6 network of 64 bits: 429 with `Retry-After` instead of 401. A valid one always works. */
+  /** Wrong tokens of one address, or one IPv6 network of 64 bits: 429 with `Retry-After` instead of 401. A valid one always works. */
   readonly wrongTokensPerSecond: number
   /** How many of them may come at once. */
   readonly wrongTokenBurst: number

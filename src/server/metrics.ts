@@ -6,7 +6,7 @@ export interface Gauges {
   readonly openSessions: number
   /** Responses that are running now. */
   readonly openResponses: number
-  /** What sessions and answers on their way hold in memory, as far as limits count it. */
+  /** Bytes of sessions and answers in memory, as far as limits count them. */
   readonly heldBytes: number
 }
 
@@ -15,15 +15,15 @@ export interface FirstDelta {
   readonly seconds: number
 }
 
-/** Codes that are counted by their name. */
+/** The most codes that are counted by name. */
 const MOST_CODES = 64
 
-/** Times to the first delta that are kept until somebody takes them. */
+/** The most times to the first delta that wait to be taken. */
 const MOST_PENDING = 1_000
 
 /**
- * What the server counts, as plain numbers: counting stands in the request path, and whoever shows the numbers (prom-client on
- * Node) need not be loaded before somebody asks for them.
+ * The server's counts, as plain numbers: counting happens in the request path, and the library that shows the numbers (prom-client on
+ * Node) is loaded only when somebody asks.
  */
 export class Metrics implements Meter {
   gauges: Gauges
@@ -34,7 +34,7 @@ export class Metrics implements Meter {
   /** By transport, then by code. */
   readonly errors = new Map<string, Map<string, number>>()
   openSockets = 0
-  /** Called when the first deltas should be taken now. Without it they are dropped then: nobody shows them. */
+  /** Called when too many first deltas wait. Without it they are dropped. */
   onPending: (() => void) | undefined
   #pending: FirstDelta[] = []
 
@@ -43,7 +43,7 @@ export class Metrics implements Meter {
   }
 
   countRequest(mounted: Mounted | undefined, method: string, status: number): void {
-    // Anybody can invent a method; a label must not be theirs to choose.
+    // A stranger can invent methods, and must not choose a label.
     add(inner(this.requests, mounted ?? 'unmatched'), `${mounted ? method : 'other'} ${status}`, 1)
   }
 
@@ -53,7 +53,7 @@ export class Metrics implements Meter {
 
   countError(transport: string, code: string): void {
     const codes = inner(this.errors, transport)
-    // An agent, or one elsewhere, can invent codes without end.
+    // Agents can invent codes without end.
     add(codes, codes.has(code) || codes.size < MOST_CODES ? code : 'other', 1)
   }
 

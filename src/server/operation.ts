@@ -1,19 +1,18 @@
 import type { Agents, Transport } from '../core/ports/transport.ts'
 import { UAMP_VERSION } from '../protocol/version.ts'
 import { UampError } from '../protocol/errors.ts'
-import { errorResponse } from './errors.ts'
-import type { Mounted } from './routes.ts'
+import { errorResponse, type Mounted } from './routes.ts'
 
 export interface OperationOptions {
   readonly agents: Agents
-  /** Answers `/metrics`, where the runtime can. */
+  /** Answers `/metrics`, if the runtime can. */
   readonly showMetrics: (() => Promise<Response>) | undefined
-  /** False while the server starts, while it drains, and while its store refuses writes: then balancers must look elsewhere. */
+  /** False while the server starts, drains, or has a store that refuses writes, so that balancers use other servers. */
   readonly isReady: () => Promise<boolean>
   readonly shared: () => readonly Mounted[]
 }
 
-/** What operators and newcomers ask for. Alive is not ready: a server that drains must not be killed for it. */
+/** Routes for operators and newcomers. Alive is not ready: a server that drains must not be killed for it. */
 export function operation({ agents, showMetrics, isReady, shared }: OperationOptions): Transport {
   const get = (path: string, access: 'public' | 'request', handle: () => Response | Promise<Response>) =>
     ({ method: 'GET', path, access, handle: async () => handle() }) as const

@@ -3,15 +3,15 @@ import { UampError } from '../protocol/errors.ts'
 const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/
 
 export interface OriginOptions {
-  /** Origins of web pages that may talk to this server; `*`: all of them. */
+  /** Origins of web pages that may call this server; `*`: all. */
   readonly origins?: readonly string[]
-  /** Whether the server listens on the loopback address only; then pages from this machine may talk to it. */
+  /** True if the server listens on the loopback address only. Then pages of this machine may call it. */
   readonly loopback: boolean
 }
 
 /**
- * Which web pages may call. Never decided by comparing `Origin` with `Host`: a page whose name was pointed at 127.0.0.1
- * (DNS rebinding) sends the two alike. `host-names.ts` stops such a page.
+ * Decides which web pages may call. It never compares `Origin` with `Host`: they are the same for a page whose name points at 127.0.0.1
+ * (DNS rebinding). `host-names.ts` stops such a page.
  */
 export function originPolicy({ origins = [], loopback }: OriginOptions): (origin: string) => boolean {
   const all = origins.includes('*')
@@ -20,8 +20,8 @@ export function originPolicy({ origins = [], loopback }: OriginOptions): (origin
 }
 
 /**
- * Whether a request may be answered, by what browsers say of the page that sent it. An image, a form or a link of another site
- * comes without `Origin`, but with `Sec-Fetch-Site: cross-site`.
+ * Decides by the headers of browsers whether a page may send a request. An image, a form or a link of another site comes without
+ * `Origin`, but with `Sec-Fetch-Site: cross-site`.
  */
 export function pagePolicy(options: OriginOptions): (headers: Headers) => boolean {
   const allows = originPolicy(options)
@@ -38,7 +38,7 @@ function normalize(origin: string): string {
   return url
 }
 
-/** What clients read of an answer: OpenAI's decide by some of them whether to try again. */
+/** Headers of answers that pages may read. OpenAI's clients decide by some of them whether to retry. */
 const EXPOSED = [
   'X-Session-ID',
   'X-Session-Head',
@@ -51,7 +51,7 @@ const EXPOSED = [
   'X-RateLimit-Reset-Requests',
 ].join(', ')
 
-/** No `Access-Control-Allow-Credentials`: callers show tokens, cookies mean nothing here. */
+/** Without `Access-Control-Allow-Credentials`: callers show tokens, and cookies mean nothing here. */
 export function corsHeaders(origin: string): Record<string, string> {
   return {
     'access-control-allow-origin': origin,
@@ -60,7 +60,7 @@ export function corsHeaders(origin: string): Record<string, string> {
   }
 }
 
-/** Whoever may call may send any header: clients have their own (`x-stainless-*`), and none of them means more than its value. */
+/** Allows any header: clients have their own (`x-stainless-*`), and none of them gives more rights. */
 export function preflightHeaders(origin: string, asked: string | null): Record<string, string> {
   return {
     ...corsHeaders(origin),

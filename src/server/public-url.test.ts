@@ -18,7 +18,7 @@ test('what was configured, whatever the request says', () => {
 test.each(['example.com', 'ftp://example.com', 'https://example.com/?x', 'https://a:b@example.com', ''])(
   '"%s" cannot be configured',
   (url) => {
-    expect(() => publicUrl({ publicUrl: url })).toThrow('is not where a server can be')
+    expect(() => publicUrl({ publicUrl: url })).toThrow('is not the address of a server')
   },
 )
 

@@ -2,11 +2,11 @@ import { UampError } from '../protocol/errors.ts'
 import { forwarded, type Trusts } from './forwarded.ts'
 
 export interface PublicUrlOptions {
-  /** Where clients find this server: `https://example.com/prefix`. Default: as the request says. */
+  /** The server's address for clients: `https://example.com/prefix`. Default: the address of the request. */
   readonly publicUrl?: string
   /**
-   * Which addresses are those of proxies before this server. What they say of a request is believed: `Forwarded`, `X-Forwarded-For`,
-   * `-Proto`, `-Host` and `-Prefix`. Default: nobody is.
+   * True for addresses of proxies in front of this server, whose `Forwarded`, `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` count.
+   * Default: none.
    */
   readonly trusts?: Trusts
 }
@@ -14,23 +14,23 @@ export interface PublicUrlOptions {
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~%-]+)+$/
 
-/** Where the server is for whoever sent a request, without a slash at the end. */
+/** The server's address for the sender of a request, without a slash at the end. */
 export function publicUrl({ publicUrl: fixed, trusts }: PublicUrlOptions): (request: Request) => string {
   const url = fixed === undefined ? undefined : normalized(fixed)
   if (url !== undefined) return () => url
   return trusts ? ({ url, headers }) => toldBy(new URL(url), headers, trusts) : ({ url }) => new URL(url).origin
 }
 
-/** As whoever runs the server wrote it, without a slash at the end. */
+/** The operator's own address, without a slash at the end. */
 export function normalized(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const usable = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
-  if (!usable) throw new UampError('invalid_request', `"${text}" is not where a server can be: write it like https://example.com`)
+  if (!usable) throw new UampError('invalid_request', `"${text}" is not the address of a server: write it like https://example.com`)
   return url.origin + url.pathname.replace(/\/+$/, '')
 }
 
 /**
- * What the proxy says, as far as it makes sense: some send a placeholder that was never filled in. The runtime has removed the
+ * The address that the proxy names, as far as it makes sense: some proxies send an unfilled placeholder. The runtime has removed the
  * headers of requests that do not come from a proxy.
  */
 function toldBy(url: URL, headers: Headers, trusts: Trusts): string {

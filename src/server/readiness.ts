@@ -1,45 +1,40 @@
 import type { Store } from '../core/ports/store.ts'
 import type { Logger } from '../core/ports/transport.ts'
 
-/** Anybody may ask, so the store is asked no more often than this, whoever asks. */
+/** The store is probed no more often than this, because anybody may ask. */
 const PROBE_EVERY_MS = 1_000
-/** A disk that does not answer for so long counts as one that refuses. */
+/** A disk that does not answer for so long counts as broken. */
 const PROBE_MS = 5_000
 
 export interface ReadinessOptions {
   readonly store: Store
   readonly log: Logger
-  /** A monotonic clock. */
-  readonly clock?: () => number
+  readonly monotonic: () => number
 }
 
-/** Whether the store would keep what clients send now. A change is logged once, for operators who see only that `/ready` fails. */
+/** Tells whether the store takes writes. Logs each change once, for operators who see only that `/ready` fails. */
 export class Readiness {
-  readonly #store: Store
-  readonly #log: Logger
-  readonly #clock: () => number
-  /** The last probe: settles when the store has answered, or after the time it has for that. */
+  readonly #options: ReadinessOptions
+  /** The last probe: settles when the store has answered, or when its time is over. */
   #asked: Promise<void> = Promise.resolve()
   #askedAt = -Infinity
   #isUnderWay = false
   #isSound = true
 
-  constructor({ store, log, clock = () => performance.now() }: ReadinessOptions) {
-    this.#store = store
-    this.#log = log
-    this.#clock = clock
+  constructor(options: ReadinessOptions) {
+    this.#options = options
   }
 
-  /** False: the store is full, damaged or out of reach. */
+  /** False if the store is full, damaged or out of reach. */
   async isSound(): Promise<boolean> {
-    // One at a time: a disk that hangs is not given more.
-    if (!this.#isUnderWay && this.#clock() - this.#askedAt >= PROBE_EVERY_MS) this.#asked = this.#ask()
+    // One probe at a time: a disk that hangs must not get more.
+    if (!this.#isUnderWay && this.#options.monotonic() - this.#askedAt >= PROBE_EVERY_MS) this.#asked = this.#ask()
     await this.#asked
     return this.#isSound
   }
 
   async #ask(): Promise<void> {
-    this.#askedAt = this.#clock()
+    this.#askedAt = this.#options.monotonic()
     this.#isUnderWay = true
     const answer = this.#probe().finally(() => (this.#isUnderWay = false))
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -55,7 +50,7 @@ export class Readiness {
 
   async #probe(): Promise<void> {
     try {
-      await this.#store.probe?.()
+      await this.#options.store.probe?.()
       this.#note(undefined)
     } catch (thrown) {
       this.#note(thrown)
@@ -66,7 +61,8 @@ export class Readiness {
     const isSound = error === undefined
     if (isSound === this.#isSound) return
     this.#isSound = isSound
-    if (isSound) this.#log('info', 'The store can be written again')
-    else this.#log('error', 'The store cannot be written: the server is not ready', { error })
+    const { log } = this.#options
+    if (isSound) log('info', 'The store can be written again')
+    else log('error', 'The store cannot be written: the server is not ready', { error })
   }
 }

@@ -6,22 +6,38 @@ import { agentAtRoot } from '../core/edge/choose-agent.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import { errorResponse } from './errors.ts'
+import { refusalResponse } from '../wire/refusal.ts'
 
 export type Refusal = (error: UampError, options?: RefusalOptions) => Response
 
-/** A route and the transport that brought it. One object for its life: metrics are counted by it. */
+/** The server's own form of an error: `{ "error": { "code", "message", "details"? } }`. */
+export function errorResponse(error: UampError, options?: RefusalOptions): Response {
+  return refusalResponse(error, JSON.stringify({ error: error.toBody() }), options)
+}
+
+/** The path of an absolute URL, as it was sent. `new URL` costs more than the rest of the routing. */
+export function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('://') + 3)
+  if (start < 0) return '/'
+  for (let i = start; i < url.length; i++) {
+    const char = url.charCodeAt(i)
+    if (char === 63 /* ? */ || char === 35 /* # */) return url.slice(start, i)
+  }
+  return url.slice(start)
+}
+
+/** A route and its transport. It stays one object, because metrics are counted by it. */
 export interface Mounted<R extends Route = Route> {
   readonly transport: string
   readonly route: R
-  /** How its protocol says no. */
+  /** Words a refusal in the protocol of the route. */
   readonly refuse: Refusal
 }
 
 export interface Found<R extends Route> {
   readonly mounted: Mounted<R>
   readonly agent: string | undefined
-  /** The path names no agent. */
+  /** True if the path names no agent. */
   readonly root: boolean
   readonly params: Readonly<Record<string, string>>
 }
@@ -42,7 +58,7 @@ class Table {
     for (const mounted of this.mounted) this.#router.add(mounted.route.method, mounted.route.path, mounted)
   }
 
-  /** The first that was mounted wins. */
+  /** The route that was mounted first wins. */
   match(method: string, path: string): { mounted: Mounted; params: Readonly<Record<string, string>> } | undefined {
     const [handlers, values] = this.#router.match(method, path)
     const first = handlers[0]
@@ -56,7 +72,7 @@ function refusalOf(route: Route): Refusal | undefined {
 
 const NO_PARAMS = {}
 
-/** One router gives the parameters, the other their places in a list. */
+/** One of Hono's routers gives the parameters, the other their positions in a list. */
 function decoded(found: Params | ParamIndexMap, values: readonly string[] | undefined): Readonly<Record<string, string>> {
   let params: Record<string, string> | undefined
   for (const name in found) {
@@ -79,13 +95,13 @@ export interface RoutesOptions {
   readonly transports: readonly Transport[]
   /** Mounted at the root only: health, metrics and the like. */
   readonly root: readonly Transport[]
-  /** Whose the root is. Default: the only agent, else `demo`. */
+  /** The agent at the root. Default: the only agent, else `demo`. */
   readonly defaultAgent?: string | undefined
 }
 
 const AGENTS = '/agents/'
 
-/** Which route answers a path. An agent's own routes come before the built-in ones. */
+/** Finds the route for a path. An agent's own routes come before the built-in ones. */
 export class Routes {
   readonly #options: RoutesOptions
   readonly #shared: Table
@@ -98,25 +114,25 @@ export class Routes {
     this.#root = new Table(options.root, options.host)
   }
 
-  /** What is mounted for every agent. */
+  /** The routes of every agent. */
   get shared(): readonly Mounted[] {
     return this.#shared.mounted
   }
 
-  /** The route, or why there is none: 404, 405, 426. */
+  /** The route, or the refusal if there is none: 404, 405 or 426. */
   find<M extends Route['method']>(method: M, path: string): Found<RouteOf<M>> | Response {
     const place = this.#locate(path)
     if (place === undefined) return this.refusalAt(path)(new UampError('agent_offline', 'There is no agent of that name here'))
     for (const table of place.tables) {
       const match = table.match(method, place.path)
-      // The router gives back what was added under `method`, so the route has that method.
+      // The router returns routes that were added under `method`, so the type holds.
       if (match) return { mounted: match.mounted as Mounted<RouteOf<M>>, agent: place.agent, root: place.root, params: match.params }
     }
     const others = METHODS.filter((other) => place.tables.some((table) => table.match(other, place.path) !== undefined))
     return unmatched(method, others, this.refusalAt(path))
   }
 
-  /** How whatever is refused at this path is said: by the protocol that has a route there, whatever its method. */
+  /** Words a refusal at this path in the protocol that has a route there, whatever its method. */
   refusalAt(path: string): Refusal {
     const place = this.#locate(path) ?? { path: split(path).rest, tables: [this.#shared] }
     for (const method of METHODS) {
@@ -128,7 +144,7 @@ export class Routes {
     return errorResponse
   }
 
-  /** Bytes of a body, where the route that answers has a number of its own. */
+  /** The bound of a body, if the route has its own. */
   bodyBytesAt(method: string, path: string): number | undefined {
     const place = this.#locate(path)
     for (const table of place?.tables ?? []) {
@@ -184,7 +200,10 @@ function unmatched(method: string, others: readonly Route['method'][], refuse: R
     const error = new UampError('invalid_request', 'This path speaks WebSocket: ask for an upgrade')
     return refuse(error, { status: 426, headers: { upgrade: 'websocket', connection: 'upgrade' } })
   }
-  const error = new UampError('invalid_request', method === 'WS' ? 'This path does not speak WebSocket' : `${method} is not possible here`)
+  const error = new UampError(
+    'invalid_request',
+    method === 'WS' ? 'This path does not speak WebSocket' : `This path does not take ${method}`,
+  )
   return refuse(error, { status: 405, headers: { allow: allow(others) } })
 }
 

@@ -3,13 +3,13 @@ import { PREFLIGHT_MS } from '../core/reading/response-batches.ts'
 import { SSE_HEADERS } from '../wire/sse.ts'
 
 /**
- * A route's generator as a stream of server-sent events. Its first text is awaited, so that what it throws before it says
- * anything becomes an HTTP error and not an empty 200.
+ * A route's generator as a stream of server-sent events. Waits for the first text, so that an error before it becomes an HTTP error and
+ * not an empty 200.
  */
 export async function sseStream(texts: AsyncGenerator<string, void>, headersOnly: boolean): Promise<Streamed> {
   if (headersOnly) return { status: 200, headers: SSE_HEADERS, frames: texts }
   const first = texts.next()
-  first.catch(() => {}) // Whoever reads the frames sees it too; if nobody does any more, it must not end the process.
+  first.catch(() => {}) // The reader of the frames gets the error. If there is none, it must not end the process.
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PREFLIGHT_MS)))
   await Promise.race([first, late]).finally(() => clearTimeout(timer))
@@ -29,7 +29,7 @@ function startingWith(first: Promise<IteratorResult<string, void>>, rest: AsyncG
   return { [Symbol.asyncIterator]: () => iterator }
 }
 
-/** The headers alone. What would follow is told to stop before it has begun. */
+/** Only the headers. Stops the frames before they begin. */
 export function headResponse({ status, headers, frames }: Streamed): Response {
   frames[Symbol.asyncIterator]()
     .return?.()
@@ -37,7 +37,7 @@ export function headResponse({ status, headers, frames }: Streamed): Response {
   return new Response(null, { status, headers })
 }
 
-/** For runtimes whose only stream is the web's. The Node server writes the frames itself. */
+/** For runtimes that only have web streams. The Node server writes the frames itself. */
 export function readableResponse({ status, headers, frames }: Streamed): Response {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()

@@ -1,20 +1,16 @@
-import type { Access, Action, Credentials, Principal } from '../core/ports/access.ts'
+import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import type { Admission } from './admission.ts'
+import { principalKey, type Admission, type Caller } from './admission.ts'
 import { addressKey } from './address.ts'
 import { NOBODY } from './bodies.ts'
-import type { Caller } from './caller.ts'
-import { foreignPage } from './guard.ts'
 import type { HostPolicy } from './host-names.ts'
+import { foreignPage } from './http.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { pathOf } from './path.ts'
-import type { Found, Mounted, Routes } from './routes.ts'
-import { Shares } from './shares.ts'
-import { Waiting } from './waiting.ts'
+import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
 
 export interface UpgradeOptions {
   readonly gateway: Pick<Gateway, 'hold'>
@@ -25,58 +21,57 @@ export interface UpgradeOptions {
   readonly log: Logger
   readonly secrets: Redaction
   readonly checkHost: HostPolicy
-  /** Whether the page that sent it may, if a page did. */
+  /** False if a web page sent the request that may not. */
   readonly allowsPage: (headers: Headers) => boolean
 }
 
-/** What an upgrade asks for, and who asks. */
+/** A request for an upgrade, and its caller. */
 export interface UpgradeRequest extends Caller {
   readonly url: string
   readonly headers: Headers
 }
 
-/** What a peer may send before it has shown who it is. */
+/** Bounds of a peer that has not shown a token. */
 export interface Bounds {
   readonly messageBytes: number
   readonly messages: number
 }
 
-/** A socket and the signal that tells of its end. */
+/** A socket, and what the server needs of it beside what transports do. */
 export interface Connection extends Socket {
   readonly signal: AbortSignal
-  /** Bounds what is read, finished or not, until the returned function is called. Beyond them it is cut with 4401. */
+  /** Bounds all that is read, until the returned function is called. Beyond the bounds the socket is cut with 4401. */
   restrict(bounds: Bounds): () => void
-  /** From now on what it has not brought to an end, or nobody has taken, is counted. Where there is no room it is cut with 1013. */
+  /** Counts unfinished and untaken messages from now on. If there is no room for them, the socket is cut with 1013. */
   count(open: () => Hold): void
-  /** Closes it, and does not wait long for the peer to do the same. What the peer still sends is thrown away. */
+  /** Closes the socket, waits only shortly for the peer, and discards what the peer still sends. */
   cut(code: number, reason: string): void
 }
 
 export interface Accepted {
-  /** The subprotocol to answer with. Never the one that carries a token. */
+  /** The subprotocol to answer with, never the one that carries a token. */
   readonly protocol: string | undefined
-  /** Bytes of a message, where the route names a number. */
+  /** The bound of a message, if the route has its own. */
   readonly messageBytes: number | undefined
-  /** Hands the socket to its transport. Never rejects; the socket is closed when it resolves. */
+  /** Runs the transport on the socket. Never rejects; the socket is closed when it resolves. */
   run(connection: Connection): Promise<void>
 }
 
-/** The subprotocol of routes that name none: what browsers offer beside their token. */
+/** For routes that name none: browsers offer it beside their token. */
 const DEFAULT_SUBPROTOCOLS = ['uamp']
 
-/** Tokens that `call.access` finds wrong before the socket is closed. */
+/** How many wrong tokens close a socket. */
 const WRONG_TOKENS = 3
 const UNAUTHORIZED = 4401
 
 /**
- * Decides about upgrades, and keeps three promises for every transport: a socket whose credentials may come with a message is
- * closed unless `call.access` has accepted some in time, and until then costs little; nobody guesses tokens on a socket; and no
- * principal holds more than its share.
+ * Decides about upgrades, and keeps three promises for every transport: a socket whose token may come in a message costs little until
+ * then, and is closed if none comes in time; nobody can guess tokens on a socket; and no principal holds more than its share of sockets.
  */
 export class Upgrades {
   readonly #options: UpgradeOptions
   readonly #shares: Shares
-  readonly #waiting: Waiting<Connection>
+  readonly #waiting: Waiting
 
   constructor(options: UpgradeOptions) {
     this.#options = options
@@ -148,7 +143,7 @@ export class Upgrades {
     connection.count(() => this.#options.gateway.hold(principal, 0))
   }
 
-  /** Bounds a socket without a principal until `call.access` accepts a token. */
+  /** Bounds a socket until `call.access` accepts a token. */
   #awaitToken(call: SocketCall): () => void {
     const { limits } = this.#options
     const { connection } = call
@@ -186,24 +181,25 @@ interface SocketCallInit {
   readonly admission: Admission
 }
 
-/** Always so where the upgrade had to bring credentials. */
+/** Always true if the upgrade had to bring credentials. */
 function isKnown(call: SocketCall): call is SocketCall & KnownCall {
   return call.principal !== undefined
 }
 
-/** `request`, `access` and `signal` are made when they are first read: ten thousand idle sockets need none of them. */
+/** Makes `request`, `access` and `signal` when they are first read, because ten thousand idle sockets need none of them. */
 class SocketCall implements Call {
   readonly agent: string | undefined
   readonly root: boolean
   readonly params: Readonly<Record<string, string>>
   readonly principal: Principal | undefined
   readonly connection: Connection
-  /** Told of whom a token that came in a message belongs to. */
+  /** Called with the owner of a token that came in a message. */
   onAccepted: ((principal: Principal) => void) | undefined
   readonly #upgrade: UpgradeRequest
   readonly #admission: Admission
   #request: Request | undefined
   #access: Access | undefined
+  #wrong = 0
 
   constructor({ found, request, connection, principal, admission }: SocketCallInit) {
     this.agent = found.agent
@@ -224,7 +220,12 @@ class SocketCall implements Call {
   }
 
   get access(): Access {
-    return (this.#access ??= new SocketAccess(this, this.#admission, this.#upgrade))
+    return (this.#access ??= this.#admission.accessOf(this.#upgrade, {
+      onAccepted: (principal) => this.onAccepted?.(principal),
+      onWrong: () => {
+        if (++this.#wrong >= WRONG_TOKENS) this.connection.cut(UNAUTHORIZED, 'Three wrong tokens')
+      },
+    }))
   }
 
   get request(): Request {
@@ -240,40 +241,85 @@ class SocketCall implements Call {
   }
 }
 
-/** For tokens that come in messages. Closes the socket after the third wrong one. */
-class SocketAccess implements Access {
-  readonly #call: SocketCall
-  readonly #admission: Admission
-  readonly #caller: Caller
-  #wrong = 0
+/** The sockets of one principal. They share this object, so that each costs only a pointer. */
+interface Share {
+  readonly key: string
+  held: number
+}
 
-  constructor(call: SocketCall, admission: Admission, caller: Caller) {
-    this.#call = call
-    this.#admission = admission
-    this.#caller = caller
+/** Counts the sockets of each principal. */
+class Shares {
+  readonly #most: number
+  readonly #shares = new Map<string, Share>()
+
+  constructor(most: number) {
+    this.#most = most
   }
 
-  get schemes(): Access['schemes'] {
-    return this.#admission.schemes
+  isFull(principal: Principal): boolean {
+    return (this.#shares.get(principalKey(principal))?.held ?? 0) >= this.#most
   }
 
-  authorize(principal: Principal, action: Action, agent: string): boolean {
-    return this.#admission.authorize(principal, action, agent)
+  hold(principal: Principal): Share {
+    const key = principalKey(principal)
+    let share = this.#shares.get(key)
+    if (share === undefined) this.#shares.set(key, (share = { key, held: 0 }))
+    share.held++
+    return share
   }
 
-  async authenticate(credentials: Credentials): Promise<Principal | undefined> {
-    try {
-      const principal = await this.#admission.authenticate(credentials, this.#caller)
-      if (principal) this.#call.onAccepted?.(principal)
-      else if (credentials.token !== undefined) this.#failed()
-      return principal
-    } catch (thrown) {
-      this.#failed()
-      throw thrown
+  release(share: Share): void {
+    if (--share.held === 0) this.#shares.delete(share.key)
+  }
+}
+
+/** The close code for "try again later". */
+const TRY_LATER = 1013
+
+/**
+ * Sockets that have not shown a token yet, the oldest first. When there are too many, the oldest goes: a caller with a token shows it
+ * at once, and the oldest has only been taking up room.
+ */
+class Waiting {
+  readonly #limits: Limits
+  readonly #addresses = new Map<Connection, string>()
+  readonly #byAddress = new Map<string, Set<Connection>>()
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  add(socket: Connection, address: string): void {
+    const same = this.#byAddress.get(address) ?? new Set<Connection>()
+    const [oldest] = same
+    if (oldest && same.size >= this.#limits.strangersPerAddress) {
+      this.#cut(oldest, 'Too many connections of this address wait for a token')
+    } else if (this.#addresses.size >= this.#limits.strangers) {
+      this.evict('Too many connections wait for a token')
     }
+    this.#byAddress.set(address, same.add(socket))
+    this.#addresses.set(socket, address)
   }
 
-  #failed(): void {
-    if (++this.#wrong >= WRONG_TOKENS) this.#call.connection.cut(UNAUTHORIZED, 'Three wrong tokens')
+  delete(socket: Connection): void {
+    const address = this.#addresses.get(socket)
+    if (address === undefined) return
+    this.#addresses.delete(socket)
+    const same = this.#byAddress.get(address)
+    same?.delete(socket)
+    if (same?.size === 0) this.#byAddress.delete(address)
+  }
+
+  /** Cuts the oldest; false if there is none. */
+  evict(reason: string): boolean {
+    const [oldest] = this.#addresses.keys()
+    if (!oldest) return false
+    this.#cut(oldest, reason)
+    return true
+  }
+
+  #cut(socket: Connection, reason: string): void {
+    this.delete(socket)
+    socket.cut(TRY_LATER, reason)
   }
 }

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Page, PageRequest } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
-import { parseJson, type Json } from '../protocol/json.ts'
+import type { Json } from '../protocol/json.ts'
 import { checkName, parseCursor } from './names.ts'
 import type { Connection, Statement } from './sqlite-schema.ts'
 

@@ -1,4 +1,4 @@
-/** For tests of agents: a model that follows a script, and provider traffic recorded once and played back. */
+/** For tests of agents: a model that follows a script, and provider traffic that was recorded once. */
 export { recordHttp, type RecordOptions } from './record-http.ts'
 export { type Exchange, readRecording, type RecordedLine } from './recording.ts'
 export { replayHttp, type ReplayOptions } from './replay-http.ts'

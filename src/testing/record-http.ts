@@ -1,26 +1,24 @@
 import type { HttpAnswer, HttpClient } from '../core/ports/http.ts'
-import { toPayload } from './payload.ts'
-import type { RecordedLine } from './recording.ts'
-import { withoutSecrets, withoutSecretsInUrl } from './secrets.ts'
+import { toPayload, withoutSecrets, withoutSecretsInUrl, type RecordedLine } from './recording.ts'
 
 export interface RecordOptions {
-  /** Takes one line, without its line break. The exchange waits for it, so nothing piles up here. */
+  /** Takes one line, without its line break. The exchange waits for it, so nothing piles up. */
   readonly write: (line: string) => void | Promise<void>
-  /** Milliseconds of a clock that does not step. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number
 }
 
 type Unstamped = RecordedLine extends infer L ? (L extends RecordedLine ? Omit<L, 'id' | 'at'> : never) : never
 
 /**
- * An `HttpClient` that writes down what passes through it. Headers and query parameters that hold secrets lose their value;
- * bodies are written as they are.
+ * An `HttpClient` that records what passes through it. Headers and query parameters that hold secrets lose their value; bodies are
+ * written as they are.
  */
 export function recordHttp(http: HttpClient, options: RecordOptions): HttpClient {
   return recorder(options)(http)
 }
 
-/** One recording of what passes through several clients. */
+/** One recording of several clients. */
 export function recorder({ write, now = () => performance.now() }: RecordOptions): (http: HttpClient) => HttpClient {
   const began = now()
   let exchanges = 0

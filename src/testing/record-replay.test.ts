@@ -155,9 +155,9 @@ test('plays at the recorded pace if it is given a way to wait, and stops when ab
 
 test.each([
   ['{"type":"request"', 'Line 2 of the recording is not JSON'],
-  ['{"type":"note","id":1}', 'Line 2 of the recording is no request, answer, chunk or end with an id'],
+  ['{"type":"note","id":1}', 'Line 2 of the recording is not a request, answer, chunk or end with an id'],
   ['{"type":"chunk","id":9,"at":0,"text":"x"}', 'Line 2 of the recording: no request has the id 9'],
-  ['null', 'Line 2 of the recording is no request, answer, chunk or end with an id'],
+  ['null', 'Line 2 of the recording is not a request, answer, chunk or end with an id'],
 ])('a recording with the line %s is refused', (line, message) => {
   expect(() => readRecording(`\n${line}\n`)).toThrow(new SyntaxError(message))
 })

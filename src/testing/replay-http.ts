@@ -1,19 +1,17 @@
 import type { HttpClient, HttpRequest } from '../core/ports/http.ts'
 import { UampError } from '../protocol/errors.ts'
-import { fromPayload } from './payload.ts'
-import { type Exchange, readRecording } from './recording.ts'
-import { withoutSecretsInUrl } from './secrets.ts'
+import { type Exchange, fromPayload, readRecording, withoutSecretsInUrl } from './recording.ts'
 
 export interface ReplayOptions {
-  /** Does the recorded exchange answer this request? By default when method, path and query are the same, whatever the host. */
+  /** True if the recorded exchange answers this request. Default: if method, path and query are the same, whatever the host. */
   readonly match?: (recorded: Exchange['request'], request: HttpRequest) => boolean
-  /** Waits between chunks, given the milliseconds that passed when it was recorded. By default nothing waits. */
+  /** Waits between chunks, given the milliseconds that passed in the recording. Default: no wait. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 /**
- * An `HttpClient` that answers from a recording. Each exchange is given once, in the order of the recording; a request that none
- * is left for is rejected. A connection that broke breaks again, and so does an answer that the recorder's reader left.
+ * An `HttpClient` that answers from a recording. It gives each exchange once, in the order of the recording, and rejects a request
+ * that no exchange is left for. A connection that broke breaks again, and so does an answer that its reader left.
  */
 export function replayHttp(recording: string | Iterable<string>, options: ReplayOptions = {}): HttpClient {
   const { match = sameTarget, wait } = options
@@ -24,7 +22,7 @@ export function replayHttp(recording: string | Iterable<string>, options: Replay
       request.signal.throwIfAborted()
       const at = left.findIndex((exchange) => match(exchange.request, request))
       const exchange = left[at]
-      // `not_found`: a broken connection would be tried again.
+      // `not_found`, because callers retry a broken connection.
       if (!exchange)
         throw new UampError('not_found', `The recording has no answer left for ${request.method} ${withoutSecretsInUrl(request.url)}`)
       left.splice(at, 1)
@@ -53,7 +51,7 @@ function sameTarget(recorded: Exchange['request'], request: HttpRequest): boolea
   return recorded.method === request.method && target(recorded.url) === target(request.url)
 }
 
-/** The host of a local server changes with every run, and a key is not in the recording. */
+/** Leaves out the host, which changes with every local server, and the key, which the recording does not have. */
 function target(url: string): string {
   const { pathname, searchParams } = new URL(url)
   searchParams.delete('key')

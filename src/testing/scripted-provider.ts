@@ -3,7 +3,7 @@ import type { Capabilities } from '../protocol/capabilities.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Draft } from '../protocol/events.ts'
 
-/** What the model says to one request: fixed, or made from what it was asked. A function may throw, as a provider does. */
+/** The model's answer to one request: fixed, or made from the request. A function may throw, as a provider does. */
 export type ScriptedTurn =
   | readonly Draft[]
   | ((
@@ -17,11 +17,11 @@ export interface ScriptedOptions {
 }
 
 export interface ScriptedProvider extends Provider {
-  /** What it was asked so far, oldest first; never more than there are turns in the script. */
+  /** The requests so far, oldest first; never more than the script has turns. */
   readonly requests: readonly ModelRequest[]
 }
 
-/** A model without a model: the first request gets the first turn, and so on. A request after the last turn fails. */
+/** A model that follows a script: the first request gets the first turn, and so on. A request after the last turn fails. */
 export function scriptedProvider(turns: readonly ScriptedTurn[], options: ScriptedOptions = {}): ScriptedProvider {
   const { name = 'scripted', capabilities } = options
   const requests: ModelRequest[] = []
@@ -42,7 +42,7 @@ export function scriptedProvider(turns: readonly ScriptedTurn[], options: Script
     async *generate(request, context) {
       const turn = turns[requests.length]
       if (!turn) throw new UampError('provider_error', `The script of '${name}' has ${turns.length} turns, and one more was asked for`)
-      // A copy: the loop that asks goes on with its own list.
+      // A copy, because the caller changes its own list.
       requests.push({ ...request, messages: [...request.messages] })
       context.signal.throwIfAborted()
       for await (const draft of typeof turn === 'function' ? await turn(request, context) : turn) {

@@ -3,12 +3,12 @@ import type { Provider } from '../core/ports/provider.ts'
 import { recorder, type RecordOptions } from './record-http.ts'
 import { replayHttp, type ReplayOptions } from './replay-http.ts'
 
-/** The provider as it is; what goes over the wire is written down. */
+/** Records the HTTP traffic of a provider. */
 export function recordProvider(provider: Provider, options: RecordOptions): Provider {
   return through(provider, recorder(options))
 }
 
-/** The provider on a recording instead of the network: its requests are made, and answered from there. */
+/** Runs a provider on a recording instead of the network. */
 export function replayProvider(provider: Provider, recording: string | Iterable<string>, options?: ReplayOptions): Provider {
   const http = replayHttp(recording, options)
   return through(provider, () => http)

@@ -1,26 +1,26 @@
 import type { Draft } from '../protocol/events.ts'
 
-/** Makes drafts of one answer of one vendor. `T`: the data of an event, or an answer in one piece. */
+/** Turns one answer of one vendor into drafts. `T`: the data of an event, or an answer in one piece. */
 export interface AnswerReader<T = string> {
-  /** Adds to `out` what the data of an event says. Throws where that is a failure. */
+  /** Adds to `out` what the data of an event says. Throws if that is a failure. */
   read(data: T, out: Draft[]): void
-  /** The answer is complete: that its connection breaks afterwards is nobody's concern. */
+  /** The answer is complete: it does not matter if the connection breaks afterwards. */
   readonly over: boolean
-  /** How long it may take to be taken back after that where the connection stays open; undefined: as long as it stays. */
+  /** How long a complete answer may still be taken back while the connection stays open; undefined: as long as it does. */
   readonly lingerMs?: number
-  /** Adds what the answer cost so far, once. */
+  /** Adds the usage so far, once. */
   usage(out: Draft[]): void
-  /** Adds what the end of the stream says. Throws where the answer was cut off. */
+  /** Adds what the end of the stream says. Throws if the answer was cut off. */
   end(out: Draft[]): void
 }
 
 /** Events that came together. */
 export type EventBatch<T = string> = readonly { readonly data: T }[]
 
-/** Sends the request: its answer, as it comes. */
+/** Sends the request, and gives its answer as it comes. */
 type Open<T> = () => AsyncIterable<EventBatch<T>> | Promise<AsyncIterable<EventBatch<T>>>
 
-/** The drafts of an answer. What was said and spent before it failed is told before the failure is. */
+/** The drafts of an answer. A failure is thrown after all that the answer said and spent before it. */
 export function answerDrafts<T = string>(open: Open<T>, reader: AnswerReader<T>): AsyncIterableIterator<Draft, undefined> {
   return new AnswerDrafts(open, reader)
 }
@@ -29,18 +29,18 @@ type Step = IteratorResult<Draft, undefined>
 
 const DONE: Step = { done: true, value: undefined }
 
-/** Not a generator: every word of a model goes through here, and what came together is handed on without waiting in between. */
+/** Not a generator: every word of a model passes here, and drafts that came together are handed on without waiting in between. */
 class AnswerDrafts<T> implements AsyncIterableIterator<Draft, undefined> {
   readonly #open: Open<T>
   readonly #reader: AnswerReader<T>
   #batches: AsyncIterator<EventBatch<T>> | undefined
   #told: Draft[] = []
-  /** How many of them were handed on. */
+  /** How many of them have been handed on. */
   #at = 0
   #over = false
   /** Until when a complete answer may be taken back. */
   #until: number | undefined
-  /** Thrown once everything is told. */
+  /** Thrown after the last draft. */
   #failure: { readonly reason: unknown } | undefined
 
   constructor(open: Open<T>, reader: AnswerReader<T>) {
@@ -89,7 +89,7 @@ class AnswerDrafts<T> implements AsyncIterableIterator<Draft, undefined> {
     const reader = this.#reader
     try {
       const batches = (this.#batches ??= (await this.#open())[Symbol.asyncIterator]())
-      // Left while it was being opened.
+      // The reader left while the request was being sent.
       if (this.#over) return void (await batches.return?.())
       const { done, value: batch } = await (reader.over && reader.lingerMs !== undefined
         ? linger(batches, (this.#until ??= performance.now() + reader.lingerMs))
@@ -123,7 +123,7 @@ class AnswerDrafts<T> implements AsyncIterableIterator<Draft, undefined> {
   }
 }
 
-/** The next events until then, whatever came before: afterwards it is left. */
+/** The next events, or the end of the stream at that time. */
 async function linger<B>(batches: AsyncIterator<B>, until: number): Promise<IteratorResult<B, unknown>> {
   const ms = until - performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -135,6 +135,16 @@ async function linger<B>(batches: AsyncIterator<B>, until: number): Promise<Iter
   next?.catch(() => undefined)
   await batches.return?.()
   return { done: true, value: undefined }
+}
+
+/** A call of a tool, or a piece of its arguments. */
+export function callDraft(id: string, name: string, args: string): Draft {
+  return { type: 'response.delta', delta: { type: 'tool_call', tool_call: { id, name, arguments: args } } }
+}
+
+/** A piece of the text by which a model declines. */
+export function refusalDraft(text: string): Draft {
+  return { type: 'response.delta', delta: { type: 'text', text, refusal: true } }
 }
 
 /** An answer that came in one piece. */

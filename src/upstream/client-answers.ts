@@ -2,10 +2,11 @@ import type { ToolCall, ToolResult } from '../protocol/content.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { EventOf, Unsent } from '../protocol/events.ts'
 import type { QuestionDraft, Questions, Turn } from '../core/ports/agent.ts'
+import { present } from '../wire/fields.ts'
 
 type Fields<T extends 'tool.call' | 'x.approval.request' | 'payment.required', K extends keyof EventOf<T>> = Pick<EventOf<T>, 'type' | K>
 
-/** What another uamp server may ask. */
+/** Questions that another uamp server may ask. */
 export type UampQuestion =
   | Fields<'tool.call', 'call_id' | 'name' | 'arguments'>
   | Fields<'x.approval.request', 'approval_id' | 'message' | 'tool_call' | 'options' | 'extensions'>
@@ -14,13 +15,13 @@ export type UampQuestion =
 type Decision = Pick<EventOf<'x.approval.response'>, 'approved' | 'option' | 'reason' | 'extensions'>
 
 export interface ClientAnswersOptions {
-  /** The tools that the other side may call; undefined: it knows by itself. */
+  /** The tools that the other side may call; undefined: any. */
   readonly offered?: ReadonlySet<string>
-  /** In a turn that is run again its calls have other ids, but come in the same order. */
+  /** Identifies calls by their order, because a turn that runs again gives them other ids. */
   readonly numbered?: boolean
 }
 
-/** Puts what an agent elsewhere asks to our client. */
+/** Passes the questions of a remote agent to our client. */
 export class ClientAnswers {
   readonly #turn: Turn
   readonly #options: ClientAnswersOptions
@@ -31,12 +32,12 @@ export class ClientAnswers {
     this.#options = options
   }
 
-  /** What the client's tool gave. That it failed is a result too: the model over there reads it. */
+  /** The result of the client's tool. A failure is a result, too: the remote model reads it. */
   async result({ id, name, arguments: args }: ToolCall): Promise<ToolResult> {
     const { offered, numbered = false } = this.#options
     try {
       if (offered && !offered.has(name)) throw new UampError('not_found', `There is no tool "${name}"`)
-      // The other side has seen what the conversation holds.
+      // The remote agent knows the results in the conversation, so this is a new question.
       const options = numbered ? {} : { key: `tool.call ${id}`, anew: true }
       const answer = await this.#turn.ask('tool.call', { call_id: id, name, arguments: args }, options)
       const { result, is_error = false, content_items } = answer
@@ -47,24 +48,19 @@ export class ClientAnswers {
     }
   }
 
-  /** Rejects where nobody decides. */
+  /** Rejects if nobody decides. */
   async decision(question: QuestionDraft<'x.approval.request'>): Promise<Decision> {
     const { message, tool_call } = question
-    // By what is asked: in a turn that is run again the ids are new, and an answer must not go to another question.
+    // Keyed by its content: a turn that runs again has new ids, and an answer must not go to another question.
     const content = `approval ${message} ${tool_call?.name} ${tool_call?.arguments}`
     const number = (this.#asked.get(content) ?? 0) + 1
     this.#asked.set(content, number)
     const answer = await this.#turn.ask('x.approval.request', question, { key: `${content} #${number}` })
     const { approved, option, reason, extensions } = answer
-    return {
-      approved,
-      ...(option !== undefined && { option }),
-      ...(reason !== undefined && { reason }),
-      ...(extensions && { extensions }),
-    }
+    return { approved, ...present({ option, reason, extensions }) }
   }
 
-  /** The event that answers a question over there. */
+  /** The event that answers a question of the remote agent. */
   async to(question: UampQuestion): Promise<Unsent<Questions[keyof Questions]>> {
     switch (question.type) {
       case 'tool.call': {
@@ -74,8 +70,7 @@ export class ClientAnswers {
       }
       case 'x.approval.request': {
         const { approval_id, message, tool_call, options, extensions } = question
-        const about = { ...(tool_call && { tool_call }), ...(options && { options }), ...(extensions && { extensions }) }
-        const asked = { approval_id, message, ...about }
+        const asked = { approval_id, message, ...present({ tool_call, options, extensions }) }
         const decision = await this.decision(asked).catch((thrown: unknown) => {
           this.#turn.signal.throwIfAborted()
           return { approved: false, reason: UampError.from(thrown).code }

@@ -1,52 +1,53 @@
 import type { ContentItem } from '../protocol/content.ts'
 import { itemsOf, plainText, type Message } from '../protocol/message.ts'
 import type { Turn } from '../core/ports/agent.ts'
+import { hashed } from '../wire/upstream.ts'
 
-/** Conversations that are remembered. Of more, the ones that were longest without a word are forgotten. */
+/** The most conversations that are remembered. Beyond it, the least recently used are forgotten. */
 const KEPT = 10_000
-/** Messages without an answer that are looked through for the last that was heard. */
+/** How many unanswered messages are searched for the last one that the remote agent heard. */
 const UNANSWERED = 16
 
-/** What is new, and what was said before it. Calls and results behind the last user message are told when they are asked for. */
+/** The new messages, and those before them. Calls and results after the last user message are sent on request. */
 export interface Conversation {
   readonly before: readonly Message[]
   readonly now: readonly Message[]
 }
 
 interface Held<P> {
-  /** Where the conversation goes on at the other side; undefined: nowhere. */
+  /** The conversation's id on the other side; undefined: it has none. */
   readonly place: P | undefined
-  /** What it has heard, where that is not all of the turn's messages. */
+  /** The messages that the remote agent heard. Default: all of the turn's. */
   readonly heard?: readonly Message[]
-  /** The text that the turn ended with. */
+  /** The text of the turn's answer. */
   readonly said: string
 }
 
 interface Entry<P> {
   readonly place: P
-  /** What the user said so far. */
+  /** A hash of the user's messages so far. */
   readonly asked: string
   readonly keys: readonly string[]
 }
 
 /**
- * Where each conversation goes on with an agent elsewhere that remembers by itself. A session finds its own place; a request that
- * brings the conversation along finds the one in which the same was said. One that goes on from an older point finds none, as the
- * agent there has heard more than it knows of.
+ * Where each conversation continues with a remote agent that keeps its own memory. A session finds its own place. A request that
+ * carries the conversation finds the place where the same was said. One that continues from an older point finds none, because the
+ * remote agent has heard more than that.
  */
 export class Places<P> {
   readonly #entries = new Map<string, Entry<P>>()
-  /** Those that are being written down: of a turn that was cut short nobody waits for it. */
+  /** Writes under way. A turn that was cut short does not wait for its own. */
   #keeping: Promise<unknown> = Promise.resolve()
 
-  /** What is new in the turn's conversation, and the place where that goes. It is the turn's alone until it is kept again. */
+  /** The new messages of a turn, and their place. The turn owns the place until `keep`. */
   async find(turn: Turn): Promise<Conversation & { readonly place: P | undefined }> {
     await this.#keeping
     const { messages } = turn
     const last = messages.findLastIndex(({ role }) => role === 'user')
     let first = Math.max(0, last)
     while (messages[first - 1]?.role === 'user') first--
-    // A message that was not answered may have been heard all the same.
+    // The remote agent may have heard a message that was not answered.
     for (let at = last; at >= Math.max(first, last - UNANSWERED, 1); at--) {
       const before = messages.slice(0, at)
       const place = await this.#take(turn, before)
@@ -60,7 +61,7 @@ export class Places<P> {
     const key = await talkKey(turn, before)
     const session = this.#entries.get(sessionKey(turn))
     const entry = session?.asked === asked ? session : this.#entries.get(key)
-    // Whoever goes on from the same point a second time is another.
+    // A second turn from the same point is another conversation.
     this.#forget(entry)
     return entry?.place
   }
@@ -101,14 +102,12 @@ async function talkKey({ principal: { tenant, id }, config }: Turn, messages: re
   return JSON.stringify(['talk', tenant, id, await fingerprint(messages, config.instructions)])
 }
 
-/** All that was said, and by whom, to the last space. Of the newest answer only its text is known when it is kept. */
+/** A hash of all messages, exact to the last space. Of the newest answer only the text counts: `keep` knows no more. */
 async function fingerprint(messages: readonly Message[], instructions = ''): Promise<string> {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const said = messages.flatMap((message, at) => (at <= last || message.role === 'system' ? [exactly(message)] : []))
   const answer = messages.slice(last + 1).map((message) => (message.role === 'assistant' ? plainText(message) : ''))
-  const whole = JSON.stringify([instructions, said, answer.join('')])
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(whole))
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return hashed(JSON.stringify([instructions, said, answer.join('')]))
 }
 
 function exactly(message: Message): unknown {
@@ -117,7 +116,7 @@ function exactly(message: Message): unknown {
   return [role, plainText(message), tool_call_id, calls, itemsOf(message).flatMap((item) => beside(item) ?? [])]
 }
 
-/** Media is what it holds or where it is: its handle may be a new one each time that it is sent. Thoughts are not always sent again. */
+/** Identifies media by its content or address, because clients may send it with a new handle. Clients may leave out thoughts. */
 function beside(item: ContentItem): readonly unknown[] | undefined {
   switch (item.type) {
     case 'image':

@@ -1,15 +1,14 @@
 import { UampError } from '../protocol/errors.ts'
-import { utf8Decoder } from './utf8-decoder.ts'
 
-/** A stream may keep itself alive with comments for so long before it must say something. */
+/** How long a stream may send only comments before it must say something. */
 const SILENCE_MS = 10 * 60_000
 
-/** Turns text into events, wherever it was cut. */
+/** Turns text into events. The text may be cut anywhere. */
 export type Parse<T> = (chunk: string) => readonly T[]
 
 /**
- * The events of a body, all that one piece of it completes at a time: what came together is handled together. A character that
- * was cut in two is put together again.
+ * The events of a body. Each batch holds all that one piece of the body completes, so that they are handled together. A character
+ * that was cut in two is put together again.
  */
 export function upstreamEvents<T>(
   body: AsyncIterable<Uint8Array>,
@@ -19,7 +18,7 @@ export function upstreamEvents<T>(
   const decode = utf8Decoder()
   let heardAt = performance.now()
 
-  // Not a generator: a piece goes through one promise less.
+  // Not a generator, which would cost each piece another promise.
   async function next(): Promise<IteratorResult<readonly T[], undefined>> {
     for (;;) {
       const { done, value: chunk } = await chunks.next()
@@ -40,7 +39,7 @@ export function upstreamEvents<T>(
       return parse(decode(chunk))
     } catch (cause) {
       void chunks.return?.()
-      throw new UampError('provider_error', `${name} sent something that is no stream of events`, { cause })
+      throw new UampError('provider_error', `${name} sent something that is not a stream of events`, { cause })
     }
   }
 
@@ -53,5 +52,22 @@ export function upstreamEvents<T>(
     [Symbol.asyncIterator]() {
       return this
     },
+  }
+}
+
+/** For pieces that end with a whole character: it keeps nothing between them. */
+const WHOLE = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/**
+ * Decodes UTF-8 that comes in pieces. A decoder that keeps a cut character costs more than a short answer, so it is made only when a
+ * piece ends within a character. Most end with a line break.
+ */
+function utf8Decoder(): (chunk: Uint8Array) => string {
+  let keeping: TextDecoder | undefined
+  return (chunk) => {
+    const last = chunk[chunk.length - 1]
+    if (!keeping && (last === undefined || last < 0x80)) return WHOLE.decode(chunk)
+    keeping ??= new TextDecoder('utf-8', { ignoreBOM: true })
+    return keeping.decode(chunk, { stream: true })
   }
 }

@@ -218,7 +218,7 @@ describe.each(CLIENTS)('a vendor that never stops, over %s', (_, client) => {
         expect(events).toEqual([])
     }
     const error = await failure(read())
-    expect([error.code, error.message]).toEqual(['provider_error', 'vendor sent something that is no stream of events'])
+    expect([error.code, error.message]).toEqual(['provider_error', 'vendor sent something that is not a stream of events'])
     expect(String(error.cause)).toContain('an event of more than 1000000 characters')
   })
 

@@ -1,54 +1,58 @@
 import { UampError } from '../protocol/errors.ts'
+import { sseParser } from '../wire/sse-parse.ts'
+import { explainError, isStream, wholeAnswer } from '../wire/upstream.ts'
 import { isTooMuch, TookTooLong } from '../core/http/answer-bounds.ts'
 import type { HttpAnswer, HttpClient, HttpRequest, Timeouts } from '../core/ports/http.ts'
 export type { Timeouts } from '../core/ports/http.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
+import type { EventBatch } from './answer-drafts.ts'
+import { upstreamEvents } from './upstream-events.ts'
 
 const SILENCE_MS = 120_000
 /**
- * A whole answer of a model or of another agent. Events of a stream are a hundred times as long as the text in them, and one that
- * thinks may take its time; but whatever never ends, ends here.
+ * The most that an answer of a model or of another agent may take. Events of a stream are a hundred times as long as the text in them,
+ * and a model may think for long; but an answer that never ends must end here.
  */
 const ANSWER_BYTES = 256 * 1024 * 1024
 const ANSWER_MS = 60 * 60_000
-/** How often a request is sent again, before the first byte of an answer. After it the answer would begin anew. */
+/** How often a request is sent again before the first byte of an answer. After that byte the answer would begin a second time. */
 const RETRIES = 2
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
-/** What bounds an answer. Times that are not given are 120 s of silence, before the answer and within it. */
+/** Bounds of an answer. By default it may be silent for 120 s, before its beginning and within it. */
 export interface AnswerBounds {
   readonly maxBytes: number
   readonly timeouts: Partial<Timeouts> & Pick<Timeouts, 'totalMs'>
 }
 
-/** The bounds of an answer that is thought up while it is sent. */
+/** For an answer that a model sends while it thinks. */
 export function streamBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
   return { maxBytes: ANSWER_BYTES, timeouts: { totalMs: ANSWER_MS, ...timeouts } }
 }
 
-/** The bounds of an answer that is sent when it is thought up: it has no first word to wait for. */
-export function wholeBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
+/** For an answer that a model sends once it is complete, so that the first byte may take as long as the whole. */
+function wholeBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
   const { totalMs = ANSWER_MS } = timeouts ?? {}
   return streamBounds({ ...timeouts, firstByteMs: totalMs })
 }
 
-/** The bounds of an answer in one piece, from one who knows what to say. */
+/** For a short answer that needs no thinking. */
 export function shortBounds(maxBytes: number, ms: number): AnswerBounds {
   return { maxBytes, timeouts: { firstByteMs: ms, idleMs: ms, totalMs: ms } }
 }
 
 export interface UpstreamCall extends AnswerBounds {
-  /** Whom it is sent to, for what people are told. */
+  /** The name of the server, for error messages. */
   readonly name: string
   readonly http: HttpClient
   readonly request: Omit<HttpRequest, 'signal' | 'timeouts' | 'maxBytes'>
   readonly signal: AbortSignal
-  /** Where in the body of a refusal the vendor says why. */
+  /** Finds the vendor's reason in the body of a refusal. */
   readonly explain: Explain
   readonly retries?: number | undefined
-  /** It has effects: sent again only where it surely did not begin. */
+  /** The request has effects: it is sent again only if it surely did not begin. */
   readonly once?: boolean | undefined
   readonly random?: (() => number) | undefined
 }
@@ -61,7 +65,7 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   const { signal, retries = RETRIES, random = Math.random } = call
   const begun = performance.now()
   for (let attempt = 0; ; attempt++) {
-    // The time is that of all attempts together.
+    // All attempts share the time.
     const tried = await send(call, Math.max(1, call.timeouts.totalMs - (performance.now() - begun)))
     if ('answer' in tried) return tried.answer
     const { error, mayPass, retryAfterMs } = tried
@@ -72,14 +76,14 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   }
 }
 
-export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 'explain' | 'once'> {
+export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 'explain' | 'once' | 'retries'> {
   readonly url: string
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body: unknown
 }
 
-/** JSON to somebody who may want a token. */
+/** Posts JSON, with a token if there is one. */
 export function postUpstream({ url, token, headers, body, ...call }: UpstreamPost, by: Pick<UpstreamCall, 'http' | 'signal'>) {
   const { http, signal } = by
   const request = {
@@ -93,6 +97,30 @@ export function postUpstream({ url, token, headers, body, ...call }: UpstreamPos
 
 export function bearer(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` }
+}
+
+export interface ModelPost extends Omit<UpstreamPost, 'maxBytes' | 'timeouts' | 'explain' | 'token'> {
+  readonly timeouts?: Partial<Timeouts> | undefined
+  readonly explain?: Explain
+  /** Asks for an answer in one piece. */
+  readonly whole?: boolean
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Asks a model. Gives the events of its answer, or what `inPieces` makes of an answer in one piece. */
+export async function askModel<T = never>(
+  { timeouts, explain = explainError, whole = false, ...post }: ModelPost,
+  by: Pick<UpstreamCall, 'http' | 'signal'>,
+  inPieces?: (answer: Fields) => AsyncIterable<EventBatch<T>>,
+): Promise<AsyncIterable<EventBatch<string | T>>> {
+  const { name } = post
+  const bounds = whole ? wholeBounds(timeouts) : streamBounds(timeouts)
+  const { headers, body } = await postUpstream({ ...post, ...bounds, explain }, by)
+  if (isStream(headers, whole)) return upstreamEvents(body, { name, parse: sseParser() })
+  const answer = await wholeAnswer(name, body)
+  if (inPieces) return inPieces(answer)
+  throw new UampError('provider_error', `${name} did not answer with a stream`, { cause: answer })
 }
 
 type Tried =
@@ -132,7 +160,7 @@ async function send({ name, http, request, signal, explain, once, ...bounds }: U
   }
 }
 
-/** What a peer that never stops is told of. */
+/** The error for a peer that sends too much or for too long. */
 function beyondOf(name: string, totalMs: number): (thrown: unknown) => UampError | undefined {
   return (thrown) => {
     if (thrown instanceof TookTooLong) return late(`${name} did not come to an end within ${totalMs} ms`, thrown)
@@ -142,7 +170,7 @@ function beyondOf(name: string, totalMs: number): (thrown: unknown) => UampError
 
 const UNSENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-/** There was no connection to send it on. */
+/** True if there was no connection to send the request on. */
 function isUnsent(thrown: unknown): boolean {
   const { code, cause } = thrown as { code?: unknown; cause?: { code?: unknown } | null }
   return UNSENT.has(code) || UNSENT.has(cause?.code)
@@ -156,7 +184,7 @@ function late(message: string, cause: unknown): UampError {
   return new UampError('timeout', message, { cause })
 }
 
-/** A body whose failures say what they mean. Not a generator: nothing is added to a piece that comes well. */
+/** A body whose failures become errors of ours. Not a generator, so that a good piece costs nothing more. */
 class Body implements AsyncIterable<Uint8Array> {
   readonly #body: AsyncIterable<Uint8Array>
   readonly #explain: (cause: unknown) => Error

@@ -3,8 +3,7 @@ import { onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { acpOverStdio } from '../../src/serve/acp-stdio.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
-import { passingKeys } from '../../src/stores/file-keys.ts'
-import { memoryStore } from '../../src/stores/memory.ts'
+import { openGateway } from '../../src/serve/gateway.ts'
 import { sseParser } from '../../src/wire/sse-parse.ts'
 import { startServer } from '../support/server.ts'
 
@@ -128,11 +127,8 @@ export function overStdio(agents: readonly AgentPort[]): Connect {
     }
     const [{ name }] = agents as [AgentPort]
     const over = acpOverStdio({
-      agents,
+      open: openGateway({ agents, data: 'memory', log: () => undefined }),
       agent: name,
-      store: memoryStore(),
-      keys: passingKeys(),
-      log: () => undefined,
       version: '1',
       input,
       output: { write, drained: async () => undefined },

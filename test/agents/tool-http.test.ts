@@ -44,7 +44,7 @@ test('a tool reaches the outside by the host’s client, and nothing on this mac
     return said
   }
   const closed = await startServer(caller([read]))
-  expect(await ask(closed.url)).toContain('failed: {"error":{"code":"forbidden","message":"This URL is not called')
+  expect(await ask(closed.url)).toContain('failed: {"error":{"code":"forbidden","message":"This URL may not be called')
   expect(calls()).toBe(0)
   const open = await startServer(caller([read]), { outbound: { allow: [host] } })
   expect(await ask(open.url)).toBe('gave: a secret')

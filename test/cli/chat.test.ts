@@ -129,8 +129,8 @@ test('lets in by token, and says what is wrong with it', async () => {
     [attempt(['--token-file', 'my-token']), known],
     [attempt([], { UAMP_TOKEN: secret }), known],
     [attempt(['--token-file', 'none']), refused('The token file none cannot be read: there is no such file')],
-    [attempt(['--token-file', 'empty']), refused('must have one secret in it')],
-    [attempt(['--token-file', 'many']), refused('must have one secret in it')],
+    [attempt(['--token-file', 'empty']), refused('must contain one secret')],
+    [attempt(['--token-file', 'many']), refused('must contain one secret')],
   ]
   for (const [outcome, expected] of cases) expect(await outcome).toMatchObject(expected)
 })

@@ -18,8 +18,8 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
   ],
   ['a number for an agent', { 'uamp.config.yaml': 'agents:\n  - 3\n' }, /:2: agents\[0\] must be the path of an agent module/],
   ['a wrong port', { 'uamp.config.yaml': `${ONE}port: x\n` }, /:4: port must be a number from 0 to 65535/],
-  ['a key that is misspelt', { 'uamp.config.yaml': `${ONE}prot: 1\n` }, /:4: prot is not known here: did you mean "port"\?/],
-  ['a limit that is none', { 'uamp.config.yaml': `${ONE}limits:\n  bodyBite: 1\n` }, /:5: limits\.bodyBite is not known here/],
+  ['a key that is misspelt', { 'uamp.config.yaml': `${ONE}prot: 1\n` }, /:4: prot is unknown here: did you mean "port"\?/],
+  ['a limit that is none', { 'uamp.config.yaml': `${ONE}limits:\n  bodyBite: 1\n` }, /:5: limits\.bodyBite is unknown here/],
   [
     'a model without a provider',
     { 'uamp.config.yaml': 'agents:\n  - name: one\n    model: gpt-5\n' },
@@ -38,17 +38,17 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
   [
     'a variable that is missing',
     { 'uamp.config.yaml': 'agents:\n  - name: one\n    model: openai/gpt-5\nproviders:\n  openai:\n    apiKey: ${MY_KEY}\n' },
-    /:6: providers\.openai\.apiKey wants MY_KEY, which the environment lacks: set it/,
+    /:6: providers\.openai\.apiKey needs MY_KEY, which the environment lacks: set it/,
   ],
   [
     'a variable that is missing by name',
     { 'uamp.config.yaml': 'agents:\n  - name: one\n    model: openai/gpt-5\nproviders: { openai: { apiKeyEnv: MY_KEY } }\n' },
-    /:4: providers\.openai\.apiKeyEnv wants MY_KEY/,
+    /:4: providers\.openai\.apiKeyEnv needs MY_KEY/,
   ],
   [
     'a token that is missing',
     { 'uamp.config.yaml': `${ONE}tokens:\n  alice: $ALICE\n` },
-    /:5: tokens\.alice wants ALICE, which the environment lacks/,
+    /:5: tokens\.alice needs ALICE, which the environment lacks/,
   ],
   [
     'a provider without an address',
@@ -61,12 +61,12 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
       'uamp.config.yaml':
         'agents:\n  - name: a\n    model: ollama/m\n    handoffs: [b]\n  - name: b\n    model: ollama/m\n    handoffs: [a]\n',
     },
-    /:4: agents\[0\]\.handoffs\[0\] makes a cycle \(a → b → a\): take one of its handoffs away/,
+    /:4: agents\[0\]\.handoffs\[0\] makes a cycle \(a → b → a\): remove one of its handoffs/,
   ],
   [
     'a handoff to oneself',
     { 'uamp.config.yaml': `${ONE}    handoffs: [one]\n` },
-    /:4: agents\[0\]\.handoffs\[0\] makes a cycle \(one → one\): take one of its handoffs away/,
+    /:4: agents\[0\]\.handoffs\[0\] makes a cycle \(one → one\): remove one of its handoffs/,
   ],
   [
     'a handoff to nobody',
@@ -76,7 +76,7 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
   [
     'two agents of one name',
     { 'uamp.config.yaml': `${ONE}  - name: one\n    model: ollama/m\n` },
-    /:4: agents\[1\]\.name is "one", as of an agent before it/,
+    /:4: agents\[1\]\.name is "one", like that of an agent before it/,
   ],
   [
     'an agent at the root that is none',
@@ -88,7 +88,7 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
     {
       'uamp.config.yaml': `${ONE}trustProxy: [me]\norigins: [me]\npublicUrl: me\nallowedHosts: ["http://me"]\noutbound: { allow: ["a b"] }\n`,
     },
-    /:4: trustProxy\[0\] cannot be used: "me" names no proxy.*:5: origins\[0\].*:6: publicUrl .*:7: allowedHosts\[0\].*:8: outbound\.allow\[0\]/s,
+    /:4: trustProxy\[0\] cannot be used: "me" is not a proxy.*:5: origins\[0\].*:6: publicUrl .*:7: allowedHosts\[0\].*:8: outbound\.allow\[0\]/s,
   ],
   [
     'a module that is not there',

@@ -44,21 +44,21 @@ verifies('gateway.asked', 'asks for what is not given, and again where the answe
   const cwd = await project()
   const { code, stdout } = await finished(['init'], { cwd, input: 'opnai\ndeepseek\n\nmy bot\nbot\nBe "brief": always\n' })
   expect(code).toBe(0)
-  expect(stdout).toContain('"opnai" is none of openai, anthropic')
+  expect(stdout).toContain('"opnai" is not one of openai, anthropic')
   expect(stdout).toContain('Model [deepseek-chat]')
   expect(stdout).toContain('export DEEPSEEK_API_KEY=')
   expect(await readFile(join(cwd, 'uamp.config.yaml'), 'utf8')).toMatchInlineSnapshot(`
-    "# \`uamp serve\` reads this, and reads it again when it changes.
+    "# \`uamp serve\` reads this file, and reads it again whenever it changes.
     agents:
       - name: bot
-        # provider/model. Another word before the slash is another provider.
+        # provider/model
         model: deepseek/deepseek-chat
         instructions: 'Be "brief": always'
         # tools: [./tools.ts]
         # mcp: [{ command: npx, args: [-y, some-mcp-server] }]
         # fallbacks: [provider/model]
 
-    # The key is taken from DEEPSEEK_API_KEY. Other places for it: apiKey: \${VARIABLE}
+    # The key comes from DEEPSEEK_API_KEY. Another variable: providers.deepseek.apiKey: \${VARIABLE}
     "
   `)
 })
@@ -70,17 +70,17 @@ test('suggests the provider that there is a key for', async () => {
 })
 
 const REFUSED: readonly [string, string[], RegExp, Record<string, string>?][] = [
-  ['a config that is there', ['--yes'], /uamp\.config\.json is here already/, { 'uamp.config.json': '{}' }],
+  ['a config that is there', ['--yes'], /uamp\.config\.json exists already/, { 'uamp.config.json': '{}' }],
   [
     'another config that is there',
     ['--yes', '--force'],
-    /uamp\.config\.ts is here already, and would be read instead/,
+    /uamp\.config\.ts exists already, and `uamp serve` would read it instead/,
     { 'uamp.config.ts': '' },
   ],
-  ['a provider that is none', ['--provider', 'x', '--yes'], /--provider: "x" is none of openai/],
+  ['a provider that is none', ['--provider', 'x', '--yes'], /--provider: "x" is not one of openai/],
   ['an address that is none', ['--base-url', 'here', '--yes'], /--base-url: An address begins with http/],
-  ['what is not usual', ['--provider', 'fireworks', '--yes'], /Say --model/],
-  ['silence', [], /There was no answer: say --yes/],
+  ['what is not usual', ['--provider', 'fireworks', '--yes'], /Add --model/],
+  ['silence', [], /There was no answer: add --yes/],
 ]
 
 for (const [what, args, message, files = {}] of REFUSED)

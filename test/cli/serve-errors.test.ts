@@ -13,21 +13,21 @@ test.each<[string, string[], RegExp, Record<string, string>?]>([
   ['a file that is not there', ['nowhere.ts'], /There is no file .*nowhere\.ts\. Name an agent module/],
   ['a folder without an agent', ['.'], /There is no agent in .*: put an agent\.ts/],
   ['a module without an agent', ['a.js'], /a\.js exports no agent\. End it with one/, { 'a.js': 'export const port = 1' }],
-  ['a bare generator', ['a.js'], /but a function: hand it to defineAgent/, { 'a.js': 'export default async function* () {}' }],
+  ['a bare generator', ['a.js'], /but a function: pass it to defineAgent/, { 'a.js': 'export default async function* () {}' }],
   ['an agent without capabilities', ['a.js'], /defineAgent adds them/, { 'a.js': `export default { name: 'x', async *run() {} }` }],
   ['TypeScript that does not parse', ['a.ts'], /a\.ts does not parse: .*a\.ts:4/s, { 'a.ts': BROKEN }],
-  ['a module that fails', ['a.js'], /failed while it was loaded: set KEY/, { 'a.js': `throw new Error('set KEY')` }],
+  ['a module that fails', ['a.js'], /failed while it loaded: set KEY/, { 'a.js': `throw new Error('set KEY')` }],
   ['two agents of one name', ['a.js'], /Two agents are called "x"/, { 'a.js': `${IMPORT}\nexport default [${agent('x')}, ${agent('x')}]` }],
   ['a name that cannot be one', ['a.js'], /"a b" cannot be an agent's name/, { 'a.js': `${IMPORT}\nexport default ${agent('a b')}` }],
   ['a token without a name', ['--token', 'hushhush'], /--token: a token is written name:secret/],
   ['two tokens of one name', ['--token', 'a:hushhush', '--token', 'a:hushhush2'], /two tokens are called "a"/],
   ['a secret that is short', ['--token', 'a:hushhush'], /secret of the token "a" has 8 characters, and needs 16: `openssl rand -hex 16`/],
   ['a file of tokens that is not there', ['--token-file', 'none'], /The token file none cannot be read: there is no such file/],
-  ['a file without tokens', ['--token-file', 't'], /t has no token in it: write a line name:secret/, { t: '# none\n\n' }],
+  ['a file without tokens', ['--token-file', 't'], /t contains no token: write a line name:secret/, { t: '# none\n\n' }],
   ['a file with half a token', ['--token-file', 't'], /t: a token is written name:secret/, { t: 'a:hushhush-hushhush\nhushhush\n' }],
   ['a name that is a URL', ['--allow-host', 'https://a.example'], /"https:\/\/a\.example" is not the name of a host/],
   ['a port that is none', ['--port', '70000'], /'70000' is invalid\. Choose a number from 1 to 65535/],
-  ['an option that is none', ['--prot', '1'], /unknown option '--prot'\n\(Did you mean --port\?\)\n`uamp serve --help` shows/],
+  ['an option that is none', ['--prot', '1'], /unknown option '--prot'\n\(Did you mean --port\?\)\n`uamp serve --help` lists/],
   ['a place where no folder can be', ['--data', '/proc/none'], /\/proc\/none.* cannot be (made|written)/],
   ['an open address', ['--host', '0.0.0.0'], /other machines.*\(--token-file, or --allow-anonymous\)/],
   ['an address that is none', ['--host', '203.0.113.7', '--token', 'a:hushhush-hushhush'], /no address "203\.0\.113\.7"/],
@@ -65,7 +65,7 @@ test('says what to do about UAMP_TOKENS, a port and a data folder that others ha
   const cwd = await project()
   const { url } = await serving(['--data', 'd'], { cwd })
   const taken = await finished(['serve', '--port', new URL(url).port, '--data', 'memory'])
-  expect(taken).toMatchObject({ code: 1, stderr: expect.stringMatching(/Port \d+ is in use: .*\(--port 0 takes any that is free\)/) })
+  expect(taken).toMatchObject({ code: 1, stderr: expect.stringMatching(/Port \d+ is in use: .*\(--port 0 takes any free port\)/) })
   const locked = await finished(['serve', '--port', '0', '--data', 'd'], { cwd })
   expect(locked).toMatchObject({ code: 1, stderr: expect.stringMatching(/in use by another server: .*\(--data names it/) })
   const tokens = await finished(['serve'], { env: { UAMP_TOKENS: 'oops' } })

@@ -64,7 +64,7 @@ test('what is stored is shown and removed, while a server runs and while none do
 
   // Says what it would do, and does nothing.
   const dry = await store(cwd, 'prune', '--principal', 'bob')
-  expect(dry.stdout).toMatch(/^This would remove 3 sessions and \d+ other records? with \d+ KB\. Say --yes/)
+  expect(dry.stdout).toMatch(/^This would remove 3 sessions and \d+ other records? with \d+ KB\. Add --yes/)
   expect((await report(cwd)).kinds).toMatchObject({ session: { count: 4 } })
 
   // Of bob's, one is in use.
@@ -101,9 +101,15 @@ test('what cannot be done is told, and nothing is made', async () => {
   expect(await store(cwd, 'show')).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no data in d: name the folder') })
   expect(existsSync(join(cwd, 'd'))).toBe(false)
   const { cli } = await serving(['--data', 'd'], { cwd })
-  expect(await store(cwd, 'prune', '--yes')).toMatchObject({ code: 1, stderr: expect.stringContaining('Say what to remove: --older-than') })
+  expect(await store(cwd, 'prune', '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Choose what to remove: --older-than'),
+  })
   await cli.signalUntilExit('SIGTERM')
-  expect(await store(cwd, 'prune', '--yes')).toMatchObject({ code: 1, stderr: expect.stringContaining('Say what to remove: --older-than') })
+  expect(await store(cwd, 'prune', '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Choose what to remove: --older-than'),
+  })
   const wrong = await store(cwd, 'prune', '--older-than', 'yesterday')
   expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('Write a time as 30d, 12h, 90m or 10s') })
   const size = await finished(['serve', '--keep-bytes', 'much'], { cwd })

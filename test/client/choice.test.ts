@@ -91,7 +91,9 @@ describe.each(['auto', 'websocket', 'sse'] as const)('credentials, %s', (transpo
     expect(await (await known.session(large)).say('hello')).toBe('You said: hello')
     known.close()
     const unknown = connect(guarded.url, { transport })
-    const message = expect.stringMatching(transport === 'sse' ? /needs a valid token/ : /before the token may have 16384 bytes/) as string
+    const message = expect.stringMatching(
+      transport === 'sse' ? /needs a valid token/ : /before the token may have at most 16384 bytes/,
+    ) as string
     await expect(unknown.session(large)).rejects.toMatchObject({ code: 'unauthorized', message })
     unknown.close()
   })

@@ -9,7 +9,7 @@ const TYPESCRIPT =
     ? []
     : [
         '--import',
-        `data:text/javascript,import{register}from'node:module';register('${new URL('../../dist/cli/strip-types.js', import.meta.url).href}')`,
+        `data:text/javascript,import{register}from'node:module';register('${new URL('../../dist/config/strip-types.js', import.meta.url).href}')`,
       ]
 
 export interface ChildOptions {

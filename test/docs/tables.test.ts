@@ -5,7 +5,7 @@ import { CORE_LIMITS } from '../../src/core/basics/limits.ts'
 import { UampError, type ErrorCode } from '../../src/protocol/errors.ts'
 import { ServerEvent } from '../../src/protocol/events.ts'
 import { limits } from '../../src/protocol/limits.ts'
-import { errorResponse } from '../../src/server/errors.ts'
+import { errorResponse } from '../../src/server/routes.ts'
 import { DEFAULT_LIMITS } from '../../src/server/limits.ts'
 import { ROOT } from './child.ts'
 

@@ -19,8 +19,8 @@ test('what Omnia’s clients may do could not be said in a config', async () => 
 })
 
 test.each([
-  ['a setting that is none', '  toolMessage: true\n', /:3: omnia\.toolMessage is not known here/],
-  ['a limit that is none', '  limits: { toolAck: 1 }\n', /:3: omnia\.limits\.toolAck is not known here/],
+  ['a setting that is none', '  toolMessage: true\n', /:3: omnia\.toolMessage is unknown here/],
+  ['a limit that is none', '  limits: { toolAck: 1 }\n', /:3: omnia\.limits\.toolAck is unknown here/],
   ['a limit beyond all timers', '  limits: { toolAckMs: 2592000000 }\n', /:3: omnia\.limits\.toolAckMs must be/],
   ['a limit of nothing', '  limits: { messageBytes: 0 }\n', /:3: omnia\.limits\.messageBytes must be/],
   ['a limit in parts', '  limits: { messageBytes: 1.5 }\n', /:3: omnia\.limits\.messageBytes must be a whole number/],

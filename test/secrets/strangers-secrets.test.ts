@@ -128,7 +128,7 @@ test('the MCP server of a client is kept from telling what it was shown, in the 
   expect(await talk(`${url}/acp`, [begin, { jsonrpc: '2.0', id: 2, method: 'session/new', params }], /"id":2\b/)).toContain('sessionId')
   const lines = logged.map(({ message, fields }) => `${message} ${inspect(fields)}`).join('\n')
   expect(lines).toContain('Left out an MCP server of a client')
-  expect(lines).toContain('may have 16384 characters')
+  expect(lines).toContain('may have at most 16384 characters')
   expect(lines).toContain('[redacted]')
   expect(lines).not.toContain('key-of-a-client-0123')
   const lost = await post(`${url}/events`, { type: 'input.text', text: 'x', session_id: 'sess_nope' })

@@ -13,7 +13,7 @@ import { tools } from './tools.ts'
 
 type Command = (rest: string, turn: Turn) => Drafts
 
-/** Bounds, so that a demo on a public address cannot be made to do much. */
+/** Bounds, because a demo on a public address must stay cheap. */
 const MAX_STEPS = 10_000
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_SECONDS = 30
@@ -128,7 +128,7 @@ async function* big(rest: string): Drafts {
   for (; left > 0; left -= PIECE) yield text('x'.repeat(Math.min(left, PIECE)))
 }
 
-/** Until payments, delegation and voice are here. */
+/** For features that this package does not have yet. */
 function notSupported(what: string): Command {
   return async function* () {
     throw new UampError('not_supported', `${what} is not supported yet`)
@@ -139,26 +139,29 @@ async function* help(_rest: string, turn: Turn): Drafts {
   yield* say(`I echo what you say, or do one thing: ${[...COMMANDS.keys()].map((name) => `/${name}`).join(' ')}`, turn)
 }
 
-export const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
-  ['count', count],
-  ['think', think],
-  ['tool', tool],
-  ['approve', approve],
-  ['progress', progress],
-  ['image', image],
-  ['file', file],
-  ['audio', audio],
-  ['video', video],
-  ['json', json],
-  ['pay', notSupported('Payment')],
-  ['topup', notSupported('Payment')],
-  ['delegate', notSupported('Delegation')],
-  ['state', state],
-  ['error', error],
-  ['history', history],
-  ['big', big],
-  ['help', help],
-])
+/** Each command, and what it shows, for clients that offer commands to people. */
+export const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly meaning: string }> = new Map(
+  Object.entries({
+    count: { run: count, meaning: 'Counts: how far, and how many milliseconds between two numbers' },
+    think: { run: think, meaning: 'Thinks aloud before it answers' },
+    tool: { run: tool, meaning: 'Calls a tool: clock, add, or one of yours' },
+    approve: { run: approve, meaning: 'Asks you before it does something' },
+    progress: { run: progress, meaning: 'Reports how far it has come' },
+    image: { run: image, meaning: 'Shows a picture' },
+    file: { run: file, meaning: 'Gives you a file' },
+    audio: { run: audio, meaning: 'Plays a sound' },
+    video: { run: video, meaning: 'Shows a film' },
+    json: { run: json, meaning: 'Answers in JSON' },
+    pay: { run: notSupported('Payment'), meaning: 'Asks for a payment: not there yet' },
+    topup: { run: notSupported('Payment'), meaning: 'Asks for more money in the middle: not there yet' },
+    delegate: { run: notSupported('Delegation'), meaning: 'Has another agent do it: not there yet' },
+    state: { run: state, meaning: 'Changes the state that you share with it' },
+    error: { run: error, meaning: 'Fails' },
+    history: { run: history, meaning: 'Tells what was said so far' },
+    big: { run: big, meaning: 'Gives a long answer' },
+    help: { run: help, meaning: 'Lists the commands' },
+  }),
+)
 
 function numberIn(given: string, max: number, usual: number): number {
   const number = Math.floor(Number(given))

@@ -4,12 +4,11 @@ import type { Draft } from '../../protocol/events.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { abilitiesOf } from '../abilities.ts'
 import { COMMANDS } from './commands.ts'
-import { MEANINGS } from './meanings.ts'
 import { say } from './say.ts'
 import { answerAudio } from './speak.ts'
 import { tools } from './tools.ts'
 
-/** An agent that shows every event without a key: deterministic and free. Text is echoed; a slash command does one thing. */
+/** An agent that shows every event without a key, deterministic and free. It echoes text; a slash command shows one thing. */
 export function demo(): AgentPort {
   return defineAgent('demo', answer, {
     description: 'Shows what agents can do here, without a model. Try "/count 10 100" or "/help".',
@@ -28,21 +27,21 @@ export function demo(): AgentPort {
       modalities: ['text', 'image', 'audio', 'video', 'file'],
       supports_thinking: true,
       tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools: tools.map(({ name }) => name) },
-      extensions: { uamp: { commands: [...COMMANDS.keys()].map((name) => ({ name, description: MEANINGS.get(name) ?? name })) } },
+      extensions: { uamp: { commands: [...COMMANDS].map(([name, { meaning }]) => ({ name, description: meaning })) } },
     },
     tools,
   })
 }
 
 function answer(turn: Turn): AsyncGenerator<Draft, void> {
-  // Tools may have answered since.
+  // Messages of tools may follow.
   const last = turn.messages.findLast(({ role }) => role === 'user')
-  // Of several inputs in one message the last one is the command.
+  // If a message has several inputs, the last one is the command.
   const texts = last?.content_items?.flatMap((item) => (item.type === 'text' ? [item.text] : []))
   const [, name, rest = ''] = /^\/(\w+)\s*([^]*)$/.exec(texts?.at(-1) ?? last?.content ?? '') ?? []
   if (name === undefined) return reply(last, turn)
   const command = COMMANDS.get(name)
-  return command ? command(rest.trim(), turn) : say(`There is no command /${name}. Try /help.`, turn)
+  return command ? command.run(rest.trim(), turn) : say(`There is no command /${name}. Try /help.`, turn)
 }
 
 function reply(last: Message | undefined, turn: Turn): AsyncGenerator<Draft, void> {

@@ -1,7 +1,5 @@
 import { joinedBytes } from '../../protocol/bytes.ts'
 
-/** Small pieces of media, made here. */
-
 /** A PNG of one orange pixel. */
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8Dwn4EBAAcCAgEA0Tz1AAAAAElFTkSuQmCC'
 
@@ -17,7 +15,7 @@ export function tone(seconds: number): Uint8Array {
   return new Uint8Array(view.buffer)
 }
 
-/** A hundred milliseconds of it. A multiple of three, so that the chunks' base64 can be put together. */
+/** A hundred milliseconds of sound. A multiple of three, so that the chunks' base64 can be joined. */
 export const CHUNK_BYTES = (SAMPLE_RATE / 10) * 2
 
 /** An MP4 file with a header and no frames. */

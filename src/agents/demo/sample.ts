@@ -1,8 +1,8 @@
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 
-/** Recursive schemas end here. */
+/** Where recursive schemas end. */
 const DEPTH = 8
-/** What one sample may have of values and of characters. A schema of 300 bytes can ask for 100 times 100 times 100 of them. */
+/** Bounds of one sample: a schema of 300 bytes can ask for a million values. */
 const VALUES = 1_000
 const CHARACTERS = 100_000
 
@@ -11,7 +11,7 @@ interface Left {
   characters: number
 }
 
-/** A value that fits a JSON Schema: the first choice, the smallest number, every property. Where it would be too large it ends early. */
+/** A value that fits a JSON Schema: the first choice, the smallest number, every property. A large one ends early. */
 export function sample(root: unknown): unknown {
   const left: Left = { values: VALUES, characters: CHARACTERS }
   return of(root, 0)
@@ -45,7 +45,7 @@ export function sample(root: unknown): unknown {
 
   function sampleObject({ properties }: Record<string, unknown>, depth: number): unknown {
     const members: [string, unknown][] = []
-    for (const [key, schema] of Object.entries(isRecord(properties) ? properties : {})) {
+    for (const [key, schema] of Object.entries(fieldsOf(properties))) {
       if (left.values <= 0) break
       left.characters -= key.length
       members.push([key, of(schema, depth)])
@@ -57,7 +57,7 @@ export function sample(root: unknown): unknown {
     const entries: unknown[] = []
     const length = Math.min(Number(minItems), 100)
     while (entries.length < length && left.values > 0) {
-      // What is no schema costs nothing there, and counts here.
+      // `of` counts only schemas.
       if (!isRecord(items)) left.values--
       entries.push(of(items, depth))
     }
@@ -65,7 +65,7 @@ export function sample(root: unknown): unknown {
   }
 }
 
-/** A value that stands in the schema. It may be large, and stand there for many. */
+/** A value from the schema itself, which may be large and occur often. */
 function given(value: unknown, left: Left): unknown {
   if (left.characters > 0) left.characters -= JSON.stringify(value)?.length ?? 0
   return left.characters <= 0 ? null : value

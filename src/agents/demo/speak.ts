@@ -10,7 +10,7 @@ interface Speech {
   readonly description: string
 }
 
-/** Audio and what it says, a tenth of a second at a time; then the whole of it. */
+/** Audio and its transcript, a tenth of a second at a time; then the whole item. */
 export async function* speak({ bytes, transcript, description }: Speech, turn: Turn): Drafts {
   const words = transcript.match(/\s*\S+/g) ?? []
   const duration_ms = Math.round((bytes.length / 2 / SAMPLE_RATE) * 1000)
@@ -28,7 +28,7 @@ export async function* speak({ bytes, transcript, description }: Speech, turn: T
   yield spent(turn, words.length)
 }
 
-/** Who is spoken to speaks: what was heard comes back, if it is samples, else a tone. */
+/** Answers audio with audio: repeats samples, and plays a tone for other formats. */
 export function answerAudio({ audio, format }: Extract<ContentItem, { type: 'audio' }>, turn: Turn): Drafts {
   const heard = typeof audio === 'string' && (format === undefined || format === 'pcm16') ? bytesIn(audio) : undefined
   if (!heard) return speak({ bytes: tone(1), transcript: 'I heard you, but I only repeat pcm16.', description: 'A tone' }, turn)

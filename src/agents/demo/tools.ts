@@ -2,7 +2,7 @@ import type { Tool } from '../../core/ports/skill.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { pacer } from './say.ts'
 
-/** How long `slow` may be asked to take. */
+/** The longest time that `slow` takes. */
 const SLOW_MS = 30_000
 
 const object = (properties: Record<string, unknown>, required: readonly string[] = []) => ({ type: 'object', properties, required })

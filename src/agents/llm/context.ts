@@ -2,17 +2,17 @@ import type { ContentItem } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 
-/** Characters to a token, on the safe side: English has four, code and other scripts fewer. */
+/** Characters in a token, on the safe side: English has four, code and other scripts have fewer. */
 const PER_TOKEN = 3
-/** Tokens that a picture, a minute of sound or a page may count for; vendors differ. */
+/** Tokens of a picture, a minute of sound or a page. Vendors differ. */
 const MEDIA_TOKENS = 1500
-/** What every message, call and definition costs beside its text. */
+/** Tokens of every message, call and definition beside its text. */
 const FRAME_TOKENS = 8
 
 /**
- * The newest part of a conversation that fits into so many tokens. System messages stay, and so does the last thing that the user
- * said; a call goes only together with its results, as no provider takes one without the other. Counted by the length of texts:
- * near enough to stay below a window, not to fill it.
+ * The newest part of a conversation that fits into so many tokens. It keeps system messages and the last message of the user. A call is
+ * dropped together with its results, because no provider takes one without the other. Tokens are estimated from the length of texts,
+ * which is good enough to stay below a window, not to fill it.
  */
 export function fitting(messages: readonly Message[], tokens: number): readonly Message[] {
   let left = tokens
@@ -22,7 +22,7 @@ export function fitting(messages: readonly Message[], tokens: number): readonly 
   const gone = new Set<Message>()
   const units = unitsOf(messages)
   for (const [index, unit] of units.entries()) {
-    // Without the newest there is nothing to answer.
+    // The newest unit stays: there must be something to answer.
     if (left >= 0 || index === units.length - 1) break
     const loose = unit.filter((message) => message.role !== 'system' && message !== messages[asked])
     for (const message of loose) {
@@ -34,13 +34,13 @@ export function fitting(messages: readonly Message[], tokens: number): readonly 
   return startingWithUser(kept)
 }
 
-/** What stands in front of the first thing a user said has lost what it answers; some providers refuse it. */
+/** Drops messages before the first one of a user: they answer something that is gone, and some providers refuse them. */
 function startingWithUser(messages: readonly Message[]): readonly Message[] {
   const first = messages.findIndex(({ role }) => role === 'user')
   return first < 0 ? messages : messages.filter(({ role }, index) => index >= first || role === 'system')
 }
 
-/** Messages that can only go together: one with calls and the results that follow it, or a single one. */
+/** Messages that are dropped together: one with calls and the results after it, or a single one. */
 function unitsOf(messages: readonly Message[]): Message[][] {
   const units: Message[][] = []
   for (const message of messages) {
@@ -51,7 +51,7 @@ function unitsOf(messages: readonly Message[]): Message[][] {
   return units
 }
 
-/** Roughly what instructions and tools take before the conversation begins. */
+/** The estimated tokens of instructions and tools. */
 export function tokensOfConfig({ instructions = '', tools = [], response_format }: SessionConfig): number {
   const text = instructions.length + JSON.stringify(tools).length + JSON.stringify(response_format ?? '').length
   return Math.ceil(text / PER_TOKEN) + FRAME_TOKENS
@@ -63,7 +63,7 @@ function tokensIn({ content = '', content_items, tool_calls = [] }: Message): nu
   else tokens += content.length / PER_TOKEN
   const counted = content_items?.some(({ type }) => type === 'tool_call')
   if (!counted) for (const call of tool_calls) tokens += FRAME_TOKENS + (call.name.length + call.arguments.length) / PER_TOKEN
-  // A result with media has its text beside the items.
+  // A result with media has its text in `content`, beside the items.
   if (content_items && !content_items.some(({ type }) => type === 'text')) tokens += content.length / PER_TOKEN
   return Math.ceil(tokens)
 }

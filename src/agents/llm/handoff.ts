@@ -5,16 +5,16 @@ import { UampError } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { plainText, type Message } from '../../protocol/message.ts'
 
-/** Somebody else who can take the turn: an agent, or the handler of a skill that takes events of this type. */
+/** Where a turn can be handed to: an agent, or the handler of a skill that takes events of this type. */
 export interface Handoff {
   readonly to: AgentPort | string
-  /** What the model calls it. By default the agent's name, or the event's type. */
+  /** Its name for the model. Default: the agent's name, or the event's type. */
   readonly name?: string
-  /** When the model should hand over. By default the agent's own description. */
+  /** When the model should hand over. Default: the agent's description. */
   readonly description?: string
 }
 
-/** Handoffs of one turn, as tools that the model calls. The first one counts. */
+/** Handoffs of one turn, as tools that the model calls. The first call counts. */
 export class Handoffs {
   readonly tools: readonly Tool[]
   #chosen: { readonly to: AgentPort | string; readonly reason: string; readonly callId: string } | undefined
@@ -55,7 +55,7 @@ function descriptionOf({ description, to }: Handoff): string {
   return description ?? (typeof to === 'string' ? '' : (to.description ?? ''))
 }
 
-/** The turn as the other agent gets it: the conversation so far, without the calls by which it was handed over. */
+/** The turn for the other agent: the conversation so far, without the calls that handed it over. */
 export function handedTurn(turn: Turn, { messages, by, reason }: { messages: readonly Message[]; by: string; reason: string }): Turn {
   const note = reason === '' ? undefined : `The conversation was handed over by ${by}: ${reason}`
   const instructions = [turn.config.instructions, note].filter((text) => text !== undefined).join('\n\n')
@@ -67,7 +67,7 @@ export function handedTurn(turn: Turn, { messages, by, reason }: { messages: rea
   })
 }
 
-/** The conversation without calls of these tools, which whoever it is for does not have. */
+/** The conversation without calls of these tools, which the next agent does not have. */
 export function withoutCallsOf(names: ReadonlySet<string>, messages: readonly Message[]): Message[] {
   const gone = new Set(messages.flatMap(({ tool_calls = [] }) => tool_calls.filter(({ name }) => names.has(name)).map(({ id }) => id)))
   if (gone.size === 0) return [...messages]
@@ -81,13 +81,13 @@ export function withoutCallsOf(names: ReadonlySet<string>, messages: readonly Me
   })
 }
 
-/** A text beside a call stays; a thought was about the call. */
+/** Keeps a text beside the call, but no thought: that was about the call. */
 function saidBeside(message: Message): Message[] {
   const text = plainText(message)
   return text === '' ? [] : [{ role: 'assistant', content: text }]
 }
 
-/** The longest name must be one that every provider takes. */
+/** Throws unless all names are different, and every provider accepts them. */
 export function checkToolNames(names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of names) {

@@ -17,35 +17,35 @@ export type { Handoff } from './handoff.ts'
 export { modelOf, type Model } from './model.ts'
 export { costOf, priceOf, PRICES, type Price, type PriceTable } from './prices.ts'
 
-/** How often the model is asked in one turn. */
+/** The most requests to the model in one turn. */
 const STEPS = 16
 
 export interface LlmAgentInit {
   readonly name: string
   readonly description?: string
   readonly model: Model
-  /** Asked in this order where the model before fails and has not said anything yet. */
+  /** Asked in this order if the model before fails before it has said anything. */
   readonly fallbacks?: readonly Model[]
   readonly instructions?: string
   readonly tools?: readonly Tool[]
   readonly skills?: readonly Skill[]
-  /** Agents, or handlers of the skills, that the model may hand the turn to. */
+  /** Agents, or handlers of skills, that the model may hand the turn to. */
   readonly handoffs?: readonly (AgentPort | Handoff)[]
-  /** How often the model is asked in one turn; then it fails with `tool_budget_exceeded`. Default 16. */
+  /** The most requests to the model in one turn; one more fails with `tool_budget_exceeded`. Default: 16. */
   readonly maxSteps?: number
-  /** Calls in one turn (64), time for each (60 s), characters of a result (256 Ki; the rest is cut off). */
+  /** Calls in one turn (64), time of each (60 s), characters of a result (256 Ki; the rest is cut off). */
   readonly limits?: LoopOptions['limits']
-  /** Whether an answer whose form was asked for is held back, checked and once repaired. Default true; else it is streamed as it is. */
+  /** Holds back an answer with a requested form, checks it, and repairs it once. Default: true. False streams it unchecked. */
   readonly checkOutput?: boolean
-  /** Prices beside and above the known ones, by `provider/model`. */
+  /** Prices by `provider/model`. They replace and extend the built-in table. */
   readonly prices?: PriceTable
-  /** Beside and above what the model can do. */
+  /** Capabilities that replace and extend those of the model. */
   readonly capabilities?: Partial<Capabilities>
   readonly log?: Logger
 }
 
 export interface LlmAgent extends AgentPort {
-  /** Resolves when `capabilities` has what the provider says of the model. */
+  /** Resolves when `capabilities` includes what the provider says about the model. */
   readonly ready: Promise<void>
 }
 
@@ -116,7 +116,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
   }
 }
 
-/** Skills with nothing but tools and prompts need no router between the model and the session. */
+/** Skills with only tools and prompts need no router between the model and the session. */
 function isPlain(skills: readonly Skill[]): boolean {
   return skills.every(
     ({ handlers, observers, hooks, routes }) => !handlers?.length && !observers?.length && hooks === undefined && routes === undefined,
@@ -127,7 +127,7 @@ type Runs = Pick<AgentPort, 'run' | 'transports'>
 
 function plain(options: LoopOptions, { instructions, skills = [] }: LlmAgentInit): Runs {
   return {
-    // Without handlers of skills there is nobody but clients and agents to say anything to.
+    // Without handlers the loop yields only drafts for clients.
     run: (turn) => modelLoop(options, turn, () => instructed(turn, instructions, skills)) as AsyncIterable<Draft>,
   }
 }
@@ -142,7 +142,7 @@ function composed(options: LoopOptions, { name, instructions, tools = [], skills
     handlers: [
       {
         name: `${name}-model`,
-        // Below the handlers of skills, which may take an input, or make another one of it.
+        // Below the handlers of skills, which may take an input or change it.
         priority: -1,
         subscribes: [/^input\./],
         process: (event, turn) => modelLoop(options, heard(event, turn), async () => turn.config),
@@ -152,7 +152,7 @@ function composed(options: LoopOptions, { name, instructions, tools = [], skills
   return { run: (turn) => agent.run(turn), transports: agent.transports }
 }
 
-/** The turn as it came, but what a handler in front of the model made of its last message: what was said in a recording, say. */
+/** The turn, with its last message as a handler before the model changed it: the text of a recording, for example. */
 function heard(event: RoutedEvent, { given }: HandlerTurn): Turn {
   const said = event.type === 'input.text' && 'text' in event ? String(event.text) : undefined
   if (said === undefined || said === (given.messages.at(-1)?.content ?? '')) return given

@@ -1,6 +1,7 @@
 import { text } from '../../core/agent-kit/drafts.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { RoutedEvent, Tool } from '../../core/ports/skill.ts'
+import { outputMessages } from '../../core/reading/output-messages.ts'
 import { toolDefinition } from '../../core/tools/tool.ts'
 import { toolRunner, type ToolRunnerOptions } from '../../core/tools/tool-loop.ts'
 import type { ToolCall, ToolResult } from '../../protocol/content.ts'
@@ -17,7 +18,7 @@ import { checkerOf, complaint } from './structured.ts'
 export interface LoopOptions {
   readonly name: string
   readonly chain: ChainOptions
-  /** Those of this moment: a server of tools may change them. */
+  /** The tools at this moment: an MCP server may change them. */
   readonly tools: () => readonly Tool[]
   readonly handoffs: readonly Handoff[]
   readonly maxSteps: number
@@ -26,8 +27,8 @@ export interface LoopOptions {
 }
 
 /**
- * The model is asked, the tools that it calls are run, and it is asked again, until it calls none. `instructed` gives the turn's
- * configuration with the agent's own instructions; the turn itself is what another agent would be handed.
+ * Asks the model, runs the tools that it calls, and asks again, until it calls none. `instructed` gives the turn's configuration with
+ * the agent's own instructions. A handoff gets the turn without them.
  */
 export async function* modelLoop(
   options: LoopOptions,
@@ -45,8 +46,8 @@ export async function* modelLoop(
   const check = options.checkOutput ? checkerOf(config.response_format) : undefined
   let repaired = false
 
-  // The turn was left while a tool ran: the model is not asked again for what it has asked for already. Only what was said here
-  // counts: a call in the messages may be one that a client made up.
+  // If the turn was left while a tool ran, its calls still need results, and the model is not asked for them again. A call in
+  // `messages` does not count, because a client may have made it up.
   const left = unanswered(turn.said ?? [])
   if (left.length > 0) messages.push(...resultMessages(yield* runTools(left)))
 
@@ -95,7 +96,7 @@ export async function* modelLoop(
   }
 }
 
-/** All tools that the model may call. A tool of the agent hides one of the client's that has its name, as the tool runner calls it. */
+/** All tools that the model may call. A tool of the agent hides a client's tool with the same name, as the tool runner does. */
 function withTools(config: SessionConfig, tools: readonly Tool[]): SessionConfig {
   const all = new Map<string, ToolDefinition>()
   for (const tool of tools) all.set(tool.name, toolDefinition(tool))
@@ -103,7 +104,7 @@ function withTools(config: SessionConfig, tools: readonly Tool[]): SessionConfig
   return all.size === 0 ? config : { ...config, tools: [...all.values()] }
 }
 
-/** Calls of the newest message that has any, without a result, unless something else was said since. */
+/** Calls of the newest message that have no result. */
 function unanswered(messages: readonly Message[]): ToolCall[] {
   const index = messages.findLastIndex(({ role }) => role !== 'tool')
   const calls = messages[index]?.role === 'assistant' ? (messages[index].tool_calls ?? []) : []
@@ -112,12 +113,7 @@ function unanswered(messages: readonly Message[]): ToolCall[] {
 }
 
 function resultMessages(results: readonly ToolResult[]): Message[] {
-  return results.map(({ call_id, result, content_items }) => ({
-    role: 'tool',
-    tool_call_id: call_id,
-    content: result,
-    ...(content_items && { content_items }),
-  }))
+  return outputMessages(results.map((tool_result) => ({ type: 'tool_result', tool_result })))
 }
 
 interface Handing {
@@ -129,7 +125,7 @@ interface Handing {
 }
 
 async function* handOver(turn: Turn, { to, reason, callId, by, messages }: Handing): AsyncGenerator<RoutedEvent, void> {
-  // What it said beside the call is no question to answer.
+  // Text beside the call is not a question to the next agent.
   const asked = messages.slice(0, messages.findLastIndex(({ role, tool_calls }) => role !== 'assistant' || tool_calls) + 1)
   if (typeof to === 'string') {
     yield { type: to, text: reason, messages: asked }
@@ -141,7 +137,7 @@ async function* handOver(turn: Turn, { to, reason, callId, by, messages }: Handi
 }
 
 function misshapen(mistakes: readonly string[]): UampError {
-  return new UampError('provider_error', `The model did not answer in the form that was asked for: ${mistakes.join('; ')}`, {
+  return new UampError('provider_error', `The model did not answer in the requested form: ${mistakes.join('; ')}`, {
     details: { mistakes },
   })
 }

@@ -8,13 +8,20 @@ import { maxTokensIn, modelIn, withFreeChoice, withSettings, type Model } from '
 import { fitting, tokensOfConfig } from './context.ts'
 import { costOf, priceOf, type PriceTable } from './prices.ts'
 
-/** Of a window, at least so much is left for the answer where nobody said how long it may be. */
+/** The part of a window that is left for the answer if nobody says how long it may be. */
 const ANSWER_SHARE = 0.25
 const ANSWER_TOKENS = 8192
-/** Drafts that come before the model says anything; more of them are taken for an answer. */
+/** The most usage drafts before the first word. With more, the answer counts as begun. */
 const SILENT = 16
 
-/** An answer that has begun: what came before its first word, and where the rest comes from. */
+interface Asked {
+  readonly messages: readonly Message[]
+  readonly config: SessionConfig
+  readonly first: boolean
+  readonly context: ModelContext
+}
+
+/** An answer that has begun: its drafts up to the first word, and the source of the rest. */
 export interface Answer {
   readonly model: Model
   readonly first: readonly Draft[]
@@ -25,14 +32,14 @@ export interface ChainOptions {
   readonly models: readonly Model[]
   readonly prices: PriceTable
   readonly log: Logger
-  /** Tokens that fit into a request to this model, if that is known. */
+  /** Tokens that fit into a request to this model, if known. */
   readonly windowOf: (model: Model) => Promise<number | undefined>
 }
 
-/** The models of one turn: the first answers, and the next one from where it fails before it has said anything. */
+/** The models of one turn. If one fails before it has said anything, the next one is asked. */
 export class ModelChain {
   readonly #options: ChainOptions
-  /** It stays with the one that answered: the one before would fail again, and has not seen what this one thought. */
+  /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
 
   constructor(options: ChainOptions) {
@@ -69,7 +76,7 @@ export class ModelChain {
     }
   }
 
-  /** Usage with what it cost; anything else as it is. */
+  /** Adds the cost to usage. Other drafts pass unchanged. */
   priced(draft: Draft, model: Model, config: SessionConfig): Draft {
     if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
     const { name } = model.provider
@@ -77,15 +84,7 @@ export class ModelChain {
     return price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
   }
 
-  async #ask(
-    model: Model,
-    {
-      messages,
-      config: given,
-      first,
-      context,
-    }: { messages: readonly Message[]; config: SessionConfig; first: boolean; context: ModelContext },
-  ): Promise<AsyncIterator<Draft>> {
+  async #ask(model: Model, { messages, config: given, first, context }: Asked): Promise<AsyncIterator<Draft>> {
     const { name } = model.provider
     const settled = withSettings(given, model)
     const config = first ? settled : withFreeChoice(settled, name)
@@ -97,13 +96,13 @@ export class ModelChain {
   }
 }
 
-/** Tokens that are left for the conversation. */
+/** Tokens of the window that are left for the conversation. */
 function room(window: number, config: SessionConfig, provider: string): number {
   const answer = maxTokensIn(config, provider) ?? Math.min(ANSWER_TOKENS, window * ANSWER_SHARE)
   return Math.max(0, window - Math.min(answer, window / 2) - tokensOfConfig(config))
 }
 
-/** Reads up to the first draft that a client would see; false when there is none. */
+/** Reads up to the first draft that a client sees; false if there is none. */
 async function untilWord(drafts: AsyncIterator<Draft>, said: Draft[]): Promise<boolean> {
   for (;;) {
     const step = await drafts.next()
@@ -115,7 +114,7 @@ async function untilWord(drafts: AsyncIterator<Draft>, said: Draft[]): Promise<b
 
 async function* ended(): AsyncGenerator<Draft, void> {}
 
-/** What one provider signed, another one does not take. */
+/** Providers refuse thoughts that another one signed. */
 function withoutThinking(message: Message): Message {
   const { content_items } = message
   if (!content_items?.some(({ type }) => type === 'thinking')) return message

@@ -1,18 +1,18 @@
 import { chosenIn } from '../../core/agent-kit/choices.ts'
 import type { ModelRequest, Provider } from '../../core/ports/provider.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Price } from './prices.ts'
 
-/** A model behind a provider, and how it is asked unless a client says otherwise. */
+/** A model of a provider, and its default settings. */
 export interface Model {
   readonly provider: Provider
   readonly model: string
-  /** In the provider's words: `temperature`, `max_tokens`, `thinking` … What a client asks for in its turn wins. */
+  /** In the provider's words: `temperature`, `max_tokens`, `thinking` … A client's settings win. */
   readonly settings?: Readonly<Record<string, unknown>>
-  /** What it costs, where the table does not know or knows wrong. */
+  /** Its price, if the table lacks it or has it wrong. */
   readonly price?: Price
-  /** Tokens that fit into one request, where the provider does not know. */
+  /** Tokens that fit into one request, if the provider does not know. */
   readonly contextWindow?: number
 }
 
@@ -21,25 +21,25 @@ export function modelOf(provider: Provider, model: string, options: Omit<Model, 
   return { provider, model, ...options }
 }
 
-/** What a client calls it that chooses among the models of an agent. */
+/** Its name for clients that choose among the models of an agent. */
 export function modelId({ provider, model }: Model): string {
   return `${provider.name}/${model}`
 }
 
-/** The models with the one first that the client chose. */
+/** Puts the model that the client chose first. */
 export function inChosenOrder(models: readonly Model[], config: SessionConfig): readonly Model[] {
   const { model } = chosenIn(config)
   const chosen = models.find((each) => modelId(each) === model)
   return chosen ? [chosen, ...models.filter((each) => each !== chosen)] : models
 }
 
-/** Words that mean the same: what a client says in one of them counts for all. */
+/** Settings that mean the same: if a client sets one, it replaces all of them. */
 const SAME: readonly (readonly string[])[] = [
   ['max_tokens', 'max_completion_tokens', 'max_output_tokens'],
   ['reasoning_effort', 'reasoning', 'thinking'],
 ]
 
-/** The configuration with the model's settings, below what the client asks for in OpenAI's words or the provider's own. */
+/** Adds the model's settings. Those of the client win, in OpenAI's words or the provider's own. */
 export function withSettings(config: SessionConfig, { provider: { name }, settings }: Model): SessionConfig {
   if (!settings) return config
   const asked = new Set(Object.keys(slot(config, 'openai')))
@@ -48,7 +48,7 @@ export function withSettings(config: SessionConfig, { provider: { name }, settin
   return { ...config, extensions: { ...config.extensions, [name]: { ...usual, ...slot(config, name) } } }
 }
 
-/** A tool that the model was made to call has been called: made to call it again, it would do so for ever. */
+/** Lifts a forced tool choice after the first call: the model would call the tool for ever. */
 export function withFreeChoice(config: SessionConfig, provider: string): SessionConfig {
   let extensions = config.extensions
   for (const name of new Set(['openai', provider])) {
@@ -58,13 +58,13 @@ export function withFreeChoice(config: SessionConfig, provider: string): Session
   return extensions === config.extensions ? config : { ...config, ...(extensions && { extensions }) }
 }
 
-/** The model that answers: a client may name another one of the same provider. Under `openai` it names the agent. */
+/** The model that answers. A client may name another one of the same provider; under `openai` it names the agent. */
 export function modelIn({ config, model }: ModelRequest, provider: string): string {
   const named = provider === 'openai' ? undefined : slot(config, provider)['model']
   return typeof named === 'string' && named !== '' ? named : model
 }
 
-/** Tokens that the answer may take of the window, if somebody said. */
+/** The bound on the answer's tokens, if one is set. */
 export function maxTokensIn(config: SessionConfig, provider: string): number | undefined {
   for (const name of [provider, 'openai']) {
     const asked = slot(config, name)
@@ -74,6 +74,5 @@ export function maxTokensIn(config: SessionConfig, provider: string): number | u
 }
 
 function slot({ extensions }: SessionConfig, name: string): Readonly<Record<string, unknown>> {
-  const own = extensions?.[name]
-  return isRecord(own) ? own : {}
+  return fieldsOf(extensions?.[name])
 }

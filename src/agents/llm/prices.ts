@@ -1,6 +1,6 @@
 import type { Usage } from '../../protocol/usage.ts'
 
-/** US dollars for a million tokens. Without a price of their own, cached tokens cost what input does (UAMP events §8.7). */
+/** US dollars for a million tokens. Without a price of their own, cached tokens cost the same as input (UAMP events §8.7). */
 export interface Price {
   readonly input: number
   readonly output: number
@@ -8,10 +8,13 @@ export interface Price {
   readonly cacheWrite?: number | undefined
 }
 
-/** Prices by `provider/model`. A name stands for its dated versions too: `gpt-5` for `gpt-5-2025-08-07`, unless that has its own. */
+/** Prices by `provider/model`. A name also covers its dated versions: `gpt-5` covers `gpt-5-2025-08-07`. */
 export type PriceTable = Readonly<Record<string, Price>>
 
-/** List prices that were public when this was written. They change: hand over your own where a cent counts. */
+/** Anthropic charges a tenth of the input price for a cache read, and a quarter more for a cache write. */
+const claude = (input: number, output: number): Price => ({ input, output, cacheRead: input / 10, cacheWrite: input * 1.25 })
+
+/** Public list prices. They change: pass your own where a cent matters. */
 export const PRICES: PriceTable = {
   'openai/gpt-5': { input: 1.25, output: 10, cacheRead: 0.125 },
   'openai/gpt-5-mini': { input: 0.25, output: 2, cacheRead: 0.025 },
@@ -25,13 +28,13 @@ export const PRICES: PriceTable = {
   'openai/gpt-4o-mini': { input: 0.15, output: 0.6, cacheRead: 0.075 },
   'openai/o3': { input: 2, output: 8, cacheRead: 0.5 },
   'openai/o4-mini': { input: 1.1, output: 4.4, cacheRead: 0.275 },
-  'anthropic/claude-opus-4-5': { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6.25 },
-  'anthropic/claude-opus-4-1': { input: 15, output: 75, cacheRead: 1.5, cacheWrite: 18.75 },
-  'anthropic/claude-opus-4': { input: 15, output: 75, cacheRead: 1.5, cacheWrite: 18.75 },
-  'anthropic/claude-sonnet-4-5': { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 },
-  'anthropic/claude-sonnet-4': { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 },
-  'anthropic/claude-haiku-4-5': { input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25 },
-  'anthropic/claude-3-5-haiku': { input: 0.8, output: 4, cacheRead: 0.08, cacheWrite: 1 },
+  'anthropic/claude-opus-4-5': claude(5, 25),
+  'anthropic/claude-opus-4-1': claude(15, 75),
+  'anthropic/claude-opus-4': claude(15, 75),
+  'anthropic/claude-sonnet-4-5': claude(3, 15),
+  'anthropic/claude-sonnet-4': claude(3, 15),
+  'anthropic/claude-haiku-4-5': claude(1, 5),
+  'anthropic/claude-3-5-haiku': claude(0.8, 4),
   'google/gemini-3-pro': { input: 2, output: 12, cacheRead: 0.2 },
   'google/gemini-2.5-pro': { input: 1.25, output: 10, cacheRead: 0.125 },
   'google/gemini-2.5-flash': { input: 0.3, output: 2.5, cacheRead: 0.03 },
@@ -41,8 +44,8 @@ export const PRICES: PriceTable = {
 }
 
 /**
- * What follows a name that is priced: a date, `latest`, `preview` and its date. Not another model, such as `-mini`. A number is taken
- * whole (`(?!\d)`): if it could be cut anywhere, a long one would be cut in every way there is.
+ * What may follow a name in the table: a date, `latest`, `preview` and its date; but not `-mini`, which is another model. `(?!\d)` takes
+ * a number whole, because the pattern would otherwise try every way to cut a long one.
  */
 const VERSION = /^[-@:](?:latest|preview|exp|\d{2,}(?!\d))(?:[-@:.]?(?:latest|preview|exp|\d+(?!\d)))*$/
 
@@ -56,7 +59,7 @@ export function priceOf(provider: string, model: string, table: PriceTable = PRI
   return best === '' ? undefined : table[best]
 }
 
-/** What the tokens cost: by the exact fields where they are there, as `input_tokens` means another thing with each provider. */
+/** The cost of the tokens. Prefers the exact fields, because `input_tokens` has another meaning with each provider. */
 export function costOf(usage: Usage, { input, output, cacheRead = input, cacheWrite = input }: Price): NonNullable<Usage['cost']> {
   const { input_uncached: uncached = usage.input_tokens ?? 0, cache_read: read = 0, cache_write: written = 0 } = usage
   const input_cost = (uncached * input + read * cacheRead + written * cacheWrite) / 1e6

@@ -5,10 +5,10 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 
-/** Characters of an answer that is held back until it is checked. */
+/** The most characters of an answer that is held back until it is checked. */
 const HELD = 8 * 1024 * 1024
 
-/** Gives every call of a turn an id of its own: some models count them anew with every request. */
+/** Gives every call of a turn an id of its own, because some models count from zero in every request. */
 export class CallIds {
   readonly #used = new Set<string>()
   #count = 0
@@ -28,20 +28,21 @@ export class CallIds {
   }
 }
 
-/** What the model says to one request: passed on as it comes, and gathered for the next request. */
+/** The model's answer to one request: passed on as it comes, and gathered for the next request. */
 export class Step {
   readonly #output = new Output()
   readonly #ids: CallIds
-  /** Whether the text waits until it is checked. */
+  /** The text waits until it is checked. */
   readonly #holds: boolean
   readonly #names = new Map<string, string>()
-  /** Calls that were carried out where the model is: their results came with them. */
+  /** Calls that the provider has run itself: their results came with them. */
   readonly #answered = new Set<string>()
   readonly #held: string[] = []
   #heldLength = 0
   #usage = false
-  #refused = false
-  /** How the model says that it ended, where that is not with its last word. */
+  /** The model declined, which has no other form than a text. */
+  refused = false
+  /** The model's own `response.done`, if it sent one. */
   #done: Draft<EventOf<'response.done'>> | undefined
 
   constructor(ids: CallIds, holds: boolean) {
@@ -49,7 +50,7 @@ export class Step {
     this.#holds = holds
   }
 
-  /** What clients are to see of it, if anything. */
+  /** The draft for clients, if any. */
   take(draft: Draft): Draft | undefined {
     switch (draft.type) {
       case 'response.delta':
@@ -87,7 +88,7 @@ export class Step {
     }
     this.#output.add(draft)
     if (delta.type !== 'text') return draft
-    if (delta.refusal) this.#refused = true
+    if (delta.refusal) this.refused = true
     if (!this.#holds || delta.refusal) return draft
     this.#heldLength += delta.text.length
     if (this.#heldLength > HELD) throw new UampError('too_large', `The answer is longer than ${HELD} characters`)
@@ -95,7 +96,7 @@ export class Step {
     return undefined
   }
 
-  /** All pieces of a call have the id that its first one was given. */
+  /** All pieces of a call share the id of its first piece. */
   #named(call: ToolCall): ToolCall {
     let id = this.#names.get(call.id)
     if (id === undefined) this.#names.set(call.id, (id = this.#ids.take(call.id)))
@@ -106,7 +107,7 @@ export class Step {
     const { status, usage } = done.response
     if (status === 'failed') throw new UampError('provider_error', 'The model failed')
     this.#done = done
-    // The whole response's usage is the sum of its steps'.
+    // The usage of the response is the sum over its steps.
     if (!usage || this.#usage) return undefined
     this.#usage = true
     return { type: 'usage.delta', delta: usage }
@@ -117,18 +118,13 @@ export class Step {
     return this.#held.join('')
   }
 
-  /** Whether the model declined: that has no other form than a text. */
-  get refused(): boolean {
-    return this.#refused
-  }
-
-  /** Whether it did not come to its own end: cut off by a limit or a filter. */
+  /** A limit or a filter cut the answer off. */
   get stopped(): boolean {
     const { uamp } = (this.#done?.response.extensions ?? {}) as { uamp?: { stop_reason?: unknown } }
     return uamp?.stop_reason !== undefined || this.#done?.response.status === 'cancelled'
   }
 
-  /** How the response ends, where there is something to say about it. */
+  /** The `response.done` to pass on, if it says more than that the answer is complete. */
   get end(): Draft | undefined {
     if (!this.#done) return undefined
     const { status, extensions } = this.#done.response
@@ -138,12 +134,12 @@ export class Step {
     return { type: 'response.done', response, ...(signature !== undefined && { signature }) }
   }
 
-  /** What it adds to the conversation. */
+  /** The messages that the step adds to the conversation. */
   get messages(): Message[] {
     return outputMessages(this.#output.items())
   }
 
-  /** The calls that are left to carry out. */
+  /** The calls that still have to run. */
   get calls(): ToolCall[] {
     const calls = this.#output.items().flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
     return calls.filter(({ id }) => !this.#answered.has(id))

@@ -1,14 +1,14 @@
-/** The person, or the pipe, at this end of a chat. */
+/** The user's end of a chat: a person, or a pipe. */
 export interface Console {
   readonly interactive: boolean
-  /** The next message; undefined when there will be none. */
+  /** The next message; undefined after the last one. */
   read(): Promise<string | undefined>
-  /** A question that is answered with yes or no. An aborted one is a no. */
+  /** Asks a yes-or-no question. An aborted question gives no. */
   confirm(question: string, signal: AbortSignal): Promise<boolean>
-  /** From now on text is printed; a line that is being typed is put away until `rest`. */
+  /** Hides the line that is being typed until `rest`, because text will be printed. */
   busy(): void
   rest(): void
-  /** Ctrl-C. */
+  /** Calls the listener on Ctrl-C. */
   onInterrupt(listener: () => void): void
   close(): void
 }

@@ -7,27 +7,27 @@ import { show } from './show.ts'
 export interface ConversationOptions {
   readonly page: Page
   readonly console: Console
-  /** The session is an old one: what happened in it comes first. */
+  /** The session is resumed, and begins with a replay. */
   readonly resumed: boolean
 }
 
 /** A replay comes in one burst. After this much quiet it is over. */
 const QUIET_MS = 150
 
-/** One session on the page: every event of it, whoever caused it. */
+/** Shows every event of a session on the page, whoever caused it. */
 export class Conversation {
-  /** Resolves when what happened before is on the page. */
+  /** Resolves when the replay is on the page. */
   readonly caughtUp: Promise<void>
   readonly #session: Session
   readonly #options: ConversationOptions
   #catchUp: () => void = () => undefined
   #replaying: boolean
-  /** The response that runs. */
+  /** The running response. */
   #open: string | undefined
   /** A question that the replay left open. */
   #held: EventOf<'x.approval.request'> | undefined
   #asking: AbortController | undefined
-  /** Set while a message of ours waits for the end of its answer. */
+  /** Set while our message waits for the end of its answer. */
   #answered: ((well: boolean) => void) | undefined
   #cancelled = false
 
@@ -42,7 +42,7 @@ export class Conversation {
     return this.#open !== undefined || this.#answered !== undefined
   }
 
-  /** Shows what comes until the session is over; rejects when the connection is lost for good. */
+  /** Shows events until the session is over. Rejects if the connection is lost for good. */
   async run(): Promise<void> {
     try {
       for (let again = true; again;) again = await this.#follow()
@@ -52,7 +52,7 @@ export class Conversation {
     }
   }
 
-  /** Sends a message. Resolves when its answer is over, with whether it went well. */
+  /** Sends a message. Resolves when its answer is over; false if it failed. */
   say(text: string): Promise<boolean> {
     return new Promise((resolve) => {
       this.#answered = resolve
@@ -61,12 +61,12 @@ export class Conversation {
     })
   }
 
-  /** False when nothing runs that could be stopped, or it was told to stop already. */
+  /** False if nothing runs, or it was cancelled already. */
   cancel(): boolean {
     if (!this.busy || this.#cancelled) return false
     this.#cancelled = true
     this.#asking?.abort()
-    // Refused when the answer has just ended.
+    // The server refuses it if the answer has just ended.
     void this.#session
       .send({ type: 'response.cancel', ...(this.#open !== undefined && { response_id: this.#open }) })
       .catch(() => undefined)
@@ -80,7 +80,7 @@ export class Conversation {
     if (!this.busy) console.rest()
   }
 
-  /** True when the iteration was broken off, but the session goes on. */
+  /** True if the iteration ended, but the session goes on. */
   async #follow(): Promise<boolean> {
     try {
       for await (const event of withQuiet(this.#session[Symbol.asyncIterator](), this.#replaying)) {
@@ -106,7 +106,7 @@ export class Conversation {
   }
 
   #refused({ code, message }: UampClientError): void {
-    // The end of the session is told by `run`.
+    // `run` reports the end of the session.
     if (code === 'closed' || code === 'unreachable') return
     this.#options.page.note(`${code}: ${message}`, 'red')
     this.#settle(false)
@@ -122,7 +122,7 @@ export class Conversation {
       this.#open = event.response_id
       console.busy()
     }
-    // A refusal is told where the event was sent.
+    // `#refused` shows refusals of our own events.
     if ('error' in event && event.error.details?.['event_id'] !== undefined) return
     if (!this.#replaying || console.interactive) show(event, page)
     if (event.type === 'x.approval.request') {
@@ -134,7 +134,7 @@ export class Conversation {
     }
   }
 
-  /** The replay is over: what it left open is really open. */
+  /** The replay is over: questions that it left open are really open. */
   async #live(): Promise<void> {
     this.#replaying = false
     if (this.#held) await this.#approve(this.#held)
@@ -148,11 +148,11 @@ export class Conversation {
     page.end()
     const approved = await console.confirm(message, this.#asking.signal)
     this.#asking = undefined
-    // Refused when somebody else has answered.
+    // The server refuses it if somebody else has answered.
     void this.#session.send({ type: 'x.approval.response', approval_id, approved }).catch(() => undefined)
   }
 
-  /** No response runs any more. */
+  /** Called when no response runs any more. */
   #over(well: boolean): void {
     this.#open = this.#held = undefined
     if (!this.#replaying) this.#catchUp()
@@ -172,7 +172,7 @@ function failed(event: EventOf<'response.done' | 'response.cancelled'>): boolean
   return event.type === 'response.done' && event.response.status === 'failed'
 }
 
-/** The events, and once a mark when none has come for a while. */
+/** The events, with one `quiet` mark after the first pause. */
 async function* withQuiet(events: AsyncIterator<ServerEvent>, mark: boolean): AsyncGenerator<ServerEvent | 'quiet', void> {
   let loud = mark
   let next = events.next()

@@ -1,9 +1,9 @@
 import { harmless, type Paint } from '../print.ts'
 
-/** One stream of text, and whether its last line has an end. */
+/** One stream of text, which knows whether its last line is complete. */
 class Column {
   readonly #stream: NodeJS.WriteStream
-  /** In a file or a pipe an answer is data, and stays as it is. */
+  /** An answer to a file or a pipe is data, and is not changed. */
   readonly #raw: boolean
   #open = false
 
@@ -29,13 +29,13 @@ export interface PageOptions {
   readonly paint: (stream: NodeJS.WriteStream) => Paint
 }
 
-/** What is shown: the answer, and beside it what else happens. Where the answer goes into a file or a pipe, only it does. */
+/** Shows the answer, and notes about other events. If the answer goes to a file or a pipe, notes go to standard error. */
 export class Page {
   readonly #answer: Column
   readonly #notes: Column
   readonly #paint: Paint
   #last: 'answer' | 'aside' | undefined
-  /** Whether the response that runs has said anything. */
+  /** The running response has said something. */
   spoke = false
 
   constructor({ stdout, stderr, paint }: PageOptions) {
@@ -45,28 +45,28 @@ export class Page {
     this.#paint = paint(notes)
   }
 
-  /** A piece of the answer. */
+  /** Writes a piece of the answer. */
   answer(text: string): void {
     if (this.#last !== 'answer') this.#notes.endLine()
     this.#last = 'answer'
     this.#answer.write(text)
   }
 
-  /** A piece of something beside the answer. */
+  /** Writes a piece of something else, such as a thought. */
   aside(text: string): void {
     if (this.#last !== 'aside') this.#notes.endLine()
     this.#last = 'aside'
     this.#notes.write(text, (shown) => this.#paint('dim', shown))
   }
 
-  /** A line of its own. */
+  /** Writes a line of its own. */
   note(line: string, format: Parameters<Paint>[0] = 'dim'): void {
     this.#notes.endLine()
     this.#last = undefined
     this.#notes.write(`${line}\n`, (shown) => `${this.#paint(format, shown.trimEnd())}\n`)
   }
 
-  /** What was being said is over. */
+  /** Ends the open lines. */
   end(): void {
     this.#answer.endLine()
     this.#notes.endLine()

@@ -10,7 +10,7 @@ export interface PipeOptions {
 /** A script or a file: every line is a message, or the answer to a question. */
 export function pipe({ stdin, ask }: PipeOptions): Console {
   const input = createInterface({ input: stdin, terminal: false, crlfDelay: Infinity })
-  // Made now: it holds the lines that come before they are asked for, and lets the rest wait.
+  // Made now, because it keeps the lines that come before they are read.
   const lines = input[Symbol.asyncIterator]()
   let ahead: ReturnType<typeof lines.next> | undefined
   const next = async (): Promise<string | undefined> => {

@@ -4,7 +4,7 @@ import type { Page } from './page.ts'
 type Delta = EventOf<'response.delta'>['delta']
 type Media = Extract<Delta, { type: 'image' | 'audio' | 'video' | 'file' }>
 
-/** Puts one event on the page; most are not for the eye. */
+/** Shows one event on the page. Most events are not shown. */
 export function show(event: ServerEvent, page: Page): void {
   switch (event.type) {
     case 'response.created':
@@ -25,7 +25,7 @@ export function show(event: ServerEvent, page: Page): void {
       return page.note(`payment wanted: ${event.requirements.amount} ${event.requirements.currency}; this chat cannot pay`, 'yellow')
     case 'response.done':
       if (event.response.output.length === 0) page.note('(no answer)')
-      // An agent may say everything with its end.
+      // An agent may say everything in `response.done`.
       if (!page.spoke) for (const item of event.response.output) showDelta(item, page)
       return page.end()
     case 'response.cancelled':

@@ -4,7 +4,7 @@ import { harmless, type Paint } from '../print.ts'
 import { onSignal } from '../signals.ts'
 import { isYes, type Console } from './console.ts'
 
-/** What readline draws, shown only when it is the user's turn: a key that is pressed in mid-answer must not land in the text. */
+/** Shows what readline draws only when it is the user's turn: keys that are pressed during an answer must not land in the text. */
 class Curtain extends Writable {
   open = false
   readonly #stage: NodeJS.WriteStream
@@ -82,7 +82,7 @@ export function terminal({ stdin, stdout, paint }: TerminalOptions): Console {
     },
     confirm(question, signal) {
       if (ended) return Promise.resolve(false)
-      // What was typed before the question was seen is no answer to it.
+      // Text that was typed before the question is not an answer to it.
       for (const name of ['u', 'k']) lines.write(null, { ctrl: true, name })
       curtain.open = true
       return new Promise((resolve) => {

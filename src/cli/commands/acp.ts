@@ -1,18 +1,17 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { agentAtRoot } from '../../core/edge/choose-agent.ts'
-import type { Keys } from '../../core/ports/keys.ts'
-import type { Store } from '../../core/ports/store.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { assemble, type AssembleContext } from '../../config/assemble.ts'
+import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Source } from '../../config/source.ts'
-import { report } from '../report.ts'
+import { report } from '../print.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
-import { takeStdout } from '../stdout.ts'
 import { secretOf } from '../tokens.ts'
-import { makeFolder } from '../../serve/make-folder.ts'
+import type { Output } from '../../serve/acp-stdio.ts'
+import type { OpenGatewayOptions } from '../../serve/gateway.ts'
+import { present } from '../../wire/fields.ts'
 
 export interface AcpFlags {
   readonly agent?: string
@@ -24,7 +23,7 @@ export interface AcpFlags {
   readonly data?: string
 }
 
-/** An agent for the IDE that started us: ACP on standard input and output, until the input ends. */
+/** Serves an agent to the IDE that started this process: ACP on standard input and output, until the input ends. */
 export async function acp(file: string | undefined, { version, ...flags }: AcpFlags & { readonly version: string }): Promise<number> {
   const output = takeStdout()
   const { env, stdin: input } = process
@@ -40,23 +39,23 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await (url === undefined
     ? loadSetup(file, context)
-    : remote(url, { ...flags, ...(token !== undefined && { token }) }, context))
+    : remoteSetup(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
-    const { store, keys } = await openStore(flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp'))
+    const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
+    const open = await openOrForget({ agents: setup.agents, data, log })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
-    await acpOverStdio({ agents: setup.agents, agent, store, keys, log, version, input, output })
+    await acpOverStdio({ open, agent, version, input, output })
     return 0
   } finally {
-    for (const built of setup.assembly?.built.values() ?? []) await built.close()
+    await retire(setup.assembly)
   }
 }
 
-/** An agent elsewhere, as a config would name it. */
-async function remote(url: string, { agent, protocol, model, token }: AcpFlags, context: AssembleContext): Promise<Setup> {
-  const given = { url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined }
-  const there = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote: there }] }, lineOf: () => undefined }
+/** A remote agent, as a config would name it. */
+async function remoteSetup(url: string, { agent, protocol, model, token }: AcpFlags, context: AssembleContext): Promise<Setup> {
+  const remote = present({ url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined })
+  const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote }] }, lineOf: () => undefined }
   const assembly = await assemble(source, context)
   return { agents: assembly.agents, settings: {}, notes: [], assembly }
 }
@@ -69,23 +68,34 @@ function agentOf({ agents, settings }: Setup, wanted: string | undefined): strin
   throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
-/** One process owns a store. An IDE with two windows starts two: the second one works, and remembers nothing. */
-async function openStore(data: string): Promise<{ readonly store: Store; readonly keys: Keys }> {
-  const { memoryStore } = await import('../../stores/memory.ts')
-  const { fileKeys, passingKeys } = await import('../../stores/file-keys.ts')
-  const nothing = () => ({ store: memoryStore(), keys: passingKeys() })
-  if (data === 'memory') return nothing()
+/** One process owns a data folder. An IDE with two windows starts two processes: the second one works, and keeps nothing. */
+async function openOrForget(options: OpenGatewayOptions) {
+  const [{ checkData }, { openGateway }] = await Promise.all([import('../../serve/data.ts'), import('../../serve/gateway.ts')])
   try {
-    const { sqliteStore } = await import('../../stores/sqlite.ts')
-    const { checkFolder } = await import('../../stores/sqlite-folder.ts')
-    const path = join(data, 'uamp.db')
-    await checkFolder(path)
-    makeFolder(data)
-    const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
-    const onLoss = (loss: string) => report(new Error(`Data is missing: ${loss}`))
-    return { store: sqliteStore({ path, onError: report, onLoss }), keys }
+    await checkData(options.data)
+    return openGateway(options)
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
-    return nothing()
+    return openGateway({ ...options, data: 'memory' })
+  }
+}
+
+/**
+ * Takes standard output for one writer. Other output would break the protocol, and goes to standard error. Code that writes to the file
+ * descriptor itself cannot be stopped.
+ */
+function takeStdout(): Output {
+  const { stdout, stderr } = process
+  const write = stdout.write.bind(stdout)
+  stdout.write = stderr.write.bind(stderr)
+  const waiting: (() => void)[] = []
+  const release = (): void => {
+    for (const resolve of waiting.splice(0)) resolve()
+  }
+  // An error means that nobody reads any more. The end of the input follows.
+  for (const event of ['drain', 'close', 'error']) stdout.on(event, release)
+  return {
+    write: (text) => !stdout.writable || write(text),
+    drained: () => new Promise((resolve) => (stdout.writableNeedDrain ? waiting.push(resolve) : resolve())),
   }
 }

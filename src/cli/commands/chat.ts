@@ -1,5 +1,6 @@
 import { connect, UampClientError, type Client, type Session, type Status } from '../../client/node.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { present } from '../../wire/fields.ts'
 import type { Console } from '../chat/console.ts'
 import { Conversation } from '../chat/conversation.ts'
 import { Page } from '../chat/page.ts'
@@ -17,13 +18,12 @@ export interface ChatOptions {
 }
 
 const DEFAULT_URL = 'http://localhost:8787'
-/** As shells report a program that Ctrl-C has ended. */
+/** The exit code that shells give a program which Ctrl-C ended. */
 const INTERRUPTED = 130
 
 export async function chat(address: string, given: ChatOptions): Promise<number> {
   const { stdin, stdout, stderr, env } = process
-  const secret = secretOf(given, env)
-  const options = { ...given, ...(secret !== undefined && { token: secret }) }
+  const options = { ...given, ...present({ token: secretOf(given, env) }) }
   const url = urlOf(address)
   const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color)
   const page = new Page({ stdout, stderr, paint })
@@ -33,13 +33,12 @@ export async function chat(address: string, given: ChatOptions): Promise<number>
       : pipe({ stdin, ask: (question) => page.note(`${question} [y/n]`, 'yellow') })
   const left = new AbortController()
   const leave = (): void => left.abort()
-  // Nobody reads the answers any more.
+  // An error means that nobody reads the answers any more.
   stdout.on('error', leave)
   let conversation: Conversation | undefined
   console.onInterrupt(() => conversation?.cancel() || leave())
   const client = connect(url, {
-    ...(options.token !== undefined && { token: options.token }),
-    ...(options.agent !== undefined && { agent: options.agent }),
+    ...present({ token: options.token, agent: options.agent }),
     onStatus: reconnects((text) => conversation?.notice(text)),
   })
   try {
@@ -49,7 +48,7 @@ export async function chat(address: string, given: ChatOptions): Promise<number>
     const end = await Promise.race([converse(conversation, console), ended(conversation), aborted(left.signal)])
     console.busy()
     if (end === 'over') page.note('(the session has ended)')
-    else if (console.interactive) page.note(`To go on later: uamp chat${url === DEFAULT_URL ? '' : ` ${url}`} --session ${session.id}`)
+    else if (console.interactive) page.note(`To continue later: uamp chat${url === DEFAULT_URL ? '' : ` ${url}`} --session ${session.id}`)
     return console.interactive ? 0 : EXIT_CODES[end]
   } finally {
     client.close()
@@ -61,7 +60,7 @@ type End = 'well' | 'badly' | 'over' | 'left'
 
 const EXIT_CODES: Readonly<Record<End, number>> = { well: 0, badly: 1, over: 1, left: INTERRUPTED }
 
-/** One message after the other, until there are no more. */
+/** Sends one message after the other, until there are no more. */
 async function converse(conversation: Conversation, console: Console): Promise<End> {
   let end: End = 'well'
   await conversation.caughtUp
@@ -81,7 +80,7 @@ function aborted(signal: AbortSignal): Promise<End> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve('left')))
 }
 
-/** Tells of connections that were lost and found again. */
+/** Reports when the connection is lost, and when it is back. */
 function reconnects(tell: (text: string) => void): (status: Status) => void {
   let lost = false
   return (status) => {
@@ -96,7 +95,7 @@ interface Opening extends ChatOptions {
   readonly signal: AbortSignal
 }
 
-/** Undefined when the user did not wait for it. */
+/** Undefined if the user did not wait for it. */
 async function opened(client: Client, { url, token, session: id, signal }: Opening): Promise<Session | undefined> {
   const resume = id === undefined ? {} : { resume: { session_id: id, after: 0 } }
   try {
@@ -136,5 +135,5 @@ function advice({ code, message, details }: UampClientError, { url, token, id }:
 function urlOf(address: string): string {
   const url = /^\w+:\/\//.test(address) ? address : `http://${address}`
   if (URL.canParse(url) && /^(https?|wss?):$/.test(new URL(url).protocol)) return url
-  throw new UampError('invalid_request', `"${address}" is no address of a server: write it like ${DEFAULT_URL}`)
+  throw new UampError('invalid_request', `"${address}" is not the address of a server: write it like ${DEFAULT_URL}`)
 }

@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
 import { UampError } from '../../protocol/errors.ts'
-import { findConfig } from '../../config/find.ts'
+import { findConfig } from '../../config/agents.ts'
 import { PROVIDERS } from '../../config/providers.ts'
-import { PROVIDER_TYPES, type ProviderType } from '../../config/schema.ts'
-import { configText, type Chosen } from '../../config/write.ts'
-import { asker, type Ask } from '../questions.ts'
+import { AGENT_NAME, PROVIDER_TYPES, type ProviderType } from '../../config/schema.ts'
 
 export interface InitFlags {
   readonly provider?: string
@@ -16,16 +15,23 @@ export interface InitFlags {
 }
 
 const FILE = 'uamp.config.yaml'
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
-/** Writes a config by asking what is not given. */
+interface Chosen {
+  readonly type: ProviderType
+  readonly model: string
+  readonly baseUrl: string | undefined
+  readonly name: string
+  readonly instructions: string
+}
+
+/** Writes a config, and asks for what the flags leave out. */
 export async function init(flags: InitFlags): Promise<number> {
   const there = findConfig('.')
   if (there !== undefined && !flags.force) {
-    throw new UampError('conflict', `${there} is here already: change it, or write over it with --force`)
+    throw new UampError('conflict', `${there} exists already: change it, or overwrite it with --force`)
   }
   if (there !== undefined && there !== FILE) {
-    throw new UampError('conflict', `${there} is here already, and would be read instead of ${FILE}: remove it first`)
+    throw new UampError('conflict', `${there} exists already, and \`uamp serve\` would read it instead of ${FILE}: remove it first`)
   }
   const { ask, close } = asker({ silent: flags.yes ?? false })
   try {
@@ -44,14 +50,14 @@ async function choose(flags: InitFlags, ask: Ask): Promise<Chosen> {
     flag: '--provider',
     given: flags.provider,
     usual: usualProvider(),
-    check: (text) => (PROVIDER_TYPES.some((known) => known === text) ? undefined : `"${text}" is none of ${PROVIDER_TYPES.join(', ')}`),
+    check: (text) => (PROVIDER_TYPES.some((known) => known === text) ? undefined : `"${text}" is not one of ${PROVIDER_TYPES.join(', ')}`),
   })) as ProviderType
   const model = await ask({
     text: 'Model',
     flag: '--model',
     given: flags.model,
     usual: PROVIDERS[type].model,
-    check: (text) => (/^\S+$/.test(text) ? undefined : 'A model has a name without blanks'),
+    check: (text) => (/^\S+$/.test(text) ? undefined : 'The name of a model has no spaces'),
   })
   const baseUrl =
     type === 'openai-compatible' || flags.baseUrl !== undefined
@@ -68,7 +74,7 @@ async function choose(flags: InitFlags, ask: Ask): Promise<Chosen> {
     flag: '--name',
     given: flags.name,
     usual: 'assistant',
-    check: (text) => (NAME.test(text) ? undefined : 'Use letters, digits, dots, dashes and underscores'),
+    check: (text) => (AGENT_NAME.test(text) ? undefined : 'Use letters, digits, dots, dashes and underscores'),
   })
   const instructions = await ask({
     text: 'Instructions',
@@ -80,7 +86,7 @@ async function choose(flags: InitFlags, ask: Ask): Promise<Chosen> {
   return { type, model, baseUrl, name, instructions }
 }
 
-/** The first that there is a key for. */
+/** The first provider that has a key in the environment. */
 function usualProvider(): ProviderType {
   return PROVIDER_TYPES.find((type) => PROVIDERS[type].keys.some((key) => (process.env[key] ?? '') !== '')) ?? 'openai'
 }
@@ -93,4 +99,79 @@ function next({ type }: Chosen): string {
   const keys: readonly string[] = PROVIDERS[type].keys
   if (keys.length === 0 || keys.some((key) => (process.env[key] ?? '') !== '')) return ''
   return `  export ${keys[0]}=…\n`
+}
+
+/** A config that people can continue to edit. */
+async function configText({ type, model, baseUrl, name, instructions }: Chosen): Promise<string> {
+  const { stringify } = await import('yaml')
+  const scalar = (text: string): string => stringify(text, { lineWidth: 0 }).trimEnd()
+  const provider = type === 'openai-compatible' ? 'local' : type
+  const keys: readonly string[] = PROVIDERS[type].keys
+  return [
+    '# `uamp serve` reads this file, and reads it again whenever it changes.',
+    'agents:',
+    `  - name: ${scalar(name)}`,
+    '    # provider/model',
+    `    model: ${scalar(`${provider}/${model}`)}`,
+    `    instructions: ${scalar(instructions)}`,
+    '    # tools: [./tools.ts]',
+    '    # mcp: [{ command: npx, args: [-y, some-mcp-server] }]',
+    '    # fallbacks: [provider/model]',
+    ...(keys.length === 0 ? [] : ['', `# The key comes from ${keys[0]}. Another variable: providers.${provider}.apiKey: \${VARIABLE}`]),
+    ...(baseUrl === undefined
+      ? []
+      : [
+          'providers:',
+          `  ${provider}:`,
+          ...(provider === type ? [] : [`    type: ${type}`]),
+          `    baseUrl: ${scalar(baseUrl)}`,
+          ...(keys.length === 0 ? ['    # apiKey: ${VARIABLE}'] : []),
+        ]),
+    '',
+  ].join('\n')
+}
+
+interface Asked {
+  readonly text: string
+  /** The flag that answers the question. */
+  readonly flag: string | undefined
+  /** The value of the flag. */
+  readonly given: string | undefined
+  readonly usual: string | undefined
+  /** The problem with an answer, if there is one. */
+  readonly check: (answer: string) => string | undefined
+}
+
+type Ask = (question: Asked) => Promise<string>
+
+/** Asks on the terminal, or reads one answer a line from a pipe. `silent` takes the defaults. */
+function asker({ silent }: { readonly silent: boolean }): { ask: Ask; close: () => void } {
+  const { stdin, stdout } = process
+  const lines = silent ? undefined : createInterface({ input: stdin })
+  const answers = lines?.[Symbol.asyncIterator]()
+
+  async function ask(question: Asked): Promise<string> {
+    const { text, given, usual, check, flag } = question
+    if (given !== undefined) return accepted(given, question)
+    if (!answers) {
+      if (usual !== undefined) return usual
+      throw new UampError('invalid_request', `Add ${flag}: it has no default`)
+    }
+    for (;;) {
+      stdout.write(`${text}${usual === undefined ? '' : ` [${usual}]`}: `)
+      const { value, done } = await answers.next()
+      if (done) throw new UampError('invalid_request', 'There was no answer: add --yes to take the defaults')
+      const answer = value.trim() === '' ? usual : value.trim()
+      const problem = answer === undefined ? 'There is no default here' : check(answer)
+      if (answer !== undefined && problem === undefined) return answer
+      stdout.write(`${problem}.\n`)
+    }
+  }
+  return { ask, close: () => lines?.close() }
+}
+
+function accepted(given: string, { flag, check }: Asked): string {
+  const problem = check(given)
+  if (problem !== undefined) throw new UampError('invalid_request', `${flag}: ${problem}`)
+  return given
 }

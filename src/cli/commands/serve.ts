@@ -1,14 +1,14 @@
+import { spawn } from 'node:child_process'
 import type { RunningServer, ServeOptions } from '../../serve/index.ts'
 import { agentAtRoot } from '../../core/edge/choose-agent.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { present } from '../../wire/fields.ts'
 import { banner } from '../banner.ts'
-import type { AssembleContext, Assembly } from '../../config/assemble.ts'
+import { retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import { Reloader } from '../../config/reload.ts'
-import { openBrowser } from '../open-browser.ts'
-import { painter } from '../print.ts'
-import { report } from '../report.ts'
+import { painter, report } from '../print.ts'
 import { onOrphaned, onSignal, STOP } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
 import { environmentTokens, fileTokens, parseTokens } from '../tokens.ts'
@@ -29,18 +29,18 @@ export interface ServeFlags {
   readonly open?: true
 }
 
-/** What the server cannot know: how its options are called here. */
+/** Names the flags for errors of the server, which does not know them. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/^Port \d+ is in use/, '--port 0 takes any that is free'],
+  [/^Port \d+ is in use/, '--port 0 takes any free port'],
   [/needs more rights/, 'with --port'],
   [/can be reached from other machines/, '--token-file, or --allow-anonymous'],
   [/another data folder|check that the folder/, '--data names it, and --data memory needs none'],
 ]
 
-/** Runs until it is told to stop. */
+/** Runs until a signal stops it. */
 export async function serve(given: string | undefined, { version, ...flags }: ServeFlags & { readonly version: string }): Promise<number> {
   const { env, stdout } = process
-  // A reader of the start-up text that has gone is no reason to stop.
+  // The server goes on if nobody reads its output any more.
   stdout.on('error', () => undefined)
   const fromFlags = { ...fileTokens(flags.tokenFile), ...parseTokens(flags.token ?? [], '--token') }
   const log = lazyLog()
@@ -57,7 +57,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const host = flags.host ?? settings.host ?? '127.0.0.1'
   const anonymous = flags.allowAnonymous ?? callers.length === 0
   const { notes } = setup
-  // Before the banner: whoever has read it may change a file.
+  // Before the banner: a user who has read it may change a file.
   const reloader = setup.assembly && reloading(setup.assembly, server, context)
   stdout.write(banner({ version, url, host, agents: names, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
@@ -71,7 +71,7 @@ function fileOf(given: string | undefined, { config }: ServeFlags): string | und
   throw new UampError('invalid_request', `Name one file to serve: either ${given}, or --config ${config}`)
 }
 
-/** Loaded with the first line, which most who start a server with a mistake in its config do not get to. */
+/** Loads the logger with its first line, which a start with a mistake in the config never reaches. */
 function lazyLog(): Logger {
   let log: Logger | undefined
   let loading: Promise<void> | undefined
@@ -102,46 +102,35 @@ interface ListenOptions extends ServeFlags {
 }
 
 async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {
-  const { data, tokens, allowAnonymous, log } = flags
-  const port = flags.port ?? settings.port
-  const host = flags.host ?? settings.host
-  const origins = flags.origin ?? settings.origins
-  const allowedHosts = flags.allowHost ?? settings.allowedHosts
+  const { data, tokens, allowAnonymous, log, keep, keepBytes, keepBytesEach } = flags
   const { defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
-  const limits = { ...settings.limits, ...kept(flags) }
-  // It is most of what there is to load, and what is wrong with the options or a file is told without it.
+  const kept = present({ sessionTtlMs: keep, storedBytes: keepBytes, storedBytesPerPrincipal: keepBytesEach })
+  const options = present({
+    data,
+    tokens,
+    log,
+    allowAnonymous,
+    port: flags.port ?? settings.port,
+    host: flags.host ?? settings.host,
+    origins: flags.origin ?? settings.origins,
+    allowedHosts: flags.allowHost ?? settings.allowedHosts,
+    limits: { ...settings.limits, ...kept },
+    defaultAgent,
+    publicUrl,
+    trustProxy,
+    outbound,
+    a2a,
+    omnia,
+  })
+  // Most of the code to load. Mistakes in the options or in a file are reported without it.
   const { serve: start } = await import('../../serve/index.ts')
   try {
-    return await start(agents, {
-      data,
-      tokens,
-      log,
-      limits: limits as NonNullable<ServeOptions['limits']>,
-      ...(port !== undefined && { port }),
-      ...(host !== undefined && { host }),
-      ...(origins && { origins }),
-      ...(allowAnonymous && { allowAnonymous }),
-      ...(publicUrl !== undefined && { publicUrl }),
-      ...(trustProxy && { trustProxy }),
-      ...(allowedHosts && { allowedHosts }),
-      ...(outbound?.allow && { outbound: { allow: outbound.allow } }),
-      ...(a2a && { a2a: a2a as NonNullable<ServeOptions['a2a']> }),
-      ...(omnia && { omnia: omnia as NonNullable<ServeOptions['omnia']> }),
-      ...(defaultAgent !== undefined && { defaultAgent }),
-    })
+    return await start(agents, options as ServeOptions)
   } catch (thrown) {
-    for (const built of assembly?.built.values() ?? []) await built.close()
+    await retire(assembly)
     if (!(thrown instanceof UampError)) throw thrown
     const advice = ADVICE.find(([pattern]) => pattern.test(thrown.message))?.[1]
     throw advice === undefined ? thrown : new UampError(thrown.code, `${thrown.message} (${advice})`, { cause: thrown })
-  }
-}
-
-function kept({ keep, keepBytes, keepBytesEach }: ServeFlags): NonNullable<ServeOptions['limits']> {
-  return {
-    ...(keep !== undefined && { sessionTtlMs: keep }),
-    ...(keepBytes !== undefined && { storedBytes: keepBytes }),
-    ...(keepBytesEach !== undefined && { storedBytesPerPrincipal: keepBytesEach }),
   }
 }
 
@@ -165,4 +154,18 @@ function stopped(server: RunningServer): Promise<void> {
       process.exit(0)
     })
   })
+}
+
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  // The empty text is the title of the window. Without it, `start` would take the address for the title.
+  win32: ['cmd', '/c', 'start', '""'],
+}
+
+function openBrowser(url: string, onFailure: () => void): void {
+  const [command, ...args] = OPENERS[process.platform] ?? ['xdg-open']
+  const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true })
+  child.once('error', onFailure)
+  child.once('exit', (code) => code !== 0 && code !== null && onFailure())
+  child.unref()
 }

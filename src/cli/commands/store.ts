@@ -3,12 +3,12 @@ import { join, relative } from 'node:path'
 import { remoteStorage } from '../../serve/storage/control.ts'
 import { storageOf, type Storage, type StorageReport } from '../../serve/storage/index.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { present } from '../../wire/fields.ts'
 import { fileBlobs } from '../../stores/file-blobs.ts'
 import { checkFolder } from '../../stores/sqlite-folder.ts'
 import { sqliteStore } from '../../stores/sqlite.ts'
 import { sizeText } from '../amounts.ts'
-import { harmless, painter } from '../print.ts'
-import { report } from '../report.ts'
+import { harmless, painter, report } from '../print.ts'
 
 export interface ShowFlags {
   readonly data?: string
@@ -23,7 +23,7 @@ export interface PruneFlags {
   readonly yes?: true
 }
 
-/** Principals that are shown, those with the most bytes. */
+/** How many principals are shown, those with the most bytes first. */
 const SHOWN = 20
 
 export async function show({ data, json }: ShowFlags): Promise<number> {
@@ -36,19 +36,17 @@ export async function show({ data, json }: ShowFlags): Promise<number> {
 
 export async function prune({ data, olderThan, toBytes, principal, yes }: PruneFlags): Promise<number> {
   if (olderThan === undefined && toBytes === undefined && principal === undefined) {
-    throw new UampError('invalid_request', 'Say what to remove: --older-than 30d, --to-bytes 1GB or --principal alice')
+    throw new UampError('invalid_request', 'Choose what to remove: --older-than 30d, --to-bytes 1GB or --principal alice')
   }
   const folder = await folderOf(data)
   const request = {
-    ...(principal !== undefined && { principal }),
-    ...(olderThan !== undefined && { before: Date.now() - olderThan }),
-    ...(toBytes !== undefined && { bytes: toBytes }),
+    ...present({ principal, before: olderThan === undefined ? undefined : Date.now() - olderThan, bytes: toBytes }),
     dryRun: !yes,
   }
   const { sessions, records, bytes, inUse } = await using(folder, (storage) => storage.prune(request), { rewrite: yes === true })
   const what = `${count(sessions, 'session')} and ${count(records, 'other record')} with ${sizeText(bytes)}`
-  process.stdout.write(yes ? `Removed ${what}.\n` : `This would remove ${what}. Say --yes to do it: they cannot be brought back.\n`)
-  if (inUse > 0) process.stdout.write(`${count(inUse, 'session')} stayed, as somebody uses them now.\n`)
+  process.stdout.write(yes ? `Removed ${what}.\n` : `This would remove ${what}. Add --yes to remove them for good.\n`)
+  if (inUse > 0) process.stdout.write(`${count(inUse, 'session')} stayed, because somebody uses them now.\n`)
   return 0
 }
 
@@ -59,7 +57,7 @@ async function folderOf(given: string | undefined): Promise<string> {
   throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)
 }
 
-/** The folder's own storage, or, where a server has it open, that server's. */
+/** Uses the folder itself, or asks the server that has it open. */
 async function using<T>(folder: string, run: (storage: Storage) => Promise<T>, { rewrite = false } = {}): Promise<T> {
   const path = join(folder, 'uamp.db')
   const opened = open(path)
@@ -69,14 +67,14 @@ async function using<T>(folder: string, run: (storage: Storage) => Promise<T>, {
     return await run(storageOf({ store: opened, blobs, release: async () => true }))
   } finally {
     await opened.close()
-    // Large files of version 0.1 can be made smaller only now that there is less in them, and nobody waits.
+    // Large files of version 0.1 can shrink now that they hold less, and no server waits.
     if (rewrite) await sqliteStore({ path, onError: report, rewriteBytes: Infinity }).close()
   }
 }
 
 function open(path: string) {
   try {
-    // Whoever opens the folder first is told, and the server that comes after is not.
+    // Losses are reported only to the first process that opens the folder, which is this one.
     return sqliteStore({ path, onError: report, onLoss: (loss) => report(`Data is missing: ${loss}`) })
   } catch (thrown) {
     if (thrown instanceof UampError && thrown.code === 'conflict' && thrown.message.includes('in use')) return undefined
@@ -132,7 +130,7 @@ function times(oldest: number | null | undefined, newest: number | null | undefi
   )
 }
 
-/** Names to the left, numbers to the right. */
+/** Aligns names to the left and numbers to the right. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? []
   return rows.map((row) =>

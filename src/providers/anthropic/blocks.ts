@@ -1,5 +1,5 @@
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
-import { isRecord, parseJson } from '../../protocol/json.ts'
+import { isRecord, jsonIn } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
 import { fileText, note } from '../../wire/media-parts.ts'
@@ -15,7 +15,7 @@ export interface Speech {
 
 const BEGIN = '(The conversation begins.)'
 
-/** The conversation in two roles: results are the user's, and stand first after the calls they answer. */
+/** The conversation in two roles. Results belong to the user, and come right after the calls that they answer. */
 export function toSpeeches(messages: readonly Message[]): { system: string[]; speeches: Speech[] } {
   const system: string[] = []
   const speeches: Speech[] = []
@@ -30,12 +30,12 @@ export function toSpeeches(messages: readonly Message[]): { system: string[]; sp
     if (step.kind === 'assistant') say('assistant', step.items.flatMap(said))
     if (step.kind === 'result') say('user', [toolResult(step)])
   }
-  // The user has to speak first, also where the agent greets.
+  // The API wants the user to speak first, even if the agent greets.
   if (speeches[0]?.role !== 'user') speeches.unshift({ role: 'user', content: [textBlock(BEGIN)] })
   return { system, speeches }
 }
 
-/** What the model is shown. */
+/** Content that the model sees. */
 function shown(item: ContentItem): Block[] {
   switch (item.type) {
     case 'text':
@@ -51,7 +51,7 @@ function shown(item: ContentItem): Block[] {
   }
 }
 
-/** What the model said itself. It cannot have shown pictures: media of an agent is named. */
+/** Content that the model said. The API takes no media here, so it is named in words. */
 function said(item: ContentItem): Block[] {
   switch (item.type) {
     case 'tool_call':
@@ -68,8 +68,8 @@ function said(item: ContentItem): Block[] {
 }
 
 /**
- * Thoughts go back with their signature as they came, or not at all: one without it is refused, and so is another vendor's,
- * which after a change of models is in the same history. Those here are plain base64; what others keep is marked.
+ * A thought goes back with its signature, or not at all: the API refuses a thought without one, and one that another vendor signed
+ * before the model changed. Anthropic's signatures are plain base64; those of other vendors carry a mark.
  */
 function thought({ thinking, signature, redacted }: Extract<ContentItem, { type: 'thinking' }>): Block[] {
   if (signature === undefined || !/^[\w+/=-]+$/.test(signature)) return []
@@ -80,20 +80,15 @@ function toolUse({ id, name, arguments: args }: ToolCall): Block {
   return { type: 'tool_use', id: callId(id), name, input: inputOf(args) }
 }
 
-/** Ids of other vendors may hold characters that are refused here; the call and its result change alike. */
+/** The API refuses some characters in ids of other vendors. A call and its result change alike. */
 function callId(id: string): string {
   return id.replaceAll(/[^\w-]/g, '_')
 }
 
-/** Arguments that were no JSON object are shown as the mistake that they were. */
+/** Arguments that are not a JSON object are shown to the model as the mistake that they are. */
 function inputOf(args: string): Record<string, unknown> {
-  try {
-    const value: unknown = parseJson(args === '' ? '{}' : args)
-    if (isRecord(value)) return value
-  } catch {
-    // Told below.
-  }
-  return { invalid_arguments: args }
+  const value = jsonIn(args === '' ? '{}' : args)
+  return isRecord(value) ? value : { invalid_arguments: args }
 }
 
 function toolResult({ callId: id, text: result, items, isError }: ResultStep): Block {
@@ -112,7 +107,7 @@ function media(item: Extract<ContentItem, { type: 'image' | 'file' }>): Block | 
   return { type: 'document', source: where, ...(item.type === 'file' && { title: item.filename }) }
 }
 
-/** An empty text is refused. */
+/** The API refuses an empty text. */
 function text(value: string): Block[] {
   return value.trim() === '' ? [] : [textBlock(value)]
 }

@@ -1,11 +1,7 @@
 import { answerDrafts } from '../../upstream/answer-drafts.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
-import { upstreamEvents } from '../../upstream/upstream-events.ts'
-import { callUpstream, streamBounds, type Timeouts } from '../../upstream/upstream.ts'
-import { UampError } from '../../protocol/errors.ts'
-import { explainError, isStream, wholeAnswer } from '../../wire/upstream.ts'
-import { sseParser } from '../../wire/sse-parse.ts'
+import { askModel, type Timeouts } from '../../upstream/upstream.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
@@ -14,15 +10,15 @@ export interface AnthropicOptions {
   readonly apiKey: string
   /** With or without `/v1` at its end. */
   readonly baseUrl?: string
-  /** The `anthropic-version` to stay with. By default the newest, and an older one for a model and a request that need it. */
+  /** A fixed `anthropic-version`. Default: the newest, or an older one if the model and the request need it. */
   readonly version?: string
-  /** Sent with every request: `anthropic-beta`, what a proxy wants. */
+  /** Sent with every request: `anthropic-beta`, or what a proxy wants. */
   readonly headers?: Readonly<Record<string, string>>
   readonly timeouts?: Partial<Timeouts>
   readonly retries?: number
 }
 
-/** Claude, by the Messages API. */
+/** Claude, through the Messages API. */
 export function anthropic({
   apiKey,
   baseUrl = 'https://api.anthropic.com',
@@ -37,28 +33,11 @@ export function anthropic({
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
     capabilities: async (model) => capabilitiesOf(model),
 
-    generate: (request, { http, signal }) =>
-      answerDrafts(async () => {
+    generate: (request, context) =>
+      answerDrafts(() => {
         const { version, body } = toRequest(request, pinned)
-        const answer = await callUpstream({
-          name: 'anthropic',
-          http,
-          signal,
-          explain: explainError,
-          ...streamBounds(timeouts),
-          retries,
-          request: {
-            url,
-            method: 'POST',
-            headers: { 'content-type': 'application/json', 'anthropic-version': version, 'x-api-key': apiKey, ...headers },
-            body: JSON.stringify(body),
-          },
-        })
-        if (!isStream(answer.headers))
-          throw new UampError('provider_error', 'anthropic did not answer with a stream', {
-            cause: await wholeAnswer('anthropic', answer.body),
-          })
-        return upstreamEvents(answer.body, { name: 'anthropic', parse: sseParser() })
+        const sent = { 'anthropic-version': version, 'x-api-key': apiKey, ...headers }
+        return askModel({ name: 'anthropic', url, headers: sent, body, timeouts, retries }, context)
       }, new AnswerStream()),
   }
 }

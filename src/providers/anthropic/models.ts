@@ -1,15 +1,15 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 
-/** What differs between Claude models, and between them and others that speak the same API. */
+/** How Claude models differ from each other, and from other models behind the same API. */
 export interface Traits {
   readonly claude: boolean
   /** Takes temperature, top_p and top_k, under the API version that has them. */
   readonly samples: boolean
-  /** How it is told to think: not at all, with a budget of tokens, or by an effort. */
+  /** How a request asks for thoughts: not at all, by a budget of tokens, or by an effort. */
   readonly thinking: 'none' | 'budget' | 'adaptive'
-  /** Refuses to be told not to. */
+  /** Refuses a request not to think. */
   readonly alwaysThinks: boolean
-  /** Has an effort above `high` that is not `max`. */
+  /** Has an effort between `high` and `max`. */
   readonly xhigh: boolean
   /** Knows `output_config.format`. */
   readonly schema: boolean
@@ -31,7 +31,7 @@ const GENERATIONS = [
 /** `claude-sonnet-5-5`, `claude-3-7-sonnet-20250219`, `anthropic.claude-opus-4-6-v1`: a date is not a version. */
 const NAME = /claude-(?:(\d)(?:-(\d{1,2}))?-)?([a-z]+)(?:-(\d{1,2})(?!\d)(?:-(\d{1,2})(?!\d))?)?/
 
-/** Released between 4.6 and 4.8, and without a number in its name. */
+/** For models without a number in their name, which came out between 4.6 and 4.8. */
 const UNNUMBERED = 407
 
 export function traitsOf(model: string): Traits {

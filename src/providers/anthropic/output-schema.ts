@@ -6,8 +6,8 @@ const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'host
 const KEPT = new Set(['$ref', 'type', 'enum', 'const', 'title', 'description', 'required'])
 
 /**
- * A JSON Schema as structured outputs take it: objects closed, and constraints that the API refuses (lengths, ranges, patterns)
- * told in the description, where the model still reads them.
+ * A JSON Schema as structured outputs take it: with closed objects. Constraints that the API refuses (lengths, ranges, patterns) move
+ * to the description, where the model still reads them.
  */
 export function outputSchema(schema: Schema): Schema {
   const kept: Schema = {}

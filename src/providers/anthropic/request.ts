@@ -1,19 +1,19 @@
 import type { ModelRequest } from '../../core/ports/provider.ts'
+import { isRecord } from '../../protocol/json.ts'
 import { modelFor, ownSlot, settingsFor, type Settings } from '../../wire/openai/settings.ts'
-import { toSpeeches, type Block } from './blocks.ts'
-import { cached } from './cache.ts'
+import { toSpeeches, type Block, type Speech } from './blocks.ts'
 import { traitsOf, type Traits } from './models.ts'
 import { thinkingFor, thinks, thoughtsAreLost, type Thinking } from './thinking.ts'
 import { formatFor, toolChoice, toolsOf } from './tools.ts'
 
-/** Since the newer version temperature, top_p and top_k are refused. Models that still take them do so under the older one. */
+/** The newer version refuses temperature, top_p and top_k. Models that still take them do so under the older one. */
 const VERSION = '2026-10-21'
 const SAMPLING_VERSION = '2023-06-01'
 
-/** Tokens that an answer may have where nobody said how many; the API wants a number. */
+/** Tokens of an answer if nobody says how many: the API wants a number. */
 const MAX_TOKENS = 32_000
 
-/** Settings that go as they are. */
+/** Settings that pass unchanged. */
 const VERBATIM = ['metadata', 'service_tier', 'inference_geo']
 
 type Own = Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ export interface MessagesRequest {
   readonly body: Own
 }
 
-/** A request of the Messages API. `pinned` is the version to stay with, whatever is asked for. */
+/** A request of the Messages API. `pinned` is a fixed version, whatever the request asks for. */
 export function toRequest({ model: usual, messages, config }: ModelRequest, pinned?: string): MessagesRequest {
   const own = ownSlot(config, 'anthropic')
   const settings = settingsFor(config, 'anthropic')
@@ -34,7 +34,7 @@ export function toRequest({ model: usual, messages, config }: ModelRequest, pinn
   const tools = toolsOf(config, format)
   const choice = toolChoice(config, settings, format)
   const wanted = thinkingFor(traits, { own, effort: settings.reasoning_effort })
-  // Refused together: thoughts and a forced call; a budget, and the results of a call whose thoughts are not there.
+  // The API refuses thoughts beside a forced call, and a budget beside results of a call whose thoughts are missing.
   const forced = choice?.['type'] === 'any' || choice?.['type'] === 'tool'
   const clash = thinks(wanted) && (forced || (wanted.thinking?.['type'] === 'enabled' && thoughtsAreLost(speeches)))
   const { thinking, effort }: Thinking = clash ? { ...wanted, thinking: undefined } : wanted
@@ -69,16 +69,45 @@ function systemOf(texts: readonly string[]): { system?: Block[] } {
   return text === '' ? {} : { system: [{ type: 'text', text }] }
 }
 
-/** The budget to think with is a part of it, and must leave something for the answer. */
+/** The budget for thoughts is a part of the tokens, and must leave some for the answer. */
 function maxTokens(given: number, thinking: Thinking['thinking'], { output }: Traits): number {
   const budget = thinking?.['budget_tokens']
   return typeof budget === 'number' && budget >= given ? Math.max(Math.min(budget + given, output), budget + 1) : given
 }
 
-/** With both, some models refuse: temperature wins. OpenAI's goes up to 2. */
+/** Some models refuse both together, so temperature wins. OpenAI's temperature goes up to 2. */
 function samplingOf({ temperature, top_p }: Settings, own: Own): Record<string, number> {
   return {
     ...(temperature !== undefined ? { temperature: Math.min(temperature, 1) } : top_p !== undefined && { top_p }),
     ...(typeof own['top_k'] === 'number' && { top_k: own['top_k'] }),
   }
+}
+
+interface Cacheable {
+  readonly messages: readonly Speech[]
+  readonly system?: readonly Block[]
+  readonly tools?: readonly object[]
+}
+
+/**
+ * Prompt caching: one marker for the whole request, which the API sets on the last block that can have one. A `cache_control` with
+ * a `type` replaces it, `{ tools, system, messages }` sets markers on the last block of each instead, and `null` turns it off.
+ */
+function cached(body: Cacheable, wanted: unknown, { claude }: Traits): Readonly<Record<string, unknown>> {
+  if (wanted === null || wanted === false || (wanted === undefined && !claude)) return { ...body }
+  if (!isRecord(wanted)) return { ...body, cache_control: { type: 'ephemeral' } }
+  if (wanted['type'] !== undefined) return { ...body, cache_control: wanted }
+  const { messages, system, tools } = body
+  const last = messages.at(-1)
+  return {
+    ...body,
+    ...(tools && { tools: marked(tools, wanted['tools']) }),
+    ...(system && { system: marked(system, wanted['system']) }),
+    ...(last && { messages: [...messages.slice(0, -1), { ...last, content: marked(last.content, wanted['messages']) }] }),
+  }
+}
+
+function marked(list: readonly object[], cache_control: unknown): readonly object[] {
+  const last = list.at(-1)
+  return last && isRecord(cache_control) ? [...list.slice(0, -1), { ...last, cache_control }] : list
 }

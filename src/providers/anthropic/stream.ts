@@ -1,12 +1,12 @@
-import type { AnswerReader } from '../../upstream/answer-drafts.ts'
+import { callDraft, refusalDraft, type AnswerReader } from '../../upstream/answer-drafts.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { text } from '../../core/agent-kit/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
+import type { Usage } from '../../protocol/usage.ts'
 import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
 import { JSON_TOOL } from './tools.ts'
-import { laterUsage, toUsage, type WireUsage } from './usage.ts'
 
-/** Messages API, streaming: what is read of its events. Anything may be missing, and other kinds may come. */
+/** Messages API, streaming: the fields that are read. Any of them may be missing, and other events may come. */
 interface WireEvent {
   readonly type?: string
   readonly message?: { readonly usage?: WireUsage | null } | null
@@ -37,7 +37,16 @@ interface WireDelta {
   readonly stop_details?: { readonly explanation?: string | null } | null
 }
 
-/** Why it stopped, where that was not its own decision. A paused turn goes on only for tools that run at Anthropic's. */
+/** Messages API, usage. The counts of `message_delta` are totals so far; null means unchanged. */
+interface WireUsage {
+  readonly input_tokens?: number | null
+  readonly output_tokens?: number | null
+  readonly cache_read_input_tokens?: number | null
+  readonly cache_creation_input_tokens?: number | null
+  readonly output_tokens_details?: { readonly thinking_tokens?: number | null } | null
+}
+
+/** Stop reasons of incomplete answers. A paused turn goes on only for tools that run at Anthropic. */
 const STOPS: Readonly<Record<string, 'length' | 'content_filter'>> = {
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
@@ -45,10 +54,10 @@ const STOPS: Readonly<Record<string, 'length' | 'content_filter'>> = {
   refusal: 'content_filter',
 }
 
-/** Blocks come one after the other, so the last one that began is the one that deltas belong to. */
+/** Blocks come one after the other, so deltas belong to the block that began last. */
 type Open =
   | { readonly type: 'tool'; readonly id: string; readonly name: string; streamed: boolean }
-  /** A thought that directly follows another: told in one piece, as pieces would be added to the first. */
+  /** `whole`: it directly follows another thought, and comes in one piece, because pieces would be added to the first. */
   | { readonly type: 'thought'; readonly whole: boolean; content: string; signature: string | undefined }
   | { readonly type: 'json' | 'other' }
 
@@ -91,7 +100,7 @@ export class AnswerStream implements AnswerReader {
       case 'error':
         throw failureOf('anthropic', event.error)
       default:
-      // `ping`, and whatever is added later.
+      // `ping`, and events that Anthropic adds later.
     }
   }
 
@@ -105,8 +114,7 @@ export class AnswerStream implements AnswerReader {
     if (!this.#ended) throw cutOff('anthropic')
     const { reason = '', explanation } = this.#stop ?? {}
     const stop_reason = STOPS[reason]
-    if (reason === 'refusal' && explanation !== undefined)
-      out.push({ type: 'response.delta', delta: { type: 'text', text: explanation, refusal: true } })
+    if (reason === 'refusal' && explanation !== undefined) out.push(refusalDraft(explanation))
     if (stop_reason) out.push(done({ stop: stop_reason }))
   }
 
@@ -131,7 +139,7 @@ export class AnswerStream implements AnswerReader {
         if (block.thinking) this.#think(block.thinking, out)
         return
       case 'redacted_thinking':
-        // Nothing to read in it: kept under the same name as other thoughts keep what is theirs to give back.
+        // It has no text. Its data goes back like the signature of other thoughts.
         out.push({
           type: 'thinking',
           content: '',
@@ -142,7 +150,7 @@ export class AnswerStream implements AnswerReader {
         this.#afterThought = true
         return
       default:
-      // Tools that run at Anthropic's are not asked for.
+      // Tools that run at Anthropic are never requested.
     }
   }
 
@@ -161,7 +169,7 @@ export class AnswerStream implements AnswerReader {
         if (this.#open.type === 'thought') this.#open.signature = (this.#open.signature ?? '') + (delta.signature ?? '')
         return
       default:
-      // Citations are not told.
+      // Citations have no place in UAMP events.
     }
   }
 
@@ -170,7 +178,7 @@ export class AnswerStream implements AnswerReader {
     if (this.#open.type !== 'tool') return
     const { id, name } = this.#open
     if (piece !== '') this.#open.streamed = true
-    out.push({ type: 'response.delta', delta: { type: 'tool_call', tool_call: { id, name, arguments: piece } } })
+    out.push(callDraft(id, name, piece))
   }
 
   #think(piece: string, out: Draft[]): void {
@@ -182,10 +190,7 @@ export class AnswerStream implements AnswerReader {
   #close(out: Draft[]): void {
     const open = this.#open
     this.#open = { type: 'other' }
-    if (open.type === 'tool' && !open.streamed) {
-      const { id, name } = open
-      out.push({ type: 'response.delta', delta: { type: 'tool_call', tool_call: { id, name, arguments: '{}' } } })
-    }
+    if (open.type === 'tool' && !open.streamed) out.push(callDraft(open.id, open.name, '{}'))
     if (open.type !== 'thought') return
     const { whole, content, signature } = open
     this.#afterThought = true
@@ -197,4 +202,24 @@ export class AnswerStream implements AnswerReader {
 
 function isFilled(input: unknown): boolean {
   return typeof input === 'object' && input !== null && Object.keys(input).length > 0
+}
+
+function laterUsage(before: WireUsage, later: WireUsage | null | undefined): WireUsage {
+  const told = Object.entries(later ?? {}).filter(([, value]) => value !== null && value !== undefined)
+  return { ...before, ...Object.fromEntries(told) }
+}
+
+/** UAMP events §8.7: here `input_tokens` excludes the cache, and `cached_tokens` counts what was read from it and written to it. */
+function toUsage(wire: WireUsage): Usage {
+  const { input_tokens: input, output_tokens: output, cache_read_input_tokens: read, cache_creation_input_tokens: write } = wire
+  const reasoning = wire.output_tokens_details?.thinking_tokens
+  const cache = read != null || write != null
+  return {
+    input_tokens: input ?? 0,
+    output_tokens: output ?? 0,
+    ...(cache && { cached_tokens: (read ?? 0) + (write ?? 0), cache_read: read ?? 0, cache_write: write ?? 0 }),
+    input_uncached: input ?? 0,
+    output: output ?? 0,
+    ...(reasoning != null && { reasoning }),
+  }
 }

@@ -1,8 +1,8 @@
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 import type { Speech } from './blocks.ts'
 import type { Traits } from './models.ts'
 
-/** Tokens to think with, where a model wants a number. */
+/** Tokens for thoughts, for models that want a number. */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 1_024, low: 2_048, medium: 8_192, high: 16_384, xhigh: 32_768, max: 32_768 }
 const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' }
 
@@ -16,10 +16,9 @@ interface Wanted {
   readonly effort: string | undefined
 }
 
-/** How much to think: in Anthropic's words if they were used, else made of the effort that OpenAI's clients name. */
+/** How much to think: in Anthropic's own words if the client used them, else by the effort that OpenAI's clients name. */
 export function thinkingFor(traits: Traits, { own, effort }: Wanted): Thinking {
-  const config = isRecord(own['output_config']) ? own['output_config'] : {}
-  const said = config['effort'] ?? own['effort']
+  const said = fieldsOf(own['output_config'])['effort'] ?? own['effort']
   const wanted = typeof said === 'string' ? said : effort
   const known = wanted === 'xhigh' && traits.xhigh ? 'xhigh' : (EFFORTS[wanted ?? ''] ?? 'high')
   if (isRecord(own['thinking'])) {
@@ -30,7 +29,7 @@ export function thinkingFor(traits: Traits, { own, effort }: Wanted): Thinking {
     if (traits.thinking === 'budget') return {}
     return traits.alwaysThinks ? { effort: 'low' } : { thinking: { type: 'disabled' } }
   }
-  // Newer models leave the text of their thoughts out unless they are asked for it.
+  // Newer models leave out the text of their thoughts unless the request asks for it.
   if (traits.thinking === 'adaptive') return { thinking: { type: 'adaptive', display: 'summarized' }, effort: known }
   return { thinking: { type: 'enabled', budget_tokens: BUDGETS[wanted] ?? 8_192 } }
 }
@@ -39,7 +38,7 @@ export function thinks({ thinking }: Thinking): boolean {
   return thinking !== undefined && thinking['type'] !== 'disabled'
 }
 
-/** With a budget, the answer to a result must follow on thoughts: those of another model, or of a client that drops them, are not there. */
+/** With a budget, results must follow thoughts. These are missing if another model made the call, or the client dropped them. */
 export function thoughtsAreLost(speeches: readonly Speech[]): boolean {
   const [before, last] = speeches.slice(-2)
   if (last?.role !== 'user' || last.content[0]?.type !== 'tool_result') return false

@@ -4,7 +4,7 @@ import { ownSlot, usableChoice, type Settings } from '../../wire/openai/settings
 import type { Traits } from './models.ts'
 import { outputSchema } from './output-schema.ts'
 
-/** The tool that models without structured outputs are made to call, so that they answer in the schema. */
+/** Models without structured outputs are forced to call this tool, so that they answer in the schema. */
 export const JSON_TOOL = 'answer_in_json'
 
 export interface WireTool {
@@ -13,7 +13,7 @@ export interface WireTool {
   readonly input_schema: Readonly<Record<string, unknown>>
 }
 
-/** What an answer in a certain form takes: something the API knows, a tool to be called, or a word to the model. */
+/** How a request asks for an answer in a certain form: by a schema, by a tool to call, or in words. */
 export interface Format {
   readonly schema?: Readonly<Record<string, unknown>>
   readonly tool?: WireTool
@@ -22,7 +22,7 @@ export interface Format {
 
 export type WireChoice = Readonly<Record<string, unknown>>
 
-/** `strict` is not handed on: what it allows is narrower than JSON Schema, and arguments are checked here anyway. */
+/** Leaves out `strict`: it allows less than JSON Schema does, and arguments are checked here anyway. */
 export function toolsOf({ tools = [] }: SessionConfig, { tool }: Format): WireTool[] {
   const own = tools.map(({ function: { name, description, parameters } }) => ({
     name,
@@ -32,7 +32,7 @@ export function toolsOf({ tools = [] }: SessionConfig, { tool }: Format): WireTo
   return tool ? [...own, tool] : own
 }
 
-/** UAMP events §8.3. A schema is the API's own affair where the model knows it; older ones are made to call a tool, or just told. */
+/** UAMP events §8.3. Newer models take a schema; older ones are forced to call a tool, or told in words. */
 export function formatFor({ response_format: wanted, tools = [] }: SessionConfig, traits: Traits): Format {
   if (wanted === undefined || wanted.type === 'text') return {}
   const schema = wanted.type === 'json_schema' ? wanted.json_schema.schema : undefined

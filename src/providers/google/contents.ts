@@ -1,5 +1,5 @@
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
-import { isRecord, parseJson } from '../../protocol/json.ts'
+import { isRecord, jsonIn } from '../../protocol/json.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { mediaSource } from '../../wire/media-source.ts'
 import { fileText, note } from '../../wire/media-parts.ts'
@@ -15,12 +15,12 @@ export interface Content {
   readonly parts: Part[]
 }
 
-/** Media that Gemini takes; other files are refused. */
+/** Media that Gemini takes. It refuses other files. */
 const TAKEN = /^(image|audio|video|text)\/|^application\/pdf$/
 
 const BEGIN = '(The conversation begins.)'
 
-/** The conversation in two roles. All results of a step stand together in the user's content after it. */
+/** The conversation in two roles. All results of a step come together in the user's content after it. */
 export function toContents(messages: readonly Message[], traits: Traits): { system: string[]; contents: Content[] } {
   const system: string[] = []
   const contents: Content[] = []
@@ -30,7 +30,7 @@ export function toContents(messages: readonly Message[], traits: Traits): { syst
     if (last?.role === role) last.parts.push(...parts)
     else if (parts.length > 0) contents.push({ role, parts: [...parts] })
   }
-  /** Media of results for models whose results hold none: it follows when all results are told. */
+  /** Media of results, for models whose results cannot hold it. It follows the last result. */
   let after: Part[] = []
   const flush = (): void => {
     say('user', after)
@@ -51,7 +51,7 @@ export function toContents(messages: readonly Message[], traits: Traits): { syst
     }
   }
   flush()
-  // A call has to follow on something that the user said, and there has to be something.
+  // Gemini wants the user to speak first, and refuses an empty conversation.
   if (contents[0]?.role !== 'user') contents.unshift({ role: 'user', parts: [{ text: BEGIN }] })
   return { system, contents }
 }
@@ -63,7 +63,7 @@ function shown(item: ContentItem): Part[] {
     : [mediaPart(item) ?? { text: note(item) }]
 }
 
-/** What the model said, every signature at the part it came with. */
+/** Content that the model said, with each signature at the part that it came with. */
 function said(items: readonly ContentItem[], { third }: Traits): Part[] {
   const parts: Part[] = []
   let waiting: string | undefined
@@ -75,13 +75,13 @@ function said(items: readonly ContentItem[], { third }: Traits): Part[] {
   for (const item of items) {
     if (item.type === 'thinking') {
       const signature = given(item.signature)
-      // Without a signature thoughts are for people: the model does not need them back.
+      // Thoughts without a signature are for people. The model does not need them back.
       if (signature === undefined) continue
       if (waiting !== undefined) put({ text: '' })
       waiting = signature
       if (item.thinking !== '') put({ text: item.thinking, thought: true })
     } else if (item.type === 'tool_call') {
-      // Of calls made at once only the first is signed.
+      // Gemini signs only the first of several calls.
       if (third && !called) waiting ??= UNSIGNED
       called = true
       put(functionCall(item.tool_call))
@@ -95,7 +95,7 @@ function said(items: readonly ContentItem[], { third }: Traits): Part[] {
 
 function functionCall({ id, name, arguments: args }: ToolCall): Part {
   const value = json(args === '' ? '{}' : args)
-  // Arguments that were no JSON object are shown as the mistake that they were.
+  // Arguments that are not a JSON object are shown to the model as the mistake that they are.
   return { functionCall: { ...wireId(id), name, args: isRecord(value) ? value : { invalid_arguments: args } } }
 }
 
@@ -105,7 +105,7 @@ function functionResponse(
 ): { result: Part; beside: Part[] } {
   const extra = textOf(items)
   const media = items.flatMap((item) => (item.type === 'text' ? [] : shown(item)))
-  // Gemini API, FunctionResponse: what stands under neither key would be taken for the output as a whole.
+  // Gemini API, FunctionResponse: without one of these keys, Gemini would take the whole object for the output.
   const response = { [isError ? 'error' : 'output']: json(text), ...(extra !== '' && { text: extra }) }
   const inside = traits.third && media.length > 0 && media.every((part) => part['inlineData'] !== undefined)
   return {
@@ -123,11 +123,8 @@ function mediaPart(item: MediaItem): Part | undefined {
   return { inlineData: { mimeType: source.mime, data: source.data } }
 }
 
-/** A value where it is JSON, else the text. */
+/** The value of a JSON text, or the text itself. */
 function json(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch {
-    return text
-  }
+  const value = jsonIn(text)
+  return value === undefined ? text : value
 }

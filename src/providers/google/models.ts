@@ -1,12 +1,12 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 
-/** What differs between Gemini models. */
+/** How Gemini models differ. */
 export interface Traits {
-  /** How it is told how much to think: not at all, with a budget of tokens, or by a level. */
+  /** How a request says how much to think: not at all, by a budget of tokens, or by a level. */
   readonly thinking: 'none' | 'budget' | 'level'
   /** Always thinks, and has fewer levels. */
   readonly pro: boolean
-  /** Since Gemini 3: signatures of calls are demanded, results may hold media, JSON and tools go together. */
+  /** Since Gemini 3, calls need their signatures, results may hold media, and JSON and tools go together. */
   readonly third: boolean
   readonly context: number
   readonly output: number
@@ -26,7 +26,7 @@ export function traitsOf(model: string): Traits {
   const [name, major, minor = '0'] = NAME.exec(model) ?? []
   const version = name === undefined ? 0 : major === undefined ? 300 : Number(major) * 100 + Number(minor)
   const { thinking, context, output } = GENERATIONS.find(({ from }) => version >= from) ?? GENERATIONS[2]
-  // Those that draw or speak refuse the setting.
+  // Models that draw or speak refuse the setting.
   const silent = /-(image|tts|live)/.test(model)
   return { thinking: silent ? 'none' : thinking, pro: model.includes('-pro'), third: version >= 300, context, output }
 }
@@ -45,7 +45,7 @@ export function capabilitiesOf(model: string): Capabilities {
     image: { formats: ['jpeg', 'png', 'webp', 'heic', 'heif'], max_images_per_request: 900 },
     audio: { input_formats: ['wav', 'mp3', 'aac', 'ogg', 'flac', 'pcm16'] },
     file: { supported_mime_types: ['application/pdf', 'text/plain'], supports_pdf: true },
-    // Calls come whole.
+    // Calls come in one piece.
     tools: { supports_tools: true, supports_parallel_tools: true, supports_streaming_tools: false },
   }
 }

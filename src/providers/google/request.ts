@@ -6,14 +6,14 @@ import { modelFor, ownSlot, settingsFor, usableChoice, type Settings } from '../
 import { toContents } from './contents.ts'
 import { traitsOf, type Traits } from './models.ts'
 
-/** Settings in Google's words that go as they are: of the request, and of its `generationConfig`. */
+/** Settings in Google's own words that pass unchanged: of the request, and of its `generationConfig`. */
 const OF_REQUEST = ['safetySettings', 'cachedContent'] as const
 const OF_GENERATION = ['topK', 'topP', 'maxOutputTokens', 'stopSequences', 'responseModalities', 'speechConfig', 'mediaResolution'] as const
 
 /** Gemini API, OpenAI compatibility: what each effort means there. */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 1_024, low: 1_024, medium: 8_192 }
 const MOST = 24_576
-/** The least that a model takes which cannot be told not to think. */
+/** The smallest budget of models that always think. */
 const LEAST = 128
 
 type Own = Readonly<Record<string, unknown>>
@@ -76,7 +76,7 @@ function toolsOf({ tools }: SessionConfig, settings: Settings): Record<string, u
   }
 }
 
-/** UAMP events §8.3. Before Gemini 3 JSON and tools exclude each other: then the model is told in words. */
+/** UAMP events §8.3. Before Gemini 3, JSON and tools exclude each other. Then the model is told in words. */
 function formatFor({ response_format: wanted, tools = [] }: SessionConfig, { third }: Traits): { config?: Own; instruction?: string } {
   if (wanted === undefined || wanted.type === 'text') return {}
   const schema = wanted.type === 'json_schema' ? wanted.json_schema.schema : undefined
@@ -87,7 +87,7 @@ function formatFor({ response_format: wanted, tools = [] }: SessionConfig, { thi
   return { config: { responseMimeType: 'application/json', ...(schema && { responseJsonSchema: schema }) } }
 }
 
-/** Models that think show it. How much they do is for Google's own settings to say, or for the effort that OpenAI's clients name. */
+/** How much to think: by Google's own settings, or by the effort that OpenAI's clients name. Thoughts are always shown. */
 function thinkingFor({ thinking, pro }: Traits, own: Own, effort: string | undefined): Own | undefined {
   if (isRecord(own['thinkingConfig'])) return { includeThoughts: true, ...own['thinkingConfig'] }
   if (thinking === 'none') return undefined

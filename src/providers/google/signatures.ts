@@ -1,11 +1,11 @@
 /**
- * Gemini signs parts of its answer (a call, a text, a thought) and wants each signature back in the same place. UAMP keeps
- * signatures on thoughts only, so one of a call or a text is kept as an empty thought right before it. The mark tells it from
- * other vendors', which after a change of models stand in the same history.
+ * Gemini signs parts of its answer (a call, a text, a thought) and wants each signature back in the same place. UAMP has signatures
+ * only on thoughts, so the signature of a call or a text is kept as an empty thought right before it. The mark distinguishes it from
+ * signatures of other vendors, which are in the same history if the model has changed.
  */
 const MARK = 'google:'
 
-/** What Google accepts for a call that it did not sign: another vendor's, or of a client that dropped the signature. */
+/** Google accepts this for a call without its signature: one of another vendor, or one whose signature a client dropped. */
 export const UNSIGNED = 'skip_thought_signature_validator'
 
 export function kept(signature: string): string {
@@ -18,7 +18,7 @@ export function given(kept: string | undefined): string | undefined {
 
 const OWN_ID = 'uamp-'
 
-/** An id for a call to which Gemini gave none. It is not sent back, as nothing came with it. */
+/** An id for a call that Gemini gave none. It is not sent back. */
 export function newCallId(newId: () => string): string {
   return OWN_ID + newId()
 }

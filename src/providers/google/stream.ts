@@ -1,4 +1,4 @@
-import type { AnswerReader } from '../../upstream/answer-drafts.ts'
+import { callDraft, refusalDraft, type AnswerReader } from '../../upstream/answer-drafts.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { text } from '../../core/agent-kit/drafts.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -7,7 +7,7 @@ import type { Usage } from '../../protocol/usage.ts'
 import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
 import { kept, newCallId } from './signatures.ts'
 
-/** Gemini API, GenerateContentResponse: what is read of it. Anything may be missing, and more may come. */
+/** Gemini API, GenerateContentResponse: the fields that are read. Any of them may be missing. */
 interface WireChunk {
   readonly candidates?: readonly WireCandidate[] | null
   readonly promptFeedback?: { readonly blockReason?: string | null; readonly blockReasonMessage?: string | null } | null
@@ -37,7 +37,7 @@ interface WireUsage {
   readonly thoughtsTokenCount?: number
 }
 
-/** Reasons to stop that are no failure. `undefined`: the model had said everything. */
+/** Stop reasons that are not failures. `undefined`: the answer is complete. */
 const STOPS: Readonly<Record<string, 'length' | 'content_filter' | undefined>> = {
   STOP: undefined,
   MAX_TOKENS: 'length',
@@ -56,7 +56,7 @@ const STOPS: Readonly<Record<string, 'length' | 'content_filter' | undefined>> =
 /** Turns the chunks of one answer into drafts. */
 export class AnswerStream implements AnswerReader {
   readonly #newId: () => string
-  /** A signed thought is closed: what is thought after it is another one. */
+  /** A signature ends a thought: the next piece begins another one. */
   #signed = false
   #usage: WireUsage | undefined
   #finish: { readonly reason: string; readonly message: string | undefined } | undefined
@@ -73,7 +73,7 @@ export class AnswerStream implements AnswerReader {
     const { candidates, promptFeedback, usageMetadata, error } = eventData('google', data) as WireChunk
     if (error != null) throw failureOf('google', error)
     if (usageMetadata) this.#usage = usageMetadata
-    // A prompt that was blocked has no candidate.
+    // A blocked prompt has no candidate.
     const blocked = promptFeedback?.blockReason
     if (blocked != null)
       this.#finish = { reason: 'PROHIBITED_CONTENT', message: promptFeedback?.blockReasonMessage ?? `The prompt was blocked: ${blocked}` }
@@ -87,7 +87,7 @@ export class AnswerStream implements AnswerReader {
     this.#usage = undefined
   }
 
-  /** The end of the stream, which has no mark of its own: an answer without a reason to finish was cut off. */
+  /** The stream has no end mark of its own: an answer without a finish reason was cut off. */
   end(out: Draft[]): void {
     this.usage(out)
     if (!this.#finish) throw cutOff('google')
@@ -96,8 +96,7 @@ export class AnswerStream implements AnswerReader {
       throw new UampError('provider_error', `google stopped: ${message ?? reason}`, { details: { finish_reason: reason } })
     }
     const stop_reason = STOPS[reason]
-    if (stop_reason === 'content_filter' && message !== undefined)
-      out.push({ type: 'response.delta', delta: { type: 'text', text: message, refusal: true } })
+    if (stop_reason === 'content_filter' && message !== undefined) out.push(refusalDraft(message))
     if (stop_reason) out.push(done({ stop: stop_reason }))
   }
 
@@ -114,8 +113,7 @@ export class AnswerStream implements AnswerReader {
     if (said) out.push(text(said))
     if (functionCall) {
       const { id, name = '', args } = functionCall
-      const tool_call = { id: id ?? newCallId(this.#newId), name, arguments: JSON.stringify(args ?? {}) }
-      out.push({ type: 'response.delta', delta: { type: 'tool_call', tool_call } })
+      out.push(callDraft(id ?? newCallId(this.#newId), name, JSON.stringify(args ?? {})))
     }
     if (inlineData?.data) out.push(...media(inlineData.mimeType ?? '', inlineData.data))
     if (said || functionCall || inlineData) this.#signed = false
@@ -126,13 +124,13 @@ function media(mime: string, data: string): Draft[] {
   const [kind, rest = ''] = mime.split('/')
   const [format = ''] = rest.split(';')
   if (kind === 'image') return [{ type: 'response.delta', delta: { type: 'image', image: data, format } }]
-  // Speech comes in pieces of bare samples.
+  // Speech comes as pieces of bare samples.
   if (kind === 'audio')
     return [{ type: 'response.delta', delta: { type: 'audio', audio: data, format: /^(l16|pcm)$/i.test(format) ? 'pcm16' : format } }]
   return []
 }
 
-/** UAMP events §8.7: `input_tokens` holds the cached ones here. Thoughts are not among the candidates' tokens, but are output. */
+/** UAMP events §8.7: here `input_tokens` includes the cache. Thoughts are output, though Gemini does not count them as candidates. */
 function toUsage(wire: WireUsage): Usage {
   const input = (wire.promptTokenCount ?? 0) + (wire.toolUsePromptTokenCount ?? 0)
   const output = (wire.candidatesTokenCount ?? 0) + (wire.thoughtsTokenCount ?? 0)

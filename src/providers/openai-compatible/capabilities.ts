@@ -1,18 +1,18 @@
 import type { HttpClient } from '../../core/ports/http.ts'
 import { callUpstream, shortBounds } from '../../upstream/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, recordsIn } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
 import { explainError, wholeAnswer } from '../../wire/upstream.ts'
 import type { InputKind, ModelFacts, OpenAiCompatibleOptions } from './options.ts'
 
 const TIMEOUT_MS = 5_000
-/** Vendors list hundreds of models, with prices and descriptions. */
+/** Vendors list hundreds of models with prices and descriptions. */
 const LIST_BYTES = 16 * 1024 * 1024
-/** A list of models is asked for again after this long. */
+/** How long a list of models is used. */
 const KEPT_MS = 5 * 60_000
 
-/** What is known of a model: by its name, or else by the longest beginning of it, also without the path before it. */
+/** The facts about a model, found by the longest prefix of its name, with or without the path before it. */
 export function factsOf(model: string, { models = {} }: Pick<OpenAiCompatibleOptions, 'models'>): ModelFacts {
   const short = model.slice(model.lastIndexOf('/') + 1)
   const names = Object.keys(models).filter((name) => model.startsWith(name) || short.startsWith(name))
@@ -38,7 +38,7 @@ export function toCapabilities(model: string, facts: ModelFacts, { name, input }
   }
 }
 
-/** What the server's own list says of its models. Servers say it in different words, and many say nothing; failing is no error. */
+/** Facts from the server's own list of models. Servers use different words, and many have no list: that is not an error. */
 export class ModelList {
   readonly #options: OpenAiCompatibleOptions
   readonly #headers: Readonly<Record<string, string>>
@@ -72,17 +72,16 @@ export class ModelList {
       retries: 0,
     })
     const { data } = await wholeAnswer(name, answer.body)
-    const entries = (Array.isArray(data) ? data : []).filter(isRecord)
-    return new Map(entries.flatMap((entry) => (typeof entry['id'] === 'string' ? [[entry['id'], listed(entry)]] : [])))
+    return new Map(recordsIn(data).flatMap((entry) => (typeof entry['id'] === 'string' ? [[entry['id'], listed(entry)]] : [])))
   }
 }
 
-/** OpenRouter, Fireworks, vLLM, Groq, Mistral. */
+/** Understands OpenRouter, Fireworks, vLLM, Groq and Mistral. */
 function listed(entry: Readonly<Record<string, unknown>>): ModelFacts {
-  const top = isRecord(entry['top_provider']) ? entry['top_provider'] : {}
-  const kinds = isRecord(entry['architecture']) ? entry['architecture']['input_modalities'] : undefined
+  const top = fieldsOf(entry['top_provider'])
+  const kinds = fieldsOf(entry['architecture'])['input_modalities']
   const parameters = Array.isArray(entry['supported_parameters']) ? entry['supported_parameters'] : undefined
-  const capable = isRecord(entry['capabilities']) ? entry['capabilities'] : {}
+  const capable = fieldsOf(entry['capabilities'])
   const sees = entry['supports_image_input'] ?? capable['vision']
   const tools = parameters?.includes('tools') ?? entry['supports_tools'] ?? capable['function_calling']
   return present({

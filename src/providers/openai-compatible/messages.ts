@@ -1,4 +1,4 @@
-import { parseJson } from '../../protocol/json.ts'
+import { jsonIn } from '../../protocol/json.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
 import { fileDataUrl, fileText, imageUrl, inputAudio, note, publicUrl } from '../../wire/media-parts.ts'
@@ -10,21 +10,21 @@ export interface MessageOptions {
   readonly instructions?: string | undefined
   readonly input: ReadonlySet<InputKind>
   readonly reasoningField: ReasoningField | undefined
-  /** A message with calls has the field also where there was no thought. */
+  /** Messages with calls get the field even without a thought. */
   readonly emptyReasoning: boolean
 }
 
 type Part = Readonly<Record<string, unknown>> & { readonly type: string }
 type ChatMessage = Readonly<Record<string, unknown>>
 
-/** What a participant may be called. */
+/** Names of participants that the API accepts. */
 const NAME = /^[^\s<|\\/>]{1,64}$/
 
-/** The conversation in Chat Completions' words. */
+/** The conversation in the form of Chat Completions. */
 export function toChatMessages(messages: readonly Message[], options: MessageOptions): ChatMessage[] {
   const out: ChatMessage[] = []
   const steps = toSteps(messages)
-  // Many chat templates know one system message, at the beginning.
+  // Many chat templates allow only one system message, at the beginning.
   const first = steps.findIndex(({ kind }) => kind !== 'system')
   const leading = steps.slice(0, first < 0 ? steps.length : first)
   const system = [options.instructions ?? '', ...leading.map((step) => (step.kind === 'system' ? step.text : ''))].filter(
@@ -33,7 +33,7 @@ export function toChatMessages(messages: readonly Message[], options: MessageOpt
   if (system.length > 0) out.push({ role: 'system', content: system.join('\n\n') })
   let beside: Part[] = []
   for (const step of steps.slice(leading.length)) {
-    // Results must stand together, right behind their calls.
+    // Results must come together, right after their calls.
     if (step.kind !== 'result' && beside.length > 0) {
       out.push({ role: 'user', content: beside })
       beside = []
@@ -60,7 +60,7 @@ function toMessage(step: Step, options: MessageOptions): ChatMessage[] {
   }
 }
 
-/** One part of text is sent as plain text: not every server knows parts. */
+/** Text is sent as a plain string, because not every server understands parts. */
 function content(parts: readonly Part[]): string | readonly Part[] {
   return parts.every(({ type }) => type === 'text') ? parts.map((part) => String(part['text'])).join('\n\n') : parts
 }
@@ -81,7 +81,7 @@ function assistant(
   const said = text + refusal
   if (said === '' && calls.length === 0) return []
   const details = detailsIn(items)
-  // DeepSeek refuses a message with calls without it, also when there was no thought; on other messages it is of no use.
+  // DeepSeek refuses a message with calls that lacks the field, even if there was no thought. Other messages do not need it.
   const wanted = calls.length > 0 && details === undefined && (thinking !== '' || emptyReasoning)
   const thought = wanted && reasoningField !== undefined && { [reasoningField]: thinking }
   return [
@@ -99,18 +99,13 @@ function toCall({ id, name, arguments: args }: ToolCall): object {
   return { id, type: 'function', function: { name, arguments: asJson(args) } }
 }
 
-/** Servers that fill in a template parse the arguments; what a model once got wrong must not fail every request after it. */
+/** Some servers parse the arguments of earlier calls. One mistake of a model must not fail every request after it. */
 function asJson(args: string): string {
   if (args.trim() === '') return '{}'
-  try {
-    parseJson(args)
-    return args
-  } catch {
-    return JSON.stringify({ invalid_json: args })
-  }
+  return jsonIn(args) === undefined ? JSON.stringify({ invalid_json: args }) : args
 }
 
-/** A result is text; what came beside it is shown by the user's hand. */
+/** A result can only be text. Media beside it goes into a message of the user. */
 function besideResult({ callId, items }: ResultStep, { input }: MessageOptions): Part[] {
   const parts = items.flatMap((item) => toPart(item, input))
   return parts.length === 0 ? [] : [{ type: 'text', text: `Beside the result of the tool call ${callId}:` }, ...parts]

@@ -1,15 +1,13 @@
 import { answerDrafts, inOnePiece, type EventBatch } from '../../upstream/answer-drafts.ts'
 import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
-import { upstreamEvents } from '../../upstream/upstream-events.ts'
-import { callUpstream, streamBounds, wholeBounds } from '../../upstream/upstream.ts'
+import { askModel } from '../../upstream/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { settingsFor } from '../../wire/openai/settings.ts'
 import { callIds } from '../../wire/steps.ts'
-import { explainError, hashed, isStream, wholeAnswer } from '../../wire/upstream.ts'
-import { sseParser } from '../../wire/sse-parse.ts'
+import { hashed } from '../../wire/upstream.ts'
 import { factsOf, ModelList, toCapabilities } from './capabilities.ts'
 import type { OpenAiCompatibleOptions, ReasoningField } from './options.ts'
 import { modelOf, toBody } from './request.ts'
@@ -17,7 +15,7 @@ import { ChatStream } from './stream.ts'
 
 type Answer = AsyncIterable<EventBatch<string | Readonly<Record<string, unknown>>>>
 
-/** Models of which it is remembered how they answer. */
+/** The most models whose way to answer is remembered. */
 const REMEMBERED = 256
 
 /** A server that speaks OpenAI's Chat Completions. */
@@ -27,7 +25,7 @@ export class OpenAiCompatible implements Provider {
   readonly #options: OpenAiCompatibleOptions
   readonly #headers: Readonly<Record<string, string>>
   readonly #list: ModelList
-  /** Thoughts go back in the field in which they came. */
+  /** The field in which each model sent thoughts, and wants them back. */
   readonly #fields = new Map<string, ReasoningField>()
   /** Models that refused to answer in one piece. */
   readonly #streaming = new Set<string>()
@@ -53,10 +51,10 @@ export class OpenAiCompatible implements Provider {
     return answerDrafts(() => this.#open({ ...request, model }, context), reader)
   }
 
-  /** In one piece where nobody would see the pieces. Some servers refuse that for some models: those are asked for a stream. */
+  /** Asks for one piece if nobody sees the pieces. Some servers refuse that for some models, which are then asked for a stream. */
   async #open(request: ModelRequest, context: ModelContext): Promise<Answer> {
     const { model } = request
-    // Who bounds the wait for the first byte means that of a stream.
+    // A bound on the first byte is meant for a stream.
     const bounded = this.#options.timeouts?.firstByteMs !== undefined
     if (!context.silent || bounded || this.#streaming.has(model)) return this.#ask(request, context, false)
     try {
@@ -69,25 +67,14 @@ export class OpenAiCompatible implements Provider {
     }
   }
 
-  async #ask(request: ModelRequest, { http, signal, sessionId }: ModelContext, whole: boolean): Promise<Answer> {
+  async #ask(request: ModelRequest, context: ModelContext, whole: boolean): Promise<Answer> {
     const { name, timeouts, retries, once, baseUrl } = this.#options
-    const body = JSON.stringify(toBody(request, this.#options, { learned: this.#fields.get(request.model), whole }))
-    const headers = { 'content-type': 'application/json', ...this.#headers, ...(await this.#affinity(request, sessionId)) }
-    const answer = await callUpstream({
-      name,
-      http,
-      request: { url: `${baseUrl}/chat/completions`, method: 'POST', headers, body },
-      signal,
-      explain: explainError,
-      ...(whole ? wholeBounds(timeouts) : streamBounds(timeouts)),
-      retries,
-      once,
-    })
-    if (isStream(answer.headers, whole)) return upstreamEvents(answer.body, { name, parse: sseParser() })
-    return inOnePiece(await wholeAnswer(name, answer.body))
+    const body = toBody(request, this.#options, { learned: this.#fields.get(request.model), whole })
+    const headers = { ...this.#headers, ...(await this.#affinity(request, context.sessionId)) }
+    return askModel({ name, url: `${baseUrl}/chat/completions`, headers, body, timeouts, retries, once, whole }, context, inOnePiece)
   }
 
-  /** Clients that send the whole conversation have a new session every time, but may say what belongs together. */
+  /** Clients that send the whole conversation open a new session each time, but may name a key that stays. */
   async #affinity({ config }: ModelRequest, sessionId: string): Promise<Record<string, string>> {
     const { name, affinityHeader } = this.#options
     if (affinityHeader === undefined) return {}

@@ -1,21 +1,21 @@
 import type { ContentItem } from '../../protocol/content.ts'
-import { isRecord, parseJson } from '../../protocol/json.ts'
+import { isRecord, jsonIn, recordsIn } from '../../protocol/json.ts'
 
-/** OpenRouter's form of thoughts: a list of text, summaries and what is encrypted or signed, to be sent back as it was. */
+/** OpenRouter's thoughts: a list of texts, summaries, and encrypted or signed data, which goes back unchanged. */
 type Detail = Record<string, unknown>
 
-/** Marks a signature as ours, so that none of another provider's is sent in its place. */
+/** Marks our signatures, so that one of another provider is never sent instead. */
 const MARK = 'reasoning_details:'
-/** Entries of one answer; others are left out, and so is what they held. */
+/** The most entries of one answer. More are dropped. */
 const ENTRIES = 1024
-/** They come in pieces. */
+/** Fields that come in pieces. */
 const GROWING = ['text', 'summary', 'signature']
 
 /** Gathers the pieces of one answer. */
 export class ReasoningDetails {
   #entries: Detail[] = []
 
-  /** Returns the text that can be read of them. */
+  /** Returns the readable text of the pieces. */
   add(pieces: readonly unknown[]): string {
     let text = ''
     for (const piece of pieces) {
@@ -26,7 +26,7 @@ export class ReasoningDetails {
     return text
   }
 
-  /** What has been gathered since the last time, as a signature. */
+  /** The pieces since the last call, as a signature. */
   take(): string | undefined {
     if (this.#entries.length === 0) return undefined
     const signature = MARK + JSON.stringify(this.#entries)
@@ -35,17 +35,17 @@ export class ReasoningDetails {
   }
 }
 
-/** What a message's thoughts keep of them. */
+/** The details that a message's thoughts hold. */
 export function detailsIn(items: readonly ContentItem[]): readonly Detail[] | undefined {
   const entries: Detail[] = []
   for (const item of items) {
     if (item.type !== 'thinking' || !item.signature?.startsWith(MARK)) continue
-    for (const piece of listIn(item.signature.slice(MARK.length))) merge(entries, piece)
+    for (const piece of recordsIn(jsonIn(item.signature.slice(MARK.length)))) merge(entries, piece)
   }
   return entries.length === 0 ? undefined : entries
 }
 
-/** A piece goes on the entry of its kind and index, or the last one, if it has none. What is encrypted comes whole. */
+/** A piece extends the entry of its kind and index, or the last entry if it has no index. Encrypted data comes whole. */
 function merge(entries: Detail[], piece: Detail): void {
   const { type, index } = piece
   const candidates = type === 'reasoning.encrypted' ? [] : index == null ? entries.slice(-1) : entries
@@ -57,15 +57,5 @@ function merge(entries: Detail[], piece: Detail): void {
   for (const [field, value] of Object.entries(piece)) {
     const before = known[field]
     known[field] = GROWING.includes(field) && typeof before === 'string' && typeof value === 'string' ? before + value : (value ?? before)
-  }
-}
-
-/** It went through a client's hands. */
-function listIn(text: string): Detail[] {
-  try {
-    const value: unknown = parseJson(text)
-    return Array.isArray(value) ? value.filter(isRecord) : []
-  } catch {
-    return []
   }
 }

@@ -5,7 +5,7 @@ import { factsOf } from './capabilities.ts'
 import { toChatMessages } from './messages.ts'
 import type { InputKind, OpenAiCompatibleOptions, ReasoningField } from './options.ts'
 
-/** What most servers take; what they do not, they refuse clearly. */
+/** Most servers take these, and refuse others with a clear error. */
 const INPUT: readonly InputKind[] = ['image', 'image_url', 'audio', 'file']
 const VOICE = 'alloy'
 
@@ -13,7 +13,7 @@ export function modelOf({ model, config }: ModelRequest, name: string): string {
   return modelFor(config, name) ?? model
 }
 
-/** The body of a request. `learned`: the field in which this model was seen to tell its thoughts; `whole`: for an answer in one piece. */
+/** The body of a request. `learned`: the field in which this model sent its thoughts. `whole`: asks for an answer in one piece. */
 export function toBody(
   { model, messages, config }: ModelRequest,
   options: OpenAiCompatibleOptions,
@@ -47,7 +47,7 @@ export function toBody(
   }
 }
 
-/** `strict` only where it was asked for: not every server knows it. */
+/** Sets `strict` only on request, because not every server knows it. */
 function toTool({ function: { name, description, parameters, strict } }: NonNullable<SessionConfig['tools']>[number]): object {
   return {
     type: 'function',
@@ -69,7 +69,7 @@ function effort(wanted: string | undefined, { thinkingOff }: OpenAiCompatibleOpt
   return wanted === 'none' && thinkingOff ? thinkingOff : { reasoning_effort: wanted }
 }
 
-/** UAMP events §8.3: passed on as it is. The APIs refuse `json_object` where nothing speaks of JSON, so something does. */
+/** UAMP events §8.3. The APIs refuse `json_object` unless a message mentions JSON. */
 function formatFor(
   format: ResponseFormat | undefined,
   { jsonSchema = true }: OpenAiCompatibleOptions,
@@ -81,13 +81,13 @@ function formatFor(
   return { field: { type: 'json_object' }, words: `Answer with a JSON object and nothing else. It must fit this JSON Schema: ${schema}` }
 }
 
-/** Bare samples are the one format that can be streamed. */
+/** Bare samples are the only format that can be streamed. */
 function speech({ modalities, voice }: SessionConfig): Readonly<Record<string, unknown>> {
   if (!modalities.includes('audio')) return {}
   return { modalities: ['text', 'audio'], audio: { voice: voice?.name ?? voice?.voice_id ?? VOICE, format: 'pcm16' } }
 }
 
-/** Fields that only this server has. */
+/** Fields that only this server knows. */
 function own(config: SessionConfig, { name, settings = [] }: OpenAiCompatibleOptions): Readonly<Record<string, unknown>> {
   const slot = ownSlot(config, name)
   return Object.fromEntries(settings.flatMap((field) => (slot[field] === undefined ? [] : [[field, slot[field]]])))

@@ -1,17 +1,17 @@
-/** So many chunks in a row that were not like the one before, and no more are compared. */
+/** After so many different chunks in a row, no more are compared. */
 const MISSES = 4
 const FIELD = '"content":"'
 
 /**
- * Chunks of one answer mostly differ in their text alone. What stands before and after it was parsed once; as long as a chunk has the
- * same around a text without quotes and escapes, it says the same with that text, and is not parsed again.
+ * Most chunks of an answer differ only in their text. The JSON around the text was parsed once: a chunk with the same JSON around a text
+ * without quotes and escapes needs no parsing.
  */
 export class SameShape {
   #before = ''
   #after = ''
   #misses = 0
 
-  /** The text of a chunk that is like the one learnt from; undefined if it is not. */
+  /** The text of a chunk that looks like the learned one; undefined for any other. */
   textOf(data: string): string | undefined {
     const before = this.#before
     const end = data.length - this.#after.length
@@ -22,7 +22,7 @@ export class SameShape {
     return text
   }
 
-  /** This chunk was parsed, and does nothing but say this text. */
+  /** Learns from a parsed chunk that holds nothing but this text. */
   learn(data: string, text: string): void {
     if (this.#misses >= MISSES) return
     const at = data.indexOf(FIELD) + FIELD.length

@@ -1,11 +1,13 @@
 import * as z from 'zod/mini'
-import type { AnswerReader } from '../../upstream/answer-drafts.ts'
+import { refusalDraft, type AnswerReader } from '../../upstream/answer-drafts.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { text } from '../../core/agent-kit/drafts.ts'
 import { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord, recordsIn } from '../../protocol/json.ts'
+import type { Usage } from '../../protocol/usage.ts'
+import { present } from '../../wire/fields.ts'
 import { imageItem } from '../../wire/openai/media.ts'
 import { SameShape } from './same-shape.ts'
 import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
@@ -14,21 +16,20 @@ import { ReasoningDetails } from './reasoning-details.ts'
 import { Speech } from './speech.ts'
 import { ThinkTags } from './think-tags.ts'
 import { ToolCalls } from './tool-calls.ts'
-import { toUsage } from './usage.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 export interface StreamOptions {
   readonly name: string
   readonly thinkTags: boolean
-  /** Ids of the conversation's calls so far. */
+  /** Ids of earlier calls in the conversation. */
   readonly taken: Set<string>
   readonly newId: () => string
-  /** The server tells its thoughts in this field. */
+  /** Called with the field in which the server sends thoughts. */
   readonly onReasoning: (field: ReasoningField) => void
 }
 
-/** One answer, chunk by chunk: what it says goes to `out`. The same for an answer in one piece. */
+/** Turns the chunks of one answer into drafts. An answer in one piece counts as one chunk. */
 export class ChatStream implements AnswerReader<string | Fields> {
   readonly #options: StreamOptions
   readonly #calls: ToolCalls
@@ -47,13 +48,12 @@ export class ChatStream implements AnswerReader<string | Fields> {
     this.#tags = new ThinkTags(options.thinkTags)
   }
 
-  /** The server said why it ended, or `[DONE]`. */
+  /** The server gave a finish reason, or sent `[DONE]`. */
   get over(): boolean {
     return this.#over || this.#finish !== undefined
   }
 
   read(data: string | Fields, out: Draft[]): void {
-    // Nothing after `[DONE]` counts.
     if (this.#over) return
     if (typeof data !== 'string') return void this.#chunk(data, out)
     const text = this.#shape.textOf(data)
@@ -70,7 +70,7 @@ export class ChatStream implements AnswerReader<string | Fields> {
     this.#usage = undefined
   }
 
-  /** The end of the stream. Throws if it is not the end of the answer. */
+  /** Throws if the stream ends before the answer does. */
   end(out: Draft[]): void {
     const { name, newId } = this.#options
     const finish = this.#finish
@@ -86,7 +86,7 @@ export class ChatStream implements AnswerReader<string | Fields> {
     if (stop !== undefined || this.#signature !== undefined) out.push(done({ stop, signature: this.#signature }))
   }
 
-  /** Returns the text of a chunk that says nothing else. */
+  /** Returns the text of a chunk that holds nothing else. */
   #chunk(chunk: Fields, out: Draft[]): string | undefined {
     if (chunk['error'] != null) throw failureOf(this.#options.name, chunk['error'])
     if (isRecord(chunk['usage'])) this.#usage = chunk['usage']
@@ -108,7 +108,7 @@ export class ChatStream implements AnswerReader<string | Fields> {
     if (typeof content === 'string') this.#content(content, out)
     else if (Array.isArray(content)) for (const part of content) this.#part(part, out)
     if (typeof refusal === 'string' && refusal !== '') {
-      out.push({ type: 'response.delta', delta: { type: 'text', text: refusal, refusal: true } })
+      out.push(refusalDraft(refusal))
     }
     if (Array.isArray(images)) for (const image of images) this.#image(image, out)
     if (isRecord(audio)) this.#speech.add(audio, out)
@@ -116,7 +116,7 @@ export class ChatStream implements AnswerReader<string | Fields> {
     if (!Array.isArray(tool_calls) || tool_calls.length === 0) return
     for (const piece of this.#tags.end()) this.#said(piece, out)
     this.#sign(out)
-    // Calls of a whole message need no index: each is one of its own.
+    // Calls of a whole message have no index: each entry is a call of its own.
     for (const [index, piece] of tool_calls.entries()) this.#calls.add(whole && isRecord(piece) ? { index, ...piece } : piece, out)
   }
 
@@ -134,7 +134,7 @@ export class ChatStream implements AnswerReader<string | Fields> {
     out.push(text(piece.text))
   }
 
-  /** One server sends the same thought in two fields, so only one of them is read. */
+  /** Reads only one field, because one server sends the same thought in two. */
   #reason({ reasoning_content, reasoning, reasoning_details }: Fields, out: Draft[]): void {
     const field = said(reasoning_content) ? 'reasoning_content' : said(reasoning) ? 'reasoning' : undefined
     const readable = Array.isArray(reasoning_details) ? this.#details.add(reasoning_details) : ''
@@ -147,32 +147,32 @@ export class ChatStream implements AnswerReader<string | Fields> {
     if (content !== '') out.push({ type: 'thinking', content, is_delta: true })
   }
 
-  /** What must be sent back with the thought goes with it, before anything else is said. */
+  /** Closes a thought with the data that must go back with it. */
   #sign(out: Draft[]): void {
     const signature = this.#details.take()
     if (signature !== undefined) out.push({ type: 'thinking', content: '', is_delta: true, signature })
   }
 
-  /** Mistral's form: thoughts and text are parts of the content. */
+  /** Mistral sends thoughts and text as parts of the content. */
   #part(part: unknown, out: Draft[]): void {
     if (!isRecord(part)) return
     const { thinking } = part
     if (typeof part['text'] === 'string') this.#content(part['text'], out)
     else if (typeof thinking === 'string') this.#think(thinking, out)
     else if (Array.isArray(thinking)) {
-      for (const inner of thinking) if (isRecord(inner) && typeof inner['text'] === 'string') this.#think(inner['text'], out)
+      for (const { text: piece } of recordsIn(thinking)) if (typeof piece === 'string') this.#think(piece, out)
     }
   }
 
   #image(image: unknown, out: Draft[]): void {
-    const url = isRecord(image) && isRecord(image['image_url']) ? image['image_url']['url'] : undefined
+    const { url } = fieldsOf(fieldsOf(image)['image_url'])
     if (typeof url !== 'string') return
     const delta = { ...imageItem(url, { param: 'images' }), content_id: this.#options.newId() }
     out.push({ type: 'response.delta', delta })
   }
 }
 
-/** What OpenAI has no field for, from a server that speaks UAMP as well. Anything else is left out. */
+/** Items of another UAMP server, for which OpenAI has no field. Anything else is left out. */
 function itemsIn(given: readonly unknown[]): Draft[] {
   return given.flatMap((item) => {
     const { success, data } = z.safeParse(ContentItem, item)
@@ -184,8 +184,47 @@ function said(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** Whether a chunk does nothing but say a text: the same one with another text is then told without parsing it. */
+/** True if a chunk holds nothing but a text, so that the next one like it needs no parsing. */
 function saysOnlyText(chunk: Fields, choice: Fields, { content, role: _role, ...others }: Fields): boolean {
   if (typeof content !== 'string' || chunk['usage'] != null || choice['finish_reason'] != null || choice['error'] != null) return false
   return Object.values(others).every((value) => value == null)
+}
+
+/** UAMP events §8.7: here `input_tokens` includes the cache, and `cached_tokens` counts what was read from it. */
+function toUsage(told: Readonly<Record<string, unknown>>): Usage {
+  const input = count(told['prompt_tokens'])
+  const output = count(told['completion_tokens'])
+  const prompt = fieldsOf(told['prompt_tokens_details'])
+  const completion = fieldsOf(told['completion_tokens_details'])
+  // DeepSeek counts hits and misses of the cache beside the sum.
+  const read = count(prompt['cached_tokens']) ?? count(told['prompt_cache_hit_tokens'])
+  const written = count(prompt['cache_write_tokens'])
+  const missed = count(told['prompt_cache_miss_tokens'])
+  return present({
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: count(told['total_tokens']),
+    cached_tokens: read,
+    input_uncached: missed ?? (input === undefined ? undefined : Math.max(0, input - (read ?? 0) - (written ?? 0))),
+    cache_read: read,
+    cache_write: written,
+    output,
+    reasoning: count(completion['reasoning_tokens']) ?? count(told['reasoning_tokens']),
+    cost: isRecord(told['cost']) ? costIn(told['cost']) : undefined,
+  })
+}
+
+/** The cost that another UAMP server reports. */
+function costIn({ input_cost, output_cost, total_cost, currency }: Readonly<Record<string, unknown>>): Usage['cost'] {
+  if (count(total_cost) === undefined) return undefined
+  return present({
+    input_cost: count(input_cost),
+    output_cost: count(output_cost),
+    total_cost: count(total_cost),
+    currency: typeof currency === 'string' ? currency : undefined,
+  })
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
 }

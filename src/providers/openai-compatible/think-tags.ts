@@ -1,6 +1,6 @@
 const OPEN = '<think>'
 const CLOSE = '</think>'
-/** Characters of white space that are waited out before a tag. */
+/** The most white space before a tag. */
 const BLANK = 256
 
 export interface Piece {
@@ -9,8 +9,8 @@ export interface Piece {
 }
 
 /**
- * Tells thoughts from text where a server leaves them in the text, between tags. Only at its very beginning: later on the tag
- * is something that the model talks about. A tag may be cut anywhere.
+ * Separates thoughts from text for servers that leave them between tags in the text. Looks only at the beginning of the answer,
+ * because later the model may talk about the tag. A tag may be cut anywhere.
  */
 export class ThinkTags {
   #held = ''
@@ -20,7 +20,7 @@ export class ThinkTags {
     this.#state = enabled ? 'begin' : 'text'
   }
 
-  /** All that comes from here on is text. */
+  /** Everything from here on is text. */
   get settled(): boolean {
     return this.#state === 'text'
   }
@@ -31,7 +31,7 @@ export class ThinkTags {
     return this.#split()
   }
 
-  /** What was held back as the possible beginning of a tag. */
+  /** The text that was held back because a tag might begin there. */
   end(): Piece[] {
     const thinking = this.#state === 'thinking'
     const text = this.#held
@@ -49,7 +49,7 @@ export class ThinkTags {
       this.#state = 'opened'
       this.#held = start.slice(OPEN.length)
     }
-    // The line breaks beside the tags belong neither to the thought nor to the text.
+    // Line breaks beside the tags belong neither to the thought nor to the text.
     if (this.#state !== 'thinking') this.#held = this.#held.trimStart()
     if (this.#state === 'opened' && this.#held !== '') this.#state = 'thinking'
     if (this.#state === 'thinking') {
@@ -65,7 +65,7 @@ export class ThinkTags {
   }
 }
 
-/** How many characters at the end may be the beginning of the closing tag. */
+/** How many characters at the end may begin the closing tag. */
 function overlap(text: string): number {
   for (let length = Math.min(CLOSE.length - 1, text.length); length > 0; length--) if (CLOSE.startsWith(text.slice(-length))) return length
   return 0

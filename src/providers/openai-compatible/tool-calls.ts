@@ -1,12 +1,13 @@
+import { callDraft } from '../../upstream/answer-drafts.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 
-/** Characters of arguments that wait for the name of their tool. */
+/** The most characters of arguments that wait for their tool's name. */
 const HELD = 1024 * 1024
 
 interface Call {
-  /** What the server calls it. */
+  /** The server's own id. */
   readonly given: string | undefined
   readonly id: string
   name: string
@@ -14,7 +15,7 @@ interface Call {
   held: string
 }
 
-/** The calls of one answer, from their pieces. */
+/** Puts the calls of one answer together from their pieces. */
 export class ToolCalls {
   readonly #byIndex = new Map<number, Call>()
   readonly #taken: Set<string>
@@ -22,7 +23,7 @@ export class ToolCalls {
   #last: Call | undefined
   #count = 0
 
-  /** `taken`: ids of earlier calls. Some servers count from zero in every answer. */
+  /** `taken`: ids of earlier calls, because some servers count from zero in every answer. */
   constructor(taken: Set<string>, newId: () => string) {
     this.#taken = taken
     this.#newId = newId
@@ -30,7 +31,7 @@ export class ToolCalls {
 
   add(piece: unknown, out: Draft[]): void {
     if (!isRecord(piece)) return
-    const told = isRecord(piece['function']) ? piece['function'] : {}
+    const told = fieldsOf(piece['function'])
     const given = typeof piece['id'] === 'string' && piece['id'] !== '' ? piece['id'] : undefined
     const call = this.#find(piece['index'], given)
     const args = argumentsOf(told['arguments'])
@@ -39,16 +40,16 @@ export class ToolCalls {
       if (call.held.length > HELD) throw new UampError('provider_error', `A tool call without a name has more than ${HELD} characters`)
       if (typeof told['name'] !== 'string' || told['name'] === '') return
       call.name = told['name']
-      out.push(delta(call, call.held))
+      out.push(callDraft(call.id, call.name, call.held))
       call.held = ''
     } else if (args !== '') {
-      out.push(delta(call, args))
+      out.push(callDraft(call.id, call.name, args))
     }
   }
 
   #find(index: unknown, given: string | undefined): Call {
     const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#last
-    // A server that gives every call the index 0, or none, tells them apart by their ids.
+    // Some servers give every call the index 0, or none. Then the ids differ.
     if (known && (given === undefined || known.given === undefined || given === known.given)) return known
     const call: Call = { given, id: this.#idFor(given), name: '', held: '' }
     this.#byIndex.set(typeof index === 'number' ? index : this.#count, call)
@@ -64,11 +65,7 @@ export class ToolCalls {
   }
 }
 
-function delta({ id, name }: Call, args: string): Draft {
-  return { type: 'response.delta', delta: { type: 'tool_call', tool_call: { id, name, arguments: args } } }
-}
-
-/** Text; but a server that does not stream them may send the object. */
+/** Arguments are text, but a server that does not stream them may send an object. */
 function argumentsOf(value: unknown): string {
   if (typeof value === 'string') return value
   return isRecord(value) ? JSON.stringify(value) : ''

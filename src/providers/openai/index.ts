@@ -1,11 +1,8 @@
-import { answerDrafts, inOnePiece, type EventBatch } from '../../upstream/answer-drafts.ts'
-import type { ModelContext, ModelRequest, Provider } from '../../core/ports/provider.ts'
+import { answerDrafts, inOnePiece } from '../../upstream/answer-drafts.ts'
+import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
-import { upstreamEvents } from '../../upstream/upstream-events.ts'
-import { callUpstream, streamBounds, type Timeouts } from '../../upstream/upstream.ts'
+import { askModel, type Timeouts } from '../../upstream/upstream.ts'
 import { modelFor } from '../../wire/openai/settings.ts'
-import { explainError, isStream, wholeAnswer } from '../../wire/upstream.ts'
-import { sseParser } from '../../wire/sse-parse.ts'
 import { factsOf, toCapabilities, type ModelFacts } from './models.ts'
 import { toBody } from './request.ts'
 import { ResponseStream } from './stream.ts'
@@ -13,19 +10,19 @@ import { ResponseStream } from './stream.ts'
 export type { ModelFacts } from './models.ts'
 
 export interface OpenAiOptions {
-  /** What it is called in settings, capabilities and messages. Default `openai`. */
+  /** Its name in settings, capabilities and error messages. Default: `openai`. */
   readonly name?: string
   readonly apiKey: string
-  /** Default `https://api.openai.com/v1`. */
+  /** Default: `https://api.openai.com/v1`. */
   readonly baseUrl?: string
   readonly organization?: string
   readonly project?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** What thoughts are told in: OpenAI shows a summary of them, or nothing. Default `auto`. */
+  /** How OpenAI summarizes thoughts, which it does not show. Default: `auto`. */
   readonly summary?: 'auto' | 'concise' | 'detailed' | false
-  /** What is not known yet, or otherwise, of models. */
+  /** Facts about models that the built-in table lacks or has wrong. */
   readonly models?: Readonly<Record<string, ModelFacts>>
-  /** Fields of every request, as they are. */
+  /** Fields that are added to every request. */
   readonly defaults?: Readonly<Record<string, unknown>>
   readonly timeouts?: Partial<Timeouts>
   readonly retries?: number
@@ -35,47 +32,24 @@ const BASE_URL = 'https://api.openai.com/v1'
 
 /** OpenAI, through its Responses API. */
 export function openai(options: OpenAiOptions): Provider {
-  const {
-    name = 'openai',
-    apiKey,
-    baseUrl = BASE_URL,
-    organization,
-    project,
-    summary = 'auto',
-    models,
-    defaults = {},
-    timeouts,
-    retries,
-  } = options
+  const { name = 'openai', apiKey, baseUrl = BASE_URL, organization, project, models, timeouts, retries } = options
+  const { summary = 'auto', defaults = {} } = options
   const url = `${baseUrl.replace(/\/+$/, '')}/responses`
   const headers = {
-    'content-type': 'application/json',
     authorization: `Bearer ${apiKey}`,
     ...(organization !== undefined && { 'openai-organization': organization }),
     ...(project !== undefined && { 'openai-project': project }),
     ...options.headers,
   }
-
-  async function open(request: ModelRequest, { http, signal }: ModelContext): Promise<AsyncIterable<EventBatch>> {
-    const model = modelFor(request.config, name) ?? request.model
-    const body = JSON.stringify(toBody({ ...request, model }, { name, facts: factsOf(model, models), summary, defaults }))
-    const answer = await callUpstream({
-      name,
-      http,
-      request: { url, method: 'POST', headers, body },
-      signal,
-      explain: explainError,
-      ...streamBounds(timeouts),
-      retries,
-    })
-    if (isStream(answer.headers)) return upstreamEvents(answer.body, { name, parse: sseParser() })
-    return inOnePiece(JSON.stringify(await wholeAnswer(name, answer.body)))
-  }
-
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers: options.headers, urls: [baseUrl] }),
     capabilities: async (model) => ({ ...toCapabilities(model, factsOf(model, models)), provider: name }),
-    generate: (request, context) => answerDrafts(() => open(request, context), new ResponseStream(name)),
+    generate: (request, context) =>
+      answerDrafts(() => {
+        const model = modelFor(request.config, name) ?? request.model
+        const body = toBody({ ...request, model }, { name, facts: factsOf(model, models), summary, defaults })
+        return askModel({ name, url, headers, body, timeouts, retries }, context, inOnePiece)
+      }, new ResponseStream(name)),
   }
 }

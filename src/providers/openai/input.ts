@@ -21,7 +21,7 @@ function toItems(step: Step, reasoning: boolean): InputItem[] {
       return parts.length === 0 ? [] : [{ role: 'user', content: parts }]
     }
     case 'assistant': {
-      // A thought that led to nothing, as a cancel leaves it, is refused.
+      // The API refuses a thought without a consequence, as a cancel leaves one.
       const last = step.items.findLastIndex(({ type }) => type === 'text' || type === 'tool_call')
       return step.items.flatMap((item, index) => said(item, reasoning && index < last))
     }
@@ -30,7 +30,7 @@ function toItems(step: Step, reasoning: boolean): InputItem[] {
   }
 }
 
-/** Each in its place: a reasoning item must stand right before what it led to. */
+/** Keeps the order: a reasoning item must come right before its consequence. */
 function said(item: ContentItem, reasoning: boolean): InputItem[] {
   switch (item.type) {
     case 'text':
@@ -55,7 +55,7 @@ function said(item: ContentItem, reasoning: boolean): InputItem[] {
   }
 }
 
-/** Only what OpenAI encrypted can go back. */
+/** Only thoughts that OpenAI encrypted can go back. */
 function thought({ thinking, signature }: Extract<ContentItem, { type: 'thinking' }>): InputItem[] {
   const kept = signature === undefined ? undefined : fromSignature(signature)
   if (!kept) return []

@@ -1,11 +1,11 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { present } from '../../wire/fields.ts'
 
-/** What is known of a model beforehand. Its name may be the beginning of several. */
+/** Facts about a model. One entry may stand for all names that begin like its own. */
 export interface ModelFacts {
   readonly context_window?: number
   readonly max_output_tokens?: number
-  /** It thinks: its thoughts are kept, and it takes no temperature while it does. */
+  /** It thinks: its thoughts are kept, and it refuses a temperature while it does. */
   readonly reasoning?: boolean
   readonly image?: boolean
 }
@@ -16,7 +16,7 @@ const FIVE = { context_window: 400_000, max_output_tokens: 128_000, ...THINKS }
 const CHAT = { context_window: 128_000, max_output_tokens: 16_384, image: true }
 const O = { context_window: 200_000, max_output_tokens: 100_000, ...THINKS }
 
-/** The longest beginning wins. */
+/** The longest prefix wins. */
 const MODELS: Readonly<Record<string, ModelFacts>> = {
   'gpt-5': FIVE,
   'gpt-5.4': WIDE,
@@ -39,7 +39,7 @@ const MODELS: Readonly<Record<string, ModelFacts>> = {
   codex: { ...FIVE },
 }
 
-/** New generations think and see, unless they are told otherwise. */
+/** Newer generations are expected to think and see. */
 const NEXT = /^gpt-([6-9]|\d\d)/
 
 export function factsOf(model: string, more: Readonly<Record<string, ModelFacts>> = {}): ModelFacts {

@@ -1,6 +1,6 @@
 /**
- * A reasoning item lives in a thought's signature: its id and its encrypted content, `rs_1.gAAAA…`. By the form it is known
- * whose it is: what another provider signed is not sent here.
+ * A thought's signature holds a reasoning item: its id and its encrypted content, `rs_1.gAAAA…`. The form shows that it is OpenAI's,
+ * because a signature of another provider must not be sent here.
  */
 export interface KeptItem {
   readonly id: string | undefined
@@ -8,7 +8,7 @@ export interface KeptItem {
 }
 
 const KEPT = /^(rs_[\w-]+)\.(\S+)$/
-/** What OpenAI encrypts, as its own clients keep it: without the id. */
+/** Encrypted content without an id, as OpenAI's own clients keep it. */
 const BARE = /^gAAAA[\w-]+=*$/
 
 export function toSignature(id: unknown, encrypted: string): string {

@@ -1,7 +1,8 @@
 import type { ModelRequest } from '../../core/ports/provider.ts'
 import type { ResponseFormat, SessionConfig } from '../../protocol/session-config.ts'
 import { ownSlot, settingsFor, usableChoice, type Settings, type ToolChoice } from '../../wire/openai/settings.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf } from '../../protocol/json.ts'
+import { present } from '../../wire/fields.ts'
 import { toInput } from './input.ts'
 import type { ModelFacts } from './models.ts'
 
@@ -14,7 +15,7 @@ export interface BodyOptions {
   readonly defaults: Fields
 }
 
-/** The body of a request. Nothing is stored: the whole conversation goes with every one. */
+/** The body of a request. OpenAI stores nothing, so every request carries the whole conversation. */
 export function toBody({ model, messages, config }: ModelRequest, { name, facts, summary, defaults }: BodyOptions): Fields {
   const settings = settingsFor(config, name)
   const { max_tokens, tool_choice, parallel_tool_calls, prompt_cache_key } = settings
@@ -43,26 +44,25 @@ export function toBody({ model, messages, config }: ModelRequest, { name, facts,
   }
 }
 
-/** Thoughts come back encrypted, to be sent again with the next request. Others refuse to be asked for it. */
+/** Asks for encrypted thoughts, which the next request sends back. Models that do not think refuse this. */
 function thinking({ reasoning_effort: effort }: Settings, summary: string | false): Fields {
   const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== false && effort !== 'none' && { summary }) }
   return { include: ['reasoning.encrypted_content'], ...(Object.keys(reasoning).length > 0 && { reasoning }) }
 }
 
-/** How clients of the Responses API ask for a summary. */
+/** The summary that a client of the Responses API asks for. */
 function wantedSummary(config: SessionConfig): string | undefined {
-  const { reasoning } = ownSlot(config, 'openai')
-  const summary = isRecord(reasoning) ? reasoning['summary'] : undefined
+  const { summary } = fieldsOf(ownSlot(config, 'openai')['reasoning'])
   return summary === 'auto' || summary === 'concise' || summary === 'detailed' ? summary : undefined
 }
 
-/** A model that thinks refuses these, unless it is told not to think. */
+/** A model refuses these while it thinks. */
 function sampling({ temperature, top_p, reasoning_effort }: Settings, thinks: boolean): Fields {
   if (thinks && reasoning_effort !== 'none') return {}
-  return { ...(temperature !== undefined && { temperature }), ...(top_p !== undefined && { top_p }) }
+  return present({ temperature, top_p })
 }
 
-/** `strict` is on by default in this API, and then refuses most schemas. */
+/** Sets `strict` always: the API turns it on by default, and then refuses most schemas. */
 function toTool({ function: { name, description, parameters, strict } }: NonNullable<SessionConfig['tools']>[number]): Fields {
   return {
     type: 'function',
@@ -82,18 +82,12 @@ function textOptions(format: Fields | undefined, verbosity: string | undefined):
   return { text: { ...(format && { format }), ...(verbosity !== undefined && { verbosity }) } }
 }
 
-/** UAMP events §8.3. The API refuses `json_object` where no item of the input speaks of JSON, so one does. */
+/** UAMP events §8.3. The API refuses `json_object` unless an item of the input mentions JSON. */
 function formatFor(format: ResponseFormat | undefined): { readonly field: Fields; readonly words?: string } | undefined {
   if (format === undefined || format.type === 'text') return undefined
   if (format.type === 'json_object') return { field: format, words: 'Answer with a JSON object and nothing else.' }
   const { name, description, schema = {}, strict } = format.json_schema
   return {
-    field: {
-      type: 'json_schema',
-      name,
-      schema,
-      ...(description !== undefined && { description }),
-      ...(strict !== undefined && { strict }),
-    },
+    field: { type: 'json_schema', name, schema, ...present({ description, strict }) },
   }
 }

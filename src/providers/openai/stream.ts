@@ -1,8 +1,8 @@
-import type { AnswerReader } from '../../upstream/answer-drafts.ts'
+import { callDraft, refusalDraft, type AnswerReader } from '../../upstream/answer-drafts.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { text } from '../../core/agent-kit/drafts.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { fieldsOf, isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { present } from '../../wire/fields.ts'
 import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
@@ -19,13 +19,13 @@ interface Call {
   streamed: string
 }
 
-/** One answer of the Responses API, event by event: what it says goes to `out`. */
-export class ResponseStream implements AnswerReader {
+/** Turns the events of one answer of the Responses API into drafts. An answer in one piece counts as one event. */
+export class ResponseStream implements AnswerReader<string | Fields> {
   readonly #name: string
   readonly #calls = new Map<unknown, Call>()
-  /** The part of a summary that was told last. */
+  /** The part of a summary that the last thought belonged to. */
   #part: string | undefined
-  /** Items of which something was told. */
+  /** Items that have said something. */
   readonly #said = new Set<unknown>()
   #over = false
   #usage: Fields | undefined
@@ -35,14 +35,13 @@ export class ResponseStream implements AnswerReader {
     this.#name = name
   }
 
-  /** The last event has come. */
   get over(): boolean {
     return this.#over
   }
 
-  read(data: string, out: Draft[]): void {
+  read(data: string | Fields, out: Draft[]): void {
     if (this.#over || data === '[DONE]') return
-    const event = eventData(this.#name, data)
+    const event = typeof data === 'string' ? eventData(this.#name, data) : data
     switch (event['type']) {
       case 'response.output_text.delta':
         return this.#text(event, out)
@@ -64,7 +63,7 @@ export class ResponseStream implements AnswerReader {
       case 'error':
         throw failureOf(this.#name, event['error'] ?? event)
       default:
-        // An error without a type of its own, as gateways in between send it.
+        // Gateways in between send an error without a type.
         if (event['type'] === undefined && event['error'] != null) throw failureOf(this.#name, event['error'])
         if (event['object'] === 'response') this.#whole(event, out)
     }
@@ -72,9 +71,7 @@ export class ResponseStream implements AnswerReader {
 
   /** An answer in one piece. */
   #whole(response: Fields, out: Draft[]): void {
-    const items: unknown = response['output']
-    for (const item of Array.isArray(items) ? items : []) {
-      if (!isRecord(item)) continue
+    for (const item of recordsIn(response['output'])) {
       this.#added({ ...item, arguments: '' }, out)
       this.#done(item, out)
     }
@@ -86,7 +83,7 @@ export class ResponseStream implements AnswerReader {
     this.#usage = undefined
   }
 
-  /** The end of the stream. Throws if it is not the end of the answer. */
+  /** Throws if the stream ends before the answer does. */
   end(out: Draft[]): void {
     if (!this.#over) throw cutOff(this.#name)
     this.usage(out)
@@ -102,7 +99,7 @@ export class ResponseStream implements AnswerReader {
   #refuse({ item_id, delta }: Fields, out: Draft[]): void {
     if (typeof delta !== 'string' || delta === '') return
     this.#said.add(item_id)
-    out.push({ type: 'response.delta', delta: { type: 'text', text: delta, refusal: true } })
+    out.push(refusalDraft(delta))
   }
 
   #think({ item_id, summary_index, content_index, delta }: Fields, out: Draft[]): void {
@@ -139,12 +136,11 @@ export class ResponseStream implements AnswerReader {
     }
   }
 
-  /** The encrypted content is complete only now. */
+  /** Only now is the encrypted content complete. */
   #reasoned({ id, summary, content, encrypted_content }: Fields, out: Draft[]): void {
     if (!this.#said.has(id)) {
-      const told = [summary, content].flatMap((parts): unknown[] => (Array.isArray(parts) ? parts : []))
-      for (const [index, part] of told.entries()) {
-        if (isRecord(part)) this.#think({ item_id: id, summary_index: index, delta: part['text'] }, out)
+      for (const [index, part] of [summary, content].flatMap(recordsIn).entries()) {
+        this.#think({ item_id: id, summary_index: index, delta: part['text'] }, out)
       }
     }
     if (typeof encrypted_content !== 'string' || encrypted_content === '') return
@@ -152,9 +148,8 @@ export class ResponseStream implements AnswerReader {
   }
 
   #message({ id, content }: Fields, out: Draft[]): void {
-    if (this.#said.has(id) || !Array.isArray(content)) return
-    for (const part of content) {
-      if (!isRecord(part)) continue
+    if (this.#said.has(id)) return
+    for (const part of recordsIn(content)) {
       if (part['type'] === 'refusal') this.#refuse({ item_id: id, delta: part['refusal'] }, out)
       else this.#text({ item_id: id, delta: part['text'] }, out)
     }
@@ -165,21 +160,21 @@ export class ResponseStream implements AnswerReader {
     if (isRecord(usage)) this.#usage = usage
     if (status === 'failed' || status === 'cancelled' || error != null) throw failureOf(this.#name, error)
     this.#over = true
-    const reason = isRecord(incomplete_details) ? incomplete_details['reason'] : undefined
+    const { reason } = fieldsOf(incomplete_details)
     if (status === 'incomplete') this.#stop = reason === 'content_filter' ? 'content_filter' : 'length'
   }
 }
 
 function piece(call: Call, args: string): Draft {
   call.streamed += args
-  return { type: 'response.delta', delta: { type: 'tool_call', tool_call: { id: call.id, name: call.name, arguments: args } } }
+  return callDraft(call.id, call.name, args)
 }
 
-/** UAMP events §8.7: `input_tokens` includes what was read from the cache, `cached_tokens` is what was read. */
+/** UAMP events §8.7: here `input_tokens` includes the cache, and `cached_tokens` counts what was read from it. */
 function toUsage({ input_tokens, output_tokens, total_tokens, input_tokens_details, output_tokens_details }: Fields): Usage {
   const input = count(input_tokens)
   const output = count(output_tokens)
-  const details = isRecord(input_tokens_details) ? input_tokens_details : {}
+  const details = fieldsOf(input_tokens_details)
   const read = count(details['cached_tokens'])
   const written = count(details['cache_write_tokens'])
   return present({
@@ -191,7 +186,7 @@ function toUsage({ input_tokens, output_tokens, total_tokens, input_tokens_detai
     cache_read: read,
     cache_write: written,
     output,
-    reasoning: isRecord(output_tokens_details) ? count(output_tokens_details['reasoning_tokens']) : undefined,
+    reasoning: count(fieldsOf(output_tokens_details)['reasoning_tokens']),
   })
 }
 

@@ -3,15 +3,15 @@ import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { openaiCompatible } from '../../providers/openai-compatible/index.ts'
 
-/** Requests of one turn: each round of tool results is a new one. */
+/** The most requests of one turn. Each round of tool results needs another one. */
 const ROUNDS = 64
 
 export interface RemoteCompletionsOptions {
-  /** What it is called here. */
+  /** Its name on this server. */
   readonly name: string
-  /** Up to and without `/chat/completions`: `https://host/v1`. */
+  /** The address without `/chat/completions`: `https://host/v1`. */
   readonly url: string
-  /** What it is called there. */
+  /** Its name on the other server. */
   readonly model: string
   readonly apiKey?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -21,14 +21,14 @@ export interface RemoteCompletionsOptions {
 }
 
 /**
- * Whatever answers `POST /chat/completions`, as an agent. Calls of the client's tools are put to the client, and their results
- * sent in the next request. A cancel closes the connection.
+ * Any server that answers `POST /chat/completions`, as an agent. The client runs its own tools when they are called, and the next
+ * request carries the results. A cancel closes the connection.
  */
 export function remoteCompletions({ url, model, description, capabilities, ...options }: RemoteCompletionsOptions): AgentPort {
   const provider = openaiCompatible({
     ...options,
     baseUrl: url,
-    // It is an agent: it may do more than answer, it hears and sees for itself, and `<think>` is something that it says.
+    // An agent may do more than answer, takes all media, and may say `<think>`.
     once: true,
     speech: true,
     input: ['image', 'image_url', 'audio', 'file', 'text_file'],

@@ -6,7 +6,7 @@ import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
 import type { Pruned, PruneRequest, Storage, StorageReport } from './index.ts'
 
-/** The longest path of a socket that every system takes. */
+/** The longest socket path that every system accepts. */
 const PATH_BYTES = 100
 
 const Asked = z.object({
@@ -17,8 +17,8 @@ const Asked = z.object({
 })
 
 /**
- * Where the server that has a data folder open listens to whoever owns the folder: a socket in it, which web pages and other users
- * cannot reach. The database itself belongs to one process. Undefined: the path is too long for a socket.
+ * The socket at which the server of a data folder answers the folder's owner. Web pages and other users cannot reach it. It is needed
+ * because only one process can open the database. Undefined if the path is too long for a socket.
  */
 function controlPath(data: string): string | undefined {
   const folder = resolve(data)
@@ -27,13 +27,13 @@ function controlPath(data: string): string | undefined {
   return [path, relative('', path)].find((name) => Buffer.byteLength(name) <= PATH_BYTES)
 }
 
-/** Serves `storage` to `uamp store`. Returns what ends it. Whoever calls it has the folder's lock. */
+/** Serves `storage` to `uamp store`, and returns a function that stops it. The caller must own the folder's lock. */
 export function serveControl(data: string, storage: Storage, onError: (error: unknown) => void): () => void {
   const path = controlPath(data)
   if (path === undefined) return () => undefined
   const server = createServer((request, response) => void answer(storage, request, response))
   server.on('error', onError)
-  // A server that was killed leaves it behind.
+  // A killed server leaves its socket behind.
   if (process.platform !== 'win32') rmSync(path, { force: true })
   server.listen(path, () => {
     if (process.platform !== 'win32') chmodSync(path, 0o600)
@@ -57,12 +57,12 @@ async function answer(storage: Storage, request: IncomingMessage, response: Serv
   }
 }
 
-/** The storage of a folder that a server has open. Fails when nobody listens there. */
+/** The storage of a folder that a server has open. Its methods reject if no server answers. */
 export function remoteStorage(data: string): Storage {
   const call = async (method: 'GET' | 'POST', body?: PruneRequest): Promise<unknown> => {
     const socketPath = controlPath(data)
     if (socketPath === undefined)
-      throw new UampError('not_supported', `${data} is in use by a server, and its path is too long to ask that`)
+      throw new UampError('not_supported', `${data} is in use by a server, and its path is too long to reach that server`)
     const { status, text } = await exchange({ socketPath, method, body: body && JSON.stringify(body) })
     const result = JSON.parse(text) as { code?: string; message?: string }
     if (status !== 200) throw new UampError('internal', result.message ?? 'The server could not do it')

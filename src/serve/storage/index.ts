@@ -12,7 +12,7 @@ export interface StorageReport extends Usage {
   readonly bytes: number
 }
 
-/** What those who run a server can see and remove of what it has stored. */
+/** What operators can see and remove of a server's data. */
 export interface Storage {
   show(): Promise<StorageReport>
   prune(request: PruneRequest): Promise<Pruned>
@@ -21,7 +21,7 @@ export interface Storage {
 export interface StorageParts {
   readonly store: Store
   readonly blobs: Blobs
-  /** Takes a session out of memory; false: somebody uses it. */
+  /** Takes a session out of memory; false if somebody uses it. */
   readonly release: (tenant: string, session: string) => Promise<boolean>
 }
 

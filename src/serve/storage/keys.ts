@@ -1,7 +1,7 @@
 import { sessionIn, type Described, type Describe } from '../../core/durable/inventory.ts'
 import { storeKey } from '../../core/basics/store-key.ts'
 
-/** What the keys of the transports say that are not of the form tenant/kind/owner/…, and which records go with which. */
+/** Explains the transports' keys that do not have the form tenant/kind/owner/…, and which records belong together. */
 export const describe: Describe = (parts, { index }): Described | undefined => {
   const [tenant = '', kind = '', third = '', fourth = ''] = parts
   switch (kind) {
@@ -17,10 +17,10 @@ export const describe: Describe = (parts, { index }): Described | undefined => {
   }
 }
 
-/** The record of an upload; its bytes lie under the same key. */
+/** The record of an upload. Its bytes have the same key. */
 export const UPLOAD = 'omnia-upload'
 
-/** Sort keys of these are times. */
+/** The sort keys of these records are times. */
 function timeIn(index: Readonly<Record<string, string>>): { at?: number } {
   const at = Number(Object.values(index)[0])
   return Number.isFinite(at) && at > 0 ? { at } : {}

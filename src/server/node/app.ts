@@ -6,7 +6,7 @@ import { clocksOf } from '../../core/basics/clocks.ts'
 import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
-import { UNKNOWN_CALLER } from '../caller.ts'
+import { UNKNOWN_CALLER } from '../admission.ts'
 import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { Lingering } from './lingering.ts'
 import { isAnswering, Pipelines } from './pipelined.ts'
@@ -18,15 +18,15 @@ import { Strangers } from './strangers.ts'
 import { Sweeper } from './sweeper.ts'
 
 export interface NodeApp extends ServerApp {
-  /** Connections that have not shown who they are. Whoever listens adds them. */
+  /** Connections without valid credentials. The listener adds them. */
   readonly strangers: Strangers
-  /** Connections that may leave their answers unread. Whoever listens adds them. */
+  /** Connections that may leave their answers unread. The listener adds them. */
   readonly readers: Readers
-  /** Answers that wait behind others of their connection. */
+  /** Answers that wait behind others on their connection. */
   readonly pipelines: Pipelines
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Closes all sockets with 1001 and ends all streams; what is still there after the time is cut. */
+  /** Closes all sockets with 1001, and ends all streams. Cuts the rest after that time. */
   closeConnections(timeoutMs: number): Promise<void>
 }
 
@@ -77,7 +77,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
       return server.fetch(request, env)
     },
     handleUpgrade: (request, socket, head) => {
-      // Two would write at once.
+      // An answer is still being written on this connection.
       if (isAnswering(socket)) {
         socket.destroy()
         return
@@ -94,7 +94,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   }
 }
 
-/** The `ServerResponse` that `@hono/node-server` hands to the app; an HTTP/2 response is left to the web stream. */
+/** The `ServerResponse` that `@hono/node-server` passes to the app. HTTP/2 responses use the web stream. */
 function outgoing(env: unknown): ServerResponse | undefined {
   const { outgoing: response } = (env ?? {}) as { outgoing?: unknown }
   return response instanceof ServerResponse ? response : undefined

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Principal } from '../../core/ports/access.ts'
 import { plainAddress } from '../address.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../admission.ts'
 import { forwarded, FORWARDED_HEADERS, type Trusts } from '../forwarded.ts'
 import type { Strangers } from './strangers.ts'
 
@@ -11,7 +11,7 @@ export interface CallerOptions {
   readonly strangers: Strangers
 }
 
-/** Who sent a request. The address is worked out when it is asked for, which is rare. */
+/** The sender of a request. Works out the address on demand, which is rare. */
 export class NodeCaller implements Caller {
   readonly #socket: Duplex
   readonly #headers: () => Headers
@@ -34,18 +34,18 @@ export class NodeCaller implements Caller {
   }
 }
 
-/** The address that a connection comes from; empty where it has none, as a Unix socket has. */
+/** The address of a connection's other end; empty for a Unix socket. */
 export function peerOf(socket: Duplex): string {
   const { remoteAddress } = socket as { remoteAddress?: string }
   return plainAddress(remoteAddress ?? '') ?? ''
 }
 
-/** The request that `@hono/node-server` hands to the app. */
+/** The request that `@hono/node-server` passes to the app. */
 export function incomingOf(env: unknown): IncomingMessage | undefined {
   return ((env ?? {}) as { incoming?: IncomingMessage }).incoming
 }
 
-/** Removes what only a proxy may say from a request that none has sent. */
+/** Removes the headers of proxies from a request that no trusted proxy has sent. */
 export function withoutForwarded(headers: Headers): Headers {
   for (const name of FORWARDED_HEADERS) if (headers.has(name)) headers.delete(name)
   return headers

@@ -4,17 +4,17 @@ import type { Texts } from '../../core/ports/transport.ts'
 const TEXT = 0x81
 const BINARY = 0x82
 
-/** Texts that are longer together are written one by one: to join them would copy them once more. */
+/** Larger batches are written text by text: joining them first would copy large texts once more. */
 const JOINED = 1024 * 1024
 
-/** `write` without its look at the arguments, which takes longer than a short text. A version of Node may do without it. */
+/** `write` without its checks of the arguments, which take longer than a short text. A version of Node may lack it. */
 const { utf8Write: write = Buffer.prototype.write } = Buffer.prototype as unknown as {
   readonly utf8Write?: (this: Buffer, text: string, offset: number) => number
 }
 
 /**
- * A chunk of the chunked coding (RFC 9112 §7.1). The result is bytes and not a string: while it waits for its socket it lies outside
- * the heap, where the collector need not copy it.
+ * A chunk of the chunked coding (RFC 9112 §7.1). Bytes and not a string, because bytes that wait for a socket lie outside the heap,
+ * where the collector need not copy them.
  */
 export function chunk(text: string): Buffer {
   const size = Buffer.byteLength(text)
@@ -27,8 +27,8 @@ export function chunk(text: string): Buffer {
 }
 
 /**
- * Unmasked text frames (RFC 6455 §5.2), one after the other in one buffer, for one write. As long as all is ASCII, the lengths are known
- * beforehand: then the texts are joined, with room for the headers, and written at once, which takes half as long as one by one.
+ * Unmasked text frames (RFC 6455 §5.2) in one buffer, for one write. If all texts are ASCII, their lengths in bytes are known beforehand:
+ * the texts are joined, with room for the headers, and encoded at once, which takes half as long as one by one.
  */
 export function textFrames(texts: Texts): Buffer {
   const all: string[] = []
@@ -77,7 +77,7 @@ function setHeader(bytes: Buffer, opcode: number, { at, length }: { readonly at:
   return at + room
 }
 
-/** Holds the place of a header. */
+/** Placeholders for the headers. */
 const ROOM = { 2: '--', 4: '----', 10: '----------' } as const
 
 function roomFor(size: number): 2 | 4 | 10 {

@@ -2,41 +2,41 @@ import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { GuardedHttp } from '../../core/ports/http.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { AddressRules, isLocalName, plainHost } from './address-rules.ts'
 import { nodeHttp } from './http-client.ts'
+import { AddressRules, isLocalName, plainHost } from './networks.ts'
 
-/** Connections to one host at a time, unless it is said otherwise: whoever names a host must not be able to flood it. */
+/** The most connections to one host: a client that names a host must not be able to flood it. */
 const PER_HOST = 4
-/** Below it stand services that were never meant to read HTTP: mail, shells, directories. */
+/** Services below this port were never meant to read HTTP: mail, shells, directories. */
 const FIRST_FREE_PORT = 1024
 
-/** `URL` takes line breaks out and encodes others: what is called would not be what was written, and may have been logged or compared. */
+/** `URL` removes or encodes these, so the address that is called would differ from the one that was logged or compared. */
 const UNSEEN = /[\p{Cc}\p{Z}]/u
 
 export interface GuardOptions {
-  /** Hosts, hosts with their port, and networks (`10.0.0.0/8`) that may be called though they are private; also over plain `http`. */
+  /** Private hosts, with or without a port, and networks (`10.0.0.0/8`) that may be called, also over plain `http`. */
   readonly allow?: readonly string[]
-  /** Connections to one host at a time; more requests wait for one. */
+  /** Connections to one host at a time. More requests wait for one. */
   readonly perHost?: number
-  /** All addresses of a name. Default: what the system says. */
+  /** Gives all addresses of a name. Default: asks the system. */
   readonly resolve?: (name: string) => Promise<readonly LookupAddress[]>
 }
 
 /**
- * Calls only what is on the public internet. A name is resolved here, all its addresses are checked, and the connection goes to
- * the checked ones: a name that answers differently the second time (DNS rebinding) gains nothing.
+ * Calls only the public internet. It resolves a name itself, checks all its addresses, and connects to the checked ones, so that a name
+ * which resolves differently the second time (DNS rebinding) gains nothing.
  */
 export function guardedHttp({ allow = [], perHost = PER_HOST, resolve = resolveAll }: GuardOptions = {}): GuardedHttp & { close(): void } {
   const rules = new AddressRules(allow)
   const clients = {
-    /** For hosts that were allowed by name, wherever they are. */
+    /** For hosts that are allowed by name, wherever they are. */
     free: nodeHttp({ lookup: lookupOf(resolve), maxSockets: perHost }),
     checked: nodeHttp({ lookup: lookupOf(checked), maxSockets: perHost }),
   }
 
   async function checked(name: string): Promise<readonly LookupAddress[]> {
     const addresses = await resolve(name)
-    // One bad address among good ones is an attack, or a mistake that looks like one.
+    // One bad address among good ones is an attack, or looks like one.
     if (addresses.length === 0 || addresses.some(({ address }) => rules.forbids(address)))
       throw forbidden(`${name} is not on the public internet`)
     return addresses
@@ -60,7 +60,7 @@ export function guardedHttp({ allow = [], perHost = PER_HOST, resolve = resolveA
     refuses,
     async request(request) {
       const reason = refuses(request.url)
-      if (reason !== undefined) throw forbidden(`This URL is not called: ${reason}`)
+      if (reason !== undefined) throw forbidden(`This URL may not be called: ${reason}`)
       return (rules.allowsHost(new URL(request.url)) ? clients.free : clients.checked).request(request)
     },
     close() {
@@ -80,7 +80,7 @@ function resolveAll(name: string): Promise<LookupAddress[]> {
   })
 }
 
-/** What a socket asks instead of the system. It connects to what is answered here and asks nobody else. */
+/** Resolves names for sockets, which ask nothing else. */
 function lookupOf(resolve: (name: string) => Promise<readonly LookupAddress[]>): LookupFunction {
   return (name, { all }, answer) => {
     resolve(name).then(

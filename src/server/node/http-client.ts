@@ -5,21 +5,21 @@ import type { HttpAnswer, HttpClient, HttpHeaders, HttpRequest } from '../../cor
 
 /** How long an idle connection is kept for the next request. */
 const IDLE_MS = 30_000
-/** How long a connection may take to come about. */
+/** How long a connection may take to open. */
 const CONNECT_MS = 30_000
-/** Bytes of an answer that nobody has taken yet; above, the other side has to wait. */
+/** Bytes of an answer that may wait to be read. Beyond it, the other side has to wait. */
 const UNREAD = 256 * 1024
 
 export interface NodeHttpOptions {
-  /** How names become addresses. Not asked for hosts that are addresses. */
+  /** Resolves names. Not called for hosts that are addresses. */
   readonly lookup?: LookupFunction
-  /** Connections to one host at a time; more requests wait for one. */
+  /** Connections to one host at a time. More requests wait for one. */
   readonly maxSockets?: number
 }
 
 /**
- * Outbound HTTP with connections that are kept. Handed to undici as callbacks, a call costs half of what `node:http` takes for it
- * and a fifth of `fetch`. It is loaded with the first call: a server that makes none starts without it.
+ * Outbound HTTP that keeps its connections. With callbacks, undici costs half of what `node:http` does, and a fifth of `fetch`. It is
+ * loaded with the first call, so that a server which makes none starts without it.
  */
 export function nodeHttp({ lookup, maxSockets }: NodeHttpOptions = {}): HttpClient & { close(): void } {
   let agent: Agent | undefined
@@ -30,12 +30,12 @@ export function nodeHttp({ lookup, maxSockets }: NodeHttpOptions = {}): HttpClie
         keepAliveTimeout: IDLE_MS,
         keepAliveMaxTimeout: IDLE_MS * 10,
         connect: { timeout: CONNECT_MS, ...(lookup && { lookup }) },
-        // Else whoever calls bounds his turns.
+        // Without it, the number of turns bounds the connections.
         ...(maxSockets !== undefined && { connections: maxSockets }),
       })
       return agent
     }))
-  // Mostly one and the same: not taken apart every time.
+  // Most calls go to the same address, which is parsed once.
   let place: Place | undefined
   const to = (url: string): Place => (place?.url === url ? place : (place = placeOf(url)))
   return {
@@ -85,7 +85,7 @@ function placeOf(url: string): Place {
 
 type Step = IteratorResult<Uint8Array, undefined>
 
-/** One request and its answer, whose body is read from it. Left before its end, the connection is closed. */
+/** One request and its answer, which is also the iterator of the body. Leaving it before the end closes the connection. */
 class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, undefined> {
   readonly answered: Promise<HttpAnswer>
   readonly #signal: AbortSignal
@@ -155,7 +155,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
     this.#failure = reason
     this.#end()
     if (this.#begun) this.#waiting?.reject(reason)
-    // The other side let go of an idle connection at this very moment: nobody has seen the request.
+    // The other side closed an idle connection at this very moment, and has not seen the request.
     else if (this.#again && letGo(error) && this.#reason === undefined) this.#resolve(this.#again())
     else this.#reject(reason)
   }
@@ -177,7 +177,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
     return Promise.resolve({ done: true, value: undefined })
   }
 
-  /** A request that still waits for a connection is aborted when it gets one; whoever asked is told at once. */
+  /** Rejects at once, even if the request still waits for a connection. It is aborted when it gets one. */
   #cut(reason: unknown): void {
     if (this.#over) return
     this.#reason = reason
@@ -193,7 +193,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   }
 }
 
-/** Headers as they came, without the cost of a `Headers`. */
+/** The raw headers, without the cost of a `Headers` object. */
 class Fields implements HttpHeaders {
   readonly #fields: Record<string, string | string[] | undefined>
 
@@ -215,14 +215,14 @@ type UndiciError = Error & { readonly code?: string; readonly socket?: { readonl
 
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'])
 
-/** As the port has it. */
+/** Translates undici's errors into those of the port. */
 function named(error: UndiciError): Error {
   if (TIMEOUTS.has(error.code)) return new DOMException(error.message, 'TimeoutError')
   if (error.code === 'UND_ERR_HEADERS_OVERFLOW') return new DOMException('The headers of the answer are too long', 'QuotaExceededError')
   return error
 }
 
-/** The connection broke, and had been of use before. */
+/** True if a connection broke that had been used before. */
 function letGo({ code, socket }: UndiciError): boolean {
   return (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET') && (socket?.bytesRead ?? 1) > 0
 }

@@ -1,26 +1,22 @@
-/** How long a reader that stood still may take to come back and read why it was cut. A response waits as long for a reader. */
+/** How long a stalled reader has to come back and read why it was cut. A response waits as long for a reader. */
 const LINGER_MS = 120_000
-/** What all of them together may keep in memory meanwhile; beyond it the one that has waited longest is cut, unless it is alone. */
+/** The memory of all of them together. Beyond it, the one that has waited longest is cut, unless it is alone. */
 const LINGER_BYTES = 32 * 1024 * 1024
 
 export interface Lingerer {
-  /** Not yet taken by the kernel. */
+  /** Bytes that the kernel has not taken yet. */
   readonly bytes: number
   cut(): void
 }
 
 /**
- * Connections that were told to leave and whose last word waits behind what they have not read. The kernel's buffers are full, so
- * only this process can keep it for them.
+ * Closed connections whose last message waits behind unread bytes. The kernel's buffers are full, so this process has to keep the message
+ * for them.
  */
 export class Lingering {
-  readonly lingerMs: number
+  readonly lingerMs = LINGER_MS
   readonly #timers = new Map<Lingerer, NodeJS.Timeout>()
   #bytes = 0
-
-  constructor(lingerMs = LINGER_MS) {
-    this.lingerMs = lingerMs
-  }
 
   add(member: Lingerer): void {
     this.#bytes += member.bytes
@@ -31,7 +27,7 @@ export class Lingering {
     }
   }
 
-  /** It has read everything, or is gone. */
+  /** Called when it has read everything, or is gone. */
   delete(member: Lingerer): void {
     clearTimeout(this.#timers.get(member))
     if (this.#timers.delete(member)) this.#bytes -= member.bytes

@@ -4,16 +4,14 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { UampError } from '../../protocol/errors.ts'
-import { errorResponse } from '../errors.ts'
+import { errorResponse, pathOf } from '../routes.ts'
 import type { NodeApp } from './app.ts'
-import { pathOf } from '../path.ts'
-import { PlainResponse } from './nosniff.ts'
+import { PlainResponse, refuse } from './nosniff.ts'
 import { isAnswering, isInAnswer } from './pipelined.ts'
-import { refuse } from './refuse.ts'
 
-/** Connections beyond the limit that are still answered, with 503; more are dropped. */
+/** Connections beyond the limit that get a 503. More are dropped. */
 const ANSWERED_BEYOND = 256
-/** Connects that may wait to be accepted: a whole crowd may come back at once after a restart. */
+/** Connections that may wait to be accepted: all clients may come back at once after a restart. */
 const BACKLOG = 4_096
 
 const IDLE_CHECK_MS = 20
@@ -27,9 +25,9 @@ export interface ListenOptions {
 export interface Listening {
   readonly port: number
   readonly url: string
-  /** Takes no more connections, and lets go of those that are idle. */
+  /** Takes no more connections, and closes idle ones. */
   stop(): void
-  /** Resolves when no connection is left; what is still there after the time is cut. */
+  /** Resolves when no connection is left. Cuts the rest after that time. */
   close(timeoutMs: number): Promise<void>
 }
 
@@ -37,17 +35,17 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   const { limits, strangers, readers, pipelines } = app
   const beyond = new WeakSet<Duplex>()
   let connections = 0
-  /** Connections that never said anything: Node does not count them as idle, and would wait for them. */
+  /** Connections that never sent anything. Node does not count them as idle, and would wait for them. */
   const silent = new Set<Socket>()
   const disconnected = () => connections--
-  /** What the app itself cannot see: the connection and the raw headers. */
+  /** Checks the connection and the raw headers, which the app cannot see. */
   const refused = ({ socket, rawHeaders, url = '/' }: IncomingMessage): Response | undefined => {
     if (beyond.has(socket)) {
       const error = new UampError('overloaded', 'Too many connections', { details: { retry_after: 1 } })
       return app.refusalAt(pathOf(`http://x${url}`))(error, { headers: { connection: 'close' } })
     }
     if (rawHeaders.length <= limits.headerCount * 2) return undefined
-    const error = new UampError('too_large', `A request may have ${limits.headerCount} headers`)
+    const error = new UampError('too_large', `A request may have at most ${limits.headerCount} headers`)
     return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
   }
   const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.fetch(request, env), {
@@ -63,7 +61,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(limits.headersTimeoutMs / 4))),
-    // A stream whose reader is gone without a word has nothing else that would find it out.
+    // Nothing else would notice that the reader of a stream has vanished.
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_MS,
   }
@@ -87,7 +85,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   })
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     silent.delete(request.socket)
-    // A WebSocket is looked after by itself.
+    // A WebSocket is checked by its own class.
     readers.delete(socket)
     const refusal = refused(request)
     if (refusal && !isAnswering(socket)) void refuse(socket, refusal)
@@ -117,7 +115,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
     url: `http://${reachable(host)}:${bound}`,
     stop: () => void stop(),
     async close(timeoutMs) {
-      // Connections become idle one by one, and nothing tells when.
+      // Connections become idle one by one, without an event.
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
       for (const socket of silent) socket.destroy()
       let timer: NodeJS.Timeout | undefined
@@ -133,7 +131,7 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
 function unparsed(code: string | undefined): Response {
   if (code === 'HPE_HEADER_OVERFLOW') return errorResponse(new UampError('too_large', 'The headers are too large'), { status: 431 })
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return errorResponse(new UampError('timeout', 'The request took too long'), { status: 408 })
-  return errorResponse(new UampError('invalid_request', 'This is not HTTP that this server understands'))
+  return errorResponse(new UampError('invalid_request', 'This server does not understand this as HTTP'))
 }
 
 function explained(cause: NodeJS.ErrnoException, { port, host }: ListenOptions): UampError {

@@ -3,16 +3,16 @@ import type { DestinationStream } from 'pino'
 import type { Logger } from '../../core/ports/transport.ts'
 import { redactedLog } from '../../core/secrets/redaction.ts'
 
-/** Alone it knows secrets by the names of their fields; a server that knows more of them puts its own redaction before it. */
+/** On its own, the log finds secrets only by the names of their fields. A server adds its own redaction. */
 const BY_NAME = { text: (text: string) => text }
 
 export interface LogOptions {
   readonly level?: 'debug' | 'info' | 'warn' | 'error'
-  /** Default: standard error, so that what a program prints and what it logs stay apart. */
+  /** Default: standard error, so that a program's output and its log stay apart. */
   readonly to?: DestinationStream
 }
 
-/** Structured lines by pino, without secrets. */
+/** JSON lines by pino, without secrets. */
 export function pinoLog({ level = 'info', to = destination({ dest: 2, sync: true }) }: LogOptions = {}): Logger {
   const logger = pino(
     {

@@ -1,14 +1,16 @@
-import { ServerResponse } from 'node:http'
+import { ServerResponse, STATUS_CODES } from 'node:http'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { isInAnswer } from './pipelined.ts'
 
-/** Browsers take an answer for what its type says, and not for what its beginning looks like. */
-export const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
+/** Makes browsers believe the type of an answer, whatever its beginning looks like. */
+const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /**
- * What our own server answers with: there is no answer that is forgotten. The header goes in with the others. Set beforehand it would
- * cost six microseconds: Node then takes the headers of an answer one by one.
+ * Adds the header to every answer of our own server. It adds it with the other headers, because `setHeader` would cost six microseconds:
+ * Node then takes the headers of an answer one by one.
  */
 export class PlainResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
@@ -18,7 +20,25 @@ export class PlainResponse<R extends IncomingMessage = IncomingMessage> extends 
   }
 }
 
-/** The same for a response of somebody else's server. */
+/** The same for a response of a user's own server. */
 export function withoutSniffing(response: ServerResponse): void {
   response.setHeader(...NOSNIFF)
+}
+
+/** Answers on a bare connection, which has no `ServerResponse`: before an upgrade, or if the request could not be parsed. */
+export async function refuse(socket: Duplex, response: Response): Promise<void> {
+  socket.on('error', () => socket.destroy())
+  const body = await response.text()
+  if (!socket.writable) return
+  // Another answer began meanwhile.
+  if (isInAnswer(socket)) {
+    socket.destroy()
+    return
+  }
+  const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`]
+  for (const [name, value] of response.headers) if (name !== 'connection') lines.push(`${name}: ${value}`)
+  lines.push(NOSNIFF.join(': '))
+  lines.push(`content-length: ${Buffer.byteLength(body)}`, 'connection: close', '', body)
+  socket.once('finish', () => socket.destroy())
+  socket.end(lines.join('\r\n'))
 }

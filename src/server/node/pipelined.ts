@@ -1,29 +1,29 @@
-/** Requests that come on a connection before earlier ones are answered, and what Node leaves to us of them. */
+/** Requests that come on a connection before earlier ones are answered, as far as Node does not handle them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Strangers } from './strangers.ts'
 
-/** Requests of one connection that wait for an earlier answer of it; with more it is cut. */
+/** The most requests that may wait for an earlier answer on their connection. With more, it is cut. */
 const PIPELINED = 64
-/** The same before it has shown a valid token. */
+/** The same for a connection without a valid token. */
 const PIPELINED_BY_STRANGERS = 8
 
-/** The answer whose turn it is. Node's own handler of bad requests looks at the same field. */
+/** The answer that the connection is writing. Node's own handler of bad requests uses the same field. */
 export function answerOn(socket: Duplex): ServerResponse | undefined {
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
-/** Whether something on this connection waits for its answer, or has it in part. */
+/** True if a request on this connection waits for its answer, or for the rest of it. */
 export function isAnswering(socket: Duplex): boolean {
   return answerOn(socket) !== undefined
 }
 
-/** Whether an answer has begun and is not over: another one would be taken for a part of it. */
+/** True if an answer has begun and is not over. The client would take another one for a part of it. */
 export function isInAnswer(socket: Duplex): boolean {
   return answerOn(socket)?.headersSent === true
 }
 
-/** Answers that wait for their turn. */
+/** Counts answers that wait for their turn. */
 export class Pipelines {
   readonly #waiting = new WeakMap<Duplex, Set<ServerResponse>>()
   readonly #strangers: Pick<Strangers, 'has'>
@@ -32,7 +32,7 @@ export class Pipelines {
     this.#strangers = strangers
   }
 
-  /** Whether this one is to be answered. For an answer that has its connection there is nothing to do. */
+  /** False if too many requests wait on the connection. An answer that already has the connection is not counted. */
   admit({ socket }: IncomingMessage, response: ServerResponse): boolean {
     if (response.socket !== null) return true
     const waiting = this.#waitingOn(socket)
@@ -43,7 +43,7 @@ export class Pipelines {
     return true
   }
 
-  /** Bytes of answers that wait for their turn on a connection. */
+  /** Bytes of the answers that wait for their turn on a connection. */
   bytesBehind(socket: Duplex): number {
     let bytes = 0
     for (const response of this.#waiting.get(socket) ?? []) if (response.socket === null) bytes += response.writableLength
@@ -55,7 +55,7 @@ export class Pipelines {
     if (known) return known
     const waiting = new Set<ServerResponse>()
     this.#waiting.set(socket, waiting)
-    // Node tells the answer whose turn it is that the connection is gone, and no other: those would go on for ever.
+    // When the connection is gone, Node tells only the answer that is being written. The others would go on for ever.
     socket.once('close', () => {
       for (const response of waiting) {
         if (response.socket !== null) continue

@@ -3,7 +3,7 @@ import type { Metrics } from '../metrics.ts'
 
 const FIRST_DELTA_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Shows the metrics as Prometheus reads them. prom-client is loaded by the first who asks: it is a tenth of the start-up time. */
+/** Shows the metrics in Prometheus' format. Loads prom-client with the first request, because it takes a tenth of the start-up time. */
 export function prometheus(metrics: Metrics): () => Promise<Response> {
   let loaded: ReturnType<typeof register> | undefined
   const load = async (): Promise<Registry> => {
@@ -71,7 +71,7 @@ async function register(metrics: Metrics): Promise<{ registry: Registry; firstDe
   gauge('uamp_open_sockets', 'Open WebSockets', () => metrics.openSockets)
   gauge('uamp_open_sessions', 'Open sessions', () => metrics.gauges.openSessions)
   gauge('uamp_open_responses', 'Running responses', () => metrics.gauges.openResponses)
-  gauge('uamp_held_bytes', 'What sessions hold in memory, of heldBytes', () => metrics.gauges.heldBytes)
+  gauge('uamp_held_bytes', 'Bytes that sessions hold in memory, of heldBytes', () => metrics.gauges.heldBytes)
   const firstDelta = new Histogram({
     name: 'uamp_first_delta_seconds',
     help: 'Time from response.create to the first delta',

@@ -16,7 +16,7 @@ export interface ReadersOptions {
   readonly pipelines: Pick<Pipelines, 'bytesBehind'>
 }
 
-/** What is known of a connection between two looks. */
+/** The state of a connection between two checks. */
 interface Seen {
   progress?: Progress | undefined
   hold?: Hold | undefined
@@ -24,8 +24,8 @@ interface Seen {
 }
 
 /**
- * Connections and what waits on them to be read. It counts as held memory: many small answers that nobody reads are as much as a
- * large one. And whoever takes nothing of an answer in one piece for too long is cut, as the reader of a stream is.
+ * Checks connections for unread bytes. These count as held memory, because many small unread answers are as much as a large one. A
+ * client that reads nothing of an answer for too long is cut, as the reader of a stream is.
  */
 export class Readers implements Swept {
   readonly #connections = new Map<Duplex, Seen>()
@@ -47,7 +47,7 @@ export class Readers implements Swept {
     if (this.#connections.size === 0) this.#options.sweeper.delete(this)
   }
 
-  /** A stream is looked after by its writer, until that says otherwise. */
+  /** Leaves a stream to its writer, until the returned function is called. */
   leave(response: ServerResponse, writer: StreamWriter): () => void {
     this.#streams.set(response, writer)
     return () => this.#streams.delete(response)
@@ -66,7 +66,7 @@ export class Readers implements Swept {
     }
   }
 
-  /** Once in a while and not at each write: what a second can add is little beside the bound. */
+  /** Runs now and then, not at each write: a second can add little beside the bound. */
   #count(socket: Duplex, seen: Seen): void {
     const { gateway, strangers, pipelines } = this.#options
     const behind = pipelines.bytesBehind(socket)
@@ -77,7 +77,7 @@ export class Readers implements Swept {
       return
     }
     const hold = (seen.hold ??= gateway.hold(strangers.ownerOf(socket) ?? NOBODY, 0))
-    // One answer may be large, and its end is told at once: whoever reads it gets it.
+    // One answer may be large and come in one piece. A client that reads it gets all of it.
     if ((seen.taking ??= new Taking()).since(socket) && behind === 0) return hold.set(bytes)
     try {
       hold.grow(bytes)

@@ -14,13 +14,13 @@ import type { Swept } from './sweeper.ts'
 
 type Message = string | Uint8Array
 
-/** Messages and bytes that wait for the transport before the server stops reading. */
+/** The most messages and bytes that wait for the transport before the server stops reading. */
 const INBOX = 64
 const INBOX_BYTES = 256 * 1024
-/** Sends after which the event loop gets its turn, so that a writer that never waits cannot starve the process. */
+/** After so many sends the event loop gets a turn, so that a writer that never waits cannot starve the process. */
 const SENDS_PER_TURN = 64
 
-/** How long the peer has to end its side after it was cut. */
+/** How long a cut peer has to end its side. */
 const CUT_MS = 1_000
 const UNAUTHORIZED = 4401
 const TRY_LATER = 1013
@@ -36,7 +36,7 @@ export interface NodeSocketOptions {
   readonly onClose: (socket: NodeSocket) => void
 }
 
-/** What is left of what a stranger may send. */
+/** What a peer without a token may still send. */
 interface Restricted extends Bounds {
   messagesLeft: number
   bytesLeft: number
@@ -44,7 +44,7 @@ interface Restricted extends Bounds {
 
 const NO_TOKEN = (messages: number): string => `No valid token in ${messages === 3 ? 'three' : messages} messages`
 
-/** A `ws` WebSocket as the port has it. Control frames and what comes in are the library's; text frames out are written here. */
+/** A WebSocket of `ws` as the port wants it. The library reads, and writes control frames; this class writes text frames. */
 export class NodeSocket implements Connection, Swept {
   readonly #ws: WebSocket
   readonly #socket: Duplex
@@ -52,11 +52,11 @@ export class NodeSocket implements Connection, Swept {
   #inbox: Message[] = []
   #taken = 0
   #inboxBytes = 0
-  /** What has come since the last whole message. */
+  /** Bytes since the last whole message. */
   #unfinished = 0
   #openHold: (() => Hold) | undefined
   #hold: Hold | undefined
-  /** Counts what waits to be read. */
+  /** Counts bytes that the peer has not read. */
   #unread: Hold | undefined
   #taking: Taking | undefined
   #pace: Pace | undefined
@@ -74,7 +74,7 @@ export class NodeSocket implements Connection, Swept {
   #heard = true
   #heardAt = 0
   #pingedAt: number | undefined
-  /** What the peer's ping said, until it is answered. */
+  /** The data of the peer's last ping, until it is answered. */
   #ping: Buffer | undefined
   #abort: AbortController | undefined
   #lingerer: Lingerer | undefined
@@ -85,11 +85,11 @@ export class NodeSocket implements Connection, Swept {
     this.#options = options
     this.#tokens = options.limits.messageBurst
     this.#refilledAt = options.monotonic()
-    // A Buffer, because `binaryType` is left as it is.
+    // A Buffer, because `binaryType` has its default.
     ws.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary))
     ws.on('ping', (data) => this.#pong(data))
     ws.on('pong', () => (this.#heard = true))
-    // A protocol error: the library closes with its code, and `close` follows.
+    // A protocol error: the library closes with a code of its own, and `close` follows.
     ws.on('error', () => this.#restricted && this.#cutSoon())
     ws.on('close', () => {
       this.#end()
@@ -103,7 +103,7 @@ export class NodeSocket implements Connection, Swept {
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController()
-      // Each answer on a socket listens; how many there are is for the transport to limit, and Node warns of eleven.
+      // Each answer on a socket listens. The transport bounds their number; Node would warn at eleven.
       setMaxListeners(0, this.#abort.signal)
     }
     if (this.#ended) this.#abort.abort()
@@ -111,7 +111,7 @@ export class NodeSocket implements Connection, Swept {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Message, undefined> {
-    // Leaving a loop neither closes the socket nor loses anything: the next loop goes on.
+    // Leaving a loop neither closes the socket nor loses a message: the next loop continues.
     return { next: () => this.#next() }
   }
 
@@ -119,7 +119,7 @@ export class NodeSocket implements Connection, Swept {
     if (this.#ws.readyState !== OPEN) return SENT
     const bytes = 'eachText' in frames ? textFrames(frames) : mixedFrames(frames)
     if (bytes.length === 0) return SENT
-    // Not `ws.send`: a call, a header buffer and a write for each. Nothing can come between, because frames are never fragmented.
+    // `ws.send` would cost a call, a header buffer and a write per frame. Nothing can come between, as frames are never fragmented.
     this.#socket.write(bytes)
     if (this.#socket.writableLength > this.#options.limits.outboundBytes) return this.#untilDrained()
     return ++this.#sends % SENDS_PER_TURN === 0 ? nextTurn() : SENT
@@ -130,7 +130,7 @@ export class NodeSocket implements Connection, Swept {
     this.#inbox = []
     this.#taken = 0
     this.#end()
-    // Paused, it would never read the peer's answer.
+    // A paused socket would never read the peer's answer.
     this.#ws.resume()
     let said = reason.slice(0, 123)
     while (Buffer.byteLength(said) > 123) said = said.slice(0, -1)
@@ -142,7 +142,7 @@ export class NodeSocket implements Connection, Swept {
     this.#cutSoon()
   }
 
-  /** A stranger's sockets must not last as long as a close may take, nor go on to fill the memory with what they send. */
+  /** Ends the socket without waiting for a full close, and discards what the peer still sends. */
   #cutSoon(): void {
     this.#socket.removeAllListeners('data')
     this.#socket.resume()
@@ -154,7 +154,7 @@ export class NodeSocket implements Connection, Swept {
     const restricted: Restricted = { ...bounds, messagesLeft: bounds.messages, bytesLeft: bounds.messageBytes * (bounds.messages + 1) }
     const count = (chunk: Buffer): void => {
       restricted.bytesLeft -= chunk.length
-      // While the transport looks at a message nobody knows whether the rest is a stranger's: it waits.
+      // While the transport handles a message, it may accept a token. The rest waits until then.
       if (!this.#reader) this.#ws.pause()
       else if (this.#isTooMuch(restricted)) this.#refuseLarge(bounds)
     }
@@ -167,14 +167,14 @@ export class NodeSocket implements Connection, Swept {
     }
   }
 
-  /** Also of a message that has only begun: what comes of it would be kept until there is no time left. */
+  /** Includes a message that has only begun, because its parts are kept in memory. */
   #isTooMuch({ bytesLeft, messageBytes }: Restricted): boolean {
     return bytesLeft < 0 || announced(this.#ws) > messageBytes
   }
 
   count(open: () => Hold): void {
     this.#openHold = open
-    // Before the library has it: what makes a message whole does not count.
+    // Runs before the library's listener, so that the chunk that completes a message does not count.
     this.#socket.prependListener('data', (chunk: Buffer) => {
       this.#unfinished += chunk.length
       this.#weigh()
@@ -196,7 +196,7 @@ export class NodeSocket implements Connection, Swept {
     }
   }
 
-  /** All sessions of a socket may have written to it before they are made to wait. */
+  /** Counts unread bytes, because all sessions of a socket may write before they have to wait. */
   #weighUnread(): void {
     const bytes = this.#socket.writableLength
     if (bytes <= COUNTED_BYTES) {
@@ -206,7 +206,7 @@ export class NodeSocket implements Connection, Swept {
     }
     this.#unread ??= this.#openHold?.()
     try {
-      // One answer may be large, and is told at once: whoever reads it gets it.
+      // One answer may be large and come in one piece. A client that reads it gets all of it.
       if ((this.#taking ??= new Taking()).since(this.#socket)) this.#unread?.set(bytes)
       else this.#unread?.grow(bytes)
     } catch {
@@ -215,10 +215,10 @@ export class NodeSocket implements Connection, Swept {
   }
 
   #refuseLarge({ messageBytes }: Bounds): void {
-    this.cut(UNAUTHORIZED, `A message before the token may have ${messageBytes} bytes`)
+    this.cut(UNAUTHORIZED, `A message before the token may have at most ${messageBytes} bytes`)
   }
 
-  /** Whether a stranger may go on: with the next message, if there is one already. */
+  /** True if a peer without a token may continue, with the next message if there is one. */
   #allows(restricted: Restricted, next: Message | undefined): boolean {
     if (restricted.messagesLeft === 0) this.cut(UNAUTHORIZED, NO_TOKEN(restricted.messages))
     else if (next === undefined ? this.#isTooMuch(restricted) : Buffer.byteLength(next) > restricted.messageBytes)
@@ -232,8 +232,8 @@ export class NodeSocket implements Connection, Swept {
   }
 
   /**
-   * Pings who has been silent and cuts who does not answer; cuts who takes nothing of what waits for it. While something waits
-   * only that counts: a ping would wait behind it.
+   * Pings a silent peer, and cuts one that does not answer. Cuts a peer that reads nothing of the bytes that wait for it; while there are
+   * any, it is not pinged, because the ping would wait behind them.
    */
   sweep(now: number): void {
     const { pingIntervalMs, pongTimeoutMs, stallMs } = this.#options.limits
@@ -257,7 +257,7 @@ export class NodeSocket implements Connection, Swept {
     }
   }
 
-  /** The close waits behind what the peer has not read, for longer than the library would wait for an answer to it. */
+  /** The close waits behind unread bytes, for longer than the library would wait for the peer's answer. */
   #cutOff(): void {
     if (this.#ended) return
     const { lingering } = this.#options
@@ -268,8 +268,8 @@ export class NodeSocket implements Connection, Swept {
   }
 
   /**
-   * Answered here, not by the library: a peer that sends pings and reads nothing would fill the memory with pongs. Of those that come
-   * in one piece the last is answered (RFC 6455 §5.5.3): thousands of them would keep everybody else waiting.
+   * Answers pings instead of the library: a peer that sends pings and reads nothing would fill the memory with pongs. Of pings that come
+   * together only the last is answered (RFC 6455 §5.5.3), because thousands of pongs would delay other clients.
    */
   #pong(data: Buffer): void {
     this.#heard = true
@@ -326,7 +326,7 @@ export class NodeSocket implements Connection, Swept {
     return Promise.resolve({ done: false, value })
   }
 
-  /** The clock is asked only when the burst is used up. */
+  /** Reads the clock only when the burst is used up. */
   #refill(): void {
     const { limits, monotonic } = this.#options
     const at = monotonic()
@@ -367,7 +367,7 @@ export class NodeSocket implements Connection, Swept {
   }
 }
 
-/** Bytes of the message that is under way, in all its parts, as far as their headers have come. The library tells nobody else. */
+/** The size of the unfinished message, as its frame headers announce it. The library has no public field for it. */
 function announced(ws: WebSocket): number {
   return (ws as { _receiver?: { _totalPayloadLength?: number } })._receiver?._totalPayloadLength ?? 0
 }

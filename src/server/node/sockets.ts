@@ -4,16 +4,16 @@ import { WebSocketServer } from 'ws'
 import type { ServerOptions, WebSocket } from 'ws'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerApp } from '../app.ts'
-import { errorResponse } from '../errors.ts'
+import { errorResponse } from '../routes.ts'
 import type { Accepted, UpgradeRequest } from '../upgrade.ts'
 import { NodeCaller, peerOf, withoutForwarded, type CallerOptions } from './caller.ts'
-import { refuse } from './refuse.ts'
+import { refuse } from './nosniff.ts'
 import type { Lingering } from './lingering.ts'
 import { NodeSocket } from './socket.ts'
 import type { NodeSocketOptions } from './socket.ts'
 import type { Sweeper } from './sweeper.ts'
 
-/** How long the peer has to answer a close before the connection is dropped. */
+/** How long the peer has to answer a close. */
 const CLOSE_TIMEOUT_MS = 10_000
 
 export interface SocketsOptions {
@@ -27,35 +27,31 @@ export interface SocketsOptions {
 
 /** The open WebSockets of a server. The library does the handshake. */
 export class Sockets {
-  readonly #server: ServerApp
+  readonly #options: SocketsOptions
   readonly #handshakes = new Map<number, WebSocketServer>()
   readonly #protocols = new WeakMap<IncomingMessage, string>()
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
-  readonly #sweeper: Sweeper
-  readonly #callers: CallerOptions
-  readonly #closeTimeoutMs: number
   #emptied: (() => void) | undefined
 
-  constructor({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs = CLOSE_TIMEOUT_MS }: SocketsOptions) {
-    this.#server = server
-    this.#sweeper = sweeper
-    this.#callers = callers
-    this.#closeTimeoutMs = closeTimeoutMs
+  constructor(options: SocketsOptions) {
+    const { server, monotonic, lingering } = options
+    this.#options = options
     this.#socketOptions = { limits: server.limits, monotonic, lingering, onClose: (socket) => this.#forget(socket) }
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { server, callers } = this.#options
     const cut = () => socket.destroy()
     socket.on('error', cut)
     if (!isWebSocket(request)) {
       return refuse(socket, errorResponse(new UampError('invalid_request', 'This is not a request for a WebSocket')))
     }
-    const accepted = await this.#server.upgrade(new NodeUpgradeRequest(request, this.#callers))
+    const accepted = await server.upgrade(new NodeUpgradeRequest(request, callers))
     if (!('run' in accepted)) return refuse(socket, accepted)
     if (accepted.protocol !== undefined) this.#protocols.set(request, accepted.protocol)
     socket.off('error', cut)
-    const handshake = this.#handshake(accepted.messageBytes ?? this.#server.limits.messageBytes)
+    const handshake = this.#handshake(accepted.messageBytes ?? server.limits.messageBytes)
     handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
   }
 
@@ -72,18 +68,18 @@ export class Sockets {
     for (const socket of this.#open) socket.terminate()
   }
 
-  /** The library knows one size of messages for each of its servers. There are as many of them as routes name numbers. */
+  /** The library has one message size per server, so there is one server for each size that routes name. */
   #handshake(maxPayload: number): WebSocketServer {
     const known = this.#handshakes.get(maxPayload)
     if (known) return known
-    // `closeTimeout` is missing in the types of the library.
+    // The library's types lack `closeTimeout`.
     const options: ServerOptions & { closeTimeout: number } = {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
       autoPong: false,
       maxPayload,
-      closeTimeout: this.#closeTimeoutMs,
+      closeTimeout: this.#options.closeTimeoutMs ?? CLOSE_TIMEOUT_MS,
       handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
     }
     const handshake = new WebSocketServer(options)
@@ -94,18 +90,18 @@ export class Sockets {
     return handshake
   }
 
-  /** Not in `upgrade`: what is made here lives as long as the socket, and would keep the whole request with it. */
+  /** Not in `upgrade`: closures made there would keep the whole request for as long as the socket lives. */
   #adopt(ws: WebSocket, socket: Duplex, accepted: Accepted): void {
     const connection = new NodeSocket(ws, socket, this.#socketOptions)
     this.#open.add(connection)
-    this.#sweeper.add(connection)
-    this.#callers.strangers.onEvict(socket, () => connection.cut(1013, 'Too many connections'))
+    this.#options.sweeper.add(connection)
+    this.#options.callers.strangers.onEvict(socket, () => connection.cut(1013, 'Too many connections'))
     void accepted.run(connection)
   }
 
   #forget(socket: NodeSocket): void {
     this.#open.delete(socket)
-    this.#sweeper.delete(socket)
+    this.#options.sweeper.delete(socket)
     if (this.#open.size === 0) this.#emptied?.()
   }
 }
@@ -114,11 +110,11 @@ function isWebSocket({ headers, url }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket' && url?.startsWith('/') === true && URL.canParse(`http://${headers.host}`)
 }
 
-/** Keeps the headers as Node has them: a `Headers` for each idle socket would be most of what it costs. */
+/** Keeps Node's raw headers: a `Headers` object would be most of the cost of an idle socket. */
 class NodeUpgradeRequest extends NodeCaller implements UpgradeRequest {
   readonly url: string
   readonly #rawHeaders: readonly string[]
-  /** Whether what proxies say is believed, or nobody reads it. */
+  /** True if the sender is a trusted proxy, or nothing reads the proxy headers. */
   readonly #asSent: boolean
 
   constructor({ url, headers, rawHeaders, socket }: IncomingMessage, options: CallerOptions) {

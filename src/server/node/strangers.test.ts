@@ -57,7 +57,7 @@ test.each(paths)('at %s a large message is refused before the token, and taken a
   const { url } = await startServer(demo(), { tokens })
   const stranger = await opened(url, path)
   stranger.client.send(hello(secret, { session: { instructions: 'x'.repeat(16 * KIB) } }))
-  expect(await stranger.closed).toEqual([4401, 'A message before the token may have 16384 bytes'])
+  expect(await stranger.closed).toEqual([4401, 'A message before the token may have at most 16384 bytes'])
   const known = await opened(url, path)
   // Sent at once, without waiting for the answer to the token: nothing of it may be lost.
   known.client.send(hello(secret))
@@ -109,7 +109,7 @@ test.each([
     socket.write(header)
     socket.write(allButOneByte)
   }
-  for (const end of await Promise.all(ends)) expect(end).toEqual([4401, 'A message before the token may have 16384 bytes'])
+  for (const end of await Promise.all(ends)) expect(end).toEqual([4401, 'A message before the token may have at most 16384 bytes'])
   expect((await fetch(`${url}/health`)).status).toBe(200)
 })
 
@@ -122,7 +122,7 @@ test.each([
   const end = closeOf(socket)
   // All but a byte: it never ends.
   socket.write(Buffer.concat([frame(first, length), Buffer.alloc(length - 1, 0x20)]))
-  expect(await end).toEqual([4401, 'A message before the token may have 16384 bytes'])
+  expect(await end).toEqual([4401, 'A message before the token may have at most 16384 bytes'])
 })
 
 test('parts of a message count together', async () => {
@@ -131,7 +131,7 @@ test('parts of a message count together', async () => {
   const end = closeOf(socket)
   const part = Buffer.alloc(6 * KIB, 0x20)
   for (const first of [0x01, 0x00, 0x00]) socket.write(Buffer.concat([frame(first, part.length), part]))
-  expect(await end).toEqual([4401, 'A message before the token may have 16384 bytes'])
+  expect(await end).toEqual([4401, 'A message before the token may have at most 16384 bytes'])
 })
 
 test('three messages of the size that one may have are all read', async () => {

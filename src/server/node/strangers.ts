@@ -2,11 +2,11 @@ import type { Duplex } from 'node:stream'
 import type { Principal } from '../../core/ports/access.ts'
 
 /**
- * Connections that have not shown valid credentials, the oldest first. When the server has as many connections as it may, one of
- * these goes for each that comes: silent ones, slow ones and sockets that wait for a token must not keep out those who have one.
+ * Connections without valid credentials, the oldest first. When the server is full, one of them is closed for each new connection, so
+ * that silent and slow connections, and sockets that wait for a token, cannot keep out callers who have one.
  */
 export class Strangers {
-  /** With what a WebSocket does to say why. */
+  /** By connection: how a WebSocket tells its peer why it is closed. */
   readonly #leaving = new Map<Duplex, (() => void) | undefined>()
   readonly #owners = new WeakMap<Duplex, Principal>()
 
@@ -15,17 +15,17 @@ export class Strangers {
   }
 
   onEvict(socket: Duplex, leave: () => void): void {
-    // Keeps its place among the others.
+    // `set` keeps the position in the map.
     if (this.#leaving.has(socket)) this.#leaving.set(socket, leave)
   }
 
-  /** It is no stranger's any more. */
+  /** The connection has shown valid credentials. */
   know(socket: Duplex, principal: Principal): void {
     this.#leaving.delete(socket)
     this.#owners.set(socket, principal)
   }
 
-  /** Who has shown credentials on it last. */
+  /** The principal that showed credentials on it last. */
   ownerOf(socket: Duplex): Principal | undefined {
     return this.#owners.get(socket)
   }
@@ -38,14 +38,14 @@ export class Strangers {
     this.#leaving.delete(socket)
   }
 
-  /** False: all are known. */
+  /** Closes the oldest; false if there is none. */
   evict(): boolean {
     const [oldest] = this.#leaving
     if (!oldest) return false
     const [socket, leave] = oldest
     this.#leaving.delete(socket)
     leave?.()
-    // Ends it after what was written, and does not wait for the other side.
+    // Ends after pending writes, and does not wait for the other side.
     if ('destroySoon' in socket && typeof socket.destroySoon === 'function') socket.destroySoon()
     else socket.destroy()
     return true

@@ -9,7 +9,7 @@ import { Progress } from './sweeper.ts'
 import { chunk } from './frames.ts'
 import type { Sweeper, Swept } from './sweeper.ts'
 
-/** Writes after which the event loop gets its turn, so that a generator that never waits cannot starve the process. */
+/** After so many writes the event loop gets a turn, so that a generator that never waits cannot starve the process. */
 const WRITES_PER_TURN = 64
 
 export interface StreamWriterOptions {
@@ -20,8 +20,8 @@ export interface StreamWriterOptions {
 }
 
 /**
- * Writes the frames of one answer to `node:http` as they come: no web stream in between, and none of its copies. When the client
- * leaves, the frames' iterator is returned, so that every `finally` upstream runs.
+ * Writes the frames of one answer to `node:http` as they come, without a web stream and its copies. When the client leaves, it returns
+ * the frames' iterator, so that every `finally` upstream runs.
  */
 export class StreamWriter implements Swept {
   readonly #response: ServerResponse
@@ -36,7 +36,7 @@ export class StreamWriter implements Swept {
   #lingers = false
   #writes = 0
   #wake: (() => void) | undefined
-  /** What goes out in one piece with the end. */
+  /** The frame that goes out in one piece with the end. */
   #last: Frame | undefined
 
   constructor(response: ServerResponse, streamed: Streamed, options: StreamWriterOptions) {
@@ -47,15 +47,15 @@ export class StreamWriter implements Swept {
     this.#failure = streamed.failure
     response.once('close', () => this.#leave())
     response.writeHead(streamed.status, streamed.headers)
-    // A reader of events must see at once that it is connected, even if nothing happens for an hour. What is there already goes with
-    // the headers.
+    // A reader of events must see at once that it is connected, even if nothing happens for an hour. Frames that are ready go with the
+    // headers.
     const { socket } = response
     socket?.cork()
     response.flushHeaders()
     process.nextTick(() => socket?.uncork())
   }
 
-  /** It was cut, and its last word waits to be read. */
+  /** The reader was cut, and the last frame waits to be read. */
   get lingers(): boolean {
     return this.#lingers
   }
@@ -78,7 +78,7 @@ export class StreamWriter implements Swept {
     }
   }
 
-  /** A call of its own for each frame: a loop that waits for the next one would keep the last one alive. */
+  /** A call of its own for each frame: a loop would keep the last frame alive while it waits for the next. */
   async #writeNext(): Promise<boolean> {
     if (this.#gone) return false
     const step = await this.#iterator.next()
@@ -94,13 +94,13 @@ export class StreamWriter implements Swept {
     return true
   }
 
-  /** Ends the answer after what has been written. */
+  /** Ends the answer after pending writes. */
   end(): void {
     this.#leave()
     this.#response.end()
   }
 
-  /** One write: a client that stops reading at the last event has the end of the answer with it, and can use the connection again. */
+  /** Sends the last frame and the end in one write, so that a client which stops at the last event can reuse the connection. */
   #endWith(frame: Frame): void {
     const { socket } = this.#response
     socket?.cork()
@@ -112,7 +112,7 @@ export class StreamWriter implements Swept {
     }
   }
 
-  /** What was said is still sent. Behind it stands the error, where the protocol has one: a mere end would look like a complete answer. */
+  /** Ends the stream with the protocol's error, if it has one, after all pending frames: a mere end would look like a complete answer. */
   fail(error: UampError): void {
     const text = this.#gone ? undefined : this.#failure?.(error)
     if (text === undefined) {
@@ -130,7 +130,7 @@ export class StreamWriter implements Swept {
     else if (this.#heartbeat !== undefined) this.#beat(now, this.#heartbeat)
   }
 
-  /** Says why, where the protocol can, behind what the client has not read: it may come back to that. */
+  /** Ends the stream with a reason behind the unread frames, in case the client comes back to read them. */
   #cutOff(): void {
     const text = this.#failure?.(new UampError('timeout', 'The stream was cut: it was read too slowly'))
     if (this.#gone || text === undefined) {
@@ -164,9 +164,8 @@ export class StreamWriter implements Swept {
   }
 
   /**
-   * A text is made a chunk here and is one write to the connection. `response.write` hands it four pieces, which costs a fifth more
-   * where events come one by one. It is left what is not a text, and what has no connection of its own yet because it waits behind
-   * an earlier answer.
+   * Writes a text as a chunk to the connection, in one write. `response.write` makes four of it, which costs
+   * a fifth more if events come one by one. It still writes bytes, and answers that wait for the connection behind an earlier one.
    */
   #write(frame: Frame): Writable {
     const { socket, chunkedEncoding } = this.#response

@@ -6,8 +6,8 @@ export interface Swept {
 }
 
 /**
- * One interval for everything that has to be looked at from time to time. It does not keep the process alive. Its time is the
- * number of its ticks: when the process was held up, or the machine asleep, that must not count against the clients.
+ * One interval for all regular checks. It does not keep the process alive. Its time is the number of its ticks, so that a blocked process
+ * or a sleeping machine does not count against the clients.
  */
 export class Sweeper {
   readonly #everyMs: number
@@ -35,13 +35,13 @@ export class Sweeper {
   }
 }
 
-/** Whether a writer's peer takes anything. */
+/** Measures whether a peer reads. */
 export class Progress {
   #since: number | undefined
   #length = 0
   #queued = 0
 
-  /** For how long nothing of what is buffered has left; 0 when nothing is. */
+  /** How long no buffered byte has left; 0 if nothing is buffered. */
   stalledFor(writable: Writable, now: number): number {
     const length = writable.writableLength
     const queued = queueSize(writable)
@@ -52,7 +52,7 @@ export class Progress {
   }
 }
 
-/** Whether a peer has taken anything between two looks. */
+/** Tells whether a peer has read anything between two checks. */
 export class Taking {
   #written = 0
   #queued = 0
@@ -67,12 +67,12 @@ export class Taking {
   }
 }
 
-/** Whether a sender goes on with something large. */
+/** Measures whether a sender continues a large message. */
 export class Pace {
   #since: number | undefined
   #bytes = 0
 
-  /** For how long it has brought less than `PACE_BYTES`. `bytes`: what there is of it now. */
+  /** How long it has brought less than `PACE_BYTES`. `bytes`: the size so far. */
   slowFor(bytes: number, now: number): number {
     if (this.#since === undefined || bytes < this.#bytes || bytes - this.#bytes >= PACE_BYTES) {
       this.#since = now
@@ -83,8 +83,8 @@ export class Pace {
 }
 
 /**
- * What the kernel has not taken of the write that is under way. `writableLength` falls only when a whole write is done, and that
- * may be a megabyte: a slow reader would look like one that has stopped. Node's own socket time-out reads the same number.
+ * Bytes of the current write that the kernel has not taken. `writableLength` falls only when a whole write is done, which may be a
+ * megabyte: a slow reader would look like one that has stopped. Node's own socket timeout reads the same number.
  */
 function queueSize(writable: Writable): number {
   const { _handle } = writable as { _handle?: { writeQueueSize?: number } | null }

@@ -19,44 +19,44 @@ import { UAMP_VERSION } from '../../protocol/version.ts'
 import { fetchOver, type McpBounds } from './http-fetch.ts'
 import { Program } from './program.ts'
 
-/** A program that speaks over its standard input and output, or the address of one that speaks over HTTP. */
+/** A program that speaks over standard input and output, or the address of a server that speaks over HTTP. */
 export type McpServer =
   | {
       readonly command: string
       readonly args?: readonly string[]
-      /** Beside a few harmless variables of ours; nothing else is inherited, so no key of ours either. */
+      /** Added to a few harmless variables. The program inherits nothing else, and so none of our keys. */
       readonly env?: Readonly<Record<string, string>>
       readonly cwd?: string
     }
   | {
       readonly url: string
       readonly headers?: Readonly<Record<string, string>>
-      /** What it is called with, and how much it may send, where it is a stranger's address. */
+      /** For an address that a client named: the client to call it with, and the bounds of its answers. */
       readonly through?: { readonly http: HttpClient; readonly bounds: McpBounds }
     }
 
-/** Pages of its tools that a server may send, and characters of its complaints that are kept. */
+/** The most pages of tools that a server may send, and the characters of its error output that are kept. */
 const PAGES = 64
 const COMPLAINTS = 2000
-/** What a server that the operator has chosen may send over HTTP. Programs have a similar bound, which is the library's. */
+/** Bounds of servers that the operator chose. The library bounds programs itself. */
 const BOUNDS: McpBounds = { answerBytes: 16 * 1024 * 1024, answerMs: 60 * 60_000 }
 
 export interface ConnectionOptions {
   readonly name: string
   readonly server: McpServer
   readonly timeoutMs: number
-  /** The server has other tools now. */
+  /** Called when the server's tools have changed. */
   readonly onTools: (tools: readonly McpTool[]) => void
 }
 
-/** A connection to one server, made again by the next call when it was lost. */
+/** A connection to one server. When it is lost, the next call connects again. */
 export class McpConnection {
   readonly #options: ConnectionOptions
   #client: Promise<Client> | undefined
-  /** The one that `#client` is or becomes. */
+  /** The client that `#client` resolves to. */
   #newest: Client | undefined
   readonly #closed = new AbortController()
-  /** What the server is shown. */
+  /** The secrets that the server gets. */
   readonly secrets: readonly string[]
 
   constructor(options: ConnectionOptions) {
@@ -65,12 +65,12 @@ export class McpConnection {
     this.secrets = 'url' in server ? secretsOf({ headers: server.headers, urls: [server.url] }) : secretsOf({ program: server })
   }
 
-  /** The error without what the server was shown and may have repeated: it is told to models and to clients. */
+  /** Removes secrets that the server may have repeated: models and clients see the error. */
   clean(thrown: unknown): unknown {
     return redactedError(thrown, new Secrets(this.secrets))
   }
 
-  /** What the server tells models about itself. */
+  /** The server's instructions to models. */
   async instructions(): Promise<string | undefined> {
     return (await this.#connected()).getInstructions()
   }
@@ -80,7 +80,7 @@ export class McpConnection {
     try {
       return await ask()
     } catch (error) {
-      // The server has forgotten the session, and so has not run anything: a new one will do.
+      // 404: the server has forgotten the session, and has run nothing. A new session will do.
       if (!(error instanceof SdkHttpError) || error.status !== 404) throw error
       void this.#newest?.close().catch(() => undefined)
       this.#client = undefined
@@ -99,7 +99,7 @@ export class McpConnection {
     if (this.#client) return this.#client
     const connecting = this.#connect()
     this.#client = connecting
-    // The next one tries again.
+    // The next call tries again.
     connecting.catch(() => (this.#client = undefined))
     return connecting
   }
@@ -115,7 +115,7 @@ export class McpConnection {
     client.onclose = () => {
       if (this.#newest === client) this.#client = undefined
     }
-    // What goes wrong with a request is told to whoever made it.
+    // Each request reports its own errors.
     client.onerror = () => undefined
     client.setNotificationHandler('notifications/tools/list_changed', async () => onTools(await listTools(client, timeoutMs)))
     const { signal } = this.#closed
@@ -147,7 +147,7 @@ function transportTo(server: McpServer): { transport: Transport; complaints: () 
   let said = ''
   const onComplaint = (text: string): void => void (said = (said + text).slice(-COMPLAINTS))
   const all = { ...getDefaultEnvironment(), ...env }
-  // There are no groups there, and programs are found in another way.
+  // Windows has no process groups, and finds programs in another way.
   if (process.platform === 'win32') {
     const transport = new StdioClientTransport({ command, args: [...args], env: all, ...(cwd !== undefined && { cwd }), stderr: 'pipe' })
     transport.stderr?.on('data', (chunk: unknown) => onComplaint(String(chunk)))
@@ -160,7 +160,7 @@ async function listTools(client: Client, timeout: number, signal?: AbortSignal):
   return (await client.listTools({}, { timeout, cacheMode: 'refresh', ...(signal && { signal }) })).tools
 }
 
-/** A stranger's schema is read, not compiled. */
+/** Interprets the schema instead of compiling it, because it comes from a stranger. */
 function validator<T>(schema: object) {
   return (input: unknown) => {
     const mistakes = mistakesIn(schema as JsonSchema, input)

@@ -3,23 +3,23 @@ import { isTooMuch, TookTooLong } from '../../core/http/answer-bounds.ts'
 import type { Bucket } from '../../core/basics/bucket.ts'
 import type { HttpClient, HttpRequest } from '../../core/ports/http.ts'
 
-/** What the answers of one MCP server may cost. */
+/** Bounds of the answers of one MCP server. */
 export interface McpBounds {
   /** Bytes of one answer. */
   readonly answerBytes: number
-  /** How long one answer may take. A stream of news that is cut by it is opened again. */
+  /** How long one answer may take. A stream of notifications that is cut by it is opened again. */
   readonly answerMs: number
-  /** Bytes of all answers together: a list of tools has many pages. */
+  /** Bytes of all answers together, because a list of tools may have many pages. */
   readonly bytes?: Bucket
 }
 
-/** Until an answer begins, and between two pieces of it: a stream of events may rest. */
+/** How long an answer may take to begin, and rest between two pieces. */
 const FIRST_BYTE_MS = 60_000
 const IDLE_MS = 10 * 60_000
 
 /**
- * `fetch` as the library wants it, over a client whose answers have an end. It follows no redirect, and leaves that to the library.
- * `onCut`: a reply was cut off. The library would wait for the rest of it until its own time is over.
+ * `fetch` for the library, over a client with bounds. It leaves redirects to the library. `onCut` is called when a reply was cut off,
+ * because the library would wait for the rest until its own timeout.
  */
 export function fetchOver(http: HttpClient, bounds: McpBounds, onCut: (reason: Error) => void): typeof fetch {
   const { answerBytes, answerMs, bytes } = bounds
@@ -61,13 +61,13 @@ async function* bounded(
   }
 }
 
-/** Levels of JSON in an answer. The library parses without looking, and 4 MB of brackets hold up everybody for a second. */
+/** The most levels of JSON in an answer. The library parses anything, and 4 MB of brackets would block the process for a second. */
 const LEVELS = 512
 const [QUOTE, BACKSLASH, BREAK] = [0x22, 0x5c, 0x0a]
-/** The square bracket and the curly one differ in this bit. */
+/** Square and curly brackets differ in this bit. */
 const [OPEN, CLOSE, CURLY] = [0x7b, 0x7d, 0x20]
 
-/** Counts brackets as they come. In a stream every line begins anew, as an event is one line of JSON. */
+/** Counts brackets as they come. In a stream it starts again with every line, because an event is one line of JSON. */
 class Nesting {
   readonly #lines: boolean
   #depth = 0

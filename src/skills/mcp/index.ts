@@ -14,29 +14,29 @@ const CALL_MS = 60_000
 export interface McpOptions {
   readonly name: string
   readonly server: McpServer
-  /** In front of the names of its tools, where two servers have a tool of the same name. */
+  /** Put before the names of its tools, in case two servers have a tool with the same name. */
   readonly prefix?: string
-  /** Only these of its tools, by the server's own names. */
+  /** Takes only these tools, by the server's own names. */
   readonly only?: readonly string[]
-  /** Whether somebody must allow a call before it is made: all, or those of some tools, by the server's own names. */
+  /** Asks the client before a call: for all tools, or for some, by the server's own names. */
   readonly needsApproval?: boolean | readonly string[]
-  /** How long a call may take. Default 60 s. */
+  /** How long a call may take. Default: 60 s. */
   readonly timeoutMs?: number
-  /** How long the server may take to start and to tell its tools. Default 30 s. */
+  /** How long the server may take to start and to list its tools. Default: 30 s. */
   readonly connectMs?: number
-  /** Gives it up while it starts. */
+  /** Stops the start of the server. */
   readonly signal?: AbortSignal
   readonly log?: Logger
 }
 
 export interface McpSkill extends Skill {
-  /** Those that the server has now: it may get and lose some. */
+  /** The tools that the server has now: it may get and lose some. */
   readonly tools: readonly Tool[]
-  /** Ends the connection, and the program where the server is one. */
+  /** Ends the connection, and the program if the server is one. */
   close(): Promise<void>
 }
 
-/** The tools of an MCP server, as a skill. Connects first, and fails where that fails; a connection that is lost later is made again. */
+/** The tools of an MCP server, as a skill. Rejects if the server cannot be reached; connects again if the connection is lost later. */
 export async function mcpSkill(options: McpOptions): Promise<McpSkill> {
   const { name, server, connectMs = CONNECT_MS, signal, log = () => undefined } = options
   signal?.throwIfAborted()
@@ -92,7 +92,7 @@ function toTool(tool: McpTool, { prefix = '', needsApproval = false, timeoutMs =
 
 const LONGEST = 64
 
-/** A schema of the server's, whose patterns are a stranger's: it is told to models, and read without them. */
+/** Models see the server's schema as it is. Arguments are checked without its patterns, which come from a stranger. */
 function readSchema(schema: JsonSchema): StandardSchema<unknown, unknown> {
   return {
     '~standard': {

@@ -3,7 +3,7 @@ import process from 'node:process'
 import type { Readable, Writable } from 'node:stream'
 import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 
-/** How long it may take to end by itself when its input has ended, and then when it is asked to. */
+/** How long the program has to end after its input has ended, and then after SIGTERM. */
 const LEAVE_MS = 300
 const STOP_MS = 700
 
@@ -15,7 +15,7 @@ export interface ProgramOptions {
   readonly onComplaint: (text: string) => void
 }
 
-/** An MCP server that is a program. It ends with all that it started, and soon: the transport of the library knows no groups. */
+/** An MCP server that is a program. It ends quickly, with all processes that it started; the library's transport leaves those behind. */
 export class Program implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -45,12 +45,12 @@ export class Program implements Transport {
       }
       child.once('close', over)
       child.once('exit', () => {
-        // What it started ends with it; whoever left its group may have its pipes.
+        // Kills its group. A process that has left the group may still hold its pipes.
         this.#onExit()
         leaving = setTimeout(() => [child.stdout, child.stderr].forEach((pipe) => pipe.destroy()), LEAVE_MS)
       })
     })
-    // Read also when nobody wants it, or the server would wait for its pipe to be emptied.
+    // Always read, because a full pipe would block the server.
     child.stderr.setEncoding('utf8').on('data', onComplaint)
     child.stdin.on('error', (error) => this.onerror?.(error))
     child.stdout.on('data', (chunk: Buffer) => this.#take(chunk))
@@ -64,7 +64,7 @@ export class Program implements Transport {
     })
   }
 
-  /** First its input ends, then it is asked to end, then made to. */
+  /** Ends its input, then sends SIGTERM, then SIGKILL. */
   async close(): Promise<void> {
     this.#child?.stdin.end()
     const asking = setTimeout(() => this.#kill('SIGTERM'), LEAVE_MS)
@@ -78,7 +78,7 @@ export class Program implements Transport {
     try {
       this.#read.append(chunk)
     } catch (error) {
-      // More than it may say in one message.
+      // The message is too long.
       this.onerror?.(error as Error)
       return void this.close()
     }
@@ -97,7 +97,7 @@ export class Program implements Transport {
     try {
       if (this.#child?.pid !== undefined) process.kill(-this.#child.pid, signal)
     } catch {
-      // It has gone.
+      // It has ended already.
     }
   }
 }

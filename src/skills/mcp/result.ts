@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 import type { ToolOutput } from '../../core/ports/skill.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 
-/** What a tool of an MCP server gave back; what it calls an error is thrown, for the model to read. */
+/** The result of an MCP tool. An error is thrown, so that the model reads it. */
 export function toOutput({ content, structuredContent, isError }: CallToolResult): ToolOutput {
   const texts: string[] = []
   const items: ContentItem[] = []
@@ -28,7 +28,7 @@ export function toOutput({ content, structuredContent, isError }: CallToolResult
   if (texts.length === 0 && structuredContent !== undefined) texts.push(JSON.stringify(structuredContent))
   const text = texts.join('\n')
   if (isError) throw new Error(text === '' ? 'The tool failed' : text)
-  // `data`, even if undefined, is what tells it from any other object.
+  // `data` marks the object as a tool's output, even if it is undefined.
   return { text, ...(items.length > 0 && { content_items: items }), data: structuredContent }
 }
 

@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { acpOverStdio } from '../../../src/serve/acp-stdio.ts'
-import { passingKeys } from '../../../src/stores/file-keys.ts'
-import { memoryStore } from '../../../src/stores/memory.ts'
+import { openGateway } from '../../../src/serve/gateway.ts'
 import { Line, sse, Told, type Wire } from '../../support/raw.ts'
 import { Hearing, Lost, STREAMED_STORED, type Driver, type Stage } from '../driver.ts'
 import { sayer, type Said } from '../said.ts'
@@ -111,11 +110,8 @@ export const acpStdio: Driver = {
     const input = new PassThrough()
     const output = pipe(stage)
     const over = acpOverStdio({
-      agents: [sayer],
+      open: openGateway({ agents: [sayer], data: 'memory', log: () => undefined }),
       agent: 'sayer',
-      store: memoryStore(),
-      keys: passingKeys(),
-      log: () => undefined,
       version: '1',
       input,
       output,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { trustedProxies } from './trusted-proxies.ts'
+import { trustedProxies } from './networks.ts'
 
 test('proxies are named by address and by network', () => {
   const trusts = trustedProxies(['10.0.0.7', '192.168.0.0/16', '::1', 'fd00::/8'])
@@ -9,6 +9,6 @@ test('proxies are named by address and by network', () => {
     expect([address, trusts(address)]).toEqual([address, false])
 })
 
-test.each([['proxy.example'], ['10.0.0.0/33'], ['10.0.0.0/'], ['*'], [true], ['']])('%s names no proxy', (named) => {
-  expect(() => trustedProxies(named === true ? (true as never) : [named as string])).toThrow(`"${named}" names no proxy`)
+test.each([['proxy.example'], ['10.0.0.0/33'], ['10.0.0.0/'], ['*'], [true], ['']])('%s is not a proxy', (named) => {
+  expect(() => trustedProxies(named === true ? (true as never) : [named as string])).toThrow(`"${named}" is not a proxy`)
 })

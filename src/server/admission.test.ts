@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RateLimiter } from './rate.ts'
+import { RateLimiter } from './admission.ts'
 
 test('lets a burst through, then the rate', () => {
   let now = 0

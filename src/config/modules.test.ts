@@ -34,19 +34,19 @@ beforeAll(async () => {
   await writeFile(join(folder, 'agents/package.json'), '{ "type": "module" }')
   await Promise.all(Object.entries(FILES).map(([name, text]) => writeFile(join(folder, 'agents', name), text)))
   await build({
-    entryPoints: ['src/cli/load-module.ts', 'src/cli/strip-types.ts'],
-    outdir: join(folder, 'cli'),
+    entryPoints: ['src/config/modules.ts', 'src/config/strip-types.ts'],
+    outdir: join(folder, 'config'),
     bundle: true,
     packages: 'external',
     platform: 'node',
     format: 'esm',
   })
-  await writeFile(join(folder, 'cli/package.json'), '{ "type": "module" }')
+  await writeFile(join(folder, 'config/package.json'), '{ "type": "module" }')
   await writeFile(
-    join(folder, 'cli/run.js'),
-    `import { loadModule } from './load-module.js'
+    join(folder, 'config/run.js'),
+    `import { Modules } from './modules.js'
 for (const path of process.argv.slice(2)) {
-  const result = await loadModule(path).then((module) => ({ value: module.default }), ({ code, message }) => ({ code, message }))
+  const result = await new Modules().load(path).then((module) => ({ value: module.default }), ({ code, message }) => ({ code, message }))
   console.log(JSON.stringify(result))
 }`,
   )
@@ -55,7 +55,7 @@ for (const path of process.argv.slice(2)) {
 afterAll(() => rm(folder, { recursive: true }))
 
 async function load(...names: string[]): Promise<{ value?: unknown; code?: string; message?: string }[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'cli/run.js'), ...names], { cwd: join(folder, 'agents') })
+  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'config/run.js'), ...names], { cwd: join(folder, 'agents') })
   return stdout
     .trim()
     .split('\n')
@@ -75,7 +75,7 @@ test.each([
   ['broken.js', 'invalid_request', /does not parse: .*`node .*broken\.js` shows the line/s],
   ['enum.ts', 'invalid_request', /enum\.ts:1.*no enum, namespace or parameter property/s],
   ['lost.ts', 'invalid_request', /missing.*give the file its extension/s],
-  ['throws.ts', 'invalid_request', /failed while it was loaded: set MODEL_URL/],
+  ['throws.ts', 'invalid_request', /failed while it loaded: set MODEL_URL/],
   ['agent.json', 'invalid_request', /neither JavaScript nor TypeScript/],
   ['nothing.ts', 'not_found', /There is no file .*nothing\.ts/],
 ])('refuses %s and says what to do', async (name, code, message) => {

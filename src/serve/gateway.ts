@@ -1,0 +1,86 @@
+import { checkKey } from '../core/durable/check-key.ts'
+import { AgentRegistry } from '../core/engine/agent-registry.ts'
+import { createGateway } from '../core/engine/gateway.ts'
+import type { CoreLimits } from '../core/basics/limits.ts'
+import type { AgentPort } from '../core/ports/agent.ts'
+import type { Blobs } from '../core/ports/blobs.ts'
+import type { Logger } from '../core/ports/transport.ts'
+import { redactedLog } from '../core/secrets/redaction.ts'
+import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
+import { Metrics } from '../server/metrics.ts'
+import { guardedHttp } from '../server/node/guarded-http.ts'
+import { nodeHttp } from '../server/node/http-client.ts'
+import { explainStart, openBlobs, openData } from './data.ts'
+import { serveControl } from './storage/control.ts'
+import { storageOf } from './storage/index.ts'
+
+/** The bytes that a memory store keeps unless `storedBytes` is set. The oldest sessions go first. */
+const MEMORY_BYTES = 512 * 1024 * 1024
+/** Connections to one host for agents and tools: each long answer of a remote agent holds one. */
+const AGENT_CONNECTIONS = 256
+
+export interface OpenGatewayOptions {
+  readonly agents: readonly AgentPort[]
+  /** The data folder, or `memory`. */
+  readonly data: string
+  readonly log: Logger
+  /** Texts that must never reach a log or a client, beside those in the environment and those of the agents. */
+  readonly secrets?: readonly string[]
+  readonly limits?: Partial<CoreLimits> | undefined
+  readonly outbound?: { readonly allow?: readonly string[] } | undefined
+  readonly blobs?: Blobs
+}
+
+/** Opens the data and starts a gateway on it: what every way to serve agents has in common. */
+export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions) {
+  const secrets = new Secrets([...(given.secrets ?? []), ...secretsOf({ program: { env: process.env } })])
+  const log = redactedLog(given.log, secrets)
+  const agents = new AgentRegistry()
+  // A config that is read again brings new agents, and perhaps new keys.
+  agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
+  for (const agent of given.agents) agents.add(agent)
+  const coreLimits = { ...(data === 'memory' && { storedBytes: MEMORY_BYTES }), ...limits }
+  const { store, keys } = openData(data, { log, mostBytes: 2 * (coreLimits.storedBytes ?? MEMORY_BYTES) })
+  const metrics = new Metrics()
+  const own = nodeHttp()
+  const guarded = guardedHttp({ ...rules, perHost: AGENT_CONNECTIONS })
+  const outbound = guardedHttp(rules)
+  const http = { request: own.request, guarded }
+  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, limits: coreLimits })
+  metrics.gauges = gateway
+  const closing = new AbortController()
+  if (data !== 'memory') {
+    const storage = storageOf({ store, blobs, release: (tenant, session) => gateway.unload(tenant, session) })
+    const stop = serveControl(data, storage, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
+    closing.signal.addEventListener('abort', stop, { once: true })
+  }
+  const started = checkKey(store, keys)
+    .then(() => gateway.start())
+    .catch((thrown: unknown) => Promise.reject(explainStart(thrown, data)))
+  return {
+    gateway,
+    agents,
+    store,
+    keys,
+    secrets,
+    log,
+    metrics,
+    http,
+    outbound,
+    /** Aborted when the last client has left. */
+    closing: closing.signal,
+    /** Resolves when responses that the last run left open are closed. */
+    started,
+    /** Ends everything. `leave` runs when all logs have ended, and lets clients read the rest of them. */
+    async close(graceMs: number, leave?: () => Promise<void>): Promise<void> {
+      await gateway.drain(graceMs)
+      await gateway.close()
+      await leave?.()
+      closing.abort()
+      for (const client of [outbound, guarded, own]) client.close()
+      await store.close()
+    },
+  }
+}
+
+export type OpenGateway = ReturnType<typeof openGateway>

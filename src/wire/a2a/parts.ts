@@ -63,3 +63,9 @@ function wrapped(part: Part): { readonly data: Fields; readonly metadata?: Field
   if (isRecord(data)) return { data, ...(metadata && { metadata }) }
   return { data: { value: data }, metadata: { ...metadata, [WRAPPED]: true } }
 }
+
+/** ProtoJSON also has base64 for URLs, and leaves out the padding. Not everybody reads that. */
+export function standardBase64(text: string): string {
+  const standard = /[-_]/.test(text) ? text.replaceAll('-', '+').replaceAll('_', '/') : text
+  return standard.length % 4 === 0 ? standard : standard.replace(/=+$/, '').padEnd(Math.ceil(standard.length / 4) * 4, '=')
+}

@@ -12,7 +12,7 @@ export interface PushLimits {
   readonly totalLength: number
   /** Requests under way at a time, to all webhooks: the others wait for their turn. */
   readonly requests: number
-  /** The same of one owner: his others wait. */
+  /** Requests under way at a time to the webhooks of one owner: the others wait. */
   readonly requestsPerOwner: number
   /** Time for one request: it counts as failed. */
   readonly timeoutMs: number

@@ -4,11 +4,11 @@ import type { Redaction } from '../../../core/ports/redaction.ts'
 import type { Host } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { backoff } from '../../../wire/backoff.ts'
-import type { Generation, PushConfig, StreamEvent, Task } from '../model.ts'
+import { pause } from '../../../core/basics/time.ts'
+import type { Generation, PushConfig, StreamEvent, Task, TaskStatus } from '../model.ts'
 import type { Gates } from './gate.ts'
 import type { Notified } from './index.ts'
 import type { PushLimits } from './limits.ts'
-import { bodyOf, itemOf, lengthOf, type Item } from './queue.ts'
 import { send, type Sent } from './send.ts'
 
 /** What all outboxes of a server share. */
@@ -17,23 +17,22 @@ export interface Post {
   readonly outbound: GuardedHttp
   readonly limits: PushLimits
   readonly shape: (task: Task, generation: Generation) => object
-  readonly random: () => number
   /** Bounds the requests under way. */
   readonly gates: Gates
   /** Characters that wait in all outboxes. */
   readonly waiting: { length: number }
 }
 
-/** Whose an outbox is. */
+/** The owner of an outbox. */
 interface Whose {
   readonly owner: Principal
-  /** The same, for the gates. */
+  /** By which the gates know the owner. */
   readonly key: string
   /** Everything has been sent, or given up. */
   readonly onIdle: () => void
 }
 
-/** The way to one webhook: one request after the other, in the order of the events. */
+/** Events on their way to one webhook: one request after the other, in their order. */
 export class Outbox {
   #config: PushConfig
   readonly #post: Post
@@ -45,25 +44,24 @@ export class Outbox {
   #running = false
   /** Failures in a row. */
   #failures = 0
-  /** Whether one event is out of the queue and not yet delivered. */
+  /** One event is out of the queue and not yet delivered. */
   #sending = false
-  /** Whether those who run the server know that the webhook fails: once for each time that it begins to. */
+  /** The operator has been warned that the webhook fails, which happens once until it works again. */
   #told = false
-  #wake: (() => void) | undefined
 
   constructor(config: PushConfig, post: Post, whose: Whose) {
     this.#config = config
     this.#post = post
     this.#whose = whose
     const { firstPauseMs, longestPauseMs } = post.limits
-    this.#pause = backoff({ minMs: firstPauseMs, maxMs: longestPauseMs, random: post.random })
+    this.#pause = backoff({ minMs: firstPauseMs, maxMs: longestPauseMs })
   }
 
   get idle(): boolean {
     return !this.#running
   }
 
-  /** What waits goes to the new place. */
+  /** Events that wait go to the new address. */
   replace(config: PushConfig): void {
     this.#config = config
   }
@@ -86,7 +84,6 @@ export class Outbox {
     const lost = this.#queue.length + (this.#sending ? 1 : 0)
     this.#closing.abort()
     this.#clear()
-    this.#wake?.()
     return lost
   }
 
@@ -125,7 +122,7 @@ export class Outbox {
         this.#told = false
         return true
       }
-      // It was told to stop; whoever did has said so.
+      // Whoever closed the outbox has counted what is lost.
       if (signal.aborted) return false
       this.#failures++
       if (!sent.mayPass || attempt >= limits.attempts) {
@@ -135,12 +132,14 @@ export class Outbox {
         return false
       }
       const asked = sent.retryAfterMs
-      await this.#sleep(asked === undefined ? this.#pause(this.#failures - 1) : Math.min(asked, limits.longestRetryAfterMs))
+      const ms = asked === undefined ? this.#pause(this.#failures - 1) : Math.min(asked, limits.longestRetryAfterMs)
+      // Closing ends the pause.
+      await pause(ms, signal).catch(() => undefined)
     }
     return false
   }
 
-  /** The body is made when its turn has come, and not kept in the pauses: a task may be large, and have many webhooks. */
+  /** Makes the body now and keeps it only for one request: a task may be large, and have many webhooks. */
   async #send(item: Item, config: PushConfig, contentType: string): Promise<Sent> {
     const { host, outbound, limits, shape } = this.#post
     const hold = host.gateway.hold(this.#whose.owner, 0)
@@ -156,7 +155,7 @@ export class Outbox {
     }
   }
 
-  /** All that waits becomes one: the task, as it is when its turn comes. */
+  /** All events that wait become one: the task, as it is when its turn comes. */
   #collapse(of: Notified): void {
     this.#clear()
     this.#queue.push({ kind: 'task', of, status: undefined })
@@ -166,26 +165,39 @@ export class Outbox {
     for (const item of this.#queue.splice(0)) this.#forget(item)
   }
 
-  /** Nothing of it is kept any more. */
   #forget(item: Item): void {
     this.#length -= lengthOf(item)
     this.#post.waiting.length -= lengthOf(item)
   }
-
-  /** Closing ends it. */
-  async #sleep(ms: number): Promise<void> {
-    if (this.#closing.signal.aborted) return
-    let timer: ReturnType<typeof setTimeout> | undefined
-    await new Promise<void>((wake) => {
-      timer = setTimeout(wake, ms)
-      this.#wake = wake
-    })
-    clearTimeout(timer)
-    this.#wake = undefined
-  }
 }
 
-/** A body as it may leave, with the agent's own words: nobody waits for it, so all of it is looked at. */
+/** A body without the secrets that an agent may have said. Nobody waits for it, so all of it is looked at. */
 function redacted(body: string, secrets: Redaction): string {
   return secrets.text(body) === body ? body : JSON.stringify(secrets.value(JSON.parse(body) as unknown))
+}
+
+/** What waits for a webhook. */
+type Item =
+  /** The body, ready. */
+  | { readonly kind: 'body'; readonly body: string }
+  /** The task, read when its turn comes. `status`: the one that it is sent for. */
+  | { readonly kind: 'task'; readonly of: Notified; readonly status: TaskStatus | undefined }
+
+/** Undefined: webhooks of this generation are not told of the event. */
+function itemOf(of: Notified, event: StreamEvent): Item | undefined {
+  if (of.generation === '1.0') return { kind: 'body', body: JSON.stringify(event) }
+  // Before 1.0 a webhook gets the whole task, so it is not called for an artifact, which the next status brings.
+  if ('statusUpdate' in event) return { kind: 'task', of, status: event.statusUpdate.status }
+  return 'task' in event ? { kind: 'task', of, status: event.task.status } : undefined
+}
+
+function lengthOf(item: Item): number {
+  return item.kind === 'body' ? item.body.length : 0
+}
+
+async function bodyOf(item: Item, shape: Post['shape']): Promise<string> {
+  if (item.kind === 'body') return item.body
+  const task = await item.of.task()
+  const { generation } = item.of
+  return JSON.stringify(generation === '1.0' ? { task } : shape(item.status ? { ...task, status: item.status } : task, generation))
 }

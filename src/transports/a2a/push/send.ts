@@ -17,10 +17,10 @@ export type Sent =
   | { readonly delivered: true }
   | { readonly delivered: false; readonly why: string; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
 
-/** Bytes of an answer that are read, so that its connection can be used again. */
+/** Bytes of an answer that are read, so that the connection can be used again. */
 const ANSWER_BYTES = 64 * 1024
 
-/** One request. A redirect is a refusal: where it leads nobody has checked, and the credentials were not meant for that place. */
+/** One request. A redirect counts as a refusal: nobody has checked where it leads, and the credentials are not meant for that place. */
 export async function send({ outbound, config, body, contentType, timeoutMs, signal }: Sending): Promise<Sent> {
   const { url, token, authentication } = config
   const headers = {
@@ -47,7 +47,7 @@ export async function send({ outbound, config, body, contentType, timeoutMs, sig
   }
 }
 
-/** What is in it does not matter, and neither does how it ends: the status has said it. */
+/** Reads a body to its end. Its content and its errors do not matter, as the status has said it all. */
 async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
   try {
     for await (const _ of body);

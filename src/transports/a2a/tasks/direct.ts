@@ -2,17 +2,17 @@ import type { Draft } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import type { Message, Part, Struct } from '../model.ts'
 
-/** What an agent calls the event by which it answers with a message instead of a task. */
+/** The event by which an agent answers with a message instead of a task. */
 const NAME = 'a2a.message'
 
 /** Events that say nothing yet. */
 const IDLE: ReadonlySet<string> = new Set(['usage.delta', 'payment.accepted'])
 
-/** Finds out whether an agent that may do so answers with a message: its first event says so. */
+/** Finds out from the first event of an agent whether it answers with a message. */
 export class DirectAnswer {
   readonly #contextId: string
   readonly #newId: () => string
-  /** Resolves with the message. Undefined: it is a task. */
+  /** Resolves with the message, or with undefined if the answer is a task. */
   readonly decided: Promise<Message | undefined>
   isMessage = false
   #decide: (message: Message | undefined) => void = () => undefined
@@ -32,7 +32,7 @@ export class DirectAnswer {
     this.#decide(message && { messageId: this.#newId(), role: 'ROLE_AGENT', contextId: this.#contextId, ...message })
   }
 
-  /** It said nothing at all. */
+  /** The agent said nothing at all. */
   over(): void {
     this.#decide(undefined)
   }

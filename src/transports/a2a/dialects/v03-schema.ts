@@ -1,20 +1,18 @@
-/** What clients of A2A 0.2 and 0.3 send. `type` is taken for `kind`: 0.1 had that name, and it is still sent. */
+/** What clients of A2A 0.2 and 0.3 send. `type` is taken for `kind`: that was its name in 0.1, and some clients still send it. */
 import * as z from 'zod/mini'
 import { isRecord, list, type Json } from '../../../protocol/json.ts'
 import { limits } from '../../../protocol/limits.ts'
 import type { Struct } from '../model.ts'
-import { Base64, HeaderText, Id, isBase64, maybe, MaybeUrl, Name, Url } from '../schema.ts'
+import { Base64, HeaderText, Id, isBase64, maybe, MaybeUrl, Metadata, Name, Url } from '../schema.ts'
 
 const MaybeId = maybe(Name)
-/** Handed on untouched, as an extension slot is. */
-export const Metadata = maybe(z.custom<Struct>(isRecord, 'must be an object'))
 export const HistoryLength = maybe(z.int().check(z.minimum(0)))
 export const Modes = maybe(list(Name, limits.list))
 const Names = maybe(list(z.string(), limits.list))
 
 const TextPart = z.object({ kind: z.literal('text'), text: z.string(), metadata: Metadata })
 
-/** `url` is what the test kit of 0.3 writes, `data` what agents of UAMP transports write. */
+/** The test kit of 0.3 writes `url`, and agents of UAMP transports write `data`. */
 const File = z
   .object({
     name: maybe(z.string()),
@@ -39,7 +37,7 @@ const DataPart = z.object({
 
 const DATA = 'must be an object or an array, or base64 with a "mimeType"'
 
-/** A2A 0.1.0 §6.5.3: also an array. A text with a media type is a file: agents of UAMP transports write media so. */
+/** A2A 0.1.0 §6.5.3 also has arrays. Agents of UAMP transports write a file as base64 with a media type. */
 const LooseDataPart = z
   .object({
     kind: z.literal('data'),
@@ -62,10 +60,9 @@ export type Part = z.output<typeof Part>
 export const LoosePart = z.pipe(withKind, z.discriminatedUnion('kind', [TextPart, FilePart, LooseDataPart]))
 export type LoosePart = z.output<typeof LoosePart>
 
-/** At least one: what says nothing is refused. */
 export const partsOf = <T extends z.core.SomeType>(part: T) => list(part, limits.list).check(z.minLength(1, 'must have at least one part'))
 
-/** What clients send is always from them to us. */
+/** Clients send only messages of users. */
 export const Role = z.literal('user')
 
 export const Message = z.pipe(
@@ -116,17 +113,12 @@ export const SetPushParams = z.object({ taskId: Id, pushNotificationConfig: Push
 export const GetPushParams = z.object({ id: Id, pushNotificationConfigId: MaybeId })
 export const DeletePushParams = z.object({ id: Id, pushNotificationConfigId: Id })
 
-interface Content {
-  readonly uri?: string | null | undefined
-  readonly url?: string | null | undefined
-  readonly bytes?: string | null | undefined
-  readonly data?: string | null | undefined
-}
+type Maybe = string | null | undefined
 
-export function uriOf({ uri, url }: Content): string | undefined {
+export function uriOf({ uri, url }: { readonly uri?: Maybe; readonly url?: Maybe }): string | undefined {
   return uri || url || undefined
 }
 
-export function bytesOf({ bytes, data }: Content): string | undefined {
+export function bytesOf({ bytes, data }: { readonly bytes?: Maybe; readonly data?: Maybe }): string | undefined {
   return bytes ?? data ?? undefined
 }

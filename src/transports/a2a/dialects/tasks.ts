@@ -2,9 +2,9 @@
 import type { EventOf } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { paymentRefusal } from '../../../wire/payment.ts'
-import type { Lines } from '../binding.ts'
 import { TERMINAL, type Artifact, type Message, type Part, type StreamEvent, type Task, type TaskState, type TaskStatus } from '../model.ts'
-import { fromMessage, part } from '../v01/write.ts'
+import type { Lines } from '../stream.ts'
+import { fromMessage, part } from './v01.ts'
 
 const WORDS = {
   TASK_STATE_SUBMITTED: 'pending',
@@ -20,7 +20,7 @@ const WORDS = {
 const CANCELLED = 'The task was cancelled'
 const FAILED = 'The task failed'
 
-/** The reasons of a task that did not come to its end. One that waits for money counts as failed: it is begun anew and paid for. */
+/** Why a task did not complete. One that waits for money counts as failed: the client begins it anew and pays. */
 interface Failure {
   readonly status: 'failed' | 'cancelled'
   readonly error: string
@@ -42,7 +42,7 @@ function failureOf({ state, message }: TaskStatus): Failure | undefined {
   return { status: 'failed', error: textOf(message) || FAILED, code: typeof code === 'string' ? code : usual }
 }
 
-/** The question is among the data of the status, as the agent put it. */
+/** The question of the agent, which is among the data of the status. */
 function paymentIn(message: Message | undefined): EventOf<'payment.required'> | undefined {
   const found = message?.parts.find(({ data }) => isRecord(data) && data['type'] === 'payment.required')
   return found?.data as EventOf<'payment.required'> | undefined
@@ -93,7 +93,7 @@ function statusLines(id: string, status: TaskStatus): string {
   switch (state) {
     case 'TASK_STATE_COMPLETED':
       return sse('task.completed', { id, status: 'completed', completedAt: seconds(timestamp) })
-    // The specification has no word for it. Its question is said, and a message with the task's id answers it.
+    // The specification has no event for a question: it is a message, and a message with the task's id answers it.
     case 'TASK_STATE_INPUT_REQUIRED':
     case 'TASK_STATE_AUTH_REQUIRED':
       return (message ? said(message.parts) : '') + sse('task.input_required', { id, status: 'running' })
@@ -117,7 +117,7 @@ export function fromTask({ id, contextId, status, artifacts = [] }: Task): objec
   }
 }
 
-/** `GET /tasks/{id}/artifacts`. Text is a text, a file its base64 or its address, data is itself. */
+/** `GET /tasks/{id}/artifacts`. */
 export function fromArtifacts({ id, status, artifacts = [] }: Task): object {
   const createdAt = seconds(status.timestamp)
   return {

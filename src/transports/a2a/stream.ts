@@ -1,74 +1,29 @@
-/** What the bindings of all generations share: what a method gets and gives, and how a task's stream is written. */
-import type { Call, Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
+/** How a task's stream is written, in whatever generation and binding. */
+import type { Frame, Streamed, Texts } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { jsonText } from '../../protocol/json.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
-import type { Generation, PushConfigs, StreamBatch, StreamEvent, StreamVisitor, TaskStream, Tasks } from './model.ts'
-import type { A2aOptions } from './options.ts'
+import type { Place, StreamBatch, StreamEvent, StreamVisitor, TaskStream } from './model.ts'
 
-/** An extension that the card lists. */
-interface CardExtension {
-  readonly uri: string
-  readonly description?: string
-  /** Whoever does not activate it is refused. */
-  readonly required?: boolean
-  readonly params?: Readonly<Record<string, unknown>>
-}
+/** One event as what a generation makes of it: mostly one object, several where it has no event for a whole task, or none. */
+export type Shape = (event: StreamEvent) => readonly object[]
 
-/** The agent's cards. */
-export interface Cards {
-  /** The public card, at both well-known paths. */
-  respond(call: Call): Promise<Response>
-  /** The card for those who are known, as `generation` has it if that is clear. Throws where there is none. */
-  extended(call: KnownCall, generation?: Generation): Promise<object>
-  /** What the card of the called agent lists. */
-  extensions(call: Call): readonly CardExtension[]
-}
-
-/** What every part of the transport works with. */
-export interface Parts {
-  readonly host: Host
-  readonly tasks: Tasks
-  readonly push: PushConfigs
-  readonly card: Cards
-  readonly options: A2aOptions
-}
-
-/** What a method gets beside its parameters. */
-export interface RpcContext extends Parts {
-  readonly call: KnownCall
-  /** The extensions that the client asked for and the agent has. */
-  readonly extensions: readonly string[]
-}
-
-/** One event in the shape of a generation. Undefined where that generation has nothing for it. */
-export type Shape = (event: StreamEvent) => object | undefined
-
-export type RpcResult = { readonly result: object | null } | { readonly stream: TaskStream; readonly shape: Shape }
-
-/** `params` as they came: a method parses them, and throws what `errors.ts` makes. */
-export type Method = (context: RpcContext, params: unknown) => Promise<RpcResult>
-
-export type Methods = Readonly<Record<string, Method>>
-
-/** One event as lines of server-sent events, all but `id:`. Empty: it is left out. */
+/** One event as lines of server-sent events, all but `id:`. An empty text is not written. */
 export type Lines = (event: StreamEvent) => string
 
-/** Lines of a JSON-RPC stream: each event is the result of a response of its own. */
+/** Lines of a JSON-RPC stream: each object is the result of a response of its own. */
 export function rpcLines(id: string | number | null, shape: Shape): Lines {
-  const head = `data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
-  return (event) => {
-    const result = shape(event)
-    return result === undefined ? '' : `${head}${JSON.stringify(result)}}\n\n`
-  }
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+  return (event) => joined(shape(event), (shown) => sseLine(`${head}${JSON.stringify(shown)}}`))
 }
 
-/** Lines of a REST stream: the event itself. */
+/** Lines of a REST stream: each object itself. */
 export function restLines(shape: Shape): Lines {
-  return (event) => {
-    const shown = shape(event)
-    return shown === undefined ? '' : `data: ${JSON.stringify(shown)}\n\n`
-  }
+  return (event) => joined(shape(event), (shown) => sseLine(JSON.stringify(shown)))
+}
+
+function joined(objects: readonly object[], write: (object: object) => string): string {
+  return objects.map(write).join('')
 }
 
 export interface StreamAnswerOptions {
@@ -84,7 +39,7 @@ export function streamAnswer(stream: TaskStream, lines: Lines, { headers = {}, f
     headers: { ...SSE_HEADERS, ...headers },
     frames: streamFrames(stream, lines),
     heartbeat: SSE_HEARTBEAT,
-    // Whoever comes back after anything else goes on; what cannot be told never will be.
+    // A client that comes back after another error goes on from there. What is too large fails each time, so it is told.
     failure: (error) => (error.code === 'too_large' && failed ? sseLine(failed(error)) : undefined),
   }
 }
@@ -118,10 +73,10 @@ interface Template {
   readonly after: string
 }
 
-/** Where the text of a chunk stands in its JSON. Inside a string its quotes would be escaped, so it is found nowhere else. */
+/** Where the text of a chunk stands in its JSON. Inside a string the quotes would be escaped, so it is found nowhere else. */
 const EMPTY_TEXT = '"text":""'
 
-/** Writes the events of one stream. A chunk of text is written into the event that an empty one would be: only the text is quoted. */
+/** Writes the events of one stream. A chunk of text goes into the event that an empty chunk would be, so only its text is quoted. */
 class StreamWriter implements StreamVisitor {
   readonly #stream: TaskStream
   readonly #lines: Lines
@@ -143,7 +98,7 @@ class StreamWriter implements StreamVisitor {
     }
   }
 
-  text(text: string, { artifactId, first, seq }: Parameters<StreamVisitor['text']>[1]): void {
+  text(text: string, { artifactId, first, seq }: Place): void {
     let template = this.#template
     if (template?.artifactId !== artifactId || template.first !== first) template = this.#template = this.#templateOf(artifactId, first)
     if (template.before === '') return

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Frame } from '../../core/ports/transport.ts'
-import { restLines, rpcLines, streamFrames, type Lines } from './binding.ts'
+import { restLines, rpcLines, streamFrames, type Lines } from './stream.ts'
 import type { StreamBatch, TaskStream } from './model.ts'
 
 function streamOf(steps: readonly StreamBatch[], last?: StreamBatch): TaskStream & { left: () => boolean } {
@@ -46,7 +46,7 @@ test('a chunk from the template is what the whole event would be', async () => {
   const stream = streamOf(texts.map((text, index) => said(text, index === 0, String(index))))
   const lines = await written(
     stream,
-    rpcLines('i"d', (event) => event),
+    rpcLines('i"d', (event) => [event]),
   )
   expect(lines).toEqual(
     texts.map((text, index) => {
@@ -62,7 +62,7 @@ test('what is returned last belongs to the stream, and events without a number h
   expect(
     await written(
       stream,
-      restLines((event) => event),
+      restLines((event) => [event]),
     ),
   ).toEqual([`data: ${JSON.stringify(chunk('a', false))}\n\n`, `data: ${JSON.stringify({ statusUpdate: status })}\n\n`])
 })
@@ -75,7 +75,7 @@ test('what a generation has nothing for is left out', async () => {
   expect(
     await written(
       stream,
-      restLines(() => undefined),
+      restLines(() => []),
     ),
   ).toEqual([])
 })

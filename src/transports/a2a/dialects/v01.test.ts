@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
-import { rpcLines, streamFrames } from '../binding.ts'
+import { sseParser } from '../../../wire/sse-parse.ts'
 import type { StreamBatch, StreamEvent, Task, TaskStream } from '../model.ts'
-import { parseParams } from '../parse.ts'
-import { toSendRequest } from './read.ts'
-import { TaskSendParams } from './schema.ts'
-import { fromTask, streamResult } from './write.ts'
+import { parseParams } from '../request.ts'
+import { rpcLines, streamFrames } from '../stream.ts'
+import { eventsOf, fromTask, TaskSendParams, toSendRequest } from './v01.ts'
 
 const timestamp = '2025-01-01T00:00:00.000Z'
 const place = { taskId: 't', contextId: 's' }
@@ -27,14 +26,12 @@ async function written(...batches: readonly (readonly Step[])[]): Promise<unknow
     return batchOf(batches.at(-1) ?? [])
   }
   const stream: TaskStream = { ...place, batches: each() }
-  const result = streamResult(stream)
-  if (!('stream' in result)) throw new Error('no stream')
   const texts: string[] = []
-  const frames = streamFrames(result.stream, rpcLines(1, result.shape))[Symbol.asyncIterator]()
+  const frames = streamFrames(stream, rpcLines(1, eventsOf(stream)))[Symbol.asyncIterator]()
   for (;;) {
     const { done, value } = await frames.next()
     if (typeof value === 'object' && 'eachText' in value) value.eachText((text) => texts.push(text))
-    if (done) return texts.map((text) => JSON.parse(text.replace(/^data: /, '')).result)
+    if (done) return texts.flatMap((text) => sseParser()(text).map(({ data }) => JSON.parse(data).result))
   }
 }
 

@@ -1,13 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Message, Part, Struct } from '../model.ts'
-import { parseParams } from '../parse.ts'
-import { toMessageSendParams, toSetPushParams } from './proto-read.ts'
-import { protoEvent, protoMessage, protoPush, protoTask } from './proto-write.ts'
+import { parseParams } from '../request.ts'
 import { partIn } from '../../../wire/a2a/parts.ts'
-import { toMessage, toPart, toPush, toSendRequest } from './read.ts'
-import { LoosePart, Message as WireMessage, MessageSendParams, Part as WirePart, Push, SetPushParams } from './schema.ts'
-import { fromEvent, fromMessage, fromPush, fromTask } from './write.ts'
+import { protoEvent, protoMessage, protoPush, protoTask, toMessageSendParams, toSetPushParams } from './v03-proto.ts'
+import { LoosePart, Message as WireMessage, MessageSendParams, Part as WirePart, Push, SetPushParams } from './v03-schema.ts'
+import { fromEvent, fromMessage, fromPush, fromTask, toMessage, toPart, toPush, toSendRequest } from './v03.ts'
 
 const overTheWire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
@@ -87,7 +85,7 @@ describe('what 0.3 can say comes back as it went', () => {
     })
     const back = parseParams(SetPushParams, fromPush(config))
     expect({ ...toPush(back.pushNotificationConfig), taskId: back.taskId }).toEqual(config)
-    const proto = parseParams(SetPushParams, toSetPushParams('t', protoPush(config)))
+    const proto = parseParams(SetPushParams, toSetPushParams({ ...protoPush(config), taskId: 't' }))
     expect({ ...toPush(proto.pushNotificationConfig), taskId: proto.taskId }).toEqual(config)
   })
 })

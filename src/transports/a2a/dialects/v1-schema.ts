@@ -3,20 +3,14 @@
  * §5.7). ProtoJSON reads null as not there, an enum also by its number, and a number also as text.
  */
 import * as z from 'zod/mini'
-import { list, Slot, type Json } from '../../../protocol/json.ts'
+import { isRecord, list, type Json } from '../../../protocol/json.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { SPELLED, type TaskState } from '../../../wire/a2a/states.ts'
-import { Base64, HeaderText, Id, maybe, Name, Secret, Url } from '../schema.ts'
-
-/** Tasks on a page, unless the client says how many (A2A 1.0 §3.1.4). */
-export const PAGE_SIZE = 50
-const MAX_PAGE_SIZE = 100
+import { Base64, HeaderText, Id, maybe, Metadata, Name, numeral, PageSize, Secret, Url } from '../schema.ts'
 
 const tenant = maybe(Name)
 
-const number = z.transform((value: unknown) => (typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value))
-const integer = (check: z.core.$ZodCheck<number>) => z.pipe(number, z.int().check(check))
-const HistoryLength = integer(z.gte(0))
+const Count = z.pipe(numeral, z.int().check(z.gte(0)))
 
 const ROLES = ['ROLE_UNSPECIFIED', 'ROLE_USER', 'ROLE_AGENT']
 const STATES = ['TASK_STATE_UNSPECIFIED', ...(Object.keys(SPELLED) as TaskState[])] as const
@@ -26,7 +20,7 @@ const named = (names: readonly string[]) =>
     typeof value === 'number' || (typeof value === 'string' && /^\d$/.test(value)) ? (names[Number(value)] ?? value) : value,
   )
 
-/** What clients send is always from them to us. */
+/** Clients send only messages of users. */
 const Role = z.pipe(named(ROLES), z.literal('ROLE_USER'))
 const State = z.pipe(named(STATES), z.enum(STATES))
 
@@ -43,14 +37,15 @@ const Part = z
     data: z.optional(z.custom<Json>(() => true)),
     filename: maybe(z.string()),
     mediaType: maybe(Name),
-    metadata: maybe(Slot),
+    metadata: Metadata,
   })
-  .check(z.refine(hasOneContent, 'must have exactly one of text, raw, url and data'))
+  .check(
+    z.refine(
+      ({ text, raw, url, data }) => [text != null, raw != null, url != null, data !== undefined].filter(Boolean).length === 1,
+      'must have exactly one of text, raw, url and data',
+    ),
+  )
 export type Part = z.infer<typeof Part>
-
-function hasOneContent({ text, raw, url, data }: { text?: unknown; raw?: unknown; url?: unknown; data?: unknown }): boolean {
-  return [text ?? undefined, raw ?? undefined, url ?? undefined, data].filter((content) => content !== undefined).length === 1
-}
 
 const Message = z.object({
   messageId: Id,
@@ -58,7 +53,7 @@ const Message = z.object({
   parts: list(Part, limits.list).check(z.refine((parts) => parts.length > 0, 'must have at least one part')),
   contextId: maybe(Name),
   taskId: maybe(Name),
-  metadata: maybe(Slot),
+  metadata: Metadata,
   extensions: maybe(list(z.string(), limits.list)),
   referenceTaskIds: maybe(list(Name, limits.list)),
 })
@@ -84,31 +79,32 @@ export const SendMessageRequest = z.object({
     z.object({
       acceptedOutputModes: maybe(list(z.string(), limits.list)),
       taskPushNotificationConfig: maybe(PushConfigFields),
-      historyLength: maybe(HistoryLength),
+      historyLength: maybe(Count),
       returnImmediately: maybe(z.boolean()),
     }),
   ),
-  metadata: maybe(Slot),
+  metadata: Metadata,
 })
 export type SendMessageRequest = z.infer<typeof SendMessageRequest>
 
-export const GetTaskRequest = z.object({ tenant, id: Id, historyLength: maybe(HistoryLength) })
+export const GetTaskRequest = z.object({ tenant, id: Id, historyLength: maybe(Count) })
 
 export const ListTasksRequest = z.object({
   tenant,
   contextId: maybe(Name),
   status: maybe(State),
-  pageSize: maybe(integer(z.gte(1)).check(z.lte(MAX_PAGE_SIZE))),
+  pageSize: maybe(PageSize),
   pageToken: maybe(Secret),
-  historyLength: maybe(HistoryLength),
+  historyLength: maybe(Count),
   statusTimestampAfter: maybe(Time),
   includeArtifacts: maybe(z.boolean()),
 })
 export type ListTasksRequest = z.infer<typeof ListTasksRequest>
 
-export const CancelTaskRequest = z.object({ tenant, id: Id, metadata: maybe(Slot) })
+export const ExtendedCardRequest = z.object({ tenant })
 
-export const SubscribeToTaskRequest = z.object({ tenant, id: Id })
+/** `CancelTask` and `SubscribeToTask`. */
+export const TaskRequest = z.object({ tenant, id: Id, metadata: Metadata })
 
 export const CreatePushConfigRequest = z.object({ ...pushFields, taskId: Id })
 
@@ -117,8 +113,54 @@ export const OnePushConfigRequest = z.object({ tenant, taskId: Id, id: Id })
 export const ListPushConfigsRequest = z.object({
   tenant,
   taskId: Id,
-  pageSize: maybe(integer(z.gte(0))),
+  pageSize: maybe(Count),
   pageToken: maybe(Secret),
 })
 
-export const ExtendedCardRequest = z.object({ tenant })
+/** Every field whose name in the Protocol Buffer definition differs from the one in JSON. */
+const NAMES: Readonly<Record<string, string>> = {
+  message_id: 'messageId',
+  context_id: 'contextId',
+  task_id: 'taskId',
+  reference_task_ids: 'referenceTaskIds',
+  media_type: 'mediaType',
+  accepted_output_modes: 'acceptedOutputModes',
+  task_push_notification_config: 'taskPushNotificationConfig',
+  history_length: 'historyLength',
+  return_immediately: 'returnImmediately',
+  page_size: 'pageSize',
+  page_token: 'pageToken',
+  status_timestamp_after: 'statusTimestampAfter',
+  include_artifacts: 'includeArtifacts',
+}
+
+/** Where further fields with such names can be. `metadata` and `data` are the client's own and stay as they are. */
+const INSIDE = ['message', 'parts', 'configuration', 'taskPushNotificationConfig']
+
+/** A parser of ProtoJSON also takes the names of the Protocol Buffer definition. A value without any of them is handed on as it is. */
+export function fromProtoNames(value: unknown): unknown {
+  if (Array.isArray(value)) return mapped(value)
+  if (!isRecord(value)) return value
+  let renamed: Record<string, unknown> | undefined
+  for (const name in value) {
+    const known = NAMES[name]
+    if (known === undefined || !Object.hasOwn(NAMES, name)) continue
+    renamed ??= { ...value }
+    delete renamed[name]
+    renamed[known] ??= value[name]
+  }
+  for (const name of INSIDE) {
+    const inner = (renamed ?? value)[name]
+    if (typeof inner !== 'object' || inner === null) continue
+    const read = fromProtoNames(inner)
+    if (read === inner) continue
+    renamed ??= { ...value }
+    renamed[name] = read
+  }
+  return renamed ?? value
+}
+
+function mapped(values: readonly unknown[]): unknown {
+  const read = values.map(fromProtoNames)
+  return read.some((value, index) => value !== values[index]) ? read : values
+}

@@ -1,0 +1,169 @@
+/**
+ * REST of A2A 0.3. It is ProtoJSON of `a2a.v1`, but the specification writes the shapes of JSON-RPC (§7.1), and clients send both, also
+ * with the names of the Protocol Buffer definition. Requests are made into those of JSON-RPC, whose schema refuses what is wrong.
+ */
+import { fieldsOf, isRecord } from '../../../protocol/json.ts'
+import { protoPart } from '../../../wire/a2a/parts.ts'
+import type { Artifact, Message, PushConfig, SendResult, StreamEvent, Task, TaskStatus } from '../model.ts'
+import type { Dialect } from '../operations.ts'
+import { fromPushConfig, isFinal, v03 } from './v03.ts'
+
+export const v03Proto: Dialect = {
+  version: '0.3',
+  read: {
+    send: (params, newId) => v03.read.send(toMessageSendParams(params), newId),
+    get(params) {
+      const { id, historyLength, history_length } = fieldsOf(params)
+      const length = historyLength ?? history_length
+      return v03.read.get({ id, historyLength: typeof length === 'string' && /^-?\d{1,9}$/.test(length) ? Number(length) : length })
+    },
+    list: v03.read.list,
+    task: v03.read.task,
+    setPush: (params) => v03.read.setPush(toSetPushParams(params)),
+    getPush: (params) => v03.read.getPush(configNamed(params)),
+    deletePush: (params) => v03.read.deletePush(configNamed(params)),
+    listPush: (params) => v03.read.listPush({ id: fieldsOf(params)['taskId'] }),
+  },
+  write: {
+    sent: protoResult,
+    task: protoTask,
+    page: ({ tasks }) => tasks.map(protoTask),
+    events: () => (event) => [protoEvent(event)],
+    push: protoPush,
+    pushes: ({ configs }) => ({ configs: configs.map(protoPush), nextPageToken: '' }),
+    deleted: null,
+  },
+}
+
+/** The path has the names of 1.0. */
+function configNamed(params: unknown): object {
+  const { taskId, id } = fieldsOf(params)
+  return { id: taskId, pushNotificationConfigId: id }
+}
+
+type Fields = Record<string, unknown>
+
+/** The value under the first of these names that is set. */
+function field(value: Fields, ...names: readonly string[]): unknown {
+  for (const name of names) if (value[name] != null) return value[name]
+  return undefined
+}
+
+const ROLES: Readonly<Record<string, string>> = { ROLE_USER: 'user', ROLE_AGENT: 'agent', '1': 'user', '2': 'agent' }
+
+function part(value: unknown): unknown {
+  if (!isRecord(value) || value['kind'] !== undefined || value['type'] !== undefined) return value
+  const { text, file, data, metadata } = value
+  if (text !== undefined) return { kind: 'text', text, metadata }
+  if (isRecord(file)) return { kind: 'file', file: content(file), metadata }
+  if (data !== undefined) return { kind: 'data', data: isRecord(data) && 'data' in data ? data['data'] : data, metadata }
+  return value
+}
+
+function content(file: Fields): Fields {
+  return {
+    name: file['name'],
+    mimeType: field(file, 'mimeType', 'mime_type'),
+    uri: field(file, 'fileWithUri', 'file_with_uri', 'uri'),
+    bytes: field(file, 'fileWithBytes', 'file_with_bytes', 'bytes'),
+  }
+}
+
+function message(value: unknown): unknown {
+  if (!isRecord(value)) return value
+  const parts = field(value, 'content', 'parts')
+  const role = value['role']
+  return {
+    kind: value['kind'],
+    messageId: field(value, 'messageId', 'message_id'),
+    role: typeof role === 'string' || typeof role === 'number' ? (ROLES[role] ?? role) : role,
+    parts: Array.isArray(parts) ? parts.map(part) : parts,
+    contextId: field(value, 'contextId', 'context_id'),
+    taskId: field(value, 'taskId', 'task_id'),
+    metadata: value['metadata'],
+    extensions: value['extensions'],
+    referenceTaskIds: field(value, 'referenceTaskIds', 'reference_task_ids'),
+  }
+}
+
+/** ProtoJSON writes 0 for a number that is not set, so 0 means all of the history. */
+function configuration(value: unknown): unknown {
+  if (!isRecord(value)) return value
+  return {
+    acceptedOutputModes: field(value, 'acceptedOutputModes', 'accepted_output_modes'),
+    historyLength: field(value, 'historyLength', 'history_length') || undefined,
+    pushNotificationConfig: field(value, 'pushNotification', 'push_notification', 'pushNotificationConfig'),
+    // ProtoJSON leaves out what is false, and so does the official client.
+    blocking: value['blocking'] ?? false,
+  }
+}
+
+/** `POST /v1/message:send` and `:stream`. */
+export function toMessageSendParams(params: unknown): object {
+  const body = fieldsOf(params)
+  const settings = body['configuration']
+  return {
+    message: message(field(body, 'message', 'request')),
+    configuration: settings == null ? undefined : configuration(settings),
+    metadata: body['metadata'],
+  }
+}
+
+/**
+ * `POST /v1/tasks/{id}/pushNotificationConfigs`: the specification has `{config}`, the Protocol Buffer definition the configuration
+ * itself, and the official client sends that.
+ */
+export function toSetPushParams(params: unknown): object {
+  const { taskId, ...body } = fieldsOf(params)
+  const config = isRecord(body['config']) ? body['config'] : body
+  const inner = field(config, 'pushNotificationConfig', 'push_notification_config') ?? config
+  if (!isRecord(inner)) return { taskId, pushNotificationConfig: inner }
+  const id = inner['id'] || field(body, 'configId', 'config_id')
+  return { taskId, pushNotificationConfig: { ...inner, id } }
+}
+
+export function protoMessage({ parts, ...rest }: Message): object {
+  return { ...rest, content: parts.map(protoPart) }
+}
+
+/** 0.3 writes `CANCELLED` with two l. */
+function protoStatus({ state, message, timestamp }: TaskStatus): object {
+  return {
+    state: state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : state,
+    ...(message && { message: protoMessage(message) }),
+    timestamp,
+  }
+}
+
+function protoArtifact({ parts, ...rest }: Artifact): object {
+  return { ...rest, parts: parts.map(protoPart) }
+}
+
+export function protoTask({ status, artifacts, history, ...rest }: Task): object {
+  return {
+    ...rest,
+    status: protoStatus(status),
+    ...(artifacts && { artifacts: artifacts.map(protoArtifact) }),
+    ...(history && { history: history.map(protoMessage) }),
+  }
+}
+
+function protoResult(result: SendResult): object {
+  return 'task' in result ? { task: protoTask(result.task) } : { message: protoMessage(result.message) }
+}
+
+export function protoEvent(event: StreamEvent): object {
+  if ('task' in event || 'message' in event) return protoResult(event)
+  if ('statusUpdate' in event) {
+    const { status, ...rest } = event.statusUpdate
+    return { statusUpdate: { ...rest, status: protoStatus(status), final: isFinal(status.state) } }
+  }
+  const { artifact, ...rest } = event.artifactUpdate
+  return { artifactUpdate: { ...rest, artifact: protoArtifact(artifact) } }
+}
+
+/** A config is named by its path. */
+export function protoPush(config: PushConfig): object {
+  const { taskId, id } = config
+  return { name: `tasks/${taskId}/pushNotificationConfigs/${id}`, pushNotificationConfig: fromPushConfig(config) }
+}

@@ -53,32 +53,22 @@ const V03: Binding = {
   extensionsHeader: 'x-a2a-extensions',
 }
 
-/** An operation, and those of its parameters that stand in the path. */
-interface Found {
-  readonly operation: Operation
-  readonly params?: Readonly<Record<string, string>>
-}
-
-/** What a path answers to, by method. */
-type Resource = Readonly<Partial<Record<string, Found>>>
-
-const CARD: Found = { operation: 'GetExtendedAgentCard' }
+/** A2A 0.2.5 §7.10: `{AgentCard.url}/../agent/authenticatedExtendedCard`. */
+const V02_CARD: Binding = { ...V03, mount: '/agent', cardPath: 'authenticatedExtendedCard' }
 
 export function restRoutes(parts: Parts): HttpRoute[] {
-  const route = (method: HttpRoute['method'], path: string, { binding, found }: { binding: Binding; found?: Found }): HttpRoute => ({
+  const route = (method: HttpRoute['method'], below: string, binding: Binding): HttpRoute => ({
     method,
-    path,
+    path: `${binding.mount}/${below}`,
     access: 'request',
     refusal: binding.refusal,
-    handle: (_, call) =>
-      refusing(parts, call, { refusal: binding.refusal, answer: (text) => answer(parts, call, { binding, found, text }) }),
+    handle: (_, call) => refusing(parts, call, { refusal: binding.refusal, answer: (text) => answer(parts, call, { binding, text }) }),
   })
   const methods = ['GET', 'POST', 'DELETE'] as const
   return [
     // The paths of 0.3 are below those of 1.0, so they come first.
-    ...[V03, V1].flatMap((binding) => methods.map((method) => route(method, `${binding.mount}/*`, { binding }))),
-    // A2A 0.2.5 §7.10: `{AgentCard.url}/../agent/authenticatedExtendedCard`.
-    route('GET', '/agent/authenticatedExtendedCard', { binding: V03, found: CARD }),
+    ...[V03, V1].flatMap((binding) => methods.map((method) => route(method, '*', binding))),
+    route('GET', V02_CARD.cardPath, V02_CARD),
   ]
 }
 
@@ -99,23 +89,15 @@ export async function refusing({ host }: Parts, { request }: KnownCall, { refusa
   }
 }
 
-interface Asked {
-  readonly binding: Binding
-  /** The operation, where the path alone says it. */
-  readonly found: Found | undefined
-  readonly text: string
-}
-
-async function answer(parts: Parts, call: KnownCall, { binding, found: known, text }: Asked): Promise<Response | Streamed> {
+async function answer(parts: Parts, call: KnownCall, { binding, text }: { binding: Binding; text: string }): Promise<Response | Streamed> {
   const { request } = call
   const { pathname, searchParams } = new URL(request.url)
-  const { tenant, found } = known ? { tenant: undefined, found: known } : locate(binding, request.method, pathname)
+  const found = locate(binding, request.method, pathname)
   const version = versionOf(request)
   if (version !== undefined) binding.checkVersion(version)
   const params: Readonly<Record<string, unknown>> = {
     ...(request.method === 'POST' ? bodyOf(request, text) : queryOf(searchParams)),
     ...found.params,
-    ...(tenant !== undefined && { tenant }),
   }
   const context = contextOf(parts, call, binding.hasTenants ? params['tenant'] : undefined)
   const result: RpcResult = await binding.operations[found.operation](context, params)
@@ -143,17 +125,58 @@ function queryOf(query: URLSearchParams): Record<string, unknown> {
   return params
 }
 
-/** The operation of a path, which may begin with a tenant. A router has no way to say `/tasks/{id}:cancel`, so the path is read here. */
-function locate({ mount, cardPath, hasTenants }: Binding, method: string, path: string): { tenant: string | undefined; found: Found } {
-  const below = path.slice(path.indexOf(`${mount}/`) + mount.length)
-  const segments = below.split('/').flatMap((segment) => (segment === '' ? [] : [decoded(segment)]))
-  const [first, ...rest] = segments
-  const plain = resourceAt(segments, cardPath)
-  const resource = plain ?? (hasTenants ? resourceAt(rest, cardPath) : undefined)
+const ID = '(?<id>[^/]+)'
+const CONFIGS = 'tasks/(?<taskId>[^/]+)/pushNotificationConfigs'
+const pattern = (path: string): RegExp => new RegExp(`^${path}$`)
+
+/** What each path answers to, by method (A2A 1.0 §11.3). An id may hold colons, so the paths with an action come first. */
+const PATHS: readonly (readonly [path: RegExp, methods: Readonly<Record<string, Operation>>])[] = [
+  [pattern('message:send'), { POST: 'SendMessage' }],
+  [pattern('message:stream'), { POST: 'SendStreamingMessage' }],
+  [pattern('tasks'), { GET: 'ListTasks' }],
+  [pattern(`tasks/${ID}:cancel`), { POST: 'CancelTask' }],
+  // The Protocol Buffer definition has GET; the text of the specification and the official client have POST.
+  [pattern(`tasks/${ID}:subscribe`), { GET: 'SubscribeToTask', POST: 'SubscribeToTask' }],
+  [pattern(`tasks/${ID}`), { GET: 'GetTask' }],
+  [pattern(CONFIGS), { GET: 'ListTaskPushNotificationConfigs', POST: 'CreateTaskPushNotificationConfig' }],
+  [pattern(`${CONFIGS}/${ID}`), { GET: 'GetTaskPushNotificationConfig', DELETE: 'DeleteTaskPushNotificationConfig' }],
+]
+
+/** An operation, and those of its parameters that stand in the path. */
+interface Found {
+  readonly operation: Operation
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** The operation of a path. A router has no way to say `/tasks/{id}:cancel`, so the path is read here. */
+function locate({ mount, cardPath, hasTenants }: Binding, method: string, path: string): Found {
+  const below = path.slice(path.lastIndexOf(`${mount}/`) + mount.length)
+  // A client may write a colon as `%3A`.
+  const segments = below.replaceAll(/%3a/gi, ':').split('/').filter(Boolean)
+  const [tenant = '', ...rest] = segments
+  const plain = resourceAt(segments.join('/'), cardPath)
+  const resource = plain ?? (hasTenants ? resourceAt(rest.join('/'), cardPath) : undefined)
   if (!resource) throw a2aError('METHOD_NOT_FOUND', 'There is nothing at this path')
-  const found = resource[method === 'HEAD' ? 'GET' : method]
-  if (found) return { tenant: plain ? undefined : first, found }
-  throw a2aError('METHOD_NOT_FOUND', `${method} is not possible here`, { allow: Object.keys(resource).join(', ') })
+  const { methods, params } = resource
+  const operation = methods[method === 'HEAD' ? 'GET' : method]
+  if (operation) return { operation, params: plain ? params : { ...params, tenant: decoded(tenant) } }
+  throw a2aError('METHOD_NOT_FOUND', `${method} is not possible here`, { allow: Object.keys(methods).join(', ') })
+}
+
+interface Resource {
+  readonly methods: Readonly<Partial<Record<string, Operation>>>
+  readonly params: Readonly<Record<string, string>>
+}
+
+function resourceAt(path: string, cardPath: string): Resource | undefined {
+  if (path === cardPath) return { methods: { GET: 'GetExtendedAgentCard' }, params: {} }
+  for (const [known, methods] of PATHS) {
+    const match = known.exec(path)
+    if (!match) continue
+    const params = Object.entries(match.groups ?? {}).map(([name, value]) => [name, decoded(value)])
+    return { methods, params: Object.fromEntries(params) as Record<string, string> }
+  }
+  return undefined
 }
 
 function decoded(segment: string): string {
@@ -161,45 +184,5 @@ function decoded(segment: string): string {
     return decodeURIComponent(segment)
   } catch {
     return segment
-  }
-}
-
-/** A2A 1.0 §11.3. */
-function resourceAt(segments: readonly string[], cardPath: string): Resource | undefined {
-  const [collection = '', named, configs, config, ...more] = segments
-  if (named === undefined) {
-    if (collection === 'message:send') return { POST: { operation: 'SendMessage' } }
-    if (collection === 'message:stream') return { POST: { operation: 'SendStreamingMessage' } }
-    if (collection === cardPath) return { GET: CARD }
-    return collection === 'tasks' ? { GET: { operation: 'ListTasks' } } : undefined
-  }
-  if (collection !== 'tasks' || more.length > 0) return undefined
-  if (configs === undefined) return taskAt(named)
-  return configs === 'pushNotificationConfigs' ? pushConfigsAt(named, config) : undefined
-}
-
-/** `{id}`, `{id}:cancel` and `{id}:subscribe`. An id may hold other colons. */
-function taskAt(named: string): Resource {
-  const action = ['cancel', 'subscribe'].find((word) => named.endsWith(`:${word}`))
-  const params = { id: action === undefined ? named : named.slice(0, -action.length - 1) }
-  if (action === undefined) return { GET: { operation: 'GetTask', params } }
-  if (action === 'cancel') return { POST: { operation: 'CancelTask', params } }
-  // The Protocol Buffer definition has GET; the text of the specification and the official client have POST.
-  const subscribe: Found = { operation: 'SubscribeToTask', params }
-  return { GET: subscribe, POST: subscribe }
-}
-
-function pushConfigsAt(taskId: string, id: string | undefined): Resource {
-  if (id === undefined) {
-    const params = { taskId }
-    return {
-      GET: { operation: 'ListTaskPushNotificationConfigs', params },
-      POST: { operation: 'CreateTaskPushNotificationConfig', params },
-    }
-  }
-  const params = { taskId, id }
-  return {
-    GET: { operation: 'GetTaskPushNotificationConfig', params },
-    DELETE: { operation: 'DeleteTaskPushNotificationConfig', params },
   }
 }

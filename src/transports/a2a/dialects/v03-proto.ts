@@ -6,6 +6,7 @@ import { fieldsOf, isRecord } from '../../../protocol/json.ts'
 import { protoPart } from '../../../wire/a2a/parts.ts'
 import type { Artifact, Message, PushConfig, SendResult, StreamEvent, Task, TaskStatus } from '../model.ts'
 import type { Dialect } from '../operations.ts'
+import { fromProtoNames } from './proto-names.ts'
 import { fromPushConfig, isFinal, v03 } from './v03.ts'
 
 export const v03Proto: Dialect = {
@@ -13,8 +14,7 @@ export const v03Proto: Dialect = {
   read: {
     send: (params, newId) => v03.read.send(toMessageSendParams(params), newId),
     get(params) {
-      const { id, historyLength, history_length } = fieldsOf(params)
-      const length = historyLength ?? history_length
+      const { id, historyLength: length } = fieldsOf(fromProtoNames(params))
       return v03.read.get({ id, historyLength: typeof length === 'string' && /^-?\d{1,9}$/.test(length) ? Number(length) : length })
     },
     list: v03.read.list,
@@ -43,69 +43,52 @@ function configNamed(params: unknown): object {
 
 type Fields = Record<string, unknown>
 
-/** The value under the first of these names that is set. */
-function field(value: Fields, ...names: readonly string[]): unknown {
-  for (const name of names) if (value[name] != null) return value[name]
-  return undefined
-}
-
 const ROLES: Readonly<Record<string, string>> = { ROLE_USER: 'user', ROLE_AGENT: 'agent', '1': 'user', '2': 'agent' }
 
 function part(value: unknown): unknown {
   if (!isRecord(value) || value['kind'] !== undefined || value['type'] !== undefined) return value
   const { text, file, data, metadata } = value
   if (text !== undefined) return { kind: 'text', text, metadata }
-  if (isRecord(file)) return { kind: 'file', file: content(file), metadata }
+  if (isRecord(file)) return { kind: 'file', file: fileIn(file), metadata }
   if (data !== undefined) return { kind: 'data', data: isRecord(data) && 'data' in data ? data['data'] : data, metadata }
   return value
 }
 
-function content(file: Fields): Fields {
-  return {
-    name: file['name'],
-    mimeType: field(file, 'mimeType', 'mime_type'),
-    uri: field(file, 'fileWithUri', 'file_with_uri', 'uri'),
-    bytes: field(file, 'fileWithBytes', 'file_with_bytes', 'bytes'),
-  }
+function fileIn({ fileWithUri, fileWithBytes, uri, bytes, ...about }: Fields): Fields {
+  return { ...about, uri: fileWithUri ?? uri, bytes: fileWithBytes ?? bytes }
 }
 
 function message(value: unknown): unknown {
   if (!isRecord(value)) return value
-  const parts = field(value, 'content', 'parts')
-  const role = value['role']
+  const { role, content, ...rest } = value
+  const parts = content ?? rest['parts']
   return {
-    kind: value['kind'],
-    messageId: field(value, 'messageId', 'message_id'),
+    ...rest,
     role: typeof role === 'string' || typeof role === 'number' ? (ROLES[role] ?? role) : role,
     parts: Array.isArray(parts) ? parts.map(part) : parts,
-    contextId: field(value, 'contextId', 'context_id'),
-    taskId: field(value, 'taskId', 'task_id'),
-    metadata: value['metadata'],
-    extensions: value['extensions'],
-    referenceTaskIds: field(value, 'referenceTaskIds', 'reference_task_ids'),
   }
 }
 
-/** ProtoJSON writes 0 for a number that is not set, so 0 means all of the history. */
 function configuration(value: unknown): unknown {
   if (!isRecord(value)) return value
+  const { historyLength, pushNotification, blocking, ...rest } = value
   return {
-    acceptedOutputModes: field(value, 'acceptedOutputModes', 'accepted_output_modes'),
-    historyLength: field(value, 'historyLength', 'history_length') || undefined,
-    pushNotificationConfig: field(value, 'pushNotification', 'push_notification', 'pushNotificationConfig'),
+    ...rest,
+    // ProtoJSON writes 0 for a number that is not set, so 0 means all of the history.
+    historyLength: historyLength || undefined,
+    pushNotificationConfig: pushNotification ?? rest['pushNotificationConfig'],
     // ProtoJSON leaves out what is false, and so does the official client.
-    blocking: value['blocking'] ?? false,
+    blocking: blocking ?? false,
   }
 }
 
 /** `POST /v1/message:send` and `:stream`. */
 export function toMessageSendParams(params: unknown): object {
-  const body = fieldsOf(params)
-  const settings = body['configuration']
+  const { message: said, request, configuration: settings, metadata } = fieldsOf(fromProtoNames(params))
   return {
-    message: message(field(body, 'message', 'request')),
+    message: message(said ?? request),
     configuration: settings == null ? undefined : configuration(settings),
-    metadata: body['metadata'],
+    metadata,
   }
 }
 
@@ -114,12 +97,11 @@ export function toMessageSendParams(params: unknown): object {
  * itself, and the official client sends that.
  */
 export function toSetPushParams(params: unknown): object {
-  const { taskId, ...body } = fieldsOf(params)
+  const { taskId, ...body } = fieldsOf(fromProtoNames(params))
   const config = isRecord(body['config']) ? body['config'] : body
-  const inner = field(config, 'pushNotificationConfig', 'push_notification_config') ?? config
+  const inner = config['pushNotificationConfig'] ?? config
   if (!isRecord(inner)) return { taskId, pushNotificationConfig: inner }
-  const id = inner['id'] || field(body, 'configId', 'config_id')
-  return { taskId, pushNotificationConfig: { ...inner, id } }
+  return { taskId, pushNotificationConfig: { ...inner, id: inner['id'] || body['configId'] } }
 }
 
 export function protoMessage({ parts, ...rest }: Message): object {

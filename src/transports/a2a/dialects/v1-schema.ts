@@ -3,7 +3,7 @@
  * §5.7). ProtoJSON reads null as not there, an enum also by its number, and a number also as text.
  */
 import * as z from 'zod/mini'
-import { isRecord, list, type Json } from '../../../protocol/json.ts'
+import { list, type Json } from '../../../protocol/json.ts'
 import { limits } from '../../../protocol/limits.ts'
 import { SPELLED, type TaskState } from '../../../wire/a2a/states.ts'
 import { Base64, HeaderText, Id, maybe, Metadata, Name, numeral, PageSize, Secret, Url } from '../schema.ts'
@@ -116,51 +116,3 @@ export const ListPushConfigsRequest = z.object({
   pageSize: maybe(Count),
   pageToken: maybe(Secret),
 })
-
-/** Every field whose name in the Protocol Buffer definition differs from the one in JSON. */
-const NAMES: Readonly<Record<string, string>> = {
-  message_id: 'messageId',
-  context_id: 'contextId',
-  task_id: 'taskId',
-  reference_task_ids: 'referenceTaskIds',
-  media_type: 'mediaType',
-  accepted_output_modes: 'acceptedOutputModes',
-  task_push_notification_config: 'taskPushNotificationConfig',
-  history_length: 'historyLength',
-  return_immediately: 'returnImmediately',
-  page_size: 'pageSize',
-  page_token: 'pageToken',
-  status_timestamp_after: 'statusTimestampAfter',
-  include_artifacts: 'includeArtifacts',
-}
-
-/** Where further fields with such names can be. `metadata` and `data` are the client's own and stay as they are. */
-const INSIDE = ['message', 'parts', 'configuration', 'taskPushNotificationConfig']
-
-/** A parser of ProtoJSON also takes the names of the Protocol Buffer definition. A value without any of them is handed on as it is. */
-export function fromProtoNames(value: unknown): unknown {
-  if (Array.isArray(value)) return mapped(value)
-  if (!isRecord(value)) return value
-  let renamed: Record<string, unknown> | undefined
-  for (const name in value) {
-    const known = NAMES[name]
-    if (known === undefined || !Object.hasOwn(NAMES, name)) continue
-    renamed ??= { ...value }
-    delete renamed[name]
-    renamed[known] ??= value[name]
-  }
-  for (const name of INSIDE) {
-    const inner = (renamed ?? value)[name]
-    if (typeof inner !== 'object' || inner === null) continue
-    const read = fromProtoNames(inner)
-    if (read === inner) continue
-    renamed ??= { ...value }
-    renamed[name] = read
-  }
-  return renamed ?? value
-}
-
-function mapped(values: readonly unknown[]): unknown {
-  const read = values.map(fromProtoNames)
-  return read.some((value, index) => value !== values[index]) ? read : values
-}

@@ -5,6 +5,7 @@ import type { Message, NewPushConfig, Part, SendRequest } from '../model.ts'
 import type { Dialect } from '../operations.ts'
 import { parseParams } from '../request.ts'
 import { filled, PAGE_SIZE } from '../schema.ts'
+import { fromProtoNames } from './proto-names.ts'
 import * as schema from './v1-schema.ts'
 
 export const v1: Dialect = {
@@ -55,7 +56,7 @@ export const v1: Dialect = {
 }
 
 function parsed<T extends z.ZodMiniType>(of: T, params: unknown): z.output<T> {
-  return parseParams(of, schema.fromProtoNames(params ?? {}))
+  return parseParams(of, fromProtoNames(params ?? {}))
 }
 
 function toSendRequest({ message, configuration, metadata }: schema.SendMessageRequest): SendRequest {

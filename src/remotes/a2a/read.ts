@@ -3,7 +3,7 @@
  * has. Little is demanded, as agents in the field leave out much.
  */
 import { isRecord, recordsIn } from '../../protocol/json.ts'
-import type { Part } from '../../wire/a2a/parts.ts'
+import { standardBase64, type Part } from '../../wire/a2a/parts.ts'
 import { SPELLED } from '../../wire/a2a/states.ts'
 import { struct, text, texts } from '../../wire/fields.ts'
 import type { Artifact, Message, State, Status, Struct, Told } from './model.ts'
@@ -124,7 +124,7 @@ function readPart(part: Struct, { wrapped }: ReadOptions): Part | undefined {
   if (isRecord(part['file'])) return readFile(part['file'])
   const { raw, url, data } = part
   const about = named(part['filename'], part['mediaType'])
-  if (typeof raw === 'string') return { raw: standard(raw), ...about }
+  if (typeof raw === 'string') return { raw: standardBase64(raw), ...about }
   if (typeof url === 'string') return { url, ...about }
   if (data === undefined) return undefined
   return { data: wrapped && isRecord(data) && isRecord(data['data']) ? data['data'] : data, ...about }
@@ -135,16 +135,11 @@ function readFile(file: Struct): Part | undefined {
   const bytes = file['bytes'] ?? file['fileWithBytes']
   const uri = file['uri'] ?? file['fileWithUri']
   const about = named(file['name'], file['mimeType'])
-  if (typeof bytes === 'string') return { raw: standard(bytes), ...about }
+  if (typeof bytes === 'string') return { raw: standardBase64(bytes), ...about }
   return typeof uri === 'string' ? { url: uri, ...about } : undefined
 }
 
 function named(filename: unknown, mediaType: unknown): Pick<Part, 'filename' | 'mediaType'> {
   const [name, type] = [text(filename), text(mediaType)]
   return { ...(name !== undefined && { filename: name }), ...(type !== undefined && { mediaType: type }) }
-}
-
-/** ProtoJSON lets bytes be base64url as well. */
-function standard(base64: string): string {
-  return /[-_]/.test(base64) ? base64.replaceAll('-', '+').replaceAll('_', '/') : base64
 }

@@ -1,7 +1,7 @@
-import { base64 } from '../../protocol/base64.ts'
-import type { ContentItem } from '../../protocol/content.ts'
+import type { MediaItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
+import { mediaItemOf } from '../../wire/a2a/content.ts'
 import type { Part } from '../../wire/a2a/parts.ts'
 import { extrasIn } from './extras.ts'
 import type { Artifact, Message, Told, ToldTask } from './model.ts'
@@ -179,24 +179,8 @@ function isSame(a: Part, b: Part): boolean {
   return a.raw === b.raw && a.url === b.url && a.filename === b.filename
 }
 
-type MediaItem = Extract<ContentItem, { type: 'image' | 'audio' | 'video' | 'file' }>
-
-/** A file, a URL or data as a content item. */
-function itemOf({ raw, url, data, filename, mediaType }: Part, name: string | undefined): MediaItem {
-  if (data !== undefined) {
-    const bytes = new TextEncoder().encode(JSON.stringify(data))
-    return { type: 'file', file: base64(bytes), filename: filename ?? name ?? 'data.json', mime_type: 'application/json' }
-  }
-  const source = raw ?? { url: url ?? '' }
-  const [kind, format] = (mediaType ?? '').split(/[/;]/)
-  switch (kind) {
-    case 'image':
-      return { type: 'image', image: source, ...(format && { format }), ...(filename !== undefined && { alt_text: filename }) }
-    case 'audio':
-      return { type: 'audio', audio: source, ...(format && { format: format === 'mpeg' ? 'mp3' : format }) }
-    case 'video':
-      return { type: 'video', video: source, ...(format && { format }) }
-    default:
-      return { type: 'file', file: source, filename: filename ?? name ?? 'file', mime_type: mediaType ?? 'application/octet-stream' }
-  }
+function itemOf(part: Part, name: string | undefined): MediaItem {
+  const item = mediaItemOf(part, name)
+  if (item.type === 'audio' && item.format === 'mpeg') return { ...item, format: 'mp3' }
+  return item.type === 'image' && part.filename !== undefined ? { ...item, alt_text: part.filename } : item
 }

@@ -3,13 +3,13 @@ import type { KnownCall } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { ClientEvent } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
+import { textOf, type Message as Input } from '../../../protocol/message.ts'
 import type { SessionConfig } from '../../../protocol/session-config.ts'
 import { paymentFrom } from '../../../wire/payment.ts'
 import { a2aError } from '../errors.ts'
-import { TERMINAL, type Message, type SendRequest } from '../model.ts'
-import { answersIn } from './answers.ts'
+import { TERMINAL, type Message, type Part, type SendRequest, type Struct } from '../model.ts'
+import { answersIn, toItem } from './answers.ts'
 import { cancelWaiting } from './cancel.ts'
-import { toInput } from './content-in.ts'
 import { Live, type Before, type TaskNote } from './live.ts'
 import { isRunning, type Found, type Step, type TaskRecord } from './records.ts'
 import { agentOf, findOwn, notFound, statusOf, type Shared } from './shared.ts'
@@ -221,4 +221,18 @@ function configOf({ message, acceptedOutputModes, metadata }: SendRequest, { id,
     ...(metadata && { requestMetadata: metadata }),
   }
   return { modalities: ['text'], extensions: { a2a } }
+}
+
+/** What a client said, as a message of the conversation. */
+function toInput({ parts }: Message): Input {
+  const items = parts.map((part) => toItem(unpaid(part)))
+  return { role: 'user', content: textOf(items), content_items: items }
+}
+
+/** A conversation is stored and told to models, so what proves a payment is no part of it. */
+function unpaid(part: Part): Part {
+  const { data } = part
+  if (!isRecord(data) || data['type'] !== 'payment.submit' || !isRecord(data['payment'])) return part
+  const { scheme, network, amount } = data['payment']
+  return { ...part, data: { type: 'payment.submit', payment: { scheme, network, amount } } as Struct }
 }

@@ -1,6 +1,6 @@
 import type { Conversation } from '../../upstream/places.ts'
 import { isMedia, type MediaItem } from '../../protocol/content.ts'
-import { plainText, type Message } from '../../protocol/message.ts'
+import { itemsOf, plainText, type Message } from '../../protocol/message.ts'
 import { DATA_FILE, dataIn, partOf } from '../../wire/a2a/content.ts'
 import { note } from '../../wire/media-parts.ts'
 import type { Part } from '../../wire/a2a/parts.ts'
@@ -16,8 +16,8 @@ export function toParts({ before, now }: Conversation, { known }: { readonly kno
   return parts.length > 0 ? parts : [{ text: '' }]
 }
 
-function partsOf({ content = '', content_items = [{ type: 'text', text: content }] }: Message): Part[] {
-  return content_items.flatMap((item) => {
+function partsOf(message: Message): Part[] {
+  return itemsOf(message).flatMap((item) => {
     if (item.type === 'text') return item.text === '' ? [] : [{ text: item.text }]
     return isMedia(item) ? [mediaPart(item)] : []
   })

@@ -5,7 +5,7 @@ import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
 import { a2aError, errorDetails, told, type Told } from './errors.ts'
-import { extensionHeaders, resultAnswer, type Method, type Methods, type Parts, type RpcContext, type RpcResult } from './operations.ts'
+import { extensionHeaders, resultAnswer, type Methods, type Parts, type RpcContext, type RpcResult } from './operations.ts'
 import { bodyIn, contextOf, versionOf, type Version } from './request.ts'
 import { rpcLines, streamAnswer } from './stream.ts'
 
@@ -13,7 +13,7 @@ import { rpcLines, streamAnswer } from './stream.ts'
 export interface Generation {
   readonly versions: readonly Version[]
   readonly methods: Methods
-  data(told: Told): unknown
+  readonly data: (told: Told) => unknown
 }
 
 type Id = string | number | null
@@ -21,54 +21,50 @@ type Id = string | number | null
 /** One endpoint serves all generations: the name of a method says which one it belongs to. */
 export async function answerRpc(parts: Parts, call: KnownCall, generations: readonly Generation[]): Promise<Response | Streamed> {
   const text = await call.request.text()
-  const exchange = new Exchange()
+  const exchange = new Exchange(parts, call)
   try {
-    return await answer(parts, call, { text, exchange, generations })
+    return await exchange.answer(text, generations)
   } catch (thrown) {
     const report = { transport: 'a2a', message: 'A method failed', method: exchange.method }
     return exchange.failure(reportError(parts.host, thrown, report))
   }
 }
 
-interface Asked {
-  readonly text: string
-  readonly exchange: Exchange
-  readonly generations: readonly Generation[]
-}
-
-async function answer(parts: Parts, call: KnownCall, { text, exchange, generations }: Asked): Promise<Response | Streamed> {
-  const { request } = call
-  const { name, params } = exchange.read(bodyIn(request, text))
-  const version = versionOf(request)
-  const { run, generation } = find(generations, name)
-  exchange.data = generation.data
-  exchange.streams = !generation.versions.includes('1.0') && /^text\/event-stream\b/.test(request.headers.get('accept') ?? '')
-  if (version !== undefined && !generation.versions.includes(version)) {
-    throw a2aError('METHOD_NOT_FOUND', `A2A ${version} has no method of this name`, { versions: generation.versions.join(',') })
-  }
-  const context = contextOf(parts, call, isRecord(params) ? params['tenant'] : undefined)
-  return exchange.success(await run(context, params), context)
-}
-
-function find(generations: readonly Generation[], name: string): { run: Method; generation: Generation } {
-  for (const generation of generations) {
-    const run = Object.hasOwn(generation.methods, name) ? generation.methods[name] : undefined
-    if (run) return { run, generation }
-  }
-  throw a2aError('METHOD_NOT_FOUND', 'There is no method of this name')
-}
-
 /** One request and its answer. */
 class Exchange {
+  readonly #parts: Parts
+  readonly #call: KnownCall
   method: string | undefined
-  data: Generation['data'] = errorDetails
+  #data: Generation['data'] = errorDetails
   /** Clients before 1.0 that ask for a stream take no other answer: a refusal is then the only event of one. */
-  streams = false
+  #streams = false
   #id: Id = null
   /** JSON-RPC 2.0 §4.1: a request without an id gets no answer. */
   #silent = false
 
-  read(value: unknown): { readonly name: string; readonly params: unknown } {
+  constructor(parts: Parts, call: KnownCall) {
+    this.#parts = parts
+    this.#call = call
+  }
+
+  async answer(text: string, generations: readonly Generation[]): Promise<Response | Streamed> {
+    const { request } = this.#call
+    const { name, params } = this.#read(bodyIn(request, text))
+    const version = versionOf(request)
+    const generation = generations.find(({ methods }) => Object.hasOwn(methods, name))
+    const run = generation?.methods[name]
+    if (!run) throw a2aError('METHOD_NOT_FOUND', 'There is no method of this name')
+    const { versions, data } = generation
+    this.#data = data
+    this.#streams = !versions.includes('1.0') && /^text\/event-stream\b/.test(request.headers.get('accept') ?? '')
+    if (version !== undefined && !versions.includes(version)) {
+      throw a2aError('METHOD_NOT_FOUND', `A2A ${version} has no method of this name`, { versions: versions.join(',') })
+    }
+    const context = contextOf(this.#parts, this.#call, isRecord(params) ? params['tenant'] : undefined)
+    return this.#success(await run(context, params), context)
+  }
+
+  #read(value: unknown): { readonly name: string; readonly params: unknown } {
     if (Array.isArray(value)) throw a2aError('INVALID_REQUEST', 'A2A has no batches: send one request at a time')
     if (!isRecord(value)) throw a2aError('INVALID_REQUEST', 'A request is an object')
     const { jsonrpc, id, method, params } = value
@@ -81,7 +77,7 @@ class Exchange {
     return { name: method, params }
   }
 
-  success(result: RpcResult, context: RpcContext): Response | Streamed {
+  #success(result: RpcResult, context: RpcContext): Response | Streamed {
     if (this.#silent) {
       if ('stream' in result) void result.stream.batches[Symbol.asyncIterator]().return?.()
       return new Response(null, { status: 202 })
@@ -102,11 +98,11 @@ class Exchange {
     // HTTP asks a client who it is (A2A 1.0 §7.4).
     if (what.of === 'unauthorized') return respond(text, 401, { 'www-authenticate': 'Bearer' })
     if (what.of === 'forbidden') return respond(text, 403)
-    return this.streams ? new Response(sseLine(text), { headers: SSE_HEADERS }) : respond(text, 200)
+    return this.#streams ? new Response(sseLine(text), { headers: SSE_HEADERS }) : respond(text, 200)
   }
 
   #text(what: Told): string {
-    return JSON.stringify({ jsonrpc: '2.0', id: this.#id, error: { code: what.code, message: what.message, data: this.data(what) } })
+    return JSON.stringify({ jsonrpc: '2.0', id: this.#id, error: { code: what.code, message: what.message, data: this.#data(what) } })
   }
 }
 

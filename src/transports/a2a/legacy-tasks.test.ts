@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { sseParser } from '../../../wire/sse-parse.ts'
-import type { Message, StreamEvent, Task, TaskState } from '../model.ts'
-import { fromArtifacts, fromCancelled, fromTask, taskLines } from './tasks.ts'
+import { sseParser } from '../../wire/sse-parse.ts'
+import type { Message, StreamEvent, Task, TaskState } from './model.ts'
+import { fromArtifacts, fromCancelled, fromTask, taskLines } from './legacy-tasks.ts'
 
 const timestamp = '2025-01-01T00:00:00.500Z'
 const at = 1735689600.5

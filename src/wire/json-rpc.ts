@@ -80,8 +80,8 @@ function invalid(message: string, code: number = RPC.invalidRequest, id: RpcId =
   return { kind: 'invalid', id, error: new RpcError(code, message) }
 }
 
-/** It stands in what is answered, so it must not be endless. */
-function isId(value: unknown): value is RpcId {
+/** An id is part of the answer, so its length is bounded. */
+export function isId(value: unknown): value is RpcId {
   return (
     value === null ||
     (typeof value === 'number' && Number.isFinite(value)) ||

@@ -97,9 +97,8 @@ class RemoteAgent implements AgentPort {
 
   /** The ways to ask the agent. The next one is taken when the agent does not understand the last one. */
   *#ways(turn: Turn, card: Card): Generator<Follow, undefined> {
-    const { url, token, headers } = this.#options
     const name = `"${this.name}"`
-    const ways = waysTo(card.interfaces, { name, url, http: turn.http, homeFirst: token !== undefined || headers !== undefined })
+    const ways = this.#waysTo(card, turn.http)
     const last = this.#spoken?.card === card ? this.#spoken.interface : undefined
     const known = ways.filter((way) => way.interface === last)
     for (const way of [...known, ...ways.filter((each) => !known.includes(each))]) {
@@ -110,6 +109,33 @@ class RemoteAgent implements AgentPort {
     }
     this.#spoken = undefined
     return undefined
+  }
+
+  /**
+   * The addresses of a card in the order in which they are tried. A stranger wrote the card, so addresses of another origin (scheme, host
+   * and port) than the configured one are called through the guard.
+   */
+  #waysTo({ interfaces }: Card, http: HttpClient): Way[] {
+    const { url, token, headers } = this.#options
+    const { origin } = new URL(url)
+    const refused: string[] = []
+    const ways = interfaces.flatMap((one): Way[] => {
+      if (new URL(one.url).origin === origin) return [{ interface: one, http, home: true }]
+      const { guarded } = http
+      const reason = guarded ? guarded.refuses(one.url) : 'this runtime calls no addresses that others name'
+      if (guarded && reason === undefined) return [{ interface: one, http: guarded, home: false }]
+      refused.push(`${one.url}: ${reason}`)
+      return []
+    })
+    if (ways.length === 0) {
+      throw new UampError(
+        'provider_error',
+        `The card of "${this.name}" names no address that may be called (${[...new Set(refused)].join('; ')})`,
+      )
+    }
+    if (token === undefined && headers === undefined) return ways
+    // Addresses that get credentials come first.
+    return [...ways.filter(({ home }) => home), ...ways.filter(({ home }) => !home)]
   }
 
   #headers(card: Card, { home, interface: { version } }: Way): Record<string, string> {
@@ -148,34 +174,4 @@ interface Way {
   readonly http: HttpClient
   /** It has the configured origin, the only one that gets credentials. */
   readonly home: boolean
-}
-
-interface WaysOptions {
-  readonly name: string
-  /** The configured address of the agent. */
-  readonly url: string
-  readonly http: HttpClient
-  /** Addresses that get credentials come first. */
-  readonly homeFirst: boolean
-}
-
-/**
- * The addresses of a card in the order in which they are tried. A stranger wrote the card, so addresses of another origin (scheme, host
- * and port) than the configured one are called through the guard.
- */
-function waysTo(interfaces: readonly Interface[], { name, url, http, homeFirst }: WaysOptions): Way[] {
-  const { origin } = new URL(url)
-  const refused: string[] = []
-  const ways = interfaces.flatMap((one): Way[] => {
-    if (new URL(one.url).origin === origin) return [{ interface: one, http, home: true }]
-    const { guarded } = http
-    const reason = guarded ? guarded.refuses(one.url) : 'this runtime calls no addresses that others name'
-    if (guarded && reason === undefined) return [{ interface: one, http: guarded, home: false }]
-    refused.push(`${one.url}: ${reason}`)
-    return []
-  })
-  if (ways.length === 0) {
-    throw new UampError('provider_error', `The card of ${name} names no address that may be called (${[...new Set(refused)].join('; ')})`)
-  }
-  return homeFirst ? [...ways.filter(({ home }) => home), ...ways.filter(({ home }) => !home)] : ways
 }

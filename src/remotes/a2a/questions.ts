@@ -5,6 +5,7 @@ import { isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import { PaymentRequired, ToolCallEvent } from '../../protocol/server-events.ts'
 import { X402 } from '../../wire/a2a/extensions.ts'
+import { present, text } from '../../wire/fields.ts'
 import type { Message, Outgoing, Struct } from './model.ts'
 
 const Call = z.pick(ToolCallEvent, { type: true, call_id: true, name: true, arguments: true })
@@ -45,20 +46,16 @@ function x402In(metadata: Struct | undefined): Question[] {
   const required = metadata?.[X402.required]
   if (!isRecord(required)) return []
   const accepts = recordsIn(required['accepts'])
-  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   const schemes = accepts.map(({ scheme, network, payTo, maxAmountRequired }) => ({
     scheme: text(scheme) ?? 'exact',
-    ...(text(network) !== undefined && { network: text(network) }),
-    ...(text(payTo) !== undefined && { address: text(payTo) }),
-    ...(text(maxAmountRequired) !== undefined && { max_amount: text(maxAmountRequired) }),
+    ...present({ network: text(network), address: text(payTo), max_amount: text(maxAmountRequired) }),
   }))
   const [first] = accepts
-  const reason = text(first?.['description'])
   const requirements = {
     amount: text(first?.['maxAmountRequired']) ?? text(first?.['amount']) ?? '0',
     currency: text(first?.['asset']) ?? 'USD',
     schemes,
-    ...(reason !== undefined && { reason }),
+    ...present({ reason: text(first?.['description']) }),
   }
   return [{ type: 'payment.required', requirements, extra: { x402: required } }]
 }

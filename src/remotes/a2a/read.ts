@@ -1,6 +1,5 @@
 /**
- * What an A2A agent sent, whatever its generation: 1.0 names an event by the member it is in, 0.2 and 0.3 by `kind`, 0.1 by what it
- * has. Little is demanded, as agents in the field leave out much.
+ * Reads what an A2A agent sent, whatever its generation. Hardly any field is required, because agents in the field leave out many.
  */
 import { isRecord, recordsIn } from '../../protocol/json.ts'
 import { standardBase64, type Part } from '../../wire/a2a/parts.ts'
@@ -15,34 +14,40 @@ export interface ReadOptions {
   readonly wrapped?: boolean
 }
 
+type Read = (value: Struct, options: ReadOptions) => Told
+
+/** 1.0 names an event by the member that it is in. `msg` is what REST of 0.3 may call a message. */
+const BY_MEMBER: Readonly<Record<string, Read>> = {
+  task: readTask,
+  statusUpdate: readStatusUpdate,
+  artifactUpdate: readArtifactUpdate,
+  message: readSaid,
+  msg: readSaid,
+}
+
+/** 0.2 and 0.3 name an event by `kind`. */
+const BY_KIND = new Map<unknown, Read>([
+  ['task', readTask],
+  ['status-update', readStatusUpdate],
+  ['artifact-update', readArtifactUpdate],
+  ['message', readSaid],
+])
+
 /** Undefined where it is no event that is known here. */
 export function readTold(value: unknown, options: ReadOptions = {}): Told | undefined {
   if (!isRecord(value)) return undefined
-  const { task, message, msg, statusUpdate, artifactUpdate } = value
-  if (isRecord(task)) return readTask(task, options)
-  if (isRecord(statusUpdate)) return readStatusUpdate(statusUpdate, options)
-  if (isRecord(artifactUpdate)) return readArtifactUpdate(artifactUpdate, options)
-  const said = message ?? msg
-  if (isRecord(said)) return { kind: 'message', message: readMessage(said, options) }
-  switch (value['kind']) {
-    case 'task':
-      return readTask(value, options)
-    case 'status-update':
-      return readStatusUpdate(value, options)
-    case 'artifact-update':
-      return readArtifactUpdate(value, options)
-    case 'message':
-      return { kind: 'message', message: readMessage(value, options) }
-    default:
-      return readUnnamed(value, options)
+  for (const [member, read] of Object.entries(BY_MEMBER)) {
+    const inner = value[member]
+    if (isRecord(inner)) return read(inner, options)
   }
+  return (BY_KIND.get(value['kind']) ?? readUnnamed)(value, options)
 }
 
 /** A bare task, as a call for one is answered with; in 0.1 also an event of a stream, which has `final` or a single artifact. */
 function readUnnamed(value: Struct, options: ReadOptions): Told | undefined {
   if (isRecord(value['artifact'])) return readArtifactUpdate(value, options)
   if (isRecord(value['status'])) return 'final' in value ? readStatusUpdate(value, options) : readTask(value, options)
-  return Array.isArray(value['parts']) ? { kind: 'message', message: readMessage(value, options) } : undefined
+  return Array.isArray(value['parts']) ? readSaid(value, options) : undefined
 }
 
 function ofTask(value: Struct): { taskId: string | undefined; contextId: string | undefined; metadata: Struct | undefined } {
@@ -58,6 +63,10 @@ function readTask(value: Struct, options: ReadOptions): Told {
     artifacts: recordsIn(value['artifacts']).map((artifact, index) => readArtifact(artifact, { ...options, index })),
     history: recordsIn(value['history']).map((message) => readMessage(message, options)),
   }
+}
+
+function readSaid(value: Struct, options: ReadOptions): Told {
+  return { kind: 'message', message: readMessage(value, options) }
 }
 
 function readStatusUpdate(value: Struct, options: ReadOptions): Told {

@@ -3,6 +3,7 @@ import { reportError } from '../../core/edge/report-error.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
+import { errorText, isId, type RpcId } from '../../wire/json-rpc.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
 import { a2aError, errorDetails, told, type Told } from './errors.ts'
 import { extensionHeaders, resultAnswer, type Methods, type Parts, type RpcContext, type RpcResult } from './operations.ts'
@@ -15,8 +16,6 @@ export interface Generation {
   readonly methods: Methods
   readonly data: (told: Told) => unknown
 }
-
-type Id = string | number | null
 
 /** One endpoint serves all generations: the name of a method says which one it belongs to. */
 export async function answerRpc(parts: Parts, call: KnownCall, generations: readonly Generation[]): Promise<Response | Streamed> {
@@ -38,7 +37,7 @@ class Exchange {
   #data: Generation['data'] = errorDetails
   /** Clients before 1.0 that ask for a stream take no other answer: a refusal is then the only event of one. */
   #streams = false
-  #id: Id = null
+  #id: RpcId = null
   /** JSON-RPC 2.0 §4.1: a request without an id gets no answer. */
   #silent = false
 
@@ -68,7 +67,8 @@ class Exchange {
     if (Array.isArray(value)) throw a2aError('INVALID_REQUEST', 'A2A has no batches: send one request at a time')
     if (!isRecord(value)) throw a2aError('INVALID_REQUEST', 'A request is an object')
     const { jsonrpc, id, method, params } = value
-    if (!isId(id)) throw a2aError('INVALID_REQUEST', `"id" must be a number or a string of at most ${limits.idLength} characters`)
+    if (id !== undefined && !isId(id))
+      throw a2aError('INVALID_REQUEST', `"id" must be a number or a string of at most ${limits.idLength} characters`)
     this.#id = id ?? null
     if (jsonrpc !== '2.0') throw a2aError('INVALID_REQUEST', '"jsonrpc" must be "2.0"')
     if (typeof method !== 'string') throw a2aError('INVALID_REQUEST', '"method" must be a string')
@@ -102,17 +102,10 @@ class Exchange {
   }
 
   #text(what: Told): string {
-    return JSON.stringify({ jsonrpc: '2.0', id: this.#id, error: { code: what.code, message: what.message, data: this.#data(what) } })
+    return errorText(this.#id, { code: what.code, message: what.message, data: this.#data(what) })
   }
 }
 
 function respond(text: string, status: number, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(text, { status, headers: { 'content-type': 'application/json', ...headers } })
-}
-
-/** The id stands in every event of a stream, so its length is bounded. */
-function isId(value: unknown): value is Id | undefined {
-  return (
-    value === undefined || value === null || typeof value === 'number' || (typeof value === 'string' && value.length <= limits.idLength)
-  )
 }

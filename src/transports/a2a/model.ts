@@ -51,14 +51,14 @@ export interface Task {
   readonly metadata?: Struct
 }
 
-interface StatusUpdate {
+export interface StatusUpdate {
   readonly taskId: string
   readonly contextId: string
   readonly status: TaskStatus
   readonly metadata?: Struct
 }
 
-interface ArtifactUpdate {
+export interface ArtifactUpdate {
   readonly taskId: string
   readonly contextId: string
   readonly artifact: Artifact

@@ -1,6 +1,7 @@
 /** What every binding reads from a request: its JSON, its version, the agent it is for, the extensions it activates. */
 import type * as z from 'zod/mini'
-import type { KnownCall } from '../../core/ports/transport.ts'
+import type { AgentPort } from '../../core/ports/agent.ts'
+import type { Call, Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -47,8 +48,8 @@ export type Version = (typeof VERSIONS)[number]
  * The version that a request names in a header or the query (A2A 1.0 §3.6); undefined where it names none. An empty value means 0.3.
  * Patch numbers do not count.
  */
-export function versionOf({ headers, url }: Request): Version | undefined {
-  const said = headers.get('a2a-version') ?? queried(url)
+export function versionOf(request: Request): Version | undefined {
+  const said = versionSaid(request)
   if (said === undefined) return undefined
   const short = said.trim() === '' ? '0.3' : said.trim().replace(/^(\d+\.\d+)\.\d+$/, '$1')
   const known = VERSIONS.find((version) => version === short)
@@ -62,7 +63,10 @@ export function versionNotSupported(supported: readonly Version[]): Error {
   })
 }
 
-function queried(url: string): string | undefined {
+/** What a request names as its version, in whatever form. */
+export function versionSaid({ headers, url }: Request): string | undefined {
+  const said = headers.get('a2a-version')
+  if (said !== null) return said
   const start = url.indexOf('?')
   if (start < 0) return undefined
   for (const [name, value] of new URLSearchParams(url.slice(start))) if (name.toLowerCase() === 'a2a-version') return value
@@ -72,12 +76,16 @@ function queried(url: string): string | undefined {
 /** What the methods of a request get. `tenant` is the field of that name; one that is no text is left for the schema to refuse. */
 export function contextOf(parts: Parts, call: KnownCall, tenant?: unknown): RpcContext {
   const meant = typeof tenant === 'string' && tenant !== '' ? ofTenant(parts, call, tenant) : call
-  if (meant.agent === undefined) {
-    throw new UampError('agent_offline', 'Say which agent: its address is /agents/{name}/a2a', {
-      details: { agents: parts.host.agents.names() },
-    })
-  }
   return { ...parts, call: meant, extensions: activated(parts, meant) }
+}
+
+/** The agent that a call is for. */
+export function agentOf({ agents }: Host, { agent: name }: Call): AgentPort {
+  const agent = name === undefined ? undefined : agents.get(name)
+  if (agent) return agent
+  throw new UampError('agent_offline', 'Say which agent: its card is at /agents/{name}/.well-known/agent-card.json', {
+    details: { agents: agents.names() },
+  })
 }
 
 /** A tenant is an opaque way to say whom a request is for (A2A 1.0, `AgentInterface.tenant`): here it is the name of an agent. */

@@ -2,6 +2,7 @@
 import type { Frame, Streamed, Texts } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { jsonText } from '../../protocol/json.ts'
+import type { RpcId } from '../../wire/json-rpc.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import type { Place, StreamBatch, StreamEvent, StreamVisitor, TaskStream } from './model.ts'
 
@@ -12,18 +13,21 @@ export type Shape = (event: StreamEvent) => readonly object[]
 export type Lines = (event: StreamEvent) => string
 
 /** Lines of a JSON-RPC stream: each object is the result of a response of its own. */
-export function rpcLines(id: string | number | null, shape: Shape): Lines {
+export function rpcLines(id: RpcId, shape: Shape): Lines {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
-  return (event) => joined(shape(event), (shown) => sseLine(`${head}${JSON.stringify(shown)}}`))
+  return linesOf(shape, (shown) => `${head}${JSON.stringify(shown)}}`)
 }
 
 /** Lines of a REST stream: each object itself. */
 export function restLines(shape: Shape): Lines {
-  return (event) => joined(shape(event), (shown) => sseLine(JSON.stringify(shown)))
+  return linesOf(shape, (shown) => JSON.stringify(shown))
 }
 
-function joined(objects: readonly object[], write: (object: object) => string): string {
-  return objects.map(write).join('')
+function linesOf(shape: Shape, write: (shown: object) => string): Lines {
+  return (event) =>
+    shape(event)
+      .map((shown) => sseLine(write(shown)))
+      .join('')
 }
 
 export interface StreamAnswerOptions {

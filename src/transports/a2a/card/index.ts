@@ -3,6 +3,7 @@ import type { Call, Host, KnownCall } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { namesTag } from '../../../wire/json-document.ts'
 import { a2aError } from '../errors.ts'
+import { agentOf, versionSaid } from '../request.ts'
 import { buildCard, extensionsOf, hybrid, seedCard } from './build.ts'
 import type { AgentCard, AgentExtension, AgentProvider } from './model.ts'
 import { cardSigner, type SigningKey } from './sign.ts'
@@ -104,16 +105,10 @@ export function createCards(host: Host, options: CardOptions = {}): Cards {
   }
 }
 
-function agentOf(host: Host, { agent: name }: Call): AgentPort {
-  const agent = name === undefined ? undefined : host.agents.get(name)
-  if (!agent) throw new UampError('agent_offline', 'There are several agents here: ask for /agents/{name}/.well-known/agent-card.json')
-  return agent
-}
-
 /** Whether the client says in the header or the query (A2A 1.0 §3.6) that it speaks 1.x. Undefined: it does not say. */
 function asksForOne({ request }: Call): boolean | undefined {
-  const asked = request.headers.get('a2a-version') ?? new URL(request.url).searchParams.get('A2A-Version')
-  return asked === null || asked === '' ? undefined : /^1(?:\.|$)/.test(asked)
+  const asked = versionSaid(request)
+  return asked ? /^1(?:\.|$)/.test(asked) : undefined
 }
 
 async function bearerOf({ access }: Call): Promise<'none' | 'optional' | 'required'> {

@@ -9,7 +9,8 @@ import { parseParams } from '../request.ts'
 import { filled, Id, maybe, Metadata } from '../schema.ts'
 import type { Shape } from '../stream.ts'
 import { HistoryLength, LoosePart, Modes, partsOf, Push, Role } from './v03-schema.ts'
-import { fromPushConfig, isFinal, toPart, toPush, v03 } from './v03.ts'
+import { fromPushConfig, toPart, toPush, v03 } from './v03.ts'
+import { isFinal, statusIn, taskIn, type Words } from './words.ts'
 
 /** Messages had no id of their own. */
 export const SentMessage = z.object({ role: Role, parts: partsOf(LoosePart), metadata: Metadata })
@@ -69,36 +70,22 @@ export function toSendRequest(params: z.output<typeof TaskSendParams>, messageId
 /** 0.1 has neither `rejected` nor `auth-required`. */
 const STATES = { ...SPELLED, TASK_STATE_REJECTED: 'failed', TASK_STATE_AUTH_REQUIRED: 'input-required' } as const
 
+const WORDS: Words = { message: fromMessage, artifact: fromArtifact, state: (state) => STATES[state] }
+
 export const part = partIn('type')
 
 export function fromMessage({ role, parts, metadata }: Message): object {
   return { role: role === 'ROLE_USER' ? 'user' : 'agent', parts: parts.map(part), ...(metadata && { metadata }) }
 }
 
-function fromStatus({ state, message, timestamp }: TaskStatus): object {
-  return { state: STATES[state], ...(message && { message: fromMessage(message) }), timestamp }
+/** Artifacts had no id: chunks are put together by their place in the task. */
+function fromArtifact({ artifactId: _, extensions: __, parts, ...rest }: Artifact, index: number): object {
+  return { ...rest, parts: parts.map(part), index }
 }
 
-/** Artifacts had no id: their place in the task is what chunks are put together by. */
-function fromArtifact({ name, description, parts, metadata }: Artifact, index: number): object {
-  return {
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    parts: parts.map(part),
-    index,
-    ...(metadata && { metadata }),
-  }
-}
-
-export function fromTask({ id, contextId, status, artifacts, history, metadata }: Task): object {
-  return {
-    id,
-    sessionId: contextId,
-    status: fromStatus(status),
-    ...(artifacts && { artifacts: artifacts.map(fromArtifact) }),
-    ...(history && { history: history.map(fromMessage) }),
-    ...(metadata && { metadata }),
-  }
+export function fromTask(task: Task): object {
+  const { contextId: sessionId, ...rest } = taskIn(WORDS, task) as { readonly contextId: string }
+  return { ...rest, sessionId }
 }
 
 function fromPush(config: PushConfig): object {
@@ -123,7 +110,7 @@ export function eventsOf({ taskId }: TaskStream): Shape {
     places.set(artifactId, known)
     return known
   }
-  const statusEvent = (status: TaskStatus): object => ({ id: taskId, status: fromStatus(status), final: isFinal(status.state) })
+  const statusEvent = (status: TaskStatus): object => ({ id: taskId, status: statusIn(WORDS, status), final: isFinal(status.state) })
   return (event: StreamEvent) => {
     if ('task' in event) {
       const { status, artifacts = [] } = event.task

@@ -4,10 +4,11 @@
  */
 import { fieldsOf, isRecord } from '../../../protocol/json.ts'
 import { protoPart } from '../../../wire/a2a/parts.ts'
-import type { Artifact, Message, PushConfig, SendResult, StreamEvent, Task, TaskStatus } from '../model.ts'
+import type { Message, PushConfig, SendResult, StreamEvent, Task } from '../model.ts'
 import type { Dialect } from '../operations.ts'
 import { fromProtoNames } from './proto-names.ts'
-import { fromPushConfig, isFinal, v03 } from './v03.ts'
+import { fromPushConfig, v03 } from './v03.ts'
+import { artifactUpdateIn, statusUpdateIn, taskIn, type Words } from './words.ts'
 
 export const v03Proto: Dialect = {
   version: '0.3',
@@ -104,30 +105,19 @@ export function toSetPushParams(params: unknown): object {
   return { taskId, pushNotificationConfig: { ...inner, id: inner['id'] || body['configId'] } }
 }
 
+const WORDS: Words = {
+  message: protoMessage,
+  artifact: ({ parts, ...rest }) => ({ ...rest, parts: parts.map(protoPart) }),
+  // 0.3 writes it with two l.
+  state: (state) => (state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : state),
+}
+
 export function protoMessage({ parts, ...rest }: Message): object {
   return { ...rest, content: parts.map(protoPart) }
 }
 
-/** 0.3 writes `CANCELLED` with two l. */
-function protoStatus({ state, message, timestamp }: TaskStatus): object {
-  return {
-    state: state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : state,
-    ...(message && { message: protoMessage(message) }),
-    timestamp,
-  }
-}
-
-function protoArtifact({ parts, ...rest }: Artifact): object {
-  return { ...rest, parts: parts.map(protoPart) }
-}
-
-export function protoTask({ status, artifacts, history, ...rest }: Task): object {
-  return {
-    ...rest,
-    status: protoStatus(status),
-    ...(artifacts && { artifacts: artifacts.map(protoArtifact) }),
-    ...(history && { history: history.map(protoMessage) }),
-  }
+export function protoTask(task: Task): object {
+  return taskIn(WORDS, task)
 }
 
 function protoResult(result: SendResult): object {
@@ -136,12 +126,8 @@ function protoResult(result: SendResult): object {
 
 export function protoEvent(event: StreamEvent): object {
   if ('task' in event || 'message' in event) return protoResult(event)
-  if ('statusUpdate' in event) {
-    const { status, ...rest } = event.statusUpdate
-    return { statusUpdate: { ...rest, status: protoStatus(status), final: isFinal(status.state) } }
-  }
-  const { artifact, ...rest } = event.artifactUpdate
-  return { artifactUpdate: { ...rest, artifact: protoArtifact(artifact) } }
+  if ('statusUpdate' in event) return { statusUpdate: statusUpdateIn(WORDS, event.statusUpdate) }
+  return { artifactUpdate: artifactUpdateIn(WORDS, event.artifactUpdate) }
 }
 
 /** A config is named by its path. */

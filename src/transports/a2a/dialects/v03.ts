@@ -2,24 +2,12 @@
 import { isRecord } from '../../../protocol/json.ts'
 import { partIn, SLOT, WRAPPED } from '../../../wire/a2a/parts.ts'
 import { SPELLED } from '../../../wire/a2a/states.ts'
-import {
-  TERMINAL,
-  type Artifact,
-  type Message,
-  type NewPushConfig,
-  type Part,
-  type PushConfig,
-  type SendRequest,
-  type StreamEvent,
-  type Struct,
-  type Task,
-  type TaskState,
-  type TaskStatus,
-} from '../model.ts'
+import type { Message, NewPushConfig, Part, PushConfig, SendRequest, StreamEvent, Struct, Task } from '../model.ts'
 import type { Dialect } from '../operations.ts'
 import { parseParams } from '../request.ts'
 import { filled } from '../schema.ts'
 import * as schema from './v03-schema.ts'
+import { artifactUpdateIn, statusUpdateIn, taskIn, type Words } from './words.ts'
 
 /** Tasks that a list holds: this generation knows no pages (A2A 0.3.0 §7, `tasks/list`). */
 const LISTED = 100
@@ -124,52 +112,27 @@ export function toSendRequest({ message, configuration, metadata }: schema.Messa
   }
 }
 
-/** Whether a status ends the stream. While somebody signs in elsewhere the stream stays open. */
-export function isFinal(state: TaskState): boolean {
-  return TERMINAL.has(state) || state === 'TASK_STATE_INPUT_REQUIRED'
-}
-
 const part = partIn('kind')
 
-export function fromMessage({ messageId, role, parts, ...rest }: Message): object {
-  return { kind: 'message', messageId, role: role === 'ROLE_USER' ? 'user' : 'agent', parts: parts.map(part), ...rest }
+const WORDS: Words = {
+  message: fromMessage,
+  artifact: ({ parts, ...rest }) => ({ ...rest, parts: parts.map(part) }),
+  state: (state) => SPELLED[state],
 }
 
-function fromStatus({ state, message, timestamp }: TaskStatus): object {
-  return { state: SPELLED[state], ...(message && { message: fromMessage(message) }), timestamp }
+export function fromMessage({ role, parts, ...rest }: Message): object {
+  return { kind: 'message', ...rest, role: role === 'ROLE_USER' ? 'user' : 'agent', parts: parts.map(part) }
 }
 
-function fromArtifact({ artifactId, name, description, parts, ...rest }: Artifact): object {
-  return {
-    artifactId,
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    parts: parts.map(part),
-    ...rest,
-  }
-}
-
-export function fromTask({ id, contextId, status, artifacts, history, metadata }: Task): object {
-  return {
-    kind: 'task',
-    id,
-    contextId,
-    status: fromStatus(status),
-    ...(artifacts && { artifacts: artifacts.map(fromArtifact) }),
-    ...(history && { history: history.map(fromMessage) }),
-    ...(metadata && { metadata }),
-  }
+export function fromTask(task: Task): object {
+  return { kind: 'task', ...taskIn(WORDS, task) }
 }
 
 export function fromEvent(event: StreamEvent): object {
   if ('task' in event) return fromTask(event.task)
   if ('message' in event) return fromMessage(event.message)
-  if ('statusUpdate' in event) {
-    const { status, ...rest } = event.statusUpdate
-    return { kind: 'status-update', ...rest, status: fromStatus(status), final: isFinal(status.state) }
-  }
-  const { artifact, ...rest } = event.artifactUpdate
-  return { kind: 'artifact-update', ...rest, artifact: fromArtifact(artifact) }
+  if ('statusUpdate' in event) return { kind: 'status-update', ...statusUpdateIn(WORDS, event.statusUpdate) }
+  return { kind: 'artifact-update', ...artifactUpdateIn(WORDS, event.artifactUpdate) }
 }
 
 /** What `tasks/pushNotificationConfig/*` answers. */
@@ -177,16 +140,8 @@ export function fromPush(config: PushConfig): object {
   return { taskId: config.taskId, pushNotificationConfig: fromPushConfig(config) }
 }
 
-export function fromPushConfig({ id, url, token, authentication }: PushConfig): object {
-  return {
-    id,
-    url,
-    ...(token !== undefined && { token }),
-    ...(authentication && {
-      authentication: {
-        schemes: [authentication.scheme],
-        ...(authentication.credentials !== undefined && { credentials: authentication.credentials }),
-      },
-    }),
-  }
+export function fromPushConfig({ taskId: _, authentication, ...rest }: PushConfig): object {
+  if (!authentication) return rest
+  const { scheme, ...credentials } = authentication
+  return { ...rest, authentication: { schemes: [scheme], ...credentials } }
 }

@@ -141,17 +141,46 @@ export class Outbox {
 
   /** Makes the body now and keeps it only for one request: a task may be large, and have many webhooks. */
   async #send(item: Item, config: PushConfig, contentType: string): Promise<Sent> {
-    const { host, outbound, limits, shape } = this.#post
+    const { host, shape } = this.#post
     const hold = host.gateway.hold(this.#whose.owner, 0)
     try {
       const body = redacted(await bodyOf(item, shape), host.secrets)
       hold.grow(body.length)
-      return await send({ outbound, config, body, contentType, timeoutMs: limits.timeoutMs, signal: this.#closing.signal })
+      return await this.#request(config, body, contentType)
     } catch (thrown) {
       if (UampError.from(thrown).code !== 'overloaded') throw thrown
       return { delivered: false, why: 'its owner holds too much in memory', mayPass: true }
     } finally {
       hold.close()
+    }
+  }
+
+  /** One request. A redirect counts as a refusal: nobody has checked where it leads, and the credentials are not meant for that place. */
+  async #request({ url, token, authentication }: PushConfig, body: string, contentType: string): Promise<Sent> {
+    const { outbound, limits } = this.#post
+    const { timeoutMs } = limits
+    const { signal } = this.#closing
+    const headers = {
+      'content-type': contentType,
+      ...(authentication?.credentials !== undefined && { authorization: `${authentication.scheme} ${authentication.credentials}` }),
+      ...(token !== undefined && { 'x-a2a-notification-token': token }),
+    }
+    const timeouts = { firstByteMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs }
+    try {
+      const answer = await outbound.request({ url, method: 'POST', headers, body, signal, maxBytes: ANSWER_BYTES, timeouts })
+      await drain(answer.body)
+      const { status } = answer
+      if (status >= 200 && status < 300) return { delivered: true }
+      const mayPass = status === 408 || status === 425 || status === 429 || status >= 500
+      return { delivered: false, why: `it answered ${status}`, mayPass, retryAfterMs: retryAfter(answer.headers) }
+    } catch (thrown) {
+      if (thrown instanceof UampError && thrown.code === 'forbidden') return { delivered: false, why: thrown.message, mayPass: false }
+      const { code, name } = thrown as { code?: unknown; name?: unknown }
+      const why =
+        name === 'TimeoutError'
+          ? `it did not answer within ${timeoutMs} ms`
+          : `it cannot be reached${typeof code === 'string' ? ` (${code})` : ''}`
+      return { delivered: false, why, mayPass: true }
     }
   }
 
@@ -202,15 +231,6 @@ async function bodyOf(item: Item, shape: Post['shape']): Promise<string> {
   return JSON.stringify(generation === '1.0' ? { task } : shape(item.status ? { ...task, status: item.status } : task, generation))
 }
 
-interface Sending {
-  readonly outbound: GuardedHttp
-  readonly config: PushConfig
-  readonly body: string
-  readonly contentType: string
-  readonly timeoutMs: number
-  readonly signal: AbortSignal
-}
-
 /** `why` is for the log: it never has the URL's path, the token or the credentials in it. */
 type Sent =
   | { readonly delivered: true }
@@ -218,33 +238,6 @@ type Sent =
 
 /** Bytes of an answer that are read, so that the connection can be used again. */
 const ANSWER_BYTES = 64 * 1024
-
-/** One request. A redirect counts as a refusal: nobody has checked where it leads, and the credentials are not meant for that place. */
-async function send({ outbound, config, body, contentType, timeoutMs, signal }: Sending): Promise<Sent> {
-  const { url, token, authentication } = config
-  const headers = {
-    'content-type': contentType,
-    ...(authentication?.credentials !== undefined && { authorization: `${authentication.scheme} ${authentication.credentials}` }),
-    ...(token !== undefined && { 'x-a2a-notification-token': token }),
-  }
-  const timeouts = { firstByteMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs }
-  try {
-    const answer = await outbound.request({ url, method: 'POST', headers, body, signal, maxBytes: ANSWER_BYTES, timeouts })
-    await drain(answer.body)
-    const { status } = answer
-    if (status >= 200 && status < 300) return { delivered: true }
-    const mayPass = status === 408 || status === 425 || status === 429 || status >= 500
-    return { delivered: false, why: `it answered ${status}`, mayPass, retryAfterMs: retryAfter(answer.headers) }
-  } catch (thrown) {
-    if (thrown instanceof UampError && thrown.code === 'forbidden') return { delivered: false, why: thrown.message, mayPass: false }
-    const { code, name } = thrown as { code?: unknown; name?: unknown }
-    const why =
-      name === 'TimeoutError'
-        ? `it did not answer within ${timeoutMs} ms`
-        : `it cannot be reached${typeof code === 'string' ? ` (${code})` : ''}`
-    return { delivered: false, why, mayPass: true }
-  }
-}
 
 /** Reads a body to its end. Its content and its errors do not matter, as the status has said it all. */
 async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {

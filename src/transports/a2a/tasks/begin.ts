@@ -8,11 +8,12 @@ import type { SessionConfig } from '../../../protocol/session-config.ts'
 import { paymentFrom } from '../../../wire/payment.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type Message, type Part, type SendRequest, type Struct } from '../model.ts'
+import { agentOf } from '../request.ts'
 import { answersIn, toItem } from './answers.ts'
 import { cancelWaiting } from './cancel.ts'
 import { Live, type Before, type TaskNote } from './live.ts'
 import { isRunning, type Found, type Step, type TaskRecord } from './records.ts'
-import { agentOf, findOwn, notFound, statusOf, type Shared } from './shared.ts'
+import { findOwn, notFound, statusOf, type Shared } from './shared.ts'
 import { rejectsPayment } from './x402.ts'
 
 /** What a message led to: a task that runs, a task that it ended, or an answer that is no task. */
@@ -43,7 +44,7 @@ const ID_LENGTH = 256
 /** Takes a message: it begins a task, or goes on with the one that it names. */
 export async function begin(shared: Shared, call: KnownCall, asked: Asked): Promise<Begun> {
   const { message, chosenId, push } = asked.request
-  const agent = agentOf(shared.host, call)
+  const agent = agentOf(shared.host, call).name
   const named = message.taskId ?? chosenId
   checkId('contextId', message.contextId)
   if (chosenId !== undefined) checkId('taskId', chosenId)

@@ -4,7 +4,7 @@ import type { KnownCall } from '../../../core/ports/transport.ts'
 import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
 import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import { a2aError } from '../errors.ts'
-import { TERMINAL, type Message, type StreamBatch, type StreamEvent, type Task, type TaskStream } from '../model.ts'
+import { TERMINAL, type StreamBatch, type StreamEvent, type SubscribeRequest, type Task, type TaskStream } from '../model.ts'
 import { extensionsIn } from '../request.ts'
 import type { Started } from './begin.ts'
 import type { Live } from './live.ts'
@@ -24,11 +24,7 @@ export function begun(shared: Shared, call: KnownCall, { started, opening }: { s
   return stream(shared, call, { record: live.record, from: { index: live.index, known: 0, opening, reader } })
 }
 
-interface Joining {
-  readonly record: TaskRecord
-  readonly after: string | undefined
-  readonly stays: boolean
-}
+type Joining = Omit<SubscribeRequest, 'id'> & { readonly record: TaskRecord }
 
 /** The stream of a task from now on, which begins with the task itself; or from after an event that the client has. */
 export async function joined(shared: Shared, call: KnownCall, { record, after, stays }: Joining): Promise<TaskStream> {
@@ -38,28 +34,19 @@ export async function joined(shared: Shared, call: KnownCall, { record, after, s
     return stream(shared, call, { record, from: { index: Number(index), known: Number(known), stays } })
   }
   if (TERMINAL.has(record.status.state)) {
-    if (!stays) return ended(await shared.views.stored(record))
+    if (!stays) return only(idsOf(record), { task: await shared.views.stored(record) })
     throw a2aError('UNSUPPORTED_OPERATION', `Task "${record.id}" has ended: get it instead`, { taskId: record.id })
   }
   return stream(shared, call, { record, from: { index: record.steps.length - 1, known: 0, opening: 'now', stays } })
 }
 
-/** The stream of an answer that is a message. */
-export function answered(taskId: string, message: Message): TaskStream {
-  return { taskId, contextId: message.contextId ?? '', batches: one({ message }) }
-}
-
 function stream(shared: Shared, call: KnownCall, { record, from }: { record: TaskRecord; from: From }): TaskStream {
-  return { taskId: record.id, contextId: record.contextId, batches: new Following(shared, call, record).batches(from) }
+  return { ...idsOf(record), batches: new Following(shared, call, record).batches(from) }
 }
 
-/** The stream of a task that is over. */
-export function ended(task: Task): TaskStream {
-  return { taskId: task.id, contextId: task.contextId, batches: one({ task }) }
-}
-
-function one(event: StreamEvent): TaskStream['batches'] {
-  return { [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true, value: single(event) }) }) }
+/** A stream of one event: a message, or a task that is over. */
+export function only(ids: { readonly taskId: string; readonly contextId: string }, event: StreamEvent): TaskStream {
+  return { ...ids, batches: { [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true, value: single(event) }) }) } }
 }
 
 /** Where a stream begins. */

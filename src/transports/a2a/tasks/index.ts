@@ -4,12 +4,12 @@ import type { Host, KnownCall } from '../../../core/ports/transport.ts'
 import type { Generation, ListRequest, SendRequest, SendResult, SubscribeRequest, Task, TaskPage, TaskState, TaskStream } from '../model.ts'
 import { begin } from './begin.ts'
 import { cancel } from './cancel.ts'
-import { answered, begun, ended, joined } from './following.ts'
+import { begun, joined, only } from './following.ts'
 import { list } from './list.ts'
 import { KEEPER, Lives, recoverTask } from './live.ts'
 import { reconcile } from './reconcile.ts'
 import { TaskRecords, type TaskRecord } from './records.ts'
-import { mustFindOwn, type Shared, type TaskPush } from './shared.ts'
+import { idsOf, mustFindOwn, type Shared, type TaskPush } from './shared.ts'
 import { Views } from './views.ts'
 
 export type { TaskPush } from './shared.ts'
@@ -57,9 +57,9 @@ export class Tasks {
     const { host, views } = this.#shared
     host.gateway.checkSlots(request)
     const set = await begin(this.#shared, call, { request, streaming: true })
-    if ('message' in set) return answered(set.taskId, set.message)
+    if ('message' in set) return only({ taskId: set.taskId, contextId: set.message.contextId ?? '' }, { message: set.message })
     const { historyLength } = request
-    if ('ended' in set) return ended(await views.stored(set.ended, { historyLength }))
+    if ('ended' in set) return only(idsOf(set.ended), { task: await views.stored(set.ended, { historyLength }) })
     return begun(this.#shared, call, { started: set, opening: await views.opening(set.live, { isNew: set.isNew, historyLength }) })
   }
 

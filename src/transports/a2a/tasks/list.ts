@@ -5,15 +5,16 @@ import { base64, fromBase64 } from '../../../protocol/base64.ts'
 import { a2aError } from '../errors.ts'
 import { weigh } from '../../../core/basics/weight.ts'
 import type { ListRequest, Task, TaskPage } from '../model.ts'
+import { agentOf } from '../request.ts'
 import type { TaskRecord } from './records.ts'
-import { agentOf, type Shared } from './shared.ts'
+import type { Shared } from './shared.ts'
 
 /** The caller's tasks, the newest status first. A page costs the same, however many tasks there are. */
 export async function list(shared: Shared, call: KnownCall, request: ListRequest): Promise<TaskPage> {
   const { records, views, host } = shared
   const { contextId, state, pageSize, pageToken, statusAfter, historyLength, includeArtifacts } = request
   if (contextId !== undefined && !contextId.isWellFormed()) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 }
-  const filter = { agent: agentOf(host, call), contextId, state }
+  const filter = { agent: agentOf(host, call).name, contextId, state }
   const after = pageToken === undefined || pageToken === '' ? undefined : cursorIn(pageToken)
   const [page, totalSize] = await Promise.all([
     records.list(call.principal, filter, { limit: pageSize, ...(after !== undefined && { after }) }),

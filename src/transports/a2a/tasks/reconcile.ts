@@ -25,7 +25,7 @@ export async function reconcile(shared: Shared): Promise<void> {
 /** Tells webhooks of the end of a task, as a running task does. */
 async function tellEnd(shared: Shared, record: TaskRecord): Promise<void> {
   const { status } = record
-  const artifacts = status.state === 'TASK_STATE_FAILED' ? [] : await shared.views.newest(record)
+  const artifacts = status.state === 'TASK_STATE_FAILED' ? [] : await shared.views.given(record, record.steps.slice(-1))
   for (const artifact of artifacts) {
     notify(shared, record, { artifactUpdate: { ...idsOf(record), artifact, append: false, lastChunk: true } })
   }

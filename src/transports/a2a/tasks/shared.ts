@@ -1,8 +1,8 @@
 import type { Host, KnownCall } from '../../../core/ports/transport.ts'
-import { UampError } from '../../../protocol/errors.ts'
 import { a2aError } from '../errors.ts'
 import type { Message, StreamEvent, TaskState, TaskStatus } from '../model.ts'
 import type { Push } from '../push/index.ts'
+import { agentOf } from '../request.ts'
 import type { Lives } from './live.ts'
 import { ownerOf, type Found, type TaskRecord, type TaskRecords } from './records.ts'
 import type { Views } from './views.ts'
@@ -19,17 +19,11 @@ export interface Shared {
   readonly push: TaskPush
 }
 
-/** The agent that a call is for. */
-export function agentOf({ agents }: Host, { agent }: KnownCall): string {
-  if (agent !== undefined && agents.get(agent)) return agent
-  throw new UampError('agent_offline', 'Say which agent: use the URL of its card', { details: { agents: agents.names() } })
-}
-
 /** A task of the caller and of the agent that the call is for. Others are not found, so that nobody learns whether they exist. */
 export async function findOwn(shared: Shared, call: KnownCall, id: string): Promise<Found | undefined> {
   const { records, lives, host } = shared
   if (!id.isWellFormed()) return undefined
-  const agent = agentOf(host, call)
+  const agent = agentOf(host, call).name
   const live = lives.get(records.keyOf(call.principal, id))
   // Only the live task itself writes its record, so nobody else needs the version.
   const found = live ? { record: live.record, version: 0 } : await records.find(call.principal, id)

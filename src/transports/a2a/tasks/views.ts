@@ -29,15 +29,14 @@ export class Views {
   /** A task as it is now, for its owner. */
   async now(owner: Principal, id: string): Promise<Task> {
     const live = this.#lives.get(this.#records.keyOf(owner, id))
-    if (live) return this.live(live)
-    const found = await this.#records.find(owner, id)
-    if (!found) throw notFound(id)
-    return this.stored(found.record)
+    const record = live?.record ?? (await this.#records.find(owner, id))?.record
+    if (!record) throw notFound(id)
+    return this.stored(record)
   }
 
   async live(live: Live, { historyLength, artifacts = true }: Shown = {}): Promise<Task> {
     const { record } = live
-    const known = artifacts ? [...(await this.before(record, live.index)), ...(await this.#given(live))] : []
+    const known = artifacts ? [...(await this.before(record, live.index)), ...(await this.#ofLive(live))] : []
     return taskOf(record, known, await this.history(record, historyLength))
   }
 
@@ -49,16 +48,19 @@ export class Views {
   }
 
   /** What the first responses of a task gave. */
-  async before(record: TaskRecord, count: number): Promise<Artifact[]> {
-    const owner = ownerOf(record)
-    const each = await Promise.all(record.steps.slice(0, count).map((step) => this.#of(step, owner)))
-    return each.flat()
+  before(record: TaskRecord, count: number): Promise<Artifact[]> {
+    return this.given(record, record.steps.slice(0, count))
   }
 
-  /** What the newest response of a task gave. */
-  async newest(record: TaskRecord): Promise<Artifact[]> {
-    const step = record.steps.at(-1)
-    return step ? this.#of(step, ownerOf(record)) : []
+  /** What some responses of a task gave. */
+  async given(record: TaskRecord, steps: readonly Step[]): Promise<Artifact[]> {
+    const each = await Promise.all(
+      steps.map(async ({ turn, quiet }) => {
+        const stored = await this.#host.gateway.response(turn, ownerOf(record))
+        return stored ? artifactsOf(turn, stored.output, quiet) : []
+      }),
+    )
+    return each.flat()
   }
 
   async history(record: TaskRecord, length?: number): Promise<readonly Message[] | undefined> {
@@ -91,14 +93,9 @@ export class Views {
     return { artifacts: gathering.artifacts(), seq: narration.seq, ended: narration.ended }
   }
 
-  async #given(live: Live): Promise<readonly Artifact[]> {
+  async #ofLive(live: Live): Promise<readonly Artifact[]> {
     if (live.artifacts) return live.artifacts
-    return live.step.end ? this.#of(live.step, ownerOf(live.record)) : (await this.soFar(live)).artifacts
-  }
-
-  async #of({ turn, quiet }: Step, owner: Principal): Promise<Artifact[]> {
-    const stored = await this.#host.gateway.response(turn, owner)
-    return stored ? artifactsOf(turn, stored.output, quiet) : []
+    return live.step.end ? this.given(live.record, [live.step]) : (await this.soFar(live)).artifacts
   }
 }
 

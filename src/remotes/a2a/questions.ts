@@ -11,11 +11,11 @@ import type { Message, Outgoing, Struct } from './model.ts'
 const Call = z.pick(ToolCallEvent, { type: true, call_id: true, name: true, arguments: true })
 const Approval = z.pick(ApprovalRequest, { type: true, approval_id: true, message: true, tool_call: true, options: true })
 const Pay = z.pick(PaymentRequired, { type: true, requirements: true, extra: true })
-/** What another uamp server asks by data parts of a task that waits for input. */
+/** A question that another uamp server puts into a data part of a task that waits for input. */
 const Question = z.discriminatedUnion('type', [Call, Approval, Pay])
 type Question = z.infer<typeof Question>
 
-/** Those that our client can be asked as what they are. Another question is text, and its answer the next message. */
+/** The questions that our client can be asked as events. Any other question is text, and the next message answers it. */
 export function questionsIn(message: Message | undefined): readonly Question[] {
   if (!message) return []
   const asked = message.parts.flatMap(({ data }) => {
@@ -27,7 +27,7 @@ export function questionsIn(message: Message | undefined): readonly Question[] {
 
 type Answer = Pick<Outgoing, 'parts' | 'metadata'>
 
-/** The answers, as the message that the task goes on with. All are asked at once. */
+/** Asks our client all questions at once, and makes of the answers the message that the task goes on with. */
 export async function answersTo(questions: readonly Question[], client: ClientAnswers): Promise<Answer> {
   const answers = await Promise.all(questions.map((question) => answerTo(question, client)))
   const metadata = Object.assign({}, ...answers.map((answer) => answer.metadata)) as Struct
@@ -60,7 +60,7 @@ function x402In(metadata: Struct | undefined): Question[] {
   return [{ type: 'payment.required', requirements, extra: { x402: required } }]
 }
 
-/** What pays: as it is signed, where the client gave that, else its token. */
+/** The signed proof if the client gave one, else its token. */
 function payloadOf({ scheme, network, token, proof }: Payment, { x402Version = 1 }: Struct): unknown {
   if (proof !== undefined) return proof
   return { x402Version, scheme, ...(network !== undefined && { network }), ...(token !== undefined && { payload: { token } }) }

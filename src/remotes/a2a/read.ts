@@ -9,7 +9,7 @@ import type { Artifact, Message, State, Status, Struct, Told } from './model.ts'
 
 const STATES: ReadonlySet<string> = new Set(Object.values(SPELLED))
 
-/** `wrapped`: 0.3 over REST, where the data of a data part is inside another `data`. */
+/** `wrapped`: REST of 0.3, which has the data of a part inside another `data`. */
 export interface ReadOptions {
   readonly wrapped?: boolean
 }
@@ -33,7 +33,7 @@ const BY_KIND = new Map<unknown, Read>([
   ['message', readSaid],
 ])
 
-/** Undefined where it is no event that is known here. */
+/** Undefined for a value that is no known event. */
 export function readTold(value: unknown, options: ReadOptions = {}): Told | undefined {
   if (!isRecord(value)) return undefined
   for (const [member, read] of Object.entries(BY_MEMBER)) {
@@ -43,7 +43,7 @@ export function readTold(value: unknown, options: ReadOptions = {}): Told | unde
   return (BY_KIND.get(value['kind']) ?? readUnnamed)(value, options)
 }
 
-/** A bare task, as a call for one is answered with; in 0.1 also an event of a stream, which has `final` or a single artifact. */
+/** A bare task, which answers a request for one; or an event of 0.1, which has `final` or a single artifact. */
 function readUnnamed(value: Struct, options: ReadOptions): Told | undefined {
   if (isRecord(value['artifact'])) return readArtifactUpdate(value, options)
   if (isRecord(value['status'])) return 'final' in value ? readStatusUpdate(value, options) : readTask(value, options)
@@ -75,7 +75,7 @@ function readStatusUpdate(value: Struct, options: ReadOptions): Told {
 
 function readArtifactUpdate(value: Struct, options: ReadOptions): Told {
   const artifact = isRecord(value['artifact']) ? value['artifact'] : {}
-  // 0.1 has it in the artifact.
+  // In 0.1 it is a field of the artifact.
   const append = (value['append'] ?? artifact['append']) === true
   return { kind: 'artifact', ...ofTask(value), artifact: readArtifact(artifact, { ...options, index: 0 }), append }
 }
@@ -98,7 +98,7 @@ function readState(value: unknown): State {
   return STATES.has(state) ? (state as State) : 'unknown'
 }
 
-/** In 0.1 an artifact has a number where later ones have an id. */
+/** In 0.1 an artifact has a number instead of an id. */
 function readArtifact(value: Struct, { index, ...options }: ReadOptions & { readonly index: number }): Artifact {
   const { artifactId, name, description, parts, metadata } = value
   const number = typeof value['index'] === 'number' ? value['index'] : index
@@ -139,7 +139,7 @@ function readPart(part: Struct, { wrapped }: ReadOptions): Part | undefined {
   return { data: wrapped && isRecord(data) && isRecord(data['data']) ? data['data'] : data, ...about }
 }
 
-/** Of 0.x. Its REST has other names for the same. */
+/** A file of 0.x, by the names of JSON-RPC or REST. */
 function readFile(file: Struct): Part | undefined {
   const bytes = file['bytes'] ?? file['fileWithBytes']
   const uri = file['uri'] ?? file['fileWithUri']

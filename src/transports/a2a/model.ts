@@ -1,6 +1,6 @@
 /**
- * What a task, a message and an update are, in the shapes of A2A 1.0 (`lf.a2a.v1`, ProtoJSON). Inside this transport everything is
- * in these; the other generations are translated at their own edge.
+ * Tasks, messages and updates in the shapes of A2A 1.0 (`lf.a2a.v1`, ProtoJSON). Inside this transport everything has these shapes;
+ * `dialects/` translates the other generations.
  */
 import type { Json } from '../../protocol/json.ts'
 import type { Part as AnyPart } from '../../wire/a2a/parts.ts'
@@ -111,7 +111,7 @@ export interface ListRequest {
   readonly pageSize: number
   readonly pageToken?: string | undefined
   readonly historyLength?: number | undefined
-  /** Milliseconds since 1970: only tasks whose status is as new or newer. */
+  /** Milliseconds since 1970. Only tasks whose status is as new or newer are listed. */
   readonly statusAfter?: number | undefined
   readonly includeArtifacts: boolean
 }
@@ -145,7 +145,7 @@ export interface Place {
   readonly artifactId: string
   /** The artifact begins here. */
   readonly first: boolean
-  /** What `Last-Event-ID` may bring back. */
+  /** The id of the event, which `Last-Event-ID` may bring back. */
   readonly seq: string | undefined
 }
 
@@ -153,7 +153,7 @@ export interface StreamBatch {
   visit(visitor: StreamVisitor): void
 }
 
-/** The events of one task from here on. What the iterator returns belongs into one write with the end. */
+/** The events of one task from here on. The batch that the iterator returns is written in one piece with the end. */
 export interface TaskStream {
   readonly taskId: string
   readonly contextId: string

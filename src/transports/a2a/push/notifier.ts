@@ -14,7 +14,7 @@ export interface NotifierOptions extends Omit<Post, 'gates' | 'waiting'> {
 /** How many tasks a search for one that can be forgotten looks at. */
 const LOOKS = 32
 
-/** Which tasks have webhooks, and what is on its way to them. */
+/** Knows which tasks have webhooks, and which events are on their way to them. */
 export class Notifier {
   readonly #records: ConfigRecords
   readonly #debts: Debts
@@ -67,7 +67,8 @@ export class Notifier {
     const { host } = this.#post
     // What is left when the server shuts down is sent after the next start.
     if (host.closing.aborted) return
-    const failed = (error: unknown): void => host.log('error', 'It could not be stored that webhooks were told', { task: taskId, error })
+    const failed = (error: unknown): void =>
+      host.log('error', 'The note that webhooks were told could not be stored', { task: taskId, error })
     this.#debts.settle(owner, taskId, status).catch(failed)
   }
 
@@ -95,7 +96,7 @@ interface OfTask {
   readonly onRest: (status: TaskStatus) => void
 }
 
-/** States after which more comes by itself. */
+/** States after which another status follows without the client. */
 const BUSY: ReadonlySet<TaskState> = new Set(['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'])
 
 /** The webhooks of one task. */
@@ -169,7 +170,7 @@ class Webhooks {
     if (!this.idle) return
     const status = this.#resting
     this.#resting = undefined
-    // A task without webhooks owes nobody anything.
+    // A task without webhooks has nobody to tell.
     if (status && this.#outboxes?.size) this.#onRest(status)
     if (this.#ended) this.forget()
   }

@@ -87,7 +87,7 @@ export class Outbox {
     return lost
   }
 
-  /** Never rejects: a webhook is not allowed to stop anything. */
+  /** Never rejects: a webhook must not stop anything else. */
   async #run(of: Notified): Promise<void> {
     this.#running = true
     try {
@@ -109,7 +109,7 @@ export class Outbox {
     }
   }
 
-  /** False when it is dropped. */
+  /** False: the event was dropped. */
   async #deliver(item: Item, { generation, taskId }: Notified): Promise<boolean> {
     const { host, limits, gates } = this.#post
     const { signal } = this.#closing
@@ -207,9 +207,9 @@ function redacted(body: string, secrets: Redaction): string {
 
 /** What waits for a webhook. */
 type Item =
-  /** The body, ready. */
+  /** A body that is ready. */
   | { readonly kind: 'body'; readonly body: string }
-  /** The task, read when its turn comes. `status`: the one that it is sent for. */
+  /** A task, which is read when its turn comes. `status`: the status that it is sent for. */
   | { readonly kind: 'task'; readonly of: Notified; readonly status: TaskStatus | undefined }
 
 /** Undefined: webhooks of this generation are not told of the event. */

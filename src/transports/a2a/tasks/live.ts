@@ -11,10 +11,10 @@ import { Endings, type Ending } from './ending.ts'
 import { ownerOf, type Found, type Step, type TaskRecord } from './records.ts'
 import { idsOf, notify, statusOf, type Shared } from './shared.ts'
 
-/** By which recovery knows a response that belongs to a task. */
+/** The name by which recovery knows a response that belongs to a task. */
 export const KEEPER = 'a2a'
 
-/** What is noted with a response: after a crash its task is found by it. */
+/** Stored with a response, so that its task is found after a crash. */
 export interface TaskNote {
   readonly task: string
 }
@@ -26,7 +26,7 @@ export interface LiveParts {
   readonly session: Session
   readonly before: Before
   readonly message: Message
-  /** Its agent may answer with a message instead of a task. */
+  /** The agent may answer with a message instead of a task. */
   readonly mayBeMessage: boolean
 }
 
@@ -196,7 +196,7 @@ export function closing(
   return { record, operations: [records.set(record, version), ...operations] }
 }
 
-/** Goes on with the task of a response that a crash left open. */
+/** Closes the task of a response that a crash left open. */
 export function recoverTask(shared: Shared): RecoverKeeper {
   return async (turn) => {
     const { task } = (turn.note ?? {}) as Partial<TaskNote>

@@ -14,7 +14,7 @@ export interface Shown {
   readonly artifacts?: boolean
 }
 
-/** Tasks as they are shown: from what is stored, and of one that runs from its log. */
+/** Makes tasks as they are shown: from the store, and from the log while they run. */
 export class Views {
   readonly #host: Host
   readonly #records: TaskRecords

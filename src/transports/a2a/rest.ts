@@ -95,8 +95,10 @@ async function answer(parts: Parts, call: KnownCall, { binding, text }: { bindin
   const found = locate(binding, request.method, pathname)
   const version = versionOf(request)
   if (version !== undefined) binding.checkVersion(version)
+  // A client of 0.3 that cancels or subscribes has nothing to say, so its body is not looked at.
+  const saysNothing = binding === V03 && (found.operation === 'CancelTask' || found.operation === 'SubscribeToTask')
   const params: Readonly<Record<string, unknown>> = {
-    ...(request.method === 'POST' ? bodyOf(request, text) : queryOf(searchParams)),
+    ...(request.method === 'POST' && !saysNothing ? bodyOf(request, text) : queryOf(searchParams)),
     ...found.params,
   }
   const context = contextOf(parts, call, binding.hasTenants ? params['tenant'] : undefined)

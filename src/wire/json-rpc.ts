@@ -83,7 +83,7 @@ function invalid(message: string, code: number = RPC.invalidRequest, id: RpcId =
 }
 
 /** The id is repeated in the answer, so its length is bounded. */
-function isId(value: unknown): value is RpcId {
+export function isId(value: unknown): value is RpcId {
   return (
     value === null ||
     (typeof value === 'number' && Number.isFinite(value)) ||

@@ -45,7 +45,7 @@ verifies(
     const old = await ask(url, 'secret-a-0123456789abcdef', '0.3')
     expect(old.body.result).toMatchObject({ url: `${url}/a2a`, protocolVersion: '0.3.0', description: 'For alice' })
 
-    expect((await ask(url)).body).toMatchObject({ error: { message: expect.stringContaining('show who they are') } })
+    expect((await ask(url)).body).toMatchObject({ error: { message: expect.stringContaining('with credentials') } })
     const rest = await fetch(`${url}/a2a/rest/extendedAgentCard`, { headers: { 'a2a-version': '1.0' } })
     expect([rest.status, (await rest.json()) as Wire]).toMatchObject([401, { error: { status: 'UNAUTHENTICATED' } }])
     expect((await ask(url, 'wrong')).status).toBe(401)
@@ -57,7 +57,7 @@ verifies(
 
 verifies('a2a-1.0.extended-card', 'where there are no tokens nobody is known', async () => {
   const { url } = await start({ extendedCard: { skills: [MORE] } }, {})
-  expect((await ask(url, 'anything')).body.error.message).toContain('show who they are')
+  expect((await ask(url, 'anything')).body.error.message).toContain('with credentials')
 })
 
 verifies('a2a-1.0.extended-card-unsupported', 'an agent without one says so, in the words of each generation', async () => {

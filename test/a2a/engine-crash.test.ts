@@ -60,7 +60,7 @@ verifies('a2a-1.0.task-durable', 'killed in mid-task: it has failed as interrupt
   // Whoever followed it is told the rest.
   const rest = await (await client.subscribe(id, stream.heard.at(-1)?.id)).all()
   expect(statesIn(rest)).toEqual(['FAILED'])
-  await expect(client.subscribe(id)).rejects.toMatchObject({ error: { reason: 'UNSUPPORTED_OPERATION' } })
+  await expect(client.subscribe(id, undefined, { 'x-stays': 'yes' })).rejects.toMatchObject({ error: { reason: 'UNSUPPORTED_OPERATION' } })
   // What waited still waits, and its agent is run again.
   expect((await client.get(waiting.id)).status).toEqual(waiting.status)
   expect(textOf(await client.task({ message: { taskId: waiting.id, parts: [{ text: 'yes' }] } }))).toContain('Approved: x')

@@ -1,8 +1,8 @@
 import type { Host, Transport } from '../../src/core/ports/transport.ts'
-import { restLines, streamAnswer } from '../../src/transports/a2a/binding.ts'
 import { told } from '../../src/transports/a2a/errors.ts'
 import type { ListRequest, SendRequest, StreamEvent } from '../../src/transports/a2a/model.ts'
-import { createTasks, type TaskPush, type TasksOptions } from '../../src/transports/a2a/tasks/index.ts'
+import { restLines, streamAnswer } from '../../src/transports/a2a/stream.ts'
+import { Tasks, type TaskPush, type TasksOptions } from '../../src/transports/a2a/tasks/index.ts'
 
 /** What was told to webhooks, in order. */
 export interface Pushed {
@@ -33,7 +33,7 @@ export function engineTransport({ pushed = [], onHost, ...options }: EngineOptio
     name: 'engine',
     routes(host) {
       onHost?.(host)
-      const tasks = createTasks(host, options, push)
+      const tasks = new Tasks(host, options, push)
       const json = async (run: () => Promise<unknown>): Promise<Response> => {
         try {
           return Response.json(await run())
@@ -47,7 +47,7 @@ export function engineTransport({ pushed = [], onHost, ...options }: EngineOptio
         returnImmediately: false,
         ...((await request.json()) as Pick<SendRequest, 'message'>),
       })
-      const lines = restLines((event) => event)
+      const lines = restLines((event) => [event])
       return [
         {
           method: 'POST',
@@ -111,7 +111,7 @@ export function engineTransport({ pushed = [], onHost, ...options }: EngineOptio
           method: 'POST',
           path: '/t/tasks/:id/cancel',
           access: 'request',
-          handle: (_, call) => json(() => tasks.cancel(call, { id: call.params['id'] ?? '' })),
+          handle: (_, call) => json(() => tasks.cancel(call, call.params['id'] ?? '')),
         },
       ]
     },

@@ -6,6 +6,9 @@ import { verifies } from '../support/verifies.ts'
 import { answering, stepwise } from './engine-agents.ts'
 import { serveEngine, statesIn, streamedText, textOf, type Heard } from './engine-client.ts'
 
+/** As 1.0 subscribes. */
+const STAYS = { 'x-stays': 'yes' }
+
 const upTo = (last: number): string => Array.from({ length: last }, (_, n) => n + 1).join(' ')
 
 verifies(['a2a-1.0.task-blocking', 'a2a-1.0.context-new'], 'a blocking send answers with the ended task', async () => {
@@ -123,7 +126,7 @@ verifies('a2a-1.0.task-subscribe', 'a stream is resumed after any of its events,
     expect(rest.map((each) => each.event)).toEqual(heard.slice(index + 1).map((each) => each.event))
   }
   // Of what is no event of it, nothing is concluded.
-  await expect(client.subscribe(id, 'nonsense')).rejects.toMatchObject({ error: { reason: 'UNSUPPORTED_OPERATION' } })
+  await expect(client.subscribe(id, 'nonsense', STAYS)).rejects.toMatchObject({ error: { reason: 'UNSUPPORTED_OPERATION' } })
 })
 
 verifies('a2a-1.0.task-subscribe', 'a stream is resumed while the task runs', async () => {
@@ -150,7 +153,7 @@ verifies('a2a-1.0.task-subscribe', 'a stream is resumed while the task runs', as
 verifies('a2a-1.0.task-subscribe-ended', 'a task that has ended cannot be subscribed to', async () => {
   const { client } = await serveEngine(demo())
   const { id } = await client.task('x')
-  await expect(client.subscribe(id)).rejects.toMatchObject({ error: { reason: 'UNSUPPORTED_OPERATION' } })
+  await expect(client.subscribe(id, undefined, STAYS)).rejects.toMatchObject({ error: { reason: 'UNSUPPORTED_OPERATION' } })
   await expect(client.subscribe('nobody')).rejects.toMatchObject({ error: { reason: 'TASK_NOT_FOUND' } })
 })
 

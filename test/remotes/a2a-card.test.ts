@@ -198,7 +198,7 @@ verifies('a2a-remote.credentials', 'a token is a bearer token, or the API key th
 
 test.each([
   ['no JSON', '<html></html>', /not JSON/],
-  ['no object', '[1]', /is none: it is no object/],
+  ['no object', '[1]', /is no JSON object/],
   ['without an address', '{"name":"x"}', /names no address/],
   ['with an address that is none', '{"url":"mailto:x@y","capabilities":{}}', /names no address/],
 ])('a card that is %s is told as an error', async (_, body, message) => {

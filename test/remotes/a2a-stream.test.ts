@@ -197,7 +197,7 @@ test.each([
 
 test.each([
   ['a page', 200, '<html>Welcome</html>', 'provider_error', /not JSON: is the address right/],
-  ['something else', 200, '{"hello":"world"}', 'provider_error', /no A2A: is the address right/],
+  ['something else', 200, '{"hello":"world"}', 'provider_error', /not A2A: is the address right/],
   ['a refusal of the key', 401, '{"error":{"code":-32000,"message":"key sk-123 is wrong"}}', 'provider_error', /answered 401$/],
   ['too many requests', 429, '{"message":"later"}', 'rate_limited', /answered 429/],
 ])('%s where an agent should be is told as an error', async (_, status, body, code, message) => {

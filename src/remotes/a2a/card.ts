@@ -1,15 +1,19 @@
 /** The agent card of any generation, as far as we need it. */
-import type { Ability } from '../../core/ports/agent.ts'
+import type { Ability, Turn } from '../../core/ports/agent.ts'
+import type { HttpHeaders } from '../../core/ports/http.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord, recordsIn } from '../../protocol/json.ts'
-import type { Interface, Version } from './dialect.ts'
+import { callUpstream, shortBounds } from '../../upstream/upstream.ts'
 import { struct, text, texts } from '../../wire/fields.ts'
+import { readJson } from '../../wire/upstream.ts'
+import type { Interface, Version } from './dialect.ts'
+import { statusOf } from './errors.ts'
 import type { Struct } from './model.ts'
 
 export interface Card {
   readonly description: string | undefined
   readonly version: string | undefined
-  /** Those that we can talk to, the one that the agent likes best first. */
+  /** Those that we can talk to, the agent's preferred one first. */
   readonly interfaces: readonly Interface[]
   readonly streaming: boolean
   readonly inputModes: readonly string[]
@@ -17,16 +21,16 @@ export interface Card {
   /** URIs. */
   readonly extensions: readonly string[]
   readonly abilities: readonly Ability[]
-  /** The header that wants an API key, where no bearer token would do. */
+  /** The header for an API key, where the agent takes no bearer token. */
   readonly keyHeader: string | undefined
 }
 
 const DEFAULT_MODES = ['text/plain']
-/** Skills that are passed on. */
+/** Skills that we pass on. */
 const SKILLS = 128
 
 export function readCard(value: unknown, { name, from }: { readonly name: string; readonly from: string }): Card {
-  if (!isRecord(value)) throw new UampError('provider_error', `The card of ${name} at ${from} is none: it is no object`)
+  if (!isRecord(value)) throw new UampError('provider_error', `The card of ${name} at ${from} is no JSON object`)
   const interfaces = interfacesOf(value).flatMap((one) => reachable(one, from) ?? [])
   if (interfaces.length === 0) {
     throw new UampError('not_supported', `The card of ${name} at ${from} names no address where A2A over JSON-RPC or HTTP is spoken`)
@@ -59,8 +63,8 @@ function modes(given: unknown): readonly string[] {
 }
 
 /**
- * A2A 1.0 §8.3.2: `supportedInterfaces` in their order. Without it, as 0.3 §5.6 has it: the URL with its transport, then the others.
- * Behind those stand the older ways to speak at the same address, for cards that promise more than their server keeps.
+ * A2A 1.0 §8.3.2: `supportedInterfaces` in their order; then those of 0.3 (§5.6): the URL with its transport, and the others. Last come
+ * older versions at the same addresses, for servers that do not speak what their card says.
  */
 function interfacesOf(card: Struct): Interface[] {
   const named = recordsIn(card['supportedInterfaces']).flatMap(({ url, protocolBinding, protocolVersion, tenant }) =>
@@ -92,7 +96,7 @@ function interfaceOf({ url, binding, version, tenant }: Named): Interface[] {
   return [{ url, binding, version: spoken, ...(tenant !== undefined && { tenant }) }]
 }
 
-/** Undefined: a major version that did not exist yet. */
+/** Undefined: a major version that we do not know. */
 function versionOf(given: unknown): Version | undefined {
   const [major, minor] = typeof given === 'string' ? given.replace(/^v/, '').split('.') : []
   if (major === '1') return '1.0'
@@ -105,7 +109,7 @@ function distinct(interfaces: readonly Interface[]): Interface[] {
   return [...seen.values()]
 }
 
-/** With its address made whole. A card must not send what we say over an open line; whether it may be called at all is the guard's to say. */
+/** Makes the address absolute. A card from HTTPS must not lead to plain HTTP; whether an address may be called at all, the guard decides. */
 function reachable(one: Interface, from: string): Interface | undefined {
   const card = new URL(from)
   const url = URL.canParse(one.url, from) ? new URL(one.url, from) : undefined
@@ -114,7 +118,7 @@ function reachable(one: Interface, from: string): Interface | undefined {
   return { ...one, url: url.href }
 }
 
-/** In 1.0 a scheme is named by its member, before by `type`. */
+/** 1.0 names a scheme by its member, earlier generations by `type`. */
 function keyHeader(schemes: Struct | undefined): string | undefined {
   const all = Object.values(schemes ?? {}).filter(isRecord)
   const isBearer = (scheme: Struct): boolean =>
@@ -127,4 +131,118 @@ function keyHeader(schemes: Struct | undefined): string | undefined {
     if (typeof key['name'] === 'string' && /^[\w-]+$/.test(key['name'])) return key['name'].toLowerCase()
   }
   return undefined
+}
+
+const CARD_BYTES = 1024 * 1024
+/** How long a card is fresh that does not say it, and at most. */
+const FRESH_MS = 5 * 60_000
+const FRESH_MAX_MS = 60 * 60_000
+const CARD_MS = 15_000
+
+export interface CardsOptions {
+  readonly name: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly now: () => number
+}
+
+/** What a request for the card needs of a turn. */
+type Calling = Pick<Turn, 'http' | 'signal'>
+
+interface Kept {
+  readonly card: Card
+  readonly url: string
+  readonly etag: string | null
+  readonly until: number
+}
+
+/** The agent's card: fetched when it is first needed, and again when it is no longer fresh. */
+export class Cards {
+  readonly #options: CardsOptions
+  #kept: Kept | undefined
+  #fetching: Promise<Kept> | undefined
+
+  constructor(options: CardsOptions) {
+    this.#options = options
+  }
+
+  async get(turn: Calling): Promise<Card> {
+    if (this.#kept && this.#options.now() < this.#kept.until) return this.#kept.card
+    return (await this.#fresh(turn)).card
+  }
+
+  /** Turns that need the card at the same time share one request, unless the turn that made it is cancelled. */
+  async #fresh(turn: Calling): Promise<Kept> {
+    try {
+      this.#fetching ??= this.#fetch(turn).finally(() => (this.#fetching = undefined))
+      return (this.#kept = await this.#fetching)
+    } catch (thrown) {
+      turn.signal.throwIfAborted()
+      if (UampError.from(thrown).code === 'cancelled') return this.#fresh(turn)
+      // An old card is better than none.
+      if (this.#kept) return this.#kept
+      throw thrown
+    }
+  }
+
+  async #fetch(turn: Calling): Promise<Kept> {
+    const urls = cardUrls(this.#options.url)
+    // The address that had it the last time comes first.
+    const known = this.#kept?.url
+    const order = known === undefined ? urls : [known, ...urls.filter((url) => url !== known)]
+    let missing: unknown
+    for (const url of order) {
+      try {
+        return await this.#from(url, turn)
+      } catch (thrown) {
+        if (statusOf(thrown) !== 404) throw thrown
+        missing ??= thrown
+      }
+    }
+    const { name, url } = this.#options
+    throw new UampError('not_found', `${name} has no card at ${url}: neither ${urls.join(' nor ')}`, { cause: missing })
+  }
+
+  async #from(url: string, { http, signal }: Calling): Promise<Kept> {
+    const { name, now, headers: given } = this.#options
+    const before = this.#kept?.url === url ? this.#kept : undefined
+    const headers = {
+      accept: 'application/json',
+      'a2a-version': '1.0',
+      ...given,
+      ...(before?.etag != null && { 'if-none-match': before.etag }),
+    }
+    try {
+      const request = { url, method: 'GET' as const, headers }
+      const answer = await callUpstream({
+        name: `The card of ${name}`,
+        http,
+        signal,
+        explain: () => undefined,
+        request,
+        ...shortBounds(CARD_BYTES, CARD_MS),
+      })
+      const card = readCard(await readJson(`The card of ${name}`, answer.body, CARD_BYTES), { name, from: url })
+      return { card, url, etag: answer.headers.get('etag'), until: now() + freshFor(answer.headers) }
+    } catch (thrown) {
+      if (!before || statusOf(thrown) !== 304) throw thrown
+      return { ...before, until: now() + FRESH_MS }
+    }
+  }
+}
+
+/** An address that ends with `.json` is the card's own. Since 0.3 the card is at `agent-card.json`, before at `agent.json`. */
+function cardUrls(url: string): readonly string[] {
+  const { pathname } = new URL(url)
+  if (pathname.endsWith('.json')) return [url]
+  const base = url.replace(/[?#].*$/, '').replace(/\/+$/, '')
+  return ['agent-card.json', 'agent.json'].map((file) => `${base}/.well-known/${file}`)
+}
+
+/** RFC 9111, as far as a card needs it. */
+function freshFor(headers: HttpHeaders): number {
+  const control = headers.get('cache-control') ?? ''
+  if (/\b(no-store|no-cache)\b/.test(control)) return 0
+  const seconds = /\bmax-age=(\d+)/.exec(control)?.[1]
+  return seconds === undefined ? FRESH_MS : Math.min(FRESH_MAX_MS, Number(seconds) * 1000)
 }

@@ -2,6 +2,7 @@
 import { isRecord } from '../../protocol/json.ts'
 import type { HttpRequest } from '../../core/ports/http.ts'
 import { partIn, protoPart } from '../../wire/a2a/parts.ts'
+import { present } from '../../wire/fields.ts'
 import { failureIn, toError } from './errors.ts'
 import type { Outgoing, Told } from './model.ts'
 import { readTold } from './read.ts'
@@ -21,7 +22,7 @@ export type Ask = Pick<HttpRequest, 'url' | 'method' | 'headers'> & { readonly b
 
 interface SendOptions {
   readonly stream: boolean
-  /** What the card says that it answers with. */
+  /** The media types that the agent answers with, as its card says. */
   readonly outputModes: readonly string[]
 }
 
@@ -30,9 +31,9 @@ export interface Dialect {
   send(message: Outgoing, options: SendOptions): Ask
   get(taskId: string): Ask
   cancel(taskId: string): Ask
-  /** In the order in which they are tried: the specification contradicts itself about the method over REST. */
+  /** In the order in which they are tried: over REST the specification names two methods. */
   subscribe(taskId: string): readonly Ask[]
-  /** What an answer or an event says; undefined where it is none. Throws what it tells of. */
+  /** What an answer or an event says; undefined where it is none. Throws the error that it tells of. */
   read(value: unknown, name: string): Told | undefined
 }
 
@@ -43,7 +44,7 @@ export function dialectOf(of: Interface): Dialect {
 /** Only the last message of the history is ever looked at. */
 const HISTORY = 1
 const JSON_TYPE = { 'content-type': 'application/json' }
-/** A2A 1.0 §3.6.1: with each request. The older generations know no such header. */
+/** A2A 1.0 §3.6.1: every request has it. Older generations know no such header. */
 const VERSIONS = { '1.0': { 'a2a-version': '1.0' }, '0.3': {}, '0.1': {} }
 
 const METHODS = {
@@ -100,43 +101,35 @@ function rest({ url, version, tenant }: Interface): Dialect {
   }
 }
 
-/** Who is asked to stream is not told to wait; who is not is told not to, so that its task can be cancelled. */
+/** An agent that does not stream is asked not to wait either, so that we learn the id of its task and can cancel it. */
 function sendParams(version: Version, message: Outgoing, { stream, outputModes }: SendOptions): object {
   const { messageId, parts, contextId, taskId, metadata } = message
-  const about = { ...(contextId !== undefined && { contextId }), ...(taskId !== undefined && { taskId }), ...(metadata && { metadata }) }
-  switch (version) {
-    case '1.0':
-      return {
-        message: { messageId, role: 'ROLE_USER', parts, ...about },
-        ...(!stream && { configuration: { returnImmediately: true } }),
-      }
-    case '0.3':
-      return {
-        message: { kind: 'message', messageId, role: 'user', parts: parts.map(partIn('kind')), ...about },
-        configuration: { acceptedOutputModes: outputModes, ...(!stream && { blocking: false }) },
-      }
-    case '0.1':
-      return {
-        // There the client names the task.
-        id: taskId ?? messageId,
-        ...(contextId !== undefined && { sessionId: contextId }),
-        message: { role: 'user', parts: parts.map(partIn('type')), ...(metadata && { metadata }) },
-        acceptedOutputModes: outputModes,
-      }
+  if (version === '1.0') {
+    return { message: { role: 'ROLE_USER', parts, ...fieldsOf(message) }, ...(!stream && { configuration: { returnImmediately: true } }) }
+  }
+  if (version === '0.3') {
+    const said = { kind: 'message', role: 'user', parts: parts.map(partIn('kind')), ...fieldsOf(message) }
+    return { message: said, configuration: settings03({ stream, outputModes }) }
+  }
+  return {
+    // In 0.1 the client names the task.
+    id: taskId ?? messageId,
+    ...(contextId !== undefined && { sessionId: contextId }),
+    message: { role: 'user', parts: parts.map(partIn('type')), ...(metadata && { metadata }) },
+    acceptedOutputModes: outputModes,
   }
 }
 
-/** 0.3 over REST is the JSON of its protocol buffers, whose names are others than those of its JSON-RPC. */
-function protoParams({ messageId, parts, contextId, taskId, metadata }: Outgoing, { stream, outputModes }: SendOptions): object {
-  return {
-    message: {
-      messageId,
-      role: 'ROLE_USER',
-      content: parts.map(protoPart),
-      ...(contextId !== undefined && { contextId }),
-      ...(taskId !== undefined && { taskId }),
-      ...(metadata && { metadata }),
-    },
-    configuration: { acceptedOutputModes: outputModes, ...(!stream && { blocking: false }) },
-  }
+/** REST of 0.3 is the JSON of protocol buffers, with other names than its JSON-RPC. */
+function protoParams(message: Outgoing, options: SendOptions): object {
+  const content = message.parts.map(protoPart)
+  return { message: { role: 'ROLE_USER', content, ...fieldsOf(message) }, configuration: settings03(options) }
+}
+
+function fieldsOf({ parts: _, ...fields }: Outgoing): object {
+  return present(fields)
+}
+
+function settings03({ stream, outputModes }: SendOptions): object {
+  return { acceptedOutputModes: outputModes, ...(!stream && { blocking: false }) }
 }

@@ -9,19 +9,19 @@ import { failureIn, isOtherTongue, toError } from './errors.ts'
 import type { Told } from './model.ts'
 import { readJson } from '../../wire/upstream.ts'
 
-/** Bytes of an answer in one piece: a task with all that it made. One that is longer is given up. */
+/** Bytes of an answer in one piece, such as a task with all its artifacts. A longer one fails. */
 const WHOLE_BYTES = 64 * 1024 * 1024
-/** An agent that cannot stream may answer only when it has done its work. */
+/** Time for an agent that cannot stream: it may answer only when its work is done. */
 const BLOCKING_MS = 10 * 60_000
 
-/** An event, and what it is called where the server lets a stream be taken up again from there. */
+/** An event, and its id if the server can resume a stream from there. */
 export interface Heard {
   readonly told: Told
   readonly id: string | undefined
 }
 
 export interface EndpointOptions {
-  /** What it is called here. */
+  /** The agent's name here. */
   readonly name: string
   readonly http: HttpClient
   readonly dialect: Dialect
@@ -39,14 +39,14 @@ export class Endpoint {
     this.#options = options
   }
 
-  /** `once`: it is not sent a second time where that may do a thing twice. */
+  /** `once`: the request is not repeated where that could do something twice. */
   async call(ask: Ask, signal: AbortSignal, { once = false } = {}): Promise<Told> {
     const bounds = { ...streamBounds(once ? { firstByteMs: BLOCKING_MS } : undefined), maxBytes: WHOLE_BYTES }
     const { body } = await this.#send(ask, { signal, once, ...bounds })
     return this.#read(await readJson(this.#options.name, body, WHOLE_BYTES))
   }
 
-  /** All events that came together at a time. An agent that answers in one piece says one. */
+  /** Yields the events that came together. An answer in one piece is one event. */
   async *stream(ask: Ask, signal: AbortSignal, lastEventId?: string): AsyncGenerator<readonly Heard[], void> {
     const accept = { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
     const { headers, body } = await this.#send(
@@ -66,7 +66,7 @@ export class Endpoint {
     for await (const batch of upstreamEvents(body, { name, parse: sseParser() })) yield batch.flatMap((event) => this.#event(event) ?? [])
   }
 
-  /** The first of several ways to ask that the server knows. */
+  /** The stream of the first of several requests that the server understands. */
   async *streamAny(asks: readonly Ask[], signal: AbortSignal, lastEventId?: string): AsyncGenerator<readonly Heard[], void> {
     for (const [index, ask] of asks.entries()) {
       const stream = this.stream(ask, signal, lastEventId)
@@ -89,7 +89,7 @@ export class Endpoint {
     const { name, dialect } = this.#options
     const failure = event === 'error' ? failureIn(value) : undefined
     if (failure) throw toError(name, failure)
-    // Named, so that it is not taken for a line that broke.
+    // With a reason, so that it does not count as a broken connection.
     if (value === undefined) throw toError(name, { reason: 'INVALID_AGENT_RESPONSE', message: 'an event is not JSON' })
     const told = dialect.read(value, name)
     return told && { told, id }
@@ -99,7 +99,7 @@ export class Endpoint {
     const { name, dialect } = this.#options
     const told = dialect.read(value, name)
     if (told) return told
-    throw new UampError('provider_error', `${name} answered with something that is no A2A: is the address right?`)
+    throw new UampError('provider_error', `${name} gave an answer that is not A2A: is the address right?`)
   }
 
   async #send(ask: Ask, call: AnswerBounds & Pick<UpstreamCall, 'signal' | 'retries' | 'once'>): Promise<HttpAnswer> {
@@ -109,7 +109,7 @@ export class Endpoint {
     try {
       return await callUpstream({ name, http, explain, request: { ...ask, headers: { ...ask.headers, ...headers } }, ...call })
     } catch (thrown) {
-      // What A2A calls it says more than the status. Of a refused key nothing is repeated.
+      // The reason of A2A says more than the HTTP status. Nothing of a refused key is repeated.
       const failure = failureIn(said)
       if (thrown instanceof UampError && failure?.reason !== undefined) throw toError(name, failure, thrown)
       throw thrown

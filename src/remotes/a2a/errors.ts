@@ -7,7 +7,7 @@ const SHOWN = 300
 
 /** By JSON-RPC code. The generations before 1.0 have the same numbers. */
 const BY_CODE = new Map<unknown, string>(Object.entries(REASONS).map(([reason, { code }]) => [code, reason]))
-/** What it is here, by what 1.0 calls it. What the other side cannot do, or did wrong, is not our client's mistake. */
+/** Our code by the reason of 1.0. What the other side cannot do, or did wrong, is not our client's mistake. */
 const CODES = new Map<string, ErrorCode>([
   ...Object.entries(REASONS).map(([reason, { of }]) => [reason, of] as const),
   ['METHOD_NOT_FOUND', 'not_supported'],
@@ -39,7 +39,7 @@ function reasonIn(details: unknown): string | undefined {
   return reasons.find((reason): reason is string => typeof reason === 'string' && CODES.has(reason))
 }
 
-/** As one of ours. `refused` is what its HTTP status made of it, where it had one. */
+/** A failure as one of our errors. `refused` is the error that its HTTP status led to, if it had one. */
 export function toError(name: string, { reason, message }: Failure, refused?: UampError): UampError {
   const of = reason === undefined ? undefined : CODES.get(reason)
   const details = { ...refused?.details, ...(reason !== undefined && { remote_code: reason }) }
@@ -49,7 +49,7 @@ export function toError(name: string, { reason, message }: Failure, refused?: Ua
   })
 }
 
-/** What A2A calls it, if the other side said so. */
+/** The reason that the other side gave, by its name in A2A. */
 export function reasonOf(thrown: unknown): string | undefined {
   const reason = thrown instanceof UampError ? thrown.details?.['remote_code'] : undefined
   return typeof reason === 'string' ? reason : undefined
@@ -60,7 +60,7 @@ export function statusOf(thrown: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined
 }
 
-/** Whether what it was asked in, and not what it was asked, is what the other side does not understand. */
+/** Whether the other side does not understand this version or binding, whatever we ask. */
 export function isOtherTongue(thrown: unknown): boolean {
   const reason = reasonOf(thrown)
   if (reason === 'METHOD_NOT_FOUND' || reason === 'VERSION_NOT_SUPPORTED') return true

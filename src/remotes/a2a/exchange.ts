@@ -4,6 +4,7 @@ import type { Conversation } from '../../upstream/places.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
+import { uampIn } from '../../protocol/extensions.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { isOtherTongue, reasonOf } from './errors.ts'
@@ -12,12 +13,11 @@ import { toParts } from './input.ts'
 import { ENDED, type Message, type Outgoing, type Status, type Struct, type Told } from './model.ts'
 import { answersTo, questionsIn } from './questions.ts'
 import { Said, textIn } from './said.ts'
-import { usageIn } from './usage.ts'
 
-/** How often a task may ask before it is given up. */
+/** How often a task may ask before we give it up. */
 const ROUNDS = 64
 
-/** Where a conversation goes on (A2A 1.0 §3.4.1: it is the agent that names its context). */
+/** Where a conversation goes on. The agent names its context (A2A 1.0 §3.4.1). */
 export interface Place {
   readonly contextId: string
   /** A task that asked something: the next message answers it. */
@@ -28,14 +28,14 @@ export interface ExchangeOptions {
   readonly name: string
   readonly turn: Turn
   readonly talk: Conversation
-  /** Where the conversation goes on; undefined where the agent there has not heard of it. */
+  /** Undefined: the agent there has not heard of the conversation. */
   readonly place: Place | undefined
-  /** A way to ask the agent; undefined when there is no other. */
+  /** The next way to ask the agent; undefined when there is none left. */
   readonly next: () => Follow | undefined
   readonly newId: () => string
 }
 
-/** One turn: our message, all that the agent makes of it, and its questions in between. */
+/** One turn: our message, what the agent answers, and its questions in between. */
 export class Exchange {
   readonly #options: ExchangeOptions
   readonly #said: Said
@@ -44,7 +44,7 @@ export class Exchange {
   #history: readonly Message[] = []
   #metadata: Struct | undefined
   #usage: Usage | undefined
-  /** It was told as it was used. */
+  /** The agent told its usage while it worked. */
   #counted = false
   #over = false
 
@@ -54,7 +54,7 @@ export class Exchange {
     this.#follow = this.#next()
   }
 
-  /** The text that was said. */
+  /** All text of the agent. */
   get text(): string {
     return this.#said.text
   }
@@ -66,7 +66,7 @@ export class Exchange {
     return { contextId, ...(this.#over && (state === 'input-required' || state === 'auth-required') && { taskId }) }
   }
 
-  /** All that is said, but for the end. */
+  /** All events but the end. */
   async *run(): AsyncGenerator<Draft, void> {
     const client = new ClientAnswers(this.#options.turn, { numbered: true })
     let message = await this.#opening()
@@ -84,7 +84,7 @@ export class Exchange {
     throw new UampError('tool_budget_exceeded', `"${this.#options.name}" asked ${ROUNDS} times in one task`)
   }
 
-  /** How it ended. */
+  /** The event that ends the response. */
   end(): Draft {
     const { state, taskId, contextId } = this.#follow
     const message = this.#status?.message
@@ -108,7 +108,7 @@ export class Exchange {
     }
   }
 
-  /** Nobody waits for this. */
+  /** Does not block: the rest happens in the background. */
   leave(): void {
     this.#follow.leave({ abandon: !this.#over })
   }
@@ -127,7 +127,7 @@ export class Exchange {
     return place?.taskId !== undefined && (await this.#waits(place.taskId)) ? { ...message, taskId: place.taskId } : message
   }
 
-  /** Whether a task that asked something still waits. What it said before is not told again. */
+  /** Whether a task that asked something still waits. What it said before is not repeated. */
   async #waits(taskId: string): Promise<boolean> {
     try {
       const task = await this.#follow.get(taskId)
@@ -140,7 +140,7 @@ export class Exchange {
     }
   }
 
-  /** Sends a message and tells what comes of it. Where it was refused, and another may pass, that is returned. */
+  /** Sends a message and tells what comes of it. Returns another message to try, if this one is refused and that one may pass. */
   async *#say(message: Outgoing): AsyncGenerator<Draft, Outgoing | undefined> {
     const drafts: Draft[] = []
     try {
@@ -169,7 +169,7 @@ export class Exchange {
     }
     const reason = reasonOf(thrown)
     const { taskId, contextId, ...rest } = message
-    // The task has ended meanwhile, or the agent has forgotten it, or the whole conversation.
+    // The task has ended meanwhile, or the agent has forgotten the task or the whole conversation.
     if (taskId !== undefined && (reason === 'TASK_NOT_FOUND' || reason === 'UNSUPPORTED_OPERATION')) return { ...rest, contextId }
     if (contextId === undefined || (reason !== 'TASK_NOT_FOUND' && reason !== 'INVALID_PARAMS')) return undefined
     return { ...rest, parts: toParts(talk, { known: false }) }
@@ -189,7 +189,7 @@ export class Exchange {
     this.#counted ||= out.some(({ type }) => type === 'usage.delta')
   }
 
-  /** What is left to be told when nothing more comes. */
+  /** What is left to tell when nothing more comes. */
   *#last(): Generator<Draft, void> {
     const out: Draft[] = []
     const { state } = this.#follow
@@ -201,16 +201,35 @@ export class Exchange {
   }
 }
 
-/** Another uamp server says which of its errors it was. */
+/** Another uamp server names the code of its error. */
 function failure(message: Message | undefined, words: string): { code: string; message: string } {
   const code = message?.metadata?.['code']
   return { code: typeof code === 'string' && code !== '' ? code : 'provider_error', message: words }
 }
 
-/** What the client's own message carries, where it came over A2A. What pays us does not pay others. */
+/** The metadata of the client's own message, if it came over A2A. Payments stay here: they are for us and not for others. */
 function metadataOf({ config }: Turn): Struct | undefined {
   const a2a = config.extensions?.['a2a']
   const metadata = isRecord(a2a) ? a2a['metadata'] : undefined
   const kept = isRecord(metadata) ? Object.entries(metadata).filter(([key]) => !key.startsWith('x402.')) : []
   return kept.length > 0 ? Object.fromEntries(kept) : undefined
+}
+
+/** A2A has no field for usage. Agents put it into metadata, under the names that the vendor of their model has. */
+const NAMES: Readonly<Record<'input_tokens' | 'output_tokens' | 'total_tokens', readonly string[]>> = {
+  input_tokens: ['input_tokens', 'inputTokens', 'prompt_tokens', 'promptTokens', 'promptTokenCount'],
+  output_tokens: ['output_tokens', 'outputTokens', 'completion_tokens', 'completionTokens', 'candidatesTokenCount'],
+  total_tokens: ['total_tokens', 'totalTokens', 'totalTokenCount'],
+}
+const PLACES = ['usage', 'token_usage', 'tokenUsage', 'adk_usage_metadata']
+
+function usageIn(metadata: Struct | undefined): Usage | undefined {
+  const places = [uampIn(metadata)['usage'], ...PLACES.map((name) => metadata?.[name])]
+  const given = places.find(isRecord)
+  if (!given) return undefined
+  const counts = Object.entries(NAMES).flatMap(([name, names]) => {
+    const value = names.map((other) => given[other]).find((count) => typeof count === 'number' && count >= 0)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return counts.length > 0 ? (Object.fromEntries(counts) as Usage) : undefined
 }

@@ -5,36 +5,36 @@ import { isOtherTongue, reasonOf } from './errors.ts'
 import { ENDED, SETTLED, type Outgoing, type State, type Status, type Told, type ToldTask } from './model.ts'
 import { pause, unlessAborted } from '../../core/basics/time.ts'
 
-/** How often in a row a broken stream is taken up again in vain. */
+/** How often in a row we try in vain to resume a broken stream. */
 const TRIES = 6
-/** Between two looks at a task: at first, and at most. */
+/** The pause between two requests for a task: the first, and the longest. */
 const LOOK_MS = 200
 const LOOK_MAX_MS = 3_000
 /** How often a task may still show the question that was just answered. */
 const DOUBTS = 5
-/** For the last word, which nobody waits for. */
+/** Time for the cancel when a turn is left, which nobody waits for. */
 const GOODBYE_MS = 5_000
-/** For the end of a stream whose task has ended: read to it, the connection can be used again. */
+/** Time to read a stream to its end after its task has ended, so that the connection can be used again. */
 const LINGER_MS = 1_000
 
 export interface FollowOptions {
   readonly endpoint: Endpoint
-  /** Of our turn. */
+  /** The signal of our turn. */
   readonly signal: AbortSignal
   readonly streaming: boolean
   readonly outputModes: readonly string[]
 }
 
 /**
- * One task of the other side, from the message that begins it to its end, by whatever way there is: its stream, the stream taken up
- * again, or looking at it now and then.
+ * Follows one task of the other side, from the message that begins it to its end: by its stream, by the stream resumed, or by asking
+ * for it now and then.
  */
 export class Follow {
   taskId: string | undefined
   contextId: string | undefined
   state: State | undefined
   readonly #options: FollowOptions
-  /** Not the turn's own signal: who does not know his task yet has to read on until he can cancel it. */
+  /** Not the turn's own signal: after a cancel we read on until we know the id of the task, and can cancel it there. */
   readonly #line = new AbortController()
   readonly #wait = backoff({ minMs: 100, maxMs: 5_000 })
   #streaming: boolean
@@ -55,7 +55,7 @@ export class Follow {
     return this.state !== undefined && SETTLED.has(this.state)
   }
 
-  /** Everything that is said from this message on, until there is an end or a question. */
+  /** Sends a message, and yields all that the agent says until an end or a question. */
   async *send(message: Outgoing): AsyncGenerator<readonly Told[], void> {
     this.state = undefined
     this.#doubts = message.taskId === undefined ? 0 : DOUBTS
@@ -75,7 +75,7 @@ export class Follow {
           return
         }
         if (message.taskId !== undefined || (refused !== 'UNSUPPORTED_OPERATION' && refused !== 'METHOD_NOT_FOUND')) throw thrown
-        // It streams less than its card says.
+        // The agent does not stream, though its card says so.
         this.#streaming = false
       }
     }
@@ -83,19 +83,19 @@ export class Follow {
     if (!this.settled) yield* this.#poll()
   }
 
-  /** As it is now. */
+  /** The task as it is now. */
   async get(taskId: string): Promise<ToldTask> {
     const { endpoint } = this.#options
     const told = await this.#hear(endpoint.call(endpoint.dialect.get(taskId), this.#line.signal))
-    if (told.kind !== 'task') throw new UampError('provider_error', 'The remote agent answered with something that is no task')
+    if (told.kind !== 'task') throw new UampError('provider_error', 'The answer of the remote agent is no task')
     return told
   }
 
-  /** Nobody waits for this. What still runs there is cancelled; a task that asked something is only when `abandon` says so. */
+  /** Cancels a task that still runs, and with `abandon` also one that waits for an answer. Does not block. */
   leave({ abandon }: { readonly abandon: boolean }): void {
     const over = this.#ended || (this.settled && !abandon)
     const last = over || !this.#sent ? unlessAborted(this.#rest, AbortSignal.timeout(LINGER_MS)) : this.#cancel()
-    // It was too late, or the other side is gone.
+    // The task may have ended, or the other side may be gone.
     last.catch(() => undefined).finally(() => this.#line.abort())
   }
 
@@ -106,7 +106,7 @@ export class Follow {
   async #cancel(): Promise<void> {
     const { endpoint } = this.#options
     const signal = AbortSignal.timeout(GOODBYE_MS)
-    // Its name may be on the way.
+    // The answer that names the task may be on its way.
     if (this.taskId === undefined && this.#pending) await unlessAborted(this.#pending, signal)
     if (this.taskId !== undefined && !this.#ended) await endpoint.call(endpoint.dialect.cancel(this.taskId), signal)
   }
@@ -114,7 +114,7 @@ export class Follow {
   #open(message: Outgoing, stream: boolean): AsyncGenerator<readonly Heard[], void> {
     const { endpoint, outputModes } = this.#options
     const ask = endpoint.dialect.send(message, { stream, outputModes })
-    // There the client names the task, and so can cancel it from the start.
+    // In 0.1 the client names the task, and so can cancel it from the start.
     if (endpoint.dialect.version === '0.1') this.taskId = message.taskId ?? message.messageId
     this.#sent = true
     return stream ? endpoint.stream(ask, this.#line.signal) : once(endpoint.call(ask, this.#line.signal, { once: true }))
@@ -133,7 +133,7 @@ export class Follow {
     }
   }
 
-  /** Waits for it, and notes what it tells of the task also when nobody waits any more. */
+  /** Waits for an answer, unless the turn is cancelled. Notes what it tells of the task even then. */
   async #hear<T extends Told | IteratorResult<readonly Heard[], void>>(promise: Promise<T>): Promise<T> {
     const noted = promise.then((value) => {
       this.#pending = undefined
@@ -159,7 +159,7 @@ export class Follow {
     this.state = told.kind === 'artifact' ? (this.state ?? 'working') : this.#stateOf(told.status)
   }
 
-  /** Servers begin with the task as it was before our answer: then it has not asked again. */
+  /** Servers begin with the task as it was before our answer. A question that we have answered does not count as a new one. */
   #stateOf({ state, message }: Status): State {
     if (ENDED.has(state) || !SETTLED.has(state)) {
       if (state !== 'submitted') this.#doubts = 0
@@ -171,7 +171,7 @@ export class Follow {
     return state
   }
 
-  /** The stream broke off, but not the task. */
+  /** Resumes a stream that broke off while its task goes on. */
   async *#resume(): AsyncGenerator<readonly Told[], void> {
     let last: unknown
     for (let failures = 0; failures < TRIES; failures++) {
@@ -181,11 +181,11 @@ export class Follow {
           yield told
           failures = 0
         }
-        // One that ends before the task does is of no use.
+        // A stream that ends before its task is of no use.
         return this.settled ? undefined : yield* this.#poll()
       } catch (thrown) {
         this.#options.signal.throwIfAborted()
-        // A task that has ended is not streamed any more (A2A 1.0 §3.1.6), and some agents never stream one a second time.
+        // A task that has ended has no stream (A2A 1.0 §3.1.6), and some agents never stream a task a second time.
         if (reasonOf(thrown) !== undefined || isOtherTongue(thrown)) return yield* this.#poll()
         last = thrown
       }
@@ -234,7 +234,7 @@ export class Follow {
   }
 }
 
-/** That something happened on a stream, however much. */
+/** Tells that something happened on a stream, however much. */
 class News {
   over = false
   #some = false
@@ -256,7 +256,7 @@ class News {
         this.#wake()
       }
     } catch {
-      // It broke again.
+      // The stream broke again.
     }
     this.over = true
     this.#wake()

@@ -3,36 +3,36 @@ import { Places } from '../../upstream/places.ts'
 import type { Ability, AgentPort, Turn } from '../../core/ports/agent.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { bearer } from '../../upstream/upstream.ts'
+import type { HttpClient } from '../../core/ports/http.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import type { Card } from './card.ts'
-import { Cards } from './cards.ts'
+import { Cards, type Card } from './card.ts'
 import { dialectOf, type Interface } from './dialect.ts'
 import { Endpoint } from './endpoint.ts'
 import { Exchange, type Place } from './exchange.ts'
 import { EVENTS_EXTENSION } from '../../wire/a2a/extensions.ts'
 import { Follow } from './follow.ts'
-import { waysTo, type Way } from './ways.ts'
 
 export interface RemoteA2aOptions {
   /** What it is called here. */
   readonly name: string
   /** Where it is found: the address below which its card is (`https://host`, `https://host/agents/name`), or the card's own. */
   readonly url: string
-  /** Shown as the bearer token, or as the API key where the card wants that in a header; at the origin of `url` alone. */
+  /** Sent as the bearer token, or as the API key where the card wants that in a header; only to the origin of `url`. */
   readonly token?: string
   /** Sent with every request to the origin of `url`. */
   readonly headers?: Readonly<Record<string, string>>
   /** Default: what its card says. */
   readonly description?: string
   readonly newId?: () => string
-  /** Milliseconds of a clock that does not step: how long a card is fresh is measured with it. */
+  /** Milliseconds of a clock that does not step. It measures how long a card is fresh. */
   readonly now?: () => number
 }
 
 /**
- * An A2A agent of any generation, as an agent here: 1.0 and 0.3 over JSON-RPC and REST, 0.2, and 0.1. What it asks is put to the
- * client, a cancel cancels its task, and a conversation goes on in the context that it named.
+ * An A2A agent of any generation, as an agent here: 1.0 and 0.3 over JSON-RPC and REST, 0.2, and 0.1. Its questions go to the client,
+ * a cancel cancels its task, and a conversation goes on in the context that the agent named.
  */
 export function remoteA2a(options: RemoteA2aOptions): AgentPort {
   return new RemoteAgent(options)
@@ -41,14 +41,14 @@ export function remoteA2a(options: RemoteA2aOptions): AgentPort {
 class RemoteAgent implements AgentPort {
   readonly name: string
   readonly secrets: readonly string[]
-  /** What its card said last; until then what every agent can do. */
+  /** What the newest card says; before there is one, what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteA2aOptions
   readonly #cards: Cards
   readonly #places = new Places<Place>()
   readonly #newId: () => string
   #card: Card | undefined
-  /** The address that last understood us, of this card. */
+  /** The address of this card that last understood us. */
   #spoken: { readonly card: Card; readonly interface: Interface } | undefined
 
   constructor(options: RemoteA2aOptions) {
@@ -81,7 +81,7 @@ class RemoteAgent implements AgentPort {
     const keep = (): Promise<void> => {
       kept = true
       const { place: next, text: said } = exchange
-      // Nothing was heard there: the conversation is where it was.
+      // The agent heard nothing, so the conversation is where it was.
       return this.#places.keep(turn, next ? { place: next, said } : { place, heard: talk.before, said: '' })
     }
     try {
@@ -90,16 +90,15 @@ class RemoteAgent implements AgentPort {
       yield exchange.end()
     } finally {
       exchange.leave()
-      // What was cut short was heard there all the same.
+      // The agent has heard what was said before the turn was cut short.
       if (!kept) void keep()
     }
   }
 
-  /** One after the other, as each is not understood. */
+  /** The ways to ask the agent. The next one is taken when the agent does not understand the last one. */
   *#ways(turn: Turn, card: Card): Generator<Follow, undefined> {
-    const { url, token, headers } = this.#options
     const name = `"${this.name}"`
-    const ways = waysTo(card.interfaces, { name, url, http: turn.http, homeFirst: token !== undefined || headers !== undefined })
+    const ways = this.#waysTo(card, turn.http)
     const last = this.#spoken?.card === card ? this.#spoken.interface : undefined
     const known = ways.filter((way) => way.interface === last)
     for (const way of [...known, ...ways.filter((each) => !known.includes(each))]) {
@@ -110,6 +109,33 @@ class RemoteAgent implements AgentPort {
     }
     this.#spoken = undefined
     return undefined
+  }
+
+  /**
+   * The addresses of a card in the order in which they are tried. A stranger wrote the card, so addresses of another origin (scheme, host
+   * and port) than the configured one are called through the guard.
+   */
+  #waysTo({ interfaces }: Card, http: HttpClient): Way[] {
+    const { url, token, headers } = this.#options
+    const { origin } = new URL(url)
+    const refused: string[] = []
+    const ways = interfaces.flatMap((one): Way[] => {
+      if (new URL(one.url).origin === origin) return [{ interface: one, http, home: true }]
+      const { guarded } = http
+      const reason = guarded ? guarded.refuses(one.url) : 'this runtime calls no addresses that others name'
+      if (guarded && reason === undefined) return [{ interface: one, http: guarded, home: false }]
+      refused.push(`${one.url}: ${reason}`)
+      return []
+    })
+    if (ways.length === 0) {
+      throw new UampError(
+        'provider_error',
+        `The card of "${this.name}" names no address that may be called (${[...new Set(refused)].join('; ')})`,
+      )
+    }
+    if (token === undefined && headers === undefined) return ways
+    // Addresses that get credentials come first.
+    return [...ways.filter(({ home }) => home), ...ways.filter(({ home }) => !home)]
   }
 
   #headers(card: Card, { home, interface: { version } }: Way): Record<string, string> {
@@ -133,11 +159,19 @@ function capabilitiesOf(name: string, card: Card): Capabilities {
   })
 }
 
-/** 0.x has modes without a slash, too. */
+/** By the first half of a media type. In 0.x a mode may have no slash. */
 const KINDS: Readonly<Record<string, readonly string[]>> = {
   text: ['text'],
   image: ['image'],
   audio: ['audio'],
   video: ['video'],
   '*': ['image', 'audio', 'video', 'file'],
+}
+
+/** An address that may be called, and the client for it. */
+interface Way {
+  readonly interface: Interface
+  readonly http: HttpClient
+  /** It has the configured origin, the only one that gets credentials. */
+  readonly home: boolean
 }

@@ -5,7 +5,7 @@ import { SPELLED, TERMINAL, type TaskState } from '../../wire/a2a/states.ts'
 
 export type Struct = Readonly<Record<string, unknown>>
 
-/** 1.0 calls them `TASK_STATE_…`; here they are spelled as before. What is not known here is `unknown`. */
+/** As 0.3 spells them. A state that we do not know is `unknown`. */
 export type State = (typeof SPELLED)[TaskState] | 'unknown'
 
 export const ENDED: ReadonlySet<State> = new Set([...TERMINAL].map((state) => SPELLED[state]))
@@ -41,7 +41,7 @@ interface OfTask {
   readonly metadata: Struct | undefined
 }
 
-/** One event of a stream, or what a call is answered with. */
+/** One event of a stream, or the answer to a call. */
 export type Told =
   | (OfTask & {
       readonly kind: 'task'
@@ -55,7 +55,7 @@ export type Told =
 
 export type ToldTask = Extract<Told, { kind: 'task' }>
 
-/** What we say. */
+/** A message from us. */
 export interface Outgoing {
   readonly messageId: string
   readonly parts: readonly Part[]

@@ -5,16 +5,17 @@ import { isRecord, recordsIn } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import { PaymentRequired, ToolCallEvent } from '../../protocol/server-events.ts'
 import { X402 } from '../../wire/a2a/extensions.ts'
+import { present, text } from '../../wire/fields.ts'
 import type { Message, Outgoing, Struct } from './model.ts'
 
 const Call = z.pick(ToolCallEvent, { type: true, call_id: true, name: true, arguments: true })
 const Approval = z.pick(ApprovalRequest, { type: true, approval_id: true, message: true, tool_call: true, options: true })
 const Pay = z.pick(PaymentRequired, { type: true, requirements: true, extra: true })
-/** What another uamp server asks by data parts of a task that waits for input. */
+/** A question that another uamp server puts into a data part of a task that waits for input. */
 const Question = z.discriminatedUnion('type', [Call, Approval, Pay])
 type Question = z.infer<typeof Question>
 
-/** Those that our client can be asked as what they are. Another question is text, and its answer the next message. */
+/** The questions that our client can be asked as events. Any other question is text, and the next message answers it. */
 export function questionsIn(message: Message | undefined): readonly Question[] {
   if (!message) return []
   const asked = message.parts.flatMap(({ data }) => {
@@ -26,7 +27,7 @@ export function questionsIn(message: Message | undefined): readonly Question[] {
 
 type Answer = Pick<Outgoing, 'parts' | 'metadata'>
 
-/** The answers, as the message that the task goes on with. All are asked at once. */
+/** Asks our client all questions at once, and makes of the answers the message that the task goes on with. */
 export async function answersTo(questions: readonly Question[], client: ClientAnswers): Promise<Answer> {
   const answers = await Promise.all(questions.map((question) => answerTo(question, client)))
   const metadata = Object.assign({}, ...answers.map((answer) => answer.metadata)) as Struct
@@ -45,25 +46,21 @@ function x402In(metadata: Struct | undefined): Question[] {
   const required = metadata?.[X402.required]
   if (!isRecord(required)) return []
   const accepts = recordsIn(required['accepts'])
-  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   const schemes = accepts.map(({ scheme, network, payTo, maxAmountRequired }) => ({
     scheme: text(scheme) ?? 'exact',
-    ...(text(network) !== undefined && { network: text(network) }),
-    ...(text(payTo) !== undefined && { address: text(payTo) }),
-    ...(text(maxAmountRequired) !== undefined && { max_amount: text(maxAmountRequired) }),
+    ...present({ network: text(network), address: text(payTo), max_amount: text(maxAmountRequired) }),
   }))
   const [first] = accepts
-  const reason = text(first?.['description'])
   const requirements = {
     amount: text(first?.['maxAmountRequired']) ?? text(first?.['amount']) ?? '0',
     currency: text(first?.['asset']) ?? 'USD',
     schemes,
-    ...(reason !== undefined && { reason }),
+    ...present({ reason: text(first?.['description']) }),
   }
   return [{ type: 'payment.required', requirements, extra: { x402: required } }]
 }
 
-/** What pays: as it is signed, where the client gave that, else its token. */
+/** The signed proof if the client gave one, else its token. */
 function payloadOf({ scheme, network, token, proof }: Payment, { x402Version = 1 }: Struct): unknown {
   if (proof !== undefined) return proof
   return { x402Version, scheme, ...(network !== undefined && { network }), ...(token !== undefined && { payload: { token } }) }

@@ -1,48 +1,53 @@
 /**
- * What an A2A agent sent, whatever its generation: 1.0 names an event by the member it is in, 0.2 and 0.3 by `kind`, 0.1 by what it
- * has. Little is demanded, as agents in the field leave out much.
+ * Reads what an A2A agent sent, whatever its generation. Hardly any field is required, because agents in the field leave out many.
  */
 import { isRecord, recordsIn } from '../../protocol/json.ts'
-import type { Part } from '../../wire/a2a/parts.ts'
+import { standardBase64, type Part } from '../../wire/a2a/parts.ts'
 import { SPELLED } from '../../wire/a2a/states.ts'
 import { struct, text, texts } from '../../wire/fields.ts'
 import type { Artifact, Message, State, Status, Struct, Told } from './model.ts'
 
 const STATES: ReadonlySet<string> = new Set(Object.values(SPELLED))
 
-/** `wrapped`: 0.3 over REST, where the data of a data part is inside another `data`. */
+/** `wrapped`: REST of 0.3, which has the data of a part inside another `data`. */
 export interface ReadOptions {
   readonly wrapped?: boolean
 }
 
-/** Undefined where it is no event that is known here. */
-export function readTold(value: unknown, options: ReadOptions = {}): Told | undefined {
-  if (!isRecord(value)) return undefined
-  const { task, message, msg, statusUpdate, artifactUpdate } = value
-  if (isRecord(task)) return readTask(task, options)
-  if (isRecord(statusUpdate)) return readStatusUpdate(statusUpdate, options)
-  if (isRecord(artifactUpdate)) return readArtifactUpdate(artifactUpdate, options)
-  const said = message ?? msg
-  if (isRecord(said)) return { kind: 'message', message: readMessage(said, options) }
-  switch (value['kind']) {
-    case 'task':
-      return readTask(value, options)
-    case 'status-update':
-      return readStatusUpdate(value, options)
-    case 'artifact-update':
-      return readArtifactUpdate(value, options)
-    case 'message':
-      return { kind: 'message', message: readMessage(value, options) }
-    default:
-      return readUnnamed(value, options)
-  }
+type Read = (value: Struct, options: ReadOptions) => Told
+
+/** 1.0 names an event by the member that it is in. `msg` is what REST of 0.3 may call a message. */
+const BY_MEMBER: Readonly<Record<string, Read>> = {
+  task: readTask,
+  statusUpdate: readStatusUpdate,
+  artifactUpdate: readArtifactUpdate,
+  message: readSaid,
+  msg: readSaid,
 }
 
-/** A bare task, as a call for one is answered with; in 0.1 also an event of a stream, which has `final` or a single artifact. */
+/** 0.2 and 0.3 name an event by `kind`. */
+const BY_KIND = new Map<unknown, Read>([
+  ['task', readTask],
+  ['status-update', readStatusUpdate],
+  ['artifact-update', readArtifactUpdate],
+  ['message', readSaid],
+])
+
+/** Undefined for a value that is no known event. */
+export function readTold(value: unknown, options: ReadOptions = {}): Told | undefined {
+  if (!isRecord(value)) return undefined
+  for (const [member, read] of Object.entries(BY_MEMBER)) {
+    const inner = value[member]
+    if (isRecord(inner)) return read(inner, options)
+  }
+  return (BY_KIND.get(value['kind']) ?? readUnnamed)(value, options)
+}
+
+/** A bare task, which answers a request for one; or an event of 0.1, which has `final` or a single artifact. */
 function readUnnamed(value: Struct, options: ReadOptions): Told | undefined {
   if (isRecord(value['artifact'])) return readArtifactUpdate(value, options)
   if (isRecord(value['status'])) return 'final' in value ? readStatusUpdate(value, options) : readTask(value, options)
-  return Array.isArray(value['parts']) ? { kind: 'message', message: readMessage(value, options) } : undefined
+  return Array.isArray(value['parts']) ? readSaid(value, options) : undefined
 }
 
 function ofTask(value: Struct): { taskId: string | undefined; contextId: string | undefined; metadata: Struct | undefined } {
@@ -60,13 +65,17 @@ function readTask(value: Struct, options: ReadOptions): Told {
   }
 }
 
+function readSaid(value: Struct, options: ReadOptions): Told {
+  return { kind: 'message', message: readMessage(value, options) }
+}
+
 function readStatusUpdate(value: Struct, options: ReadOptions): Told {
   return { kind: 'status', ...ofTask(value), status: readStatus(value['status'], options) }
 }
 
 function readArtifactUpdate(value: Struct, options: ReadOptions): Told {
   const artifact = isRecord(value['artifact']) ? value['artifact'] : {}
-  // 0.1 has it in the artifact.
+  // In 0.1 it is a field of the artifact.
   const append = (value['append'] ?? artifact['append']) === true
   return { kind: 'artifact', ...ofTask(value), artifact: readArtifact(artifact, { ...options, index: 0 }), append }
 }
@@ -89,7 +98,7 @@ function readState(value: unknown): State {
   return STATES.has(state) ? (state as State) : 'unknown'
 }
 
-/** In 0.1 an artifact has a number where later ones have an id. */
+/** In 0.1 an artifact has a number instead of an id. */
 function readArtifact(value: Struct, { index, ...options }: ReadOptions & { readonly index: number }): Artifact {
   const { artifactId, name, description, parts, metadata } = value
   const number = typeof value['index'] === 'number' ? value['index'] : index
@@ -124,27 +133,22 @@ function readPart(part: Struct, { wrapped }: ReadOptions): Part | undefined {
   if (isRecord(part['file'])) return readFile(part['file'])
   const { raw, url, data } = part
   const about = named(part['filename'], part['mediaType'])
-  if (typeof raw === 'string') return { raw: standard(raw), ...about }
+  if (typeof raw === 'string') return { raw: standardBase64(raw), ...about }
   if (typeof url === 'string') return { url, ...about }
   if (data === undefined) return undefined
   return { data: wrapped && isRecord(data) && isRecord(data['data']) ? data['data'] : data, ...about }
 }
 
-/** Of 0.x. Its REST has other names for the same. */
+/** A file of 0.x, by the names of JSON-RPC or REST. */
 function readFile(file: Struct): Part | undefined {
   const bytes = file['bytes'] ?? file['fileWithBytes']
   const uri = file['uri'] ?? file['fileWithUri']
   const about = named(file['name'], file['mimeType'])
-  if (typeof bytes === 'string') return { raw: standard(bytes), ...about }
+  if (typeof bytes === 'string') return { raw: standardBase64(bytes), ...about }
   return typeof uri === 'string' ? { url: uri, ...about } : undefined
 }
 
 function named(filename: unknown, mediaType: unknown): Pick<Part, 'filename' | 'mediaType'> {
   const [name, type] = [text(filename), text(mediaType)]
   return { ...(name !== undefined && { filename: name }), ...(type !== undefined && { mediaType: type }) }
-}
-
-/** ProtoJSON lets bytes be base64url as well. */
-function standard(base64: string): string {
-  return /[-_]/.test(base64) ? base64.replaceAll('-', '+').replaceAll('_', '/') : base64
 }

@@ -1,37 +1,40 @@
-import { base64 } from '../../protocol/base64.ts'
-import type { ContentItem } from '../../protocol/content.ts'
+import * as z from 'zod/mini'
+import type { MediaItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { Draft } from '../../protocol/events.ts'
+import { draftIn, type Draft } from '../../protocol/events.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { Delta } from '../../protocol/server-events.ts'
+import { mediaItemOf } from '../../wire/a2a/content.ts'
+import { EVENTS_EXTENSION } from '../../wire/a2a/extensions.ts'
 import type { Part } from '../../wire/a2a/parts.ts'
-import { extrasIn } from './extras.ts'
 import type { Artifact, Message, Told, ToldTask } from './model.ts'
 
-/** Artifacts of one task. With more it is given up. */
+/** Artifacts of one task. A task with more fails. */
 const ARTIFACTS = 10_000
-/** Messages that are known again. Of more, the oldest are forgotten. */
+/** Messages that are remembered, so that none is told twice. Of more, the oldest are forgotten. */
 const MESSAGES = 1_000
 
-/** What was told of one artifact, and how far the other side is known to be with it. */
+/** What we have told of one artifact, and how much of it the other side has sent since it last began. */
 interface Telling {
   text: string
-  /** Where the next piece that is appended begins. Before the end of `text`, what comes was told before. */
+  /** Where the next piece begins. Before the end of `text` the piece repeats what was told. */
   at: number
   readonly media: Part[]
   mediaAt: number
 }
 
 /**
- * Makes events of what an agent says, each thing once: pieces of an artifact are passed on as they come, and a task that repeats
- * them all (at its end, after a lost connection, with the next message) adds only what is missing.
+ * Makes events of what an agent says, each thing once: pieces of an artifact are passed on as they come, and of a task that repeats
+ * them all (at its end, after a lost connection, with the next message) only what is missing.
  */
 export class Said {
   readonly #newId: () => string
   readonly #artifacts = new Map<string, Telling>()
   readonly #messages = new Set<string>()
-  /** Whose text was last: what somebody else says begins a paragraph. */
+  /** The source of the last text. Text of another source begins a paragraph. */
   #last: string | undefined
   #text = ''
-  /** A note in passing. Where nothing else was said, it was the answer. */
+  /** A message while the task works. If nothing else comes, it is the answer. */
   #note: Message | undefined
   #media = 0
 
@@ -39,12 +42,11 @@ export class Said {
     this.#newId = newId
   }
 
-  /** All text so far. */
   get text(): string {
     return this.#text
   }
 
-  /** Nothing of it is told: it was before. */
+  /** Remembers a task without telling anything of it, because an earlier turn told it. */
   skip(task: ToldTask): void {
     const [last, text, media] = [this.#last, this.#text, this.#media]
     this.take(task, [])
@@ -74,12 +76,12 @@ export class Said {
     if (!this.#isNew(message)) return
     const { parts } = message
     const text = textIn(parts)
-    // An agent may tell with the end what its artifacts told before.
+    // An agent may repeat at the end what its artifacts said.
     if (text.trim() !== '' && !this.#text.trimEnd().endsWith(text.trim())) this.#say(text, `message ${message.id ?? this.#newId()}`, out)
     for (const part of parts) if (isMedia(part) && !this.#knows(part)) this.#show(part, {}, out)
   }
 
-  /** The task is done. What an agent left only in a note, or in the history, is the answer if there is no other. */
+  /** The task is done. If there is no other answer, it is the last message while the task worked, or the last of the history. */
   end(history: readonly Message[], out: Draft[]): void {
     if (this.#text !== '' || this.#media > 0) return
     const last = history.at(-1)
@@ -89,7 +91,7 @@ export class Said {
     this.message(message, out)
   }
 
-  /** What an agent says while it works replaces what it said before: it is no piece of the answer. */
+  /** A message while the task works is progress and no piece of the answer. */
   #status({ status }: Extract<Told, { kind: 'task' | 'status' }>, out: Draft[]): void {
     const { state, message } = status
     if (!message || (state !== 'working' && state !== 'submitted' && state !== 'unknown') || !this.#isNew(message)) return
@@ -116,7 +118,7 @@ export class Said {
     const text = textIn(artifact.parts)
     if (!append) {
       if (!telling.text.startsWith(text.slice(0, telling.text.length))) {
-        // It is another text now. What was told of the one before cannot be taken back.
+        // The agent has replaced the text. What was told of the old one cannot be taken back.
         telling.text = ''
         this.#last = ''
       }
@@ -164,6 +166,25 @@ export class Said {
   }
 }
 
+/** Events that belong to our session, or that the task itself tells. */
+const OTHERS =
+  /^(session\.|rate_limit$|response\.(created|done|error|cancelled)|pong$|x\.ack$|tool\.call$|x\.approval\.request$|payment\.required$)/
+
+/** The events in a message of our extension; undefined for any other message. */
+function extrasIn({ extensions, parts }: Message): readonly Draft[] | undefined {
+  if (!extensions.includes(EVENTS_EXTENSION)) return undefined
+  return parts.flatMap(({ data }) => draftOf(data) ?? [])
+}
+
+function draftOf(data: unknown): Draft | undefined {
+  if (!isRecord(data) || typeof data['type'] !== 'string' || OTHERS.test(data['type'])) return undefined
+  const delta = z.safeParse(Delta, data)
+  // What is no delta is an event of its own, such as a thought.
+  if (delta.success) return { type: 'response.delta', delta: delta.data }
+  const { timestamp: _, ...fields } = data
+  return draftIn(fields)
+}
+
 export function textIn(parts: readonly Part[]): string {
   let text = ''
   for (const part of parts) text += part.text ?? ''
@@ -179,24 +200,8 @@ function isSame(a: Part, b: Part): boolean {
   return a.raw === b.raw && a.url === b.url && a.filename === b.filename
 }
 
-type MediaItem = Extract<ContentItem, { type: 'image' | 'audio' | 'video' | 'file' }>
-
-/** A file, a URL or data as a content item. */
-function itemOf({ raw, url, data, filename, mediaType }: Part, name: string | undefined): MediaItem {
-  if (data !== undefined) {
-    const bytes = new TextEncoder().encode(JSON.stringify(data))
-    return { type: 'file', file: base64(bytes), filename: filename ?? name ?? 'data.json', mime_type: 'application/json' }
-  }
-  const source = raw ?? { url: url ?? '' }
-  const [kind, format] = (mediaType ?? '').split(/[/;]/)
-  switch (kind) {
-    case 'image':
-      return { type: 'image', image: source, ...(format && { format }), ...(filename !== undefined && { alt_text: filename }) }
-    case 'audio':
-      return { type: 'audio', audio: source, ...(format && { format: format === 'mpeg' ? 'mp3' : format }) }
-    case 'video':
-      return { type: 'video', video: source, ...(format && { format }) }
-    default:
-      return { type: 'file', file: source, filename: filename ?? name ?? 'file', mime_type: mediaType ?? 'application/octet-stream' }
-  }
+function itemOf(part: Part, name: string | undefined): MediaItem {
+  const item = mediaItemOf(part, name)
+  if (item.type === 'audio' && item.format === 'mpeg') return { ...item, format: 'mp3' }
+  return item.type === 'image' && part.filename !== undefined ? { ...item, alt_text: part.filename } : item
 }

@@ -1,89 +1,74 @@
-import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
+import { errorText, isId, type RpcId } from '../../wire/json-rpc.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
-import { rpcLines, streamAnswer, type Method, type Methods, type Parts, type RpcContext, type RpcResult } from './binding.ts'
-import { contextOf, extensionHeaders, heldBy } from './context.ts'
-import { a2aError, told, type Told } from './errors.ts'
-import { isJsonType, parseJson } from './parse.ts'
-import { errorDetails } from './v1/errors.ts'
-import { versionOf, type Version } from './version.ts'
+import { a2aError, errorDetails, told, type Told } from './errors.ts'
+import { extensionHeaders, resultAnswer, type Methods, type Parts, type RpcContext, type RpcResult } from './operations.ts'
+import { bodyIn, contextOf, versionOf, type Version } from './request.ts'
+import { rpcLines, streamAnswer } from './stream.ts'
 
 /** The methods of some versions, and what those have in `error.data`. */
 export interface Generation {
   readonly versions: readonly Version[]
   readonly methods: Methods
-  data(told: Told): unknown
+  readonly data: (told: Told) => unknown
 }
 
-type Id = string | number | null
-
-const JSON_TYPE = { 'content-type': 'application/json' }
-
-/** One endpoint for all generations: a method's name tells whose it is. */
-export class JsonRpc {
-  readonly #parts: Parts
-  readonly #generations: readonly Generation[]
-
-  constructor(parts: Parts, generations: readonly Generation[]) {
-    this.#parts = parts
-    this.#generations = generations
-  }
-
-  async handle(request: Request, call: KnownCall): Promise<Response | Streamed> {
-    const text = await request.text()
-    const exchange = new Exchange()
-    try {
-      return await this.#answer(exchange, text, call)
-    } catch (thrown) {
-      const report = { transport: 'a2a', message: 'A method failed', method: exchange.method }
-      return exchange.failure(reportError(this.#parts.host, thrown, report))
-    }
-  }
-
-  async #answer(exchange: Exchange, text: string, call: KnownCall): Promise<Response | Streamed> {
-    const { request } = call
-    if (!isJsonType(request.headers.get('content-type')))
-      throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'A request is sent as application/json')
-    const { name, params } = exchange.read(parseJson(text))
-    const version = versionOf(request)
-    const { run, generation } = this.#find(name)
-    exchange.data = generation.data
-    exchange.streams = !generation.versions.includes('1.0') && /^text\/event-stream\b/.test(request.headers.get('accept') ?? '')
-    if (version !== undefined && !generation.versions.includes(version)) {
-      throw a2aError('METHOD_NOT_FOUND', `A2A ${version} has no method of this name`, { versions: generation.versions.join(',') })
-    }
-    const context = contextOf(this.#parts, call, isRecord(params) ? params['tenant'] : undefined)
-    return exchange.success(await run(context, params), context)
-  }
-
-  #find(name: string): { run: Method; generation: Generation } {
-    for (const generation of this.#generations) {
-      const run = Object.hasOwn(generation.methods, name) ? generation.methods[name] : undefined
-      if (run) return { run, generation }
-    }
-    throw a2aError('METHOD_NOT_FOUND', 'There is no method of this name')
+/** One endpoint serves all generations: the name of a method says which one it belongs to. */
+export async function answerRpc(parts: Parts, call: KnownCall, generations: readonly Generation[]): Promise<Response | Streamed> {
+  const text = await call.request.text()
+  const exchange = new Exchange(parts, call)
+  try {
+    return await exchange.answer(text, generations)
+  } catch (thrown) {
+    const report = { transport: 'a2a', message: 'A method failed', method: exchange.method }
+    return exchange.failure(reportError(parts.host, thrown, report))
   }
 }
 
-/** One request and what becomes of it. */
+/** One request and its answer. */
 class Exchange {
+  readonly #parts: Parts
+  readonly #call: KnownCall
   method: string | undefined
-  data: Generation['data'] = errorDetails
-  /** Clients before 1.0 take no answer but a stream to what they want streamed: a refusal is then its only event. */
-  streams = false
-  #id: Id = null
+  #data: Generation['data'] = errorDetails
+  /** Clients before 1.0 that ask for a stream take no other answer: a refusal is then the only event of one. */
+  #streams = false
+  #id: RpcId = null
   /** JSON-RPC 2.0 §4.1: a request without an id gets no answer. */
   #silent = false
 
-  read(value: unknown): { readonly name: string; readonly params: unknown } {
+  constructor(parts: Parts, call: KnownCall) {
+    this.#parts = parts
+    this.#call = call
+  }
+
+  async answer(text: string, generations: readonly Generation[]): Promise<Response | Streamed> {
+    const { request } = this.#call
+    const { name, params } = this.#read(bodyIn(request, text))
+    const version = versionOf(request)
+    const generation = generations.find(({ methods }) => Object.hasOwn(methods, name))
+    const run = generation?.methods[name]
+    if (!run) throw a2aError('METHOD_NOT_FOUND', 'There is no method of this name')
+    const { versions, data } = generation
+    this.#data = data
+    this.#streams = !versions.includes('1.0') && /^text\/event-stream\b/.test(request.headers.get('accept') ?? '')
+    if (version !== undefined && !versions.includes(version)) {
+      throw a2aError('METHOD_NOT_FOUND', `A2A ${version} has no method of this name`, { versions: versions.join(',') })
+    }
+    const context = contextOf(this.#parts, this.#call, isRecord(params) ? params['tenant'] : undefined)
+    return this.#success(await run(context, params), context)
+  }
+
+  #read(value: unknown): { readonly name: string; readonly params: unknown } {
     if (Array.isArray(value)) throw a2aError('INVALID_REQUEST', 'A2A has no batches: send one request at a time')
     if (!isRecord(value)) throw a2aError('INVALID_REQUEST', 'A request is an object')
     const { jsonrpc, id, method, params } = value
-    if (!isId(id)) throw a2aError('INVALID_REQUEST', `"id" must be a number or a string of at most ${limits.idLength} characters`)
+    if (id !== undefined && !isId(id))
+      throw a2aError('INVALID_REQUEST', `"id" must be a number or a string of at most ${limits.idLength} characters`)
     this.#id = id ?? null
     if (jsonrpc !== '2.0') throw a2aError('INVALID_REQUEST', '"jsonrpc" must be "2.0"')
     if (typeof method !== 'string') throw a2aError('INVALID_REQUEST', '"method" must be a string')
@@ -92,45 +77,35 @@ class Exchange {
     return { name: method, params }
   }
 
-  success(result: RpcResult, context: RpcContext): Response | Streamed {
+  #success(result: RpcResult, context: RpcContext): Response | Streamed {
     if (this.#silent) {
       if ('stream' in result) void result.stream.batches[Symbol.asyncIterator]().return?.()
       return new Response(null, { status: 202 })
     }
+    const headers = extensionHeaders(context)
     if ('stream' in result) {
-      const failed = (error: UampError): string => this.#text(this.#error(told(error)))
-      return streamAnswer(result.stream, rpcLines(this.#id, result.shape), { headers: extensionHeaders(context), failed })
+      const failed = (error: UampError): string => this.#text(told(error))
+      return streamAnswer(result.stream, rpcLines(this.#id, result.shape), { headers, failed })
     }
-    return jsonAnswer({ jsonrpc: '2.0', id: this.#id, result: result.result }, { headers: extensionHeaders(context), ...heldBy(context) })
+    return resultAnswer(context, { jsonrpc: '2.0', id: this.#id, result: result.result }, headers)
   }
 
-  /** Before 1.0 what is wrong with a request is told whether it has an id or not: the test kit of 0.3 holds that for a must. */
+  /** Before 1.0 an error is told even to a request without an id, as the test kit of 0.3 demands. */
   failure(error: UampError): Response {
     if (this.#silent && /^[A-Z]/.test(this.method ?? '')) return new Response(null, { status: 202 })
     const what = told(error)
-    const member = this.#error(what)
-    // Who it is, is asked by HTTP (A2A 1.0 §7.4).
-    if (what.of === 'unauthorized') return this.#respond(member, { 'www-authenticate': 'Bearer' }, 401)
-    if (what.of === 'forbidden') return this.#respond(member, {}, 403)
-    return this.streams ? new Response(sseLine(this.#text(member)), { headers: SSE_HEADERS }) : this.#respond(member, {})
+    const text = this.#text(what)
+    // HTTP asks a client who it is (A2A 1.0 §7.4).
+    if (what.of === 'unauthorized') return respond(text, 401, { 'www-authenticate': 'Bearer' })
+    if (what.of === 'forbidden') return respond(text, 403)
+    return this.#streams ? new Response(sseLine(text), { headers: SSE_HEADERS }) : respond(text, 200)
   }
 
-  #error(what: Told): string {
-    return `"error":${JSON.stringify({ code: what.code, message: what.message, data: this.data(what) })}`
-  }
-
-  #respond(member: string, headers: Readonly<Record<string, string>>, status = 200): Response {
-    return new Response(this.#text(member), { status, headers: { ...JSON_TYPE, ...headers } })
-  }
-
-  #text(member: string): string {
-    return `{"jsonrpc":"2.0","id":${JSON.stringify(this.#id)},${member}}`
+  #text(what: Told): string {
+    return errorText(this.#id, { code: what.code, message: what.message, data: this.#data(what) })
   }
 }
 
-/** It stands in every event of a stream, so it must not be endless. */
-function isId(value: unknown): value is Id | undefined {
-  return (
-    value === undefined || value === null || typeof value === 'number' || (typeof value === 'string' && value.length <= limits.idLength)
-  )
+function respond(text: string, status: number, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(text, { status, headers: { 'content-type': 'application/json', ...headers } })
 }

@@ -1,8 +1,7 @@
 /**
- * What a task, a message and an update are, in the shapes of A2A 1.0 (`lf.a2a.v1`, ProtoJSON). Inside this transport everything is
- * in these; the other generations are translated at their own edge.
+ * Tasks, messages and updates in the shapes of A2A 1.0 (`lf.a2a.v1`, ProtoJSON). Inside this transport everything has these shapes;
+ * `dialects/` translates the other generations.
  */
-import type { KnownCall } from '../../core/ports/transport.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { Part as AnyPart } from '../../wire/a2a/parts.ts'
 import type { TaskState } from '../../wire/a2a/states.ts'
@@ -52,14 +51,14 @@ export interface Task {
   readonly metadata?: Struct
 }
 
-interface StatusUpdate {
+export interface StatusUpdate {
   readonly taskId: string
   readonly contextId: string
   readonly status: TaskStatus
   readonly metadata?: Struct
 }
 
-interface ArtifactUpdate {
+export interface ArtifactUpdate {
   readonly taskId: string
   readonly contextId: string
   readonly artifact: Artifact
@@ -78,7 +77,7 @@ export type StreamEvent =
 /** What `SendMessage` answers. */
 export type SendResult = { readonly task: Task } | { readonly message: Message }
 
-/** Which generation's shapes a task was made with: `tasks/get` and `tasks/cancel` exist in several. */
+/** The generation that a task was made with: `tasks/get` and `tasks/cancel` exist in several, and show it in the shapes of that one. */
 export type Generation = '1.0' | '0.3' | '0.2' | '0.1' | 'tasks'
 
 export interface PushConfig {
@@ -89,6 +88,9 @@ export interface PushConfig {
   readonly authentication?: { readonly scheme: string; readonly credentials?: string }
 }
 
+/** The server chooses an id where the client gives none. */
+export type NewPushConfig = Omit<PushConfig, 'id'> & { readonly id?: string }
+
 export interface SendRequest {
   readonly message: Message
   readonly generation: Generation
@@ -96,9 +98,9 @@ export interface SendRequest {
   /** Undefined: all. 0: none. */
   readonly historyLength?: number | undefined
   readonly acceptedOutputModes?: readonly string[] | undefined
-  readonly push?: Omit<PushConfig, 'id' | 'taskId'> & { readonly id?: string }
+  readonly push?: Omit<NewPushConfig, 'taskId'>
   readonly metadata?: Struct | undefined
-  /** A task id that the client chose: 0.1 and `POST /tasks` alone. */
+  /** A task id that the client chose, in 0.1 and `POST /tasks`. */
   readonly chosenId?: string | undefined
 }
 
@@ -109,16 +111,20 @@ export interface ListRequest {
   readonly pageSize: number
   readonly pageToken?: string | undefined
   readonly historyLength?: number | undefined
-  /** Milliseconds since 1970: only tasks whose status is as new or newer. */
+  /** Milliseconds since 1970. Only tasks whose status is as new or newer are listed. */
   readonly statusAfter?: number | undefined
   readonly includeArtifacts: boolean
 }
 
-interface SubscribeRequest {
+export interface SubscribeRequest {
   readonly id: string
+  /** The last event that the client has. Without it, the first event is the task. */
   readonly after?: string | undefined
-  /** Until the task is over, also while it waits for its client: A2A 1.0 §3.1.6. */
-  readonly stays?: boolean | undefined
+  /**
+   * A2A 1.0 §3.1.6: the stream stays until the task is over, also while it waits for its client, and a task that is over has none.
+   * Earlier generations have no such rule: there a client that lost its connection just before the end gets the task as it is.
+   */
+  readonly stays: boolean
 }
 
 export interface TaskPage {
@@ -129,17 +135,17 @@ export interface TaskPage {
   readonly totalSize: number
 }
 
-/** How a generation writes an event of a stream. */
 export interface StreamVisitor {
-  /** More text of the artifact `artifactId`. The frequent one: a template, not an object. `first`: it begins here. */
+  /** More text of an artifact. By far the most frequent, so no event is made of it. */
   text(text: string, place: Place): void
   event(event: StreamEvent, seq: string | undefined): void
 }
 
 export interface Place {
   readonly artifactId: string
+  /** The artifact begins here. */
   readonly first: boolean
-  /** What `Last-Event-ID` may bring back. */
+  /** The id of the event, which `Last-Event-ID` may bring back. */
   readonly seq: string | undefined
 }
 
@@ -147,34 +153,9 @@ export interface StreamBatch {
   visit(visitor: StreamVisitor): void
 }
 
-/** The events of one task from here on. What the iterator returns belongs into one write with the end. */
+/** The events of one task from here on. The batch that the iterator returns is written in one piece with the end. */
 export interface TaskStream {
   readonly taskId: string
   readonly contextId: string
   readonly batches: AsyncIterable<StreamBatch, StreamBatch | void>
-}
-
-/** What every binding of every generation calls. Whoever does not own a task gets `TASK_NOT_FOUND`. Throws what `errors.ts` makes. */
-export interface Tasks {
-  send(call: KnownCall, request: SendRequest): Promise<SendResult>
-  stream(call: KnownCall, request: SendRequest): Promise<TaskStream>
-  get(call: KnownCall, request: { readonly id: string; readonly historyLength?: number | undefined }): Promise<Task>
-  /** The generation that made it. */
-  generationOf(call: KnownCall, id: string): Promise<Generation>
-  stateOf(call: KnownCall, id: string): Promise<TaskState>
-  list(call: KnownCall, request: ListRequest): Promise<TaskPage>
-  cancel(call: KnownCall, request: { readonly id: string; readonly metadata?: Struct | undefined }): Promise<Task>
-  /** The first event is the task, unless `after` says which one was the last that the client has. */
-  subscribe(call: KnownCall, request: SubscribeRequest): Promise<TaskStream>
-}
-
-/** Where each task's updates are posted to. Every call checks first that the task is the caller's. */
-export interface PushConfigs {
-  set(call: KnownCall, config: Omit<PushConfig, 'id'> & { readonly id?: string }): Promise<PushConfig>
-  get(call: KnownCall, request: { readonly taskId: string; readonly id?: string | undefined }): Promise<PushConfig>
-  list(
-    call: KnownCall,
-    request: { readonly taskId: string; readonly pageSize?: number | undefined; readonly pageToken?: string | undefined },
-  ): Promise<{ readonly configs: readonly PushConfig[]; readonly nextPageToken: string }>
-  delete(call: KnownCall, request: { readonly taskId: string; readonly id: string }): Promise<void>
 }

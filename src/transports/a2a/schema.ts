@@ -1,6 +1,8 @@
 /** What the schemas of all generations share. */
 import * as z from 'zod/mini'
+import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
+import type { Struct } from './model.ts'
 
 /** Characters of a page token, a webhook's token or its credentials; and of an address. */
 const SECRET = 4_096
@@ -9,14 +11,23 @@ const URL_LENGTH = 8_192
 /** Clients write null for what they leave out. */
 export const maybe = <T extends z.core.SomeType>(schema: T) => z.optional(z.nullable(schema))
 
+/** Fields without those that are not set, for which clients write null and ProtoJSON an empty text. */
+export function filled<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], null | undefined> } {
+  const set = Object.entries(fields).filter(([, value]) => value != null && value !== '')
+  return Object.fromEntries(set) as { [K in keyof T]: Exclude<T[K], null | undefined> }
+}
+
 const text = (max: number) => z.string().check(z.maxLength(max))
 
-/** ProtoJSON may write an empty string for what is not there. */
+/** ProtoJSON may write an empty text for a name that is not set. */
 export const Name = text(limits.idLength)
 export const Id = Name.check(z.minLength(1, 'must not be empty'))
 export const Secret = text(SECRET)
-/** It becomes part of a header. */
+/** Becomes part of a header. */
 export const HeaderText = Secret.check(z.refine((line) => !/[\r\n\0]/.test(line), 'must be one line'))
+
+/** Handed on by reference, untouched, as every extension slot is. */
+export const Metadata = maybe(z.custom<Struct>(isRecord, 'must be an object'))
 
 const ABSOLUTE = 'must be an absolute URL'
 const isUrl = (url: string) => url.length <= URL_LENGTH && URL.canParse(url)
@@ -26,3 +37,8 @@ export const MaybeUrl = maybe(z.string().check(z.refine((url) => url === '' || i
 /** ProtoJSON takes the standard alphabet and the one for URLs, with padding or without. */
 export const isBase64 = (bytes: string) => /^[A-Za-z0-9+/_-]*={0,2}$/.test(bytes) && bytes.replace(/=+$/, '').length % 4 !== 1
 export const Base64 = z.string().check(z.refine(isBase64, 'must be base64'))
+
+/** A query has numbers as texts. */
+export const numeral = z.transform((value: unknown) => (typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value))
+export const PAGE_SIZE = 50
+export const PageSize = z.pipe(numeral, z.int().check(z.gte(1), z.lte(100)))

@@ -1,4 +1,4 @@
-/** What A2A calls its errors: one table for every generation and binding, and for who asks as for who answers. */
+/** The errors of A2A: one table for every generation and binding, for the server and for the client. */
 import type { ErrorCode } from '../../protocol/errors.ts'
 
 export interface Kind {

@@ -1,9 +1,9 @@
-/** A part of a message or an artifact, as 1.0 has it, and as the generations before write it. */
+/** A part of a message or an artifact: the form of 1.0, and how earlier generations write it. */
 import { isRecord } from '../../protocol/json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Exactly one of `text`, `raw` (base64), `url` and `data` is there. */
+/** Exactly one of `text`, `raw` (base64), `url` and `data` is set. */
 export interface Part {
   readonly text?: string
   readonly raw?: string
@@ -14,12 +14,12 @@ export interface Part {
   readonly metadata?: Fields
 }
 
-/** Marks data that earlier generations have no shape for and that is therefore wrapped as `{ value }`. The official SDK writes the same. */
+/** Marks data that is wrapped as `{ value }` because earlier generations have no shape for it. The official SDK does the same. */
 export const WRAPPED = 'data_part_compat'
-/** Where a part's fields go that earlier generations do not have. */
+/** The member of `metadata` for fields that earlier generations do not have. */
 export const SLOT = 'uamp'
 
-/** A part before 1.0. `name`: what tells its forms apart, `kind` since 0.2, `type` before. */
+/** A part before 1.0. `name`: the member that tells the forms apart, `kind` since 0.2, `type` before. */
 export function partIn(name: 'kind' | 'type'): (part: Part) => object {
   return (part) => {
     const { text, data, metadata } = part
@@ -29,7 +29,7 @@ export function partIn(name: 'kind' | 'type'): (part: Part) => object {
   }
 }
 
-/** The same in ProtoJSON of `a2a.v1`, which REST of 0.3 speaks: its names are others than those of JSON-RPC. */
+/** The same in ProtoJSON of `a2a.v1`, which REST of 0.3 speaks. It has other names than JSON-RPC. */
 export function protoPart(part: Part): object {
   const { text, data, metadata } = part
   if (text !== undefined) return { text, ...slotted(part) }
@@ -48,7 +48,7 @@ function fileIn({ raw, url, mediaType, filename }: Part, name: { readonly bytes:
   }
 }
 
-/** Texts and data had neither a name nor a media type then: both go into our slot of the metadata. */
+/** Before 1.0 texts and data have neither a name nor a media type: both go into our slot of the metadata. */
 function slotted({ filename, mediaType, metadata }: Part): { readonly metadata?: Fields } {
   if (filename === undefined && mediaType === undefined) return metadata ? { metadata } : {}
   const had = metadata?.[SLOT]
@@ -56,10 +56,16 @@ function slotted({ filename, mediaType, metadata }: Part): { readonly metadata?:
   return { metadata: { ...metadata, [SLOT]: slot } }
 }
 
-/** Data was an object then. Anything else is wrapped, and marked as the official SDK marks it. */
+/** Before 1.0 data is always an object. Other values are wrapped, and marked as the official SDK marks them. */
 function wrapped(part: Part): { readonly data: Fields; readonly metadata?: Fields } {
   const { data } = part
   const { metadata } = slotted(part)
   if (isRecord(data)) return { data, ...(metadata && { metadata }) }
   return { data: { value: data }, metadata: { ...metadata, [WRAPPED]: true } }
+}
+
+/** ProtoJSON also has base64 for URLs, and leaves out the padding. Not everybody reads that. */
+export function standardBase64(text: string): string {
+  const standard = /[-_]/.test(text) ? text.replaceAll('-', '+').replaceAll('_', '/') : text
+  return standard.length % 4 === 0 ? standard : standard.replace(/=+$/, '').padEnd(Math.ceil(standard.length / 4) * 4, '=')
 }

@@ -1,14 +1,13 @@
 import * as z from 'zod/mini'
-import type { AgentPort } from '../../../core/ports/agent.ts'
+import type { Ability, AgentPort } from '../../../core/ports/agent.ts'
+import type { Capabilities } from '../../../protocol/capabilities.ts'
 import { list, Slot } from '../../../protocol/json.ts'
+import { EVENTS_EXTENSION, X402_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Struct } from '../model.ts'
-import { EXTENSIONS } from './extensions.ts'
-import type { AgentCard, AgentExtension, AgentInterface } from './model.ts'
-import { modesOf } from './modes.ts'
-import type { CardOptions } from './options.ts'
-import { descriptionOf, skillsOf } from './skills.ts'
+import type { CardOptions } from './index.ts'
+import type { AgentCard, AgentExtension, AgentInterface, AgentSkill } from './model.ts'
 
-/** What an agent may say of itself for its card, in `capabilities.extensions.a2a`. What is not as it should be does not count. */
+/** What an agent may say of itself for its card, in `capabilities.extensions.a2a`. If any of it has another form, all of it is ignored. */
 const Told = z.object({
   version: z.optional(z.string()),
   provider: z.optional(z.object({ organization: z.string(), url: z.string() })),
@@ -26,12 +25,12 @@ export interface Surroundings {
   /** Where the agent is: `https://example.com/agents/bob`. */
   readonly base: string
   readonly pushNotifications: boolean
-  /** Whether callers can show who they are, and whether they must. */
+  /** Whether callers can have credentials, and whether they must. */
   readonly bearer: 'none' | 'optional' | 'required'
   readonly options: CardOptions
 }
 
-/** What a token must be good for; of a scheme without scopes that is a list of roles (OpenAPI 3.2). Empty, signatures would not cover it. */
+/** The roles that a token needs, as a scheme without scopes lists them (OpenAPI 3.2). A signature does not cover an empty list. */
 const ROLES = ['call']
 
 /** The card of A2A 1.0: every required field, no required array empty (§5.7), no field at its default (§8.4.1). */
@@ -60,7 +59,7 @@ export function buildCard(agent: AgentPort, { base, pushNotifications, bearer, o
   }
 }
 
-/** The preferred one first. Of each major version the newest minor one: what 0.2 speaks, it speaks where 0.3 does. */
+/** The preferred one first. 0.2 is served at the addresses of 0.3, so only the newest minor version of each major one is listed. */
 function interfacesAt(base: string): readonly AgentInterface[] {
   const rpc = `${base}/a2a`
   const rest = `${base}/a2a/rest`
@@ -85,4 +84,103 @@ export function extensionsOf(agent: AgentPort): readonly AgentExtension[] {
 function toldBy({ capabilities }: AgentPort): z.infer<typeof Told> {
   const told = z.safeParse(Told, capabilities.extensions?.['a2a'] ?? {})
   return told.success ? told.data : {}
+}
+
+/** What every agent here can do beyond the core of the protocol. */
+const EXTENSIONS: readonly AgentExtension[] = [
+  { uri: EVENTS_EXTENSION, description: 'Thoughts, tool calls and progress as messages of the stream' },
+  { uri: X402_EXTENSION, description: 'A task that costs something asks for its payment, and goes on when it is paid' },
+]
+
+/** Skills that a card shows. Every client reads it before anything else, so it stays small. */
+const SKILLS = 128
+
+/** The abilities that the agent names, else its tools and what it provides, else that one can talk to it. Never empty: A2A 1.0 §5.7. */
+function skillsOf(agent: AgentPort): readonly AgentSkill[] {
+  const { abilities = [], capabilities } = agent
+  const tools = (capabilities.tools?.built_in_tools ?? []).map((name) => named(name, `Uses the tool ${name}`, 'tool'))
+  const provided = (capabilities.provides ?? []).map((name) => named(name, `Provides ${name}`, 'capability'))
+  const known = abilities.length > 0 ? abilities : [...tools, ...provided]
+  const skills = [...new Map(known.map((ability) => [ability.id, skill(ability)])).values()].slice(0, SKILLS)
+  return skills.length > 0 ? skills : [{ ...named('chat', descriptionOf(agent), 'chat'), name: agent.name }]
+}
+
+function descriptionOf({ name, description }: AgentPort): string {
+  return description || `The agent ${name}`
+}
+
+function named(name: string, description: string, tag: string): Ability {
+  return { id: name, name, description, tags: [tag] }
+}
+
+function skill({ id, name, description, tags, examples = [] }: Ability): AgentSkill {
+  const shown = tags.length > 0 ? tags : [id]
+  return { id, name, description: description || name, tags: shown, ...(examples.length > 0 && { examples }) }
+}
+
+const USUAL: Readonly<Record<string, readonly string[]>> = {
+  text: ['text/plain'],
+  image: ['image/png', 'image/jpeg'],
+  audio: ['audio/wav', 'audio/mpeg'],
+  video: ['video/mp4'],
+  file: ['application/json', 'application/octet-stream'],
+}
+
+/** The media types that an agent takes and gives. Never empty: A2A 1.0 §5.7. */
+function modesOf(capabilities: Capabilities): { readonly input: readonly string[]; readonly output: readonly string[] } {
+  const { modalities, image, audio, file } = capabilities
+  const told: Readonly<Record<string, readonly string[] | undefined>> = {
+    'image:in': typed('image', image?.formats),
+    'image:out': typed('image', image?.formats),
+    'audio:in': typed('audio', audio?.input_formats),
+    'audio:out': typed('audio', audio?.output_formats),
+    'file:in': file?.supported_mime_types,
+  }
+  const modes = (way: 'in' | 'out'): readonly string[] => {
+    const all = modalities.flatMap((modality) => told[`${modality}:${way}`] ?? USUAL[modality] ?? [])
+    return all.length > 0 ? [...new Set(all)] : ['text/plain']
+  }
+  return { input: modes('in'), output: modes('out') }
+}
+
+/** Agents say both `png` and `image/png`. */
+function typed(modality: string, formats: readonly string[] | undefined): readonly string[] | undefined {
+  if (!formats || formats.length === 0) return undefined
+  return formats.map((format) => (format.includes('/') ? format : `${modality}/${format}`))
+}
+
+/**
+ * One card that every generation can read: the fields of 1.0, and those that 0.2 and 0.3 look for. A field that both have has the
+ * members of both.
+ */
+export function hybrid(card: AgentCard): object {
+  const { supportedInterfaces, capabilities, securitySchemes, securityRequirements } = card
+  const old = supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === '0.3')
+  return {
+    ...card,
+    protocolVersion: '0.3.0',
+    url: old[0]?.url,
+    preferredTransport: old[0]?.protocolBinding,
+    additionalInterfaces: old.map(({ url, protocolBinding }) => ({ url, transport: protocolBinding })),
+    capabilities: { ...capabilities, stateTransitionHistory: false },
+    supportsAuthenticatedExtendedCard: capabilities.extendedAgentCard,
+    ...(securitySchemes && { securitySchemes: mapValues(securitySchemes, (scheme) => ({ type: 'http', scheme: 'bearer', ...scheme })) }),
+    // In OpenAPI 3.0, which 0.2 and 0.3 follow, the list of a scheme without scopes is empty.
+    ...(securityRequirements && { security: securityRequirements.map(({ schemes }) => mapValues(schemes, () => [])) }),
+  }
+}
+
+/** The card at `agent.json`, where clients up to 0.2.6 look, with what UAMP transports and UAMP events §9.2 want there. */
+export function seedCard(card: AgentCard, { capabilities }: AgentPort): object {
+  const schemes = Object.keys(card.securitySchemes ?? {})
+  return {
+    ...hybrid(card),
+    protocolVersion: '0.2.1',
+    ...(schemes.length > 0 && { authentication: { schemes } }),
+    modelCapabilities: capabilities,
+  }
+}
+
+function mapValues<T, U>(values: Readonly<Record<string, T>>, map: (value: T) => U): Readonly<Record<string, U>> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]))
 }

@@ -10,7 +10,7 @@ export interface AgentInterface {
 export interface AgentExtension {
   readonly uri: string
   readonly description?: string
-  /** Left out where it is not: ProtoJSON has no false here, and a signature would cover it. */
+  /** Never false: ProtoJSON leaves out a false here, and a signature would cover it. */
   readonly required?: true
   readonly params?: Struct
 }

@@ -5,7 +5,7 @@ import { isRecord } from '../../../protocol/json.ts'
 import type { AgentCard, CardSignature } from './model.ts'
 
 export interface SigningKey {
-  /** The private key. A JWK that has `alg` and `kid` needs neither beside it. */
+  /** The private key. `kid` and `alg` may be left out if it is a JWK that has them. */
   readonly key: JWK | CryptoKey
   readonly kid?: string
   /** Default: the JWK's. */
@@ -16,7 +16,7 @@ export interface SigningKey {
 
 export type Sign = (card: AgentCard) => Promise<readonly CardSignature[]>
 
-/** Signs the 1.0 card with every key: A2A 1.0 §8.4. Other generations' fields are not covered, as clients of 1.0 do not know them. */
+/** Signs the 1.0 card with every key (A2A 1.0 §8.4). Clients of 1.0 do not know the fields of other generations, so they are not signed. */
 export function cardSigner(keys: readonly SigningKey[]): Sign {
   const signers = keys.map(signerOf)
   return (card) => {
@@ -34,7 +34,7 @@ function signerOf({
   if (kid === undefined || alg === undefined) throw new UampError('invalid_request', 'A key for agent cards needs "kid" and "alg"')
   if (!/^(ES|RS|PS|Ed)/.test(alg)) throw new UampError('invalid_request', `Agent cards are signed with a private key, and ${alg} has none`)
   return async (payload) => {
-    // Loaded by those who sign: 46 modules.
+    // 46 modules, so only servers that sign load them.
     const { FlattenedSign } = await import('jose')
     const signing = new FlattenedSign(new TextEncoder().encode(payload))
     signing.setProtectedHeader({ alg, typ: 'JOSE', kid, ...(jku !== undefined && { jku }) })
@@ -49,14 +49,14 @@ function jwkField(key: JWK | CryptoKey, field: 'kid' | 'alg'): string | undefine
 }
 
 /**
- * What is signed (§8.4.1): RFC 8785 of the card without its signatures and without defaults. The official SDKs leave out all that is
- * empty, also objects; a card of ours has nothing such, so both come to the same text.
+ * The text that is signed (§8.4.1): RFC 8785 of the card without its signatures and without defaults. The official SDKs also leave out
+ * empty objects. Our cards have none, so the text is the same.
  */
 export function payloadOf({ signatures: _, ...card }: AgentCard): string {
   return canonicalize(withoutDefaults(card)) ?? ''
 }
 
-/** Members that are neither required nor `optional` in the proto, at their default. What is the extension's own stays as it is. */
+/** Leaves out members at their default that are neither required nor `optional` in the proto. `params` belong to the extension and stay. */
 function withoutDefaults(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDefaults)
   if (!isRecord(value)) return value

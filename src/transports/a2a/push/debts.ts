@@ -5,11 +5,11 @@ import { UampError } from '../../../protocol/errors.ts'
 import type { Json } from '../../../protocol/json.ts'
 import { TERMINAL, type TaskStatus } from '../model.ts'
 
-/** A task that has webhooks, until they were told how it ended. */
+/** A task whose webhooks have not been told yet how it ended. */
 export interface Debt {
   readonly owner: Principal
   readonly taskId: string
-  /** The time of the status that they were told last, of those at which a task rests. */
+  /** The time of the last resting status that they were told. */
   readonly told: string | undefined
 }
 
@@ -23,8 +23,8 @@ interface DebtRecord {
 const OWED = 'a2a-push-owed'
 
 /**
- * What webhooks are still to be told, in the store: a process that dies with it in memory leaves a webhook waiting for ever. Written
- * with the first config of a task, so a task without webhooks costs nothing.
+ * Records of what webhooks are still to be told. Without them, a webhook would wait for ever after a crash. A record is written with
+ * the first config of a task, so a task without webhooks costs nothing.
  */
 export class Debts {
   readonly #store: Store
@@ -35,7 +35,7 @@ export class Debts {
     this.#ttlMs = ttlMs
   }
 
-  /** From now on the task's webhooks are owed its end. One that is there already stays as it is. */
+  /** From now on the task's webhooks have to be told of its end. A record that exists stays as it is. */
   async owe(owner: Principal, task: string): Promise<void> {
     try {
       await this.#set({ tenant: owner.tenant, owner: owner.id, task }, 0)
@@ -44,13 +44,13 @@ export class Debts {
     }
   }
 
-  /** Its webhooks were told this, or given up. */
+  /** The task's webhooks were told this status, or were given up. */
   async settle(owner: Principal, task: string, { state, timestamp }: TaskStatus): Promise<void> {
     if (TERMINAL.has(state)) return this.forgive(owner, task)
     await this.#set({ tenant: owner.tenant, owner: owner.id, task, told: timestamp })
   }
 
-  /** Nobody is there to be told any more. */
+  /** There is no webhook to be told any more. */
   async forgive(owner: Principal, task: string): Promise<void> {
     await this.#store.delete(keyOf(owner, task))
   }

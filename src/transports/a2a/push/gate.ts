@@ -1,4 +1,4 @@
-/** Lets so many through at a time; the others wait in the order in which they came. Whoever waits bounds how many can. */
+/** Lets so many calls run at a time; the others wait in their order. How many can wait is bounded by the number of outboxes. */
 class Gate {
   readonly #waiting: (() => void)[] = []
   readonly #places: number
@@ -26,7 +26,7 @@ class Gate {
   }
 }
 
-/** So many at a time in all, and so many for each owner: nobody's slow webhooks take the others' turns. */
+/** Lets so many calls run at a time in all, and so many of each owner, so that slow webhooks of one owner do not block those of others. */
 export class Gates {
   readonly #all: Gate
   readonly #each: number

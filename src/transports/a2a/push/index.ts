@@ -1,34 +1,39 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Host, KnownCall } from '../../../core/ports/transport.ts'
 import { a2aError } from '../errors.ts'
-import { TERMINAL, type Generation, type PushConfig, type PushConfigs, type StreamEvent, type Task, type TaskState } from '../model.ts'
-import { configChecker, type NewConfig } from './check.ts'
-import { ConfigRecords } from './configs.ts'
+import { TERMINAL, type Generation, type NewPushConfig, type PushConfig, type StreamEvent, type Task, type TaskState } from '../model.ts'
+import { checkConfig, ConfigRecords, type ConfigPage, type ListRequest } from './configs.ts'
 import { Debts, type Debt } from './debts.ts'
 import { PUSH_LIMITS, type PushLimits } from './limits.ts'
 import { Notifier } from './notifier.ts'
 
+export type { ConfigPage } from './configs.ts'
 export type { PushLimits } from './limits.ts'
 
-/** Webhooks: where each task's updates are posted to, and the posting. */
-export interface Push extends PushConfigs {
-  /** False: there is nothing to call out with. Then everything but `notify` throws `PUSH_NOTIFICATION_NOT_SUPPORTED`. */
-  readonly supported: boolean
+/** Webhooks: where each task's updates are posted to, and the posting. The calls of clients check first that the task is the caller's. */
+export interface Push {
+  set(call: KnownCall, config: NewPushConfig): Promise<PushConfig>
+  get(call: KnownCall, request: { readonly taskId: string; readonly id?: string | undefined }): Promise<PushConfig>
+  list(call: KnownCall, request: ListRequest): Promise<ConfigPage>
+  delete(call: KnownCall, request: Pick<PushConfig, 'taskId' | 'id'>): Promise<void>
   /** Throws what is wrong with a config, before anything is done for the request that brings it. */
-  check(config: Omit<NewConfig, 'taskId'>): void
-  /** As `set`, for a task that its owner has just made. To be awaited before the first event, so that none is missed. */
-  attach(owner: Principal, config: NewConfig): Promise<PushConfig>
-  /** A task is about to be closed for a process that died: its webhooks, if it has any, are owed that. */
+  check(config: Omit<NewPushConfig, 'taskId'>): void
+  /** As `set`, for a task that its owner has just made. Await it before the first event, so that none is missed. */
+  attach(owner: Principal, config: NewPushConfig): Promise<PushConfig>
+  /** Before a task is closed for a process that died: its webhooks, if it has any, are told, if need be after the next start. */
   owe(owner: Principal, taskId: string): Promise<void>
-  /** Tasks whose webhooks may not have been told of the status that they have. */
+  /** Tasks whose webhooks may not know their newest status. */
   debts(): AsyncIterable<Debt>
-  /** There is no such task any more. */
+  /** The task no longer exists. */
   forgive(owner: Principal, taskId: string): Promise<void>
-  /** Tells the task's webhooks. Returns at once, and never throws; a task without configs costs a look into a map. */
+  /**
+   * Tells the task's webhooks of a change of its state, or of an artifact that is whole. Returns at once, and never throws; a task
+   * without configs costs a look into a map.
+   */
   notify(owner: Principal, of: Notified, event: StreamEvent): void
 }
 
-/** The task that an event is of. */
+/** The task that an event belongs to. */
 export interface Notified {
   readonly taskId: string
   readonly generation: Generation
@@ -39,61 +44,46 @@ export interface Notified {
 export interface PushOptions {
   /** The state of the caller's task. Rejects with `TASK_NOT_FOUND` unless it is theirs. */
   readonly owned: (call: KnownCall, taskId: string) => Promise<TaskState>
-  /** How a generation before 1.0 writes a task. */
+  /** A task as its generation writes it. */
   readonly shape: (task: Task, generation: Generation) => object
-  readonly limits?: Partial<PushLimits>
-  readonly random?: () => number
+  readonly limits: Partial<PushLimits> | undefined
 }
 
-export function createPush(host: Host, { owned, shape, random = Math.random, ...options }: PushOptions): Push {
+export function createPush(host: Host, { owned, shape, ...options }: PushOptions): Push {
   const limits = { ...PUSH_LIMITS, ...options.limits }
   const { outbound, keys } = host
-  // Without a key their credentials could not be kept.
+  // Credentials of webhooks are sealed before they are stored, which takes a key.
   if (!outbound || !keys) return unsupported
-  const check = configChecker(outbound, limits)
-  const records = new ConfigRecords({ store: host.store, keys }, limits)
+  const check = (config: Omit<NewPushConfig, 'taskId'>): void => checkConfig(config, outbound, limits)
+  const records = new ConfigRecords({ store: host.store, keys, limits })
   const debts = new Debts(host.store, limits.ttlMs)
-  const load = (owner: Principal, taskId: string): Promise<readonly PushConfig[]> => records.all(owner, taskId)
-  const notifier = new Notifier({ host, outbound, limits, shape, random, load, settle: (...told) => debts.settle(...told) })
+  const notifier = new Notifier({ host, outbound, limits, shape, records, debts })
 
-  async function attach(owner: Principal, config: NewConfig): Promise<PushConfig> {
-    const checked = check(config)
-    // Before the config: one that is never told of its task's end is worse than a debt to nobody.
+  async function attach(owner: Principal, config: NewPushConfig): Promise<PushConfig> {
+    check(config)
+    // Before the config: a webhook that never hears of its task's end is worse than a debt to nobody.
     await debts.owe(owner, config.taskId)
-    return store(owner, config.taskId, checked)
+    return store(owner, config)
   }
 
-  async function store(owner: Principal, taskId: string, checked: Omit<NewConfig, 'taskId'>): Promise<PushConfig> {
-    const stored = await records.set(owner, { ...checked, id: checked.id ?? host.newId(), taskId })
-    notifier.changed(owner, taskId, stored.all)
-    return stored.config
+  async function store(owner: Principal, given: NewPushConfig): Promise<PushConfig> {
+    const config = { ...given, id: given.id ?? host.newId() }
+    notifier.changed(owner, config.taskId, await records.set(owner, config))
+    return config
   }
 
   return {
-    supported: true,
-    check: (config) => void check(config),
-    attach,
-    notify: (owner, of, event) => notifier.notify(owner, of, event),
-    async owe(owner, taskId) {
-      if ((await load(owner, taskId)).length > 0) await debts.owe(owner, taskId)
-    },
-    async *debts() {
-      for await (const debt of debts.all()) {
-        const { owner, taskId } = debt
-        if ((await load(owner, taskId)).length > 0) yield debt
-        else await debts.forgive(owner, taskId)
-      }
-    },
-    forgive: (owner, taskId) => debts.forgive(owner, taskId),
     async set(call, config) {
       const state = await owned(call, config.taskId)
-      // Whoever asks after the end knows it.
-      return TERMINAL.has(state) ? store(call.principal, config.taskId, check(config)) : attach(call.principal, config)
+      if (!TERMINAL.has(state)) return attach(call.principal, config)
+      // The task is over, and its webhooks are told nothing more.
+      check(config)
+      return store(call.principal, config)
     },
     async get(call, { taskId, id }) {
       await owned(call, taskId)
       const all = await records.all(call.principal, taskId)
-      // Generations before 1.0 may ask for "the" config; theirs has the task's id unless they gave it one.
+      // Clients before 1.0 may ask for "the" config; it has the task's id unless they gave it another.
       const found = id === undefined ? (all.find((config) => config.id === taskId) ?? all[0]) : all.find((config) => config.id === id)
       if (!found) throw a2aError('TASK_NOT_FOUND', `This task has no push notification config${id === undefined ? '' : ` "${id}"`}`)
       return found
@@ -108,6 +98,20 @@ export function createPush(host: Host, { owned, shape, random = Math.random, ...
       notifier.changed(call.principal, taskId, left)
       if (left.length === 0) await debts.forgive(call.principal, taskId)
     },
+    check,
+    attach,
+    async owe(owner, taskId) {
+      if ((await records.all(owner, taskId)).length > 0) await debts.owe(owner, taskId)
+    },
+    async *debts() {
+      for await (const debt of debts.all()) {
+        const { owner, taskId } = debt
+        if ((await records.all(owner, taskId)).length > 0) yield debt
+        else await debts.forgive(owner, taskId)
+      }
+    },
+    forgive: (owner, taskId) => debts.forgive(owner, taskId),
+    notify: (owner, of, event) => notifier.notify(owner, of, event),
   }
 }
 
@@ -118,15 +122,14 @@ function refuse(): never {
 const refuseLater = async (): Promise<never> => refuse()
 
 const unsupported: Push = {
-  supported: false,
-  check: refuse,
-  attach: refuseLater,
-  notify: () => undefined,
-  owe: async () => undefined,
-  debts: async function* () {},
-  forgive: async () => undefined,
   set: refuseLater,
   get: refuseLater,
   list: refuseLater,
   delete: refuseLater,
+  check: refuse,
+  attach: refuseLater,
+  owe: async () => undefined,
+  debts: async function* () {},
+  forgive: async () => undefined,
+  notify: () => undefined,
 }

@@ -1,28 +1,29 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import { TERMINAL, type PushConfig, type StreamEvent, type TaskState, type TaskStatus } from '../model.ts'
+import type { ConfigRecords } from './configs.ts'
+import type { Debts } from './debts.ts'
 import { Gates } from './gate.ts'
 import type { Notified } from './index.ts'
 import { Outbox, type Post } from './outbox.ts'
 
 export interface NotifierOptions extends Omit<Post, 'gates' | 'waiting'> {
-  readonly load: (owner: Principal, taskId: string) => Promise<readonly PushConfig[]>
-  /** All webhooks of a task have been told a status at which it rests, or were given up. */
-  readonly settle: (owner: Principal, taskId: string, status: TaskStatus) => Promise<void>
+  readonly records: ConfigRecords
+  readonly debts: Debts
 }
 
-/** Tasks that are looked at to find one that can be forgotten. */
+/** How many tasks a search for one that can be forgotten looks at. */
 const LOOKS = 32
 
-/** Which tasks have webhooks, and what is on its way to them. */
+/** Knows which tasks have webhooks, and which events are on their way to them. */
 export class Notifier {
-  readonly #load: NotifierOptions['load']
-  readonly #settle: NotifierOptions['settle']
+  readonly #records: ConfigRecords
+  readonly #debts: Debts
   readonly #post: Post
   readonly #tasks = new Map<string, Webhooks>()
 
-  constructor({ load, settle, ...post }: NotifierOptions) {
-    this.#load = load
-    this.#settle = settle
+  constructor({ records, debts, ...post }: NotifierOptions) {
+    this.#records = records
+    this.#debts = debts
     this.#post = { ...post, gates: new Gates(post.limits), waiting: { length: 0 } }
     post.host.closing.addEventListener('abort', () => this.#close(), { once: true })
   }
@@ -33,7 +34,7 @@ export class Notifier {
     if (known) return known.push(of, event)
     const webhooks = this.#remember(owner, of.taskId)
     webhooks.push(of, event)
-    this.#load(owner, of.taskId).then(
+    this.#records.all(owner, of.taskId).then(
       (configs) => webhooks.loaded(configs),
       (error: unknown) => {
         this.#post.host.log('error', 'The push notification configs of a task could not be read', { task: of.taskId, error })
@@ -64,13 +65,14 @@ export class Notifier {
 
   #rests(owner: Principal, taskId: string, status: TaskStatus): void {
     const { host } = this.#post
-    // What was not sent by then is sent after the next start.
+    // What is left when the server shuts down is sent after the next start.
     if (host.closing.aborted) return
-    const failed = (error: unknown): void => host.log('error', 'That webhooks were told could not be stored', { task: taskId, error })
-    this.#settle(owner, taskId, status).catch(failed)
+    const failed = (error: unknown): void =>
+      host.log('error', 'The note that webhooks were told could not be stored', { task: taskId, error })
+    this.#debts.settle(owner, taskId, status).catch(failed)
   }
 
-  /** Those that run are bounded by the sessions; the others are found again in the store. */
+  /** Tasks that run are bounded by the number of sessions; the configs of others are found again in the store. */
   #makeRoom(newest: Webhooks): void {
     let looks = 0
     for (const webhooks of this.#tasks.values()) {
@@ -90,11 +92,11 @@ export class Notifier {
 interface OfTask {
   readonly owner: Principal
   readonly forget: () => void
-  /** Everybody knows this status, and nothing more is to be sent now. */
+  /** All webhooks know this status, or were given up, and nothing more is to be sent now. */
   readonly onRest: (status: TaskStatus) => void
 }
 
-/** States after which more comes by itself. */
+/** States after which another status follows without the client. */
 const BUSY: ReadonlySet<TaskState> = new Set(['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'])
 
 /** The webhooks of one task. */
@@ -103,7 +105,7 @@ class Webhooks {
   readonly #owner: Principal
   /** Undefined until the configs are known. */
   #outboxes: Map<string, Outbox> | undefined
-  /** What happened before they were: as many events as one webhook may have waiting, then only the newest. */
+  /** Events from before that: as many as one webhook may have waiting, then only the newest. */
   #early: { readonly of: Notified; readonly event: StreamEvent }[] = []
   #ended = false
   /** The newest status at which the task rests, until all webhooks know it. */
@@ -136,7 +138,7 @@ class Webhooks {
   }
 
   loaded(configs: readonly PushConfig[]): void {
-    // Somebody has changed them while they were read: what he made of them is newer.
+    // A client has changed them while they were read, so these are old.
     if (!this.#outboxes) this.change(configs)
   }
 
@@ -168,7 +170,7 @@ class Webhooks {
     if (!this.idle) return
     const status = this.#resting
     this.#resting = undefined
-    // A task without webhooks owes nobody anything.
+    // A task without webhooks has nobody to tell.
     if (status && this.#outboxes?.size) this.#onRest(status)
     if (this.#ended) this.forget()
   }

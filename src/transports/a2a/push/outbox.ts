@@ -2,14 +2,14 @@ import type { Principal } from '../../../core/ports/access.ts'
 import type { GuardedHttp } from '../../../core/ports/http.ts'
 import type { Redaction } from '../../../core/ports/redaction.ts'
 import type { Host } from '../../../core/ports/transport.ts'
+import { pause } from '../../../core/basics/time.ts'
+import { retryAfter } from '../../../core/http/upstream-error.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { backoff } from '../../../wire/backoff.ts'
-import type { Generation, PushConfig, StreamEvent, Task } from '../model.ts'
+import type { Generation, PushConfig, StreamEvent, Task, TaskStatus } from '../model.ts'
 import type { Gates } from './gate.ts'
 import type { Notified } from './index.ts'
 import type { PushLimits } from './limits.ts'
-import { bodyOf, itemOf, lengthOf, type Item } from './queue.ts'
-import { send, type Sent } from './send.ts'
 
 /** What all outboxes of a server share. */
 export interface Post {
@@ -17,23 +17,22 @@ export interface Post {
   readonly outbound: GuardedHttp
   readonly limits: PushLimits
   readonly shape: (task: Task, generation: Generation) => object
-  readonly random: () => number
   /** Bounds the requests under way. */
   readonly gates: Gates
   /** Characters that wait in all outboxes. */
   readonly waiting: { length: number }
 }
 
-/** Whose an outbox is. */
+/** The owner of an outbox. */
 interface Whose {
   readonly owner: Principal
-  /** The same, for the gates. */
+  /** By which the gates know the owner. */
   readonly key: string
   /** Everything has been sent, or given up. */
   readonly onIdle: () => void
 }
 
-/** The way to one webhook: one request after the other, in the order of the events. */
+/** Events on their way to one webhook: one request after the other, in their order. */
 export class Outbox {
   #config: PushConfig
   readonly #post: Post
@@ -45,25 +44,24 @@ export class Outbox {
   #running = false
   /** Failures in a row. */
   #failures = 0
-  /** Whether one event is out of the queue and not yet delivered. */
+  /** One event is out of the queue and not yet delivered. */
   #sending = false
-  /** Whether those who run the server know that the webhook fails: once for each time that it begins to. */
+  /** The operator has been warned that the webhook fails, which happens once until it works again. */
   #told = false
-  #wake: (() => void) | undefined
 
   constructor(config: PushConfig, post: Post, whose: Whose) {
     this.#config = config
     this.#post = post
     this.#whose = whose
     const { firstPauseMs, longestPauseMs } = post.limits
-    this.#pause = backoff({ minMs: firstPauseMs, maxMs: longestPauseMs, random: post.random })
+    this.#pause = backoff({ minMs: firstPauseMs, maxMs: longestPauseMs })
   }
 
   get idle(): boolean {
     return !this.#running
   }
 
-  /** What waits goes to the new place. */
+  /** Events that wait go to the new address. */
   replace(config: PushConfig): void {
     this.#config = config
   }
@@ -86,11 +84,10 @@ export class Outbox {
     const lost = this.#queue.length + (this.#sending ? 1 : 0)
     this.#closing.abort()
     this.#clear()
-    this.#wake?.()
     return lost
   }
 
-  /** Never rejects: a webhook is not allowed to stop anything. */
+  /** Never rejects: a webhook must not stop anything else. */
   async #run(of: Notified): Promise<void> {
     this.#running = true
     try {
@@ -112,7 +109,7 @@ export class Outbox {
     }
   }
 
-  /** False when it is dropped. */
+  /** False: the event was dropped. */
   async #deliver(item: Item, { generation, taskId }: Notified): Promise<boolean> {
     const { host, limits, gates } = this.#post
     const { signal } = this.#closing
@@ -125,7 +122,7 @@ export class Outbox {
         this.#told = false
         return true
       }
-      // It was told to stop; whoever did has said so.
+      // Whoever closed the outbox has counted what is lost.
       if (signal.aborted) return false
       this.#failures++
       if (!sent.mayPass || attempt >= limits.attempts) {
@@ -135,19 +132,21 @@ export class Outbox {
         return false
       }
       const asked = sent.retryAfterMs
-      await this.#sleep(asked === undefined ? this.#pause(this.#failures - 1) : Math.min(asked, limits.longestRetryAfterMs))
+      const ms = asked === undefined ? this.#pause(this.#failures - 1) : Math.min(asked, limits.longestRetryAfterMs)
+      // Closing ends the pause.
+      await pause(ms, signal).catch(() => undefined)
     }
     return false
   }
 
-  /** The body is made when its turn has come, and not kept in the pauses: a task may be large, and have many webhooks. */
+  /** Makes the body now and keeps it only for one request: a task may be large, and have many webhooks. */
   async #send(item: Item, config: PushConfig, contentType: string): Promise<Sent> {
-    const { host, outbound, limits, shape } = this.#post
+    const { host, shape } = this.#post
     const hold = host.gateway.hold(this.#whose.owner, 0)
     try {
       const body = redacted(await bodyOf(item, shape), host.secrets)
       hold.grow(body.length)
-      return await send({ outbound, config, body, contentType, timeoutMs: limits.timeoutMs, signal: this.#closing.signal })
+      return await this.#request(config, body, contentType)
     } catch (thrown) {
       if (UampError.from(thrown).code !== 'overloaded') throw thrown
       return { delivered: false, why: 'its owner holds too much in memory', mayPass: true }
@@ -156,7 +155,36 @@ export class Outbox {
     }
   }
 
-  /** All that waits becomes one: the task, as it is when its turn comes. */
+  /** One request. A redirect counts as a refusal: nobody has checked where it leads, and the credentials are not meant for that place. */
+  async #request({ url, token, authentication }: PushConfig, body: string, contentType: string): Promise<Sent> {
+    const { outbound, limits } = this.#post
+    const { timeoutMs } = limits
+    const { signal } = this.#closing
+    const headers = {
+      'content-type': contentType,
+      ...(authentication?.credentials !== undefined && { authorization: `${authentication.scheme} ${authentication.credentials}` }),
+      ...(token !== undefined && { 'x-a2a-notification-token': token }),
+    }
+    const timeouts = { firstByteMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs }
+    try {
+      const answer = await outbound.request({ url, method: 'POST', headers, body, signal, maxBytes: ANSWER_BYTES, timeouts })
+      await drain(answer.body)
+      const { status } = answer
+      if (status >= 200 && status < 300) return { delivered: true }
+      const mayPass = status === 408 || status === 425 || status === 429 || status >= 500
+      return { delivered: false, why: `it answered ${status}`, mayPass, retryAfterMs: retryAfter(answer.headers) }
+    } catch (thrown) {
+      if (thrown instanceof UampError && thrown.code === 'forbidden') return { delivered: false, why: thrown.message, mayPass: false }
+      const { code, name } = thrown as { code?: unknown; name?: unknown }
+      const why =
+        name === 'TimeoutError'
+          ? `it did not answer within ${timeoutMs} ms`
+          : `it cannot be reached${typeof code === 'string' ? ` (${code})` : ''}`
+      return { delivered: false, why, mayPass: true }
+    }
+  }
+
+  /** All events that wait become one: the task, as it is when its turn comes. */
   #collapse(of: Notified): void {
     this.#clear()
     this.#queue.push({ kind: 'task', of, status: undefined })
@@ -166,26 +194,54 @@ export class Outbox {
     for (const item of this.#queue.splice(0)) this.#forget(item)
   }
 
-  /** Nothing of it is kept any more. */
   #forget(item: Item): void {
     this.#length -= lengthOf(item)
     this.#post.waiting.length -= lengthOf(item)
   }
-
-  /** Closing ends it. */
-  async #sleep(ms: number): Promise<void> {
-    if (this.#closing.signal.aborted) return
-    let timer: ReturnType<typeof setTimeout> | undefined
-    await new Promise<void>((wake) => {
-      timer = setTimeout(wake, ms)
-      this.#wake = wake
-    })
-    clearTimeout(timer)
-    this.#wake = undefined
-  }
 }
 
-/** A body as it may leave, with the agent's own words: nobody waits for it, so all of it is looked at. */
+/** A body without the secrets that an agent may have said. Nobody waits for it, so all of it is looked at. */
 function redacted(body: string, secrets: Redaction): string {
   return secrets.text(body) === body ? body : JSON.stringify(secrets.value(JSON.parse(body) as unknown))
+}
+
+/** What waits for a webhook. */
+type Item =
+  /** A body that is ready. */
+  | { readonly kind: 'body'; readonly body: string }
+  /** A task, which is read when its turn comes. `status`: the status that it is sent for. */
+  | { readonly kind: 'task'; readonly of: Notified; readonly status: TaskStatus | undefined }
+
+/** Undefined: webhooks of this generation are not told of the event. */
+function itemOf(of: Notified, event: StreamEvent): Item | undefined {
+  if (of.generation === '1.0') return { kind: 'body', body: JSON.stringify(event) }
+  // Before 1.0 a webhook gets the whole task, so it is not called for an artifact, which the next status brings.
+  if ('statusUpdate' in event) return { kind: 'task', of, status: event.statusUpdate.status }
+  return 'task' in event ? { kind: 'task', of, status: event.task.status } : undefined
+}
+
+function lengthOf(item: Item): number {
+  return item.kind === 'body' ? item.body.length : 0
+}
+
+async function bodyOf(item: Item, shape: Post['shape']): Promise<string> {
+  if (item.kind === 'body') return item.body
+  const task = await item.of.task()
+  const { generation } = item.of
+  return JSON.stringify(generation === '1.0' ? { task } : shape(item.status ? { ...task, status: item.status } : task, generation))
+}
+
+/** `why` is for the log: it never has the URL's path, the token or the credentials in it. */
+type Sent =
+  | { readonly delivered: true }
+  | { readonly delivered: false; readonly why: string; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
+
+/** Bytes of an answer that are read, so that the connection can be used again. */
+const ANSWER_BYTES = 64 * 1024
+
+/** Reads a body to its end. Its content and its errors do not matter, as the status has said it all. */
+async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    for await (const _ of body);
+  } catch {}
 }

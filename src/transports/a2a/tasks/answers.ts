@@ -2,11 +2,12 @@ import { FIRST_EXPLAINED } from '../../../protocol/explain.ts'
 import type { Questions } from '../../../core/ports/agent.ts'
 import type { Waiting } from '../../../core/ports/session.ts'
 import { matchAnswers } from '../../../core/reading/answers.ts'
+import type { ContentItem } from '../../../protocol/content.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { Payment } from '../../../protocol/payment.ts'
+import { mediaItemOf } from '../../../wire/a2a/content.ts'
 import { a2aError } from '../errors.ts'
-import type { Message } from '../model.ts'
-import { plainText, toItem } from './content-in.ts'
+import type { Message, Part } from '../model.ts'
 import { paymentIn } from './x402.ts'
 
 export type Answer = Questions[keyof Questions]
@@ -17,12 +18,12 @@ const NO = /^\W*(n|no|deny|denied|reject|decline|refuse|cancel|stop|do not|don't
 
 interface Answering {
   readonly questions: readonly Question[]
-  /** What the request pays with, beside what its message says. */
+  /** A payment that came with the request instead of the message. */
   readonly payment: Payment | undefined
   readonly newId: () => string
 }
 
-/** What a message answers. Throws unless it answers everything that its task waits for: the run could not go on. */
+/** The answers in a message. Throws unless they answer every question of the task: without one of them it could not go on. */
 export function answersIn(message: Message, { questions, payment, newId }: Answering): Answer[] {
   const given = [
     ...message.parts.flatMap(({ data }, index) => inData(data, { message, newId, field: `message.parts[${index}].data` })),
@@ -32,13 +33,13 @@ export function answersIn(message: Message, { questions, payment, newId }: Answe
   const spoken = given.length === 0 && questions.length === 1 && only ? inWords(message, only, newId()) : undefined
   const answers = spoken ? [spoken] : given
   const { missing, notAsked } = matchAnswers(questions, answers)
-  if (notAsked.length > 0) throw unanswered('It does not wait for this answer', questions)
+  if (notAsked.length > 0) throw unanswered('The task does not wait for this answer', questions)
   if (missing.length > 0) throw unanswered(explain(missing), missing)
   return answers
 }
 
 function paid(payment: Payment | undefined, questions: readonly Question[], newId: () => string): Answer[] {
-  // What a request pays with that nobody asks for is kept for whoever does.
+  // A payment that no question asks for yet stays with the session until one does.
   if (!payment || !questions.some(({ type }) => type === 'payment.required')) return []
   return [{ type: 'payment.submit', event_id: newId(), payment }]
 }
@@ -78,7 +79,7 @@ function inData(data: unknown, { message, newId, field }: { message: Message; ne
   }
 }
 
-/** People answer in words. To one question that is enough, unless it is for money. */
+/** People answer in words. For one question that is enough, unless it asks for money. */
 function inWords(message: Message, { id, type }: Question, event_id: string): Answer | undefined {
   const text = plainText(message)
   if (type === 'tool.call') {
@@ -103,4 +104,16 @@ function explain(missing: readonly Question[]): string {
 
 function unanswered(message: string, questions: readonly Question[]): Error {
   return a2aError('INVALID_PARAMS', message, { field: 'message.parts', waiting: questions.map(({ id, type }) => ({ id, type })) })
+}
+
+export function toItem(part: Part): ContentItem {
+  const { text, filename } = part
+  if (text !== undefined) return { type: 'text', text }
+  const item = mediaItemOf(part)
+  return item.type === 'file' || filename === undefined ? item : { ...item, description: filename }
+}
+
+/** The text of a message, its parts one below the other. */
+function plainText({ parts }: Message): string {
+  return parts.flatMap(({ text }) => (text === undefined ? [] : [text])).join('\n')
 }

@@ -1,17 +1,13 @@
-import { parseJson } from '../../../protocol/json.ts'
-import { fromBase64 } from '../../../protocol/base64.ts'
 import { isMedia, type ContentItem, type MediaItem } from '../../../protocol/content.ts'
-import type { Json } from '../../../protocol/json.ts'
-import { mediaSource } from '../../../wire/media-source.ts'
+import { dataIn, JSON_TYPE, partOf } from '../../../wire/a2a/content.ts'
 import type { Artifact, Part, Place, StreamEvent, StreamVisitor } from '../model.ts'
-import { JSON_TYPE } from './content-in.ts'
 
-/** All text of one response is one artifact. Every chunk carries its id, so it is that of the response without its prefix. */
+/** All text of one response is one artifact. Every chunk carries its id, which is that of the response without the prefix. */
 export function textArtifactId(turn: string): string {
   return turn.slice(turn.indexOf('_') + 1)
 }
 
-/** What a finished response gave. `quiet`: its text is the message of its status, and no artifact. */
+/** What a finished response gave. `quiet`: its text is the message of its status and no artifact. */
 export function artifactsOf(turn: string, output: readonly ContentItem[], quiet = false): Artifact[] {
   const gathered = new Gathering()
   for (const item of output) {
@@ -40,7 +36,7 @@ export class Gathering implements StreamVisitor {
   }
 
   event(event: StreamEvent): void {
-    // What is appended to one is text, and empty: its end.
+    // Only the empty text at the end of an artifact is appended.
     if ('artifactUpdate' in event && !event.artifactUpdate.append) this.put(event.artifactUpdate.artifact)
   }
 
@@ -59,29 +55,21 @@ export function mediaArtifact(item: MediaItem): Artifact {
     artifactId: item.content_id ?? '',
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
-    // Who only reads has the words of what is spoken.
-    parts: [partOf(item), ...(item.type === 'audio' && item.transcript ? [{ text: item.transcript }] : [])],
+    // The words of speech, for those who only read.
+    parts: [shown(item), ...(item.type === 'audio' && item.transcript ? [{ text: item.transcript }] : [])],
   }
 }
 
-function partOf(item: MediaItem): Part {
-  const named = item.type === 'file' ? { filename: item.filename } : {}
-  const found = mediaSource(item)
-  if (found && 'data' in found) {
-    const data = item.type === 'file' && found.mime.split(';')[0] === JSON_TYPE ? parsed(found.data) : undefined
-    if (data !== undefined) return { data, mediaType: found.mime, ...named }
-    return { raw: found.data, mediaType: found.mime, ...named }
+function shown(item: MediaItem): Part {
+  const part = partOf(item)
+  if (part) {
+    const isJson = item.type === 'file' && part.mediaType?.split(';')[0] === JSON_TYPE
+    const data = isJson && part.raw !== undefined ? dataIn(part.raw) : undefined
+    const { raw: _, ...about } = part
+    return (data === undefined ? part : { ...about, data }) as Part
   }
-  if (found) return { url: found.url, mediaType: found.mime, ...named }
-  // Only this server can find it; whoever asks for it here gets it.
+  // Only this server can find it; a client that asks here for its address gets it.
+  const named = item.type === 'file' ? { filename: item.filename } : {}
   const source = item.type === 'image' ? item.image : item.type === 'audio' ? item.audio : item.type === 'video' ? item.video : item.file
   return typeof source === 'string' ? { raw: source, ...named } : { url: source.url, ...named }
-}
-
-function parsed(encoded: string): Json | undefined {
-  try {
-    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(fromBase64(encoded))) as Json
-  } catch {
-    return undefined
-  }
 }

@@ -3,29 +3,29 @@ import type { KnownCall } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { ClientEvent } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
+import { textOf, type Message as Input } from '../../../protocol/message.ts'
+import type { SessionConfig } from '../../../protocol/session-config.ts'
 import { paymentFrom } from '../../../wire/payment.ts'
 import { a2aError } from '../errors.ts'
-import { TERMINAL, type Message, type SendRequest } from '../model.ts'
-import { answersIn } from './answers.ts'
+import { TERMINAL, type Message, type Part, type SendRequest, type Struct } from '../model.ts'
+import { agentOf } from '../request.ts'
+import { answersIn, toItem } from './answers.ts'
 import { cancelWaiting } from './cancel.ts'
-import { Live } from './live.ts'
-import { openSession } from './open.ts'
-import { agentOf, findOwn } from './own.ts'
+import { Live, type Before, type TaskNote } from './live.ts'
 import { isRunning, type Found, type Step, type TaskRecord } from './records.ts'
-import { notFound, statusOf, type Shared, type TaskNote } from './shared.ts'
+import { findOwn, notFound, statusOf, type Shared } from './shared.ts'
 import { rejectsPayment } from './x402.ts'
 
-/** What a message set going: a task that runs, one that ended with it, or an answer that is no task. */
+/** What a message led to: a task that runs, a task that it ended, or an answer that is no task. */
 export type Begun = Started | { readonly ended: TaskRecord } | { readonly message: Message; readonly taskId: string }
 
 export interface Started {
   readonly live: Live
   readonly isNew: boolean
-  /** For a client that wants to see it happen: stands before its first event. */
+  /** Stands before the first event, for a client that streams. */
   readonly reader: Reader | undefined
 }
 
-/** What a client asked for, and whether it wants to see it happen. */
 export interface Asked {
   readonly request: SendRequest
   readonly streaming: boolean
@@ -34,10 +34,9 @@ export interface Asked {
 /** A response that is about to begin. */
 interface Beginning {
   readonly session: Session
-  /** To what the task waits for. */
+  /** To the questions that the task waits for. */
   readonly answers?: readonly ClientEvent[]
-  /** The task as it was; of a new one, as it is before its first response. */
-  readonly before: Pick<Found, 'record'> & Partial<Found>
+  readonly before: Before
 }
 
 const ID_LENGTH = 256
@@ -45,7 +44,7 @@ const ID_LENGTH = 256
 /** Takes a message: it begins a task, or goes on with the one that it names. */
 export async function begin(shared: Shared, call: KnownCall, asked: Asked): Promise<Begun> {
   const { message, chosenId, push } = asked.request
-  const agent = agentOf(shared.host, call)
+  const agent = agentOf(shared.host, call).name
   const named = message.taskId ?? chosenId
   checkId('contextId', message.contextId)
   if (chosenId !== undefined) checkId('taskId', chosenId)
@@ -84,7 +83,7 @@ async function beginNew(shared: Shared, call: KnownCall, { asked, agent }: { ask
   return start(shared, call, { asked, beginning: { session, before: { record } } })
 }
 
-/** The next message of a task: the answer to what it waits for, or what is said after its last response. */
+/** The next message of a task: an answer to its questions, or what the client says after its last response. */
 async function goOn(shared: Shared, call: KnownCall, { asked, before }: { asked: Asked; before: Found }): Promise<Begun> {
   const { host } = shared
   const { request } = asked
@@ -119,13 +118,13 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   const message: Message = { ...records.settled(request.message), taskId: id, contextId }
   const live = new Live(shared, { session, before, message, mayBeMessage: isNew && mayAnswerDirectly(host, agent) })
   const leave = (): void => void session.release().catch(() => undefined)
-  // Of two messages to one task, or two tasks that are to have one id, the first one wins.
+  // Another message to this task, or another task of this id, came first.
   if (lives.get(live.key)) {
     leave()
     throw busy(id)
   }
   lives.add(live)
-  // Opened before anything is said: what nobody has to read any more is no longer in memory.
+  // Opened before the agent says anything: events that no reader waits for leave the memory.
   const reader = streaming ? session.read({ after: session.lastSeq, extensions: 'all', signal: call.signal }) : undefined
   try {
     if (request.push) await push.attach(call.principal, { ...request.push, taskId: id })
@@ -138,7 +137,7 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
     live.refused(thrown)
     throw UampError.from(thrown).code === 'conflict' ? busy(id) : thrown
   } finally {
-    // It goes when its response has ended.
+    // The session stays until its response has ended.
     leave()
   }
   const said = await live.direct?.decided
@@ -151,7 +150,7 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   return { live, isNew, reader }
 }
 
-/** Whether nobody is told of a task before it has come to an end. */
+/** Whether nobody hears of a task before its end. */
 function isSilent({ host }: Shared, { request, streaming }: Asked, agent: string): boolean {
   const isAwaited = !streaming && !request.returnImmediately && !request.push && request.chosenId === undefined
   return isAwaited && !mayAnswerDirectly(host, agent)
@@ -170,4 +169,71 @@ function checkId(name: string, id: string | undefined): void {
 function mayAnswerDirectly({ agents }: Shared['host'], agent: string): boolean {
   const a2a = agents.get(agent)?.capabilities.extensions?.['a2a']
   return isRecord(a2a) && a2a['messages'] === true
+}
+
+interface Opening {
+  readonly request: SendRequest
+  readonly record: Pick<TaskRecord, 'id' | 'contextId' | 'agent'>
+  /** The response that it goes on from. */
+  readonly parent: string | undefined
+  /** Nobody hears of it before its response has ended. */
+  readonly silent?: boolean
+}
+
+/** A session for a message, which goes on from what was said before. */
+async function openSession(
+  { host }: Shared,
+  { principal, request }: KnownCall,
+  { request: asked, record, parent, silent = false }: Opening,
+): Promise<Session> {
+  const payment = paymentFrom(request.headers)
+  const init = {
+    transport: 'a2a',
+    agent: record.agent,
+    principal,
+    config: configOf(asked, record),
+    duplex: false,
+    persist: true,
+    onDetach: 'finish',
+    silent,
+    input: [toInput(asked.message)],
+    ...(payment && { payment }),
+  } as const
+  if (parent === undefined) return host.gateway.open(init)
+  try {
+    return await host.gateway.open({ ...init, parent })
+  } catch (thrown) {
+    // The earlier conversation has expired or was deleted, so a new one begins.
+    if (thrown instanceof UampError && thrown.code === 'not_found') return host.gateway.open(init)
+    throw thrown
+  }
+}
+
+/** What an agent may want to know of the request beside the message itself. */
+function configOf({ message, acceptedOutputModes, metadata }: SendRequest, { id, contextId }: Opening['record']): SessionConfig {
+  const a2a = {
+    messageId: message.messageId,
+    contextId,
+    taskId: id,
+    ...(message.metadata && { metadata: message.metadata }),
+    ...(message.extensions && { extensions: message.extensions }),
+    ...(message.referenceTaskIds && { referenceTaskIds: message.referenceTaskIds }),
+    ...(acceptedOutputModes && { acceptedOutputModes }),
+    ...(metadata && { requestMetadata: metadata }),
+  }
+  return { modalities: ['text'], extensions: { a2a } }
+}
+
+/** What a client said, as a message of the conversation. */
+function toInput({ parts }: Message): Input {
+  const items = parts.map((part) => toItem(unpaid(part)))
+  return { role: 'user', content: textOf(items), content_items: items }
+}
+
+/** A conversation is stored and told to models, so what proves a payment is no part of it. */
+function unpaid(part: Part): Part {
+  const { data } = part
+  if (!isRecord(data) || data['type'] !== 'payment.submit' || !isRecord(data['payment'])) return part
+  const { scheme, network, amount } = data['payment']
+  return { ...part, data: { type: 'payment.submit', payment: { scheme, network, amount } } as Struct }
 }

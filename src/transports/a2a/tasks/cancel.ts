@@ -3,9 +3,8 @@ import { UampError } from '../../../protocol/errors.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type Message, type Task } from '../model.ts'
 import type { Live } from './live.ts'
-import { mustFindOwn } from './own.ts'
 import { ownerOf, type Found, type TaskRecord } from './records.ts'
-import { notify, statusOf, type Shared } from './shared.ts'
+import { idsOf, mustFindOwn, notify, statusOf, type Shared } from './shared.ts'
 import { REJECTED } from './x402.ts'
 
 /** Stops a task, and waits until it has stopped. */
@@ -20,7 +19,7 @@ export async function cancel(shared: Shared, call: KnownCall, id: string): Promi
   try {
     return await views.stored(await cancelWaiting(shared, found))
   } catch (thrown) {
-    // In between it went on, or was cancelled by another.
+    // Meanwhile the task went on, or somebody else cancelled it.
     if (UampError.from(thrown).code !== 'conflict' || isRefusal(thrown)) throw thrown
     return cancel(shared, call, id)
   }
@@ -28,28 +27,27 @@ export async function cancel(shared: Shared, call: KnownCall, id: string): Promi
 
 async function cancelLive({ host }: Shared, live: Live): Promise<Live> {
   const { session } = live
-  // It may have ended in between.
+  // A task that has ended meanwhile refuses it.
   await session.send({ type: 'response.cancel', event_id: host.newId(), response_id: live.step.turn }).catch(() => undefined)
   await live.ended.catch(() => undefined)
   if (live.record.status.state !== 'TASK_STATE_CANCELED') throw notCancelable(live.record)
   return live
 }
 
-/** A task that waits for its client waits no longer. `refusal`: by what its client refused to pay. */
+/** Cancels a task that waits for its client. `refusal`: the message by which the client refused to pay. */
 export async function cancelWaiting(shared: Shared, { record, version }: Found, refusal?: Message): Promise<TaskRecord> {
   const { host, records, lives } = shared
-  const { id: taskId, contextId } = record
+  const ids = idsOf(record)
   const now = host.now()
   const message: Message | undefined = refusal && {
     messageId: host.newId(),
     role: 'ROLE_AGENT',
-    taskId,
-    contextId,
+    ...ids,
     parts: [{ text: 'The payment was refused.' }],
     metadata: REJECTED,
   }
   const status = statusOf('TASK_STATE_CANCELED', now, message)
-  const added = refusal && message ? [{ ...records.settled(refusal), taskId, contextId }, message] : []
+  const added = refusal && message ? [{ ...records.settled(refusal), ...ids }, message] : []
   const { record: cancelled, operations } = records.withMessages({ ...record, status, updatedAt: now }, added)
   await records.store.batch([records.set(cancelled, version), ...operations])
   const step = record.steps.at(-1)
@@ -57,8 +55,8 @@ export async function cancelWaiting(shared: Shared, { record, version }: Found, 
     const session = await host.gateway.attach(step.session, ownerOf(record))
     await session?.end('cancelled')
   }
-  lives.wake(records.keyOf(ownerOf(record), taskId))
-  notify(shared, cancelled, { statusUpdate: { taskId, contextId, status } })
+  lives.wake(records.keyOf(ownerOf(record), record.id))
+  notify(shared, cancelled, { statusUpdate: { ...ids, status } })
   return cancelled
 }
 

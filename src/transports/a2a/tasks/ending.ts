@@ -2,13 +2,14 @@ import type { EndDraft } from '../../../core/ports/keeper.ts'
 import { isQuestion, isWaiting, stopReason } from '../../../core/reading/ends.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
 import type { Draft, EventOf } from '../../../protocol/events.ts'
-import { isRecord } from '../../../protocol/json.ts'
+import { isRecord, type Json } from '../../../protocol/json.ts'
 import { textOf } from '../../../protocol/message.ts'
 import type { Message, Part, Struct, TaskState } from '../model.ts'
-import { asked, type Asked } from './questions.ts'
-import { receipts } from './x402.ts'
+import { offer, receipts } from './x402.ts'
 
-/** Ends that an agent names itself; what it said is then the message of the status. */
+type Asked = Draft<EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>>
+
+/** Ends that an agent can name; its text is then the message of the status. */
 const STOPS: Readonly<Record<string, TaskState>> = {
   input_required: 'TASK_STATE_INPUT_REQUIRED',
   auth_required: 'TASK_STATE_AUTH_REQUIRED',
@@ -18,19 +19,19 @@ const STOPS: Readonly<Record<string, TaskState>> = {
 /** How a response left its task. */
 export interface Ending {
   readonly state: TaskState
-  /** Undefined: its artifacts say everything. */
+  /** Undefined: the artifacts say everything. */
   readonly message: Pick<Message, 'parts' | 'metadata'> | undefined
-  /** The run waits for its answers. */
+  /** The agent waits for answers. */
   readonly waits: boolean
-  /** Its text is the message, and was not streamed before. */
+  /** The text is the message, and was not streamed before. */
   readonly quiet: boolean
-  /** Undefined: it failed, and what it said is in its record alone. */
+  /** Undefined: the response failed, and only its record has what it said. */
   readonly output: readonly ContentItem[] | undefined
   /** What the agent says about the task. */
   readonly metadata: Struct | undefined
 }
 
-/** Gathers what the end of a response is made from. Of text, by far the most frequent, only that there was some. */
+/** Gathers what the end of a response is made from. */
 export class Endings {
   readonly #questions: Asked[] = []
   readonly #payments: Draft<EventOf<'payment.accepted' | 'payment.error'>>[] = []
@@ -78,5 +79,27 @@ export class Endings {
     const all = { ...paid?.metadata, ...metadata }
     const said = parts.length > 0 ? parts : [{ text: paid?.text ?? '' }]
     return { parts: said, ...(Object.keys(all).length > 0 && { metadata: all }) }
+  }
+}
+
+/** The questions of a task: in words, and as data that a program can answer. */
+function asked(questions: readonly Asked[], now: number): { readonly parts: Part[]; readonly metadata: Struct | undefined } {
+  const payment = questions.find((event) => event.type === 'payment.required')
+  return {
+    parts: [{ text: questions.map(inWords).join('\n') }, ...questions.map((question) => ({ data: question as unknown as Json }))],
+    metadata: payment && offer(payment, now),
+  }
+}
+
+function inWords(question: Asked): string {
+  switch (question.type) {
+    case 'tool.call':
+      return `Run the tool "${question.name}" with ${question.arguments} and answer with its result.`
+    case 'x.approval.request':
+      return question.message
+    case 'payment.required': {
+      const { amount, currency, reason } = question.requirements
+      return reason ?? `Payment required: ${amount} ${currency}`
+    }
   }
 }

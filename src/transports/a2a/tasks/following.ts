@@ -3,32 +3,68 @@ import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
 import type { KnownCall } from '../../../core/ports/transport.ts'
 import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
 import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
-import type { StreamBatch, StreamEvent, Task } from '../model.ts'
-import { Gathering } from './artifacts.ts'
+import { a2aError } from '../errors.ts'
+import { TERMINAL, type StreamBatch, type StreamEvent, type SubscribeRequest, type Task, type TaskStream } from '../model.ts'
+import { extensionsIn } from '../request.ts'
+import type { Started } from './begin.ts'
 import type { Live } from './live.ts'
 import { Narration } from './narration.ts'
 import { ownerOf, type Step, type TaskRecord } from './records.ts'
-import type { Shared } from './shared.ts'
+import { idsOf, type Shared } from './shared.ts'
 import { taskOf } from './views.ts'
 
 type Batches = AsyncGenerator<StreamBatch, StreamBatch | undefined>
 
+/** The id of an event: the place of its response in the task, and its number in the log. */
+const EVENT_ID = /^(\d{1,6})\.(\d{1,15})$/
+
+/** The stream of a task that has just begun, or goes on. */
+export function begun(shared: Shared, call: KnownCall, { started, opening }: { started: Started; opening: Task }): TaskStream {
+  const { live, reader } = started
+  return stream(shared, call, { record: live.record, from: { index: live.index, known: 0, opening, reader } })
+}
+
+type Joining = Omit<SubscribeRequest, 'id'> & { readonly record: TaskRecord }
+
+/** The stream of a task from now on, which begins with the task itself; or from after an event that the client has. */
+export async function joined(shared: Shared, call: KnownCall, { record, after, stays }: Joining): Promise<TaskStream> {
+  const [, index, known] = EVENT_ID.exec(after ?? '') ?? []
+  // An id that is no event of this task does not tell what the client has.
+  if (index !== undefined && Number(index) <= record.steps.length) {
+    return stream(shared, call, { record, from: { index: Number(index), known: Number(known), stays } })
+  }
+  if (TERMINAL.has(record.status.state)) {
+    if (!stays) return only(idsOf(record), { task: await shared.views.stored(record) })
+    throw a2aError('UNSUPPORTED_OPERATION', `Task "${record.id}" has ended: get it instead`, { taskId: record.id })
+  }
+  return stream(shared, call, { record, from: { index: record.steps.length - 1, known: 0, opening: 'now', stays } })
+}
+
+function stream(shared: Shared, call: KnownCall, { record, from }: { record: TaskRecord; from: From }): TaskStream {
+  return { ...idsOf(record), batches: new Following(shared, call, record).batches(from) }
+}
+
+/** A stream of one event: a message, or a task that is over. */
+export function only(ids: { readonly taskId: string; readonly contextId: string }, event: StreamEvent): TaskStream {
+  return { ...ids, batches: { [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true, value: single(event) }) }) } }
+}
+
 /** Where a stream begins. */
-export interface From {
+interface From {
   /** The response, by its place among those of the task. */
   readonly index: number
-  /** Events of it up to this number of its log are left out. */
+  /** Events up to this number of its log are left out. */
   readonly known: number
-  /** The task is told first: as it was when the stream was asked for, or as it is, with everything before. */
+  /** The task comes first: as it was when the stream was asked for, or as it is now. */
   readonly opening?: Task | 'now'
-  /** It also waits with a task that waits for its client. */
+  /** The stream stays open while the task waits for its client. */
   readonly stays?: boolean
-  /** Stands before the response that it begins with, where somebody has opened one. */
+  /** Stands before the first response, where one is open already. */
   readonly reader?: Reader | undefined
 }
 
 /** One client that follows one task, with a reader of its own. */
-export class Following {
+class Following {
   readonly #shared: Shared
   readonly #signal: AbortSignal
   readonly #extras: boolean
@@ -41,13 +77,13 @@ export class Following {
   constructor(shared: Shared, { signal, request }: KnownCall, record: TaskRecord) {
     this.#shared = shared
     this.#signal = signal
-    this.#extras = wantsEvents(request.headers)
+    this.#extras = extensionsIn(request.headers).has(EVENTS_EXTENSION)
     this.#record = record
     this.#owner = ownerOf(record)
     this.#key = shared.records.keyOf(this.#owner, record.id)
   }
 
-  /** From response to response, until the task has ended or waits for its client. What is returned belongs to the end. */
+  /** From response to response, until the task has ended or waits for its client. The batch that is returned belongs to the end. */
   async *batches({ index, known, opening, reader, stays = false }: From): Batches {
     this.#opened = reader
     this.#stays = stays
@@ -65,7 +101,7 @@ export class Following {
     return this.#outside(index)
   }
 
-  /** Another response follows, or something that was none. */
+  /** Another response follows, or a cancel. */
   #goesOn(at: number): boolean {
     const { steps, status } = this.#record
     return at + 1 < steps.length || (steps[at]?.end !== undefined && steps[at].end.state !== status.state)
@@ -78,11 +114,11 @@ export class Following {
     return status.state === 'TASK_STATE_AUTH_REQUIRED' || (this.#stays && status.state === 'TASK_STATE_INPUT_REQUIRED')
   }
 
-  /** What ended the task when no response ran: a cancel. */
+  /** The cancel that ended the task when no response ran. */
   #outside(index: number): StreamBatch | undefined {
-    const { id: taskId, contextId, status, steps } = this.#record
+    const { status, steps } = this.#record
     const isKnown = index >= steps.length || steps.at(-1)?.end?.state === status.state
-    return isKnown ? undefined : single({ statusUpdate: { taskId, contextId, status } }, `${steps.length}.0`)
+    return isKnown ? undefined : single({ statusUpdate: { ...idsOf(this.#record), status } }, `${steps.length}.0`)
   }
 
   /** The rest of a response. */
@@ -91,7 +127,8 @@ export class Following {
     const live = this.#live(at)
     const open = await this.#open(step, live)
     if (!open) return this.#end(at)
-    const narration = this.#narration(at, step, known)
+    const { now } = this.#shared.host
+    const narration = new Narration({ ...idsOf(this.#record), index: at, step, known, extras: this.#extras, now })
     try {
       for await (const batch of open.reader) {
         if (batch.has(RESPONSE_ENDS)) return await this.#last(at, { narration, batch, live })
@@ -106,45 +143,24 @@ export class Following {
   /** The task as it is, and then the rest of its response. */
   async *#join(at: number): Batches {
     const { views } = this.#shared
-    const step = this.#record.steps[at] as Step
     const live = this.#live(at)
     if (!live) {
       await this.#refresh()
       return single({ task: await views.stored(this.#record) })
     }
-    const [before, history] = await Promise.all([views.before(this.#record, at), views.history(this.#record)])
-    const until = live.session.lastSeq
-    const reader = live.session.read({ after: step.after, extensions: 'all', signal: this.#signal })
-    const narration = this.#narration(at, step, 0)
-    const gathering = new Gathering()
-    const task = (): StreamBatch => {
-      const seq = Math.max(step.after, narration.seq)
-      return single({ task: taskOf(this.#record, [...before, ...gathering.artifacts()], history) }, `${at}.${seq}`)
+    const record = this.#record
+    const [before, history] = await Promise.all([views.before(record, at), views.history(record)])
+    const { artifacts, seq, ended: isOver } = await views.soFar(live)
+    if (isOver) {
+      await live.ended.catch(() => undefined)
+      this.#record = live.record
+      return single({ task: await views.live(live) })
     }
-    let told = until <= step.after
-    if (told) yield task()
-    try {
-      for await (const batch of reader) {
-        const ends = batch.has(RESPONSE_ENDS)
-        if (told && ends) return await this.#last(at, { narration, batch, live })
-        if (told) yield { visit: (visitor) => narration.read(batch, visitor) }
-        else if (ends) {
-          await live.ended.catch(() => undefined)
-          this.#record = live.record
-          return single({ task: await views.live(live) })
-        } else {
-          narration.read(batch, gathering)
-          told = narration.seq >= until
-          if (told) yield task()
-        }
-      }
-      return undefined
-    } finally {
-      reader.close()
-    }
+    yield single({ task: taskOf(record, [...before, ...artifacts], history) }, `${at}.${seq}`)
+    return yield* this.#tell(at, seq)
   }
 
-  /** The end of a response is told once the task's record has it: whoever then asks for the task gets the same. */
+  /** The end of a response is told once the task's record has it, so that a client which then asks for the task gets the same. */
   async #last(
     at: number,
     { narration, batch, live }: { narration: Narration; batch: Batch; live: Live | undefined },
@@ -156,11 +172,10 @@ export class Following {
     return { visit: (visitor) => narration.read(batch, visitor) }
   }
 
-  /** Its log is gone: only how it ended is known. */
+  /** The log is gone, so only how the response ended is known. */
   #end(at: number): StreamBatch | undefined {
-    const { id: taskId, contextId, steps } = this.#record
-    const status = steps[at]?.end
-    return status && single({ statusUpdate: { taskId, contextId, status } })
+    const status = this.#record.steps[at]?.end
+    return status && single({ statusUpdate: { ...idsOf(this.#record), status } })
   }
 
   #live(at: number): Live | undefined {
@@ -189,11 +204,6 @@ export class Following {
       this.#shared.host.log('error', 'A session could not be let go', { session: attached?.id, error })
     attached?.release().catch(failed)
   }
-
-  #narration(index: number, step: Step, known: number): Narration {
-    const { id: taskId, contextId } = this.#record
-    return new Narration({ taskId, contextId, index, step, known, extras: this.#extras, now: this.#shared.host.now })
-  }
 }
 
 interface Opened {
@@ -203,12 +213,6 @@ interface Opened {
 }
 
 /** A batch of one event. */
-export function single(event: StreamEvent, seq?: string): StreamBatch {
+function single(event: StreamEvent, seq?: string): StreamBatch {
   return { visit: (visitor) => visitor.event(event, seq) }
-}
-
-/** Whether a client activated the extension: by today's header, or the one before 1.0. */
-function wantsEvents(headers: Headers): boolean {
-  const given = `${headers.get('a2a-extensions') ?? ''},${headers.get('x-a2a-extensions') ?? ''}`
-  return given.split(',').some((uri) => uri.trim() === EVENTS_EXTENSION)
 }

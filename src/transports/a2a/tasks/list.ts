@@ -5,16 +5,16 @@ import { base64, fromBase64 } from '../../../protocol/base64.ts'
 import { a2aError } from '../errors.ts'
 import { weigh } from '../../../core/basics/weight.ts'
 import type { ListRequest, Task, TaskPage } from '../model.ts'
-import { agentOf } from './own.ts'
+import { agentOf } from '../request.ts'
 import type { TaskRecord } from './records.ts'
 import type { Shared } from './shared.ts'
 
-/** The caller's tasks, the newest status first. A page costs the same, however many there are. */
+/** The caller's tasks, the newest status first. A page costs the same, however many tasks there are. */
 export async function list(shared: Shared, call: KnownCall, request: ListRequest): Promise<TaskPage> {
   const { records, views, host } = shared
   const { contextId, state, pageSize, pageToken, statusAfter, historyLength, includeArtifacts } = request
   if (contextId !== undefined && !contextId.isWellFormed()) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 }
-  const filter = { agent: agentOf(host, call), contextId, state }
+  const filter = { agent: agentOf(host, call).name, contextId, state }
   const after = pageToken === undefined || pageToken === '' ? undefined : cursorIn(pageToken)
   const [page, totalSize] = await Promise.all([
     records.list(call.principal, filter, { limit: pageSize, ...(after !== undefined && { after }) }),
@@ -33,7 +33,7 @@ export async function list(shared: Shared, call: KnownCall, request: ListRequest
   return { tasks, nextPageToken: next === undefined ? '' : tokenOf(next), pageSize, totalSize }
 }
 
-/** One after the other: a page may be larger than what its reader may hold, and others have their turn in between. */
+/** One after the other: a page may be larger than what its reader may hold, and other requests have their turn in between. */
 async function counted(hold: Hold, records: readonly TaskRecord[], show: (record: TaskRecord) => Promise<Task>): Promise<Task[]> {
   const tasks: Task[] = []
   let bytes = 0
@@ -49,7 +49,7 @@ async function counted(hold: Hold, records: readonly TaskRecord[], show: (record
   }
 }
 
-/** The store's cursor, in letters that nobody needs to quote. */
+/** The store's cursor, in letters that a URL need not quote. */
 function tokenOf(cursor: string): string {
   return base64(new TextEncoder().encode(cursor)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
@@ -60,5 +60,5 @@ function cursorIn(token: string): string {
     const parts = parseJson(cursor) as unknown
     if (Array.isArray(parts) && parts.every((part) => typeof part === 'string' && part.isWellFormed())) return cursor
   } catch {}
-  throw a2aError('INVALID_PARAMS', '"pageToken" is none of this list', { field: 'pageToken' })
+  throw a2aError('INVALID_PARAMS', '"pageToken" is not of this list', { field: 'pageToken' })
 }

@@ -1,28 +1,36 @@
-import type { EndDraft, KeptResponse, TurnKeeper } from '../../../core/ports/keeper.ts'
+import type { EndDraft, KeptResponse, RecoverKeeper, TurnKeeper } from '../../../core/ports/keeper.ts'
 import type { Session } from '../../../core/ports/session.ts'
 import type { Operation } from '../../../core/ports/store.ts'
 import { isMedia } from '../../../protocol/content.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { Draft } from '../../../protocol/events.ts'
-import type { Artifact, Message, StreamEvent, TaskStatus } from '../model.ts'
+import { isRecord } from '../../../protocol/json.ts'
+import type { Artifact, Message, Part, StreamEvent, Struct } from '../model.ts'
 import { artifactsOf, mediaArtifact, textArtifactId } from './artifacts.ts'
-import { closing } from './closing.ts'
-import { DirectAnswer } from './direct.ts'
-import { Endings } from './ending.ts'
+import { Endings, type Ending } from './ending.ts'
 import { ownerOf, type Found, type Step, type TaskRecord } from './records.ts'
-import { KEEPER, notify, statusOf, type Shared } from './shared.ts'
+import { idsOf, notify, statusOf, type Shared } from './shared.ts'
+
+/** The name by which recovery knows a response that belongs to a task. */
+export const KEEPER = 'a2a'
+
+/** Stored with a response, so that its task is found after a crash. */
+export interface TaskNote {
+  readonly task: string
+}
+
+/** A task before a response of it, and its version. A new task has no version. */
+export type Before = Pick<Found, 'record'> & Partial<Found>
 
 export interface LiveParts {
   readonly session: Session
-  /** The task before this response, and its version; of a new one there is no version. */
-  readonly before: Pick<Found, 'record'> & Partial<Found>
-  /** What the client says. */
+  readonly before: Before
   readonly message: Message
-  /** Its agent may answer with a message instead of a task. */
+  /** The agent may answer with a message instead of a task. */
   readonly mayBeMessage: boolean
 }
 
-/** A task while its agent works on it. Its record is written with the beginning and with the end of the response. */
+/** A task while its agent works on it. Its record is written with the beginning and with the end of each response. */
 export class Live implements TurnKeeper {
   readonly name = KEEPER
   readonly key: string
@@ -31,21 +39,23 @@ export class Live implements TurnKeeper {
   readonly #message: Message
   readonly #version: number
   readonly #endings = new Endings()
-  /** Whether it is a task at all; undefined for agents that always answer with one. */
+  /** Finds out whether the answer is a task at all; undefined for agents that always answer with one. */
   readonly direct: DirectAnswer | undefined
-  #record: TaskRecord
+  record: TaskRecord
+  /** What the response gave; undefined until that is known here. */
+  artifacts: readonly Artifact[] | undefined
+  /** The task as the end of the response leaves it, until that is stored. */
   #next: TaskRecord | undefined
-  #artifacts: readonly Artifact[] | undefined
   /** Messages that have records of their own. */
   #apart: readonly Operation[] = []
   /** What webhooks are told once they know of the task. */
   #untold: StreamEvent[] | undefined = []
-  /** Resolves when its response has ended and that is stored. Rejects when it could not be stored, and nobody was told of it. */
+  /** Resolves when the response has begun, or could not. */
+  readonly started: Promise<void>
+  /** Resolves when the end of the response is stored. Rejects when it could not be stored; then nobody is told of it. */
   readonly ended: Promise<void>
-  #start: (() => void) | undefined
-  #starting: Promise<void> | undefined
-  #hasStarted = false
   isRefused = false
+  #start: () => void = () => undefined
   #end: () => void = () => undefined
   #fail: (reason: unknown) => void = () => undefined
 
@@ -53,61 +63,48 @@ export class Live implements TurnKeeper {
     const { record, version = 0 } = before
     this.#shared = shared
     this.session = session
-    this.#record = record
+    this.record = record
     this.#version = version
     this.#message = message
     this.key = shared.records.keyOf(ownerOf(record), record.id)
     this.direct = mayBeMessage ? new DirectAnswer(record.contextId, shared.host.newId) : undefined
+    this.started = new Promise((resolve) => (this.#start = resolve))
     this.ended = new Promise((resolve, reject) => {
       this.#end = resolve
       this.#fail = reject
     })
-    // Whoever asks is told; mostly nobody does.
+    // Mostly nobody waits for it.
     this.ended.catch(() => undefined)
   }
 
-  get record(): TaskRecord {
-    return this.#record
-  }
-
-  /** The place of its response among those of the task. */
+  /** The place of the response among those of the task. */
   get index(): number {
-    return this.#record.steps.length - 1
+    return this.record.steps.length - 1
   }
 
   get step(): Step {
-    return this.#record.steps.at(-1) as Step
-  }
-
-  /** Resolves when its response has begun, or could not. */
-  get started(): Promise<void> {
-    return this.#hasStarted ? Promise.resolve() : (this.#starting ??= new Promise((resolve) => (this.#start = resolve)))
-  }
-
-  /** What its response gave, where that is known here. */
-  get artifacts(): readonly Artifact[] | undefined {
-    return this.#artifacts
+    return this.record.steps.at(-1) as Step
   }
 
   opened({ id, session, after, createdAt }: KeptResponse): () => readonly Operation[] {
     const { records } = this.#shared
-    const { steps } = this.#record
+    const { steps } = this.record
     const step: Step = { session, turn: id, after, startedAt: createdAt }
     const status = statusOf('TASK_STATE_WORKING', createdAt)
-    const begun = { ...this.#record, status, updatedAt: createdAt, steps: [...steps, step] }
+    const begun = { ...this.record, status, updatedAt: createdAt, steps: [...steps, step] }
     const { record, operations } = records.withMessages(begun, [this.#message])
-    this.#record = record
+    this.record = record
     this.#apart = operations
     return () => (this.direct ? [] : [records.set(record, this.#version), ...operations])
   }
 
-  /** It is a task after all, for an agent that might have answered with a message. */
+  /** Stores the task of an agent that could have answered with a message, and did not. */
   async write(): Promise<void> {
     const { records } = this.#shared
     try {
-      await records.store.batch([records.set(this.#record, 0), ...this.#apart])
+      await records.store.batch([records.set(this.record, 0), ...this.#apart])
     } catch (error) {
-      // Its end may be there already. What could not be kept is not told.
+      // A conflict: the end of the task is stored already.
       if (UampError.from(error).code !== 'conflict') throw error
     }
   }
@@ -122,67 +119,187 @@ export class Live implements TurnKeeper {
 
   closed(turn: KeptResponse, end: EndDraft, isFirst: boolean): readonly Operation[] {
     const { host } = this.#shared
-    if (this.direct?.isMessage) return [this.#shared.records.setContext(this.#record, turn.id, host.now())]
+    if (this.direct?.isMessage) return [this.#shared.records.setContext(this.record, turn.id, host.now())]
     const ending = this.#endings.end(end, host.now())
-    const before = { record: this.#record, ...(isFirst && { version: this.#version }) }
+    const before = { record: this.record, ...(isFirst && { version: this.#version }) }
     const { record, operations } = closing(this.#shared, before, ending)
     this.#next = record
-    if (ending.output) this.#artifacts = artifactsOf(turn.id, ending.output, ending.quiet)
+    if (ending.output) this.artifacts = artifactsOf(turn.id, ending.output, ending.quiet)
     return isFirst || this.direct ? [...this.#apart, ...operations] : operations
   }
 
-  /** A client that is told of a question may answer at once, so from here on the task takes that. */
+  /** A client that is told of a question may answer at once, so from here on the task takes an answer. */
   settled(failure?: unknown): void {
-    if (this.#next) this.#record = this.#next
+    if (this.#next) this.record = this.#next
     this.#shared.lives.remove(this)
     this.direct?.over()
     if (failure !== undefined) return this.#fail(failure)
     this.#end()
     if (!this.#next) return
     const id = textArtifactId(this.step.turn)
-    const text = this.#artifacts?.find(({ artifactId }) => artifactId === id)
+    const text = this.artifacts?.find(({ artifactId }) => artifactId === id)
     if (text) this.#tellArtifact(text)
-    this.#notify({ statusUpdate: this.#update(this.#record.status) })
+    this.#notify({ statusUpdate: { ...idsOf(this.record), status: this.record.status } })
   }
 
-  /** It has begun, and its client may know it. `isNew`: webhooks are told of the whole task. */
+  /** The response has begun, and its client may know. `isNew`: webhooks are told of the whole task. */
   begun(isNew: boolean): void {
-    this.#starts()
+    this.#start()
     this.#shared.lives.wake(this.key)
     const untold = this.#untold ?? []
     this.#untold = undefined
-    const { id, contextId } = this.#record
+    const { id, contextId } = this.record
     const status = statusOf('TASK_STATE_WORKING', this.step.startedAt)
     if (isNew) this.#notify({ task: { id, contextId, status, history: [this.#message] } })
-    this.#notify({ statusUpdate: this.#update(status) })
+    this.#notify({ statusUpdate: { ...idsOf(this.record), status } })
     for (const event of untold) this.#notify(event)
   }
 
-  /** It could not begin: it is as if it had never been there. */
+  /** The response could not begin: the task is as it was before. */
   refused(reason: unknown): void {
     this.isRefused = true
     this.#shared.lives.remove(this)
     this.#fail(reason)
-    this.#starts()
-  }
-
-  #starts(): void {
-    this.#hasStarted = true
-    this.#start?.()
+    this.#start()
   }
 
   #tellArtifact(artifact: Artifact): void {
-    const { id: taskId, contextId } = this.#record
-    this.#notify({ artifactUpdate: { taskId, contextId, artifact, append: false, lastChunk: true } })
-  }
-
-  #update(status: TaskStatus) {
-    const { id: taskId, contextId } = this.#record
-    return { taskId, contextId, status }
+    this.#notify({ artifactUpdate: { ...idsOf(this.record), artifact, append: false, lastChunk: true } })
   }
 
   #notify(event: StreamEvent): void {
     if (this.#untold) this.#untold.push(event)
-    else notify(this.#shared, this.#record, event)
+    else notify(this.#shared, this.record, event)
+  }
+}
+
+/** A task whose response has ended, and what is written for that. */
+export function closing(
+  { host, records }: Shared,
+  { record: before, version }: Before,
+  ending: Ending,
+): { readonly record: TaskRecord; readonly operations: readonly Operation[] } {
+  const { steps } = before
+  const updatedAt = host.now()
+  const said = ending.message
+  const message: Message | undefined = said && { messageId: host.newId(), role: 'ROLE_AGENT', ...idsOf(before), ...said }
+  const status = statusOf(ending.state, updatedAt, message)
+  const step: Step = { ...(steps.at(-1) as Step), end: status, ...(ending.waits && { waits: true }), ...(ending.quiet && { quiet: true }) }
+  const ended = {
+    ...before,
+    updatedAt,
+    status,
+    steps: [...steps.slice(0, -1), step],
+    ...(ending.metadata && { metadata: { ...before.metadata, ...ending.metadata } }),
+  }
+  const { record, operations } = records.withMessages(ended, message ? [message] : [])
+  return { record, operations: [records.set(record, version), ...operations] }
+}
+
+/** Closes the task of a response that a crash left open. */
+export function recoverTask(shared: Shared): RecoverKeeper {
+  return async (turn) => {
+    const { task } = (turn.note ?? {}) as Partial<TaskNote>
+    const found = task === undefined ? undefined : await shared.records.find(ownerOf(turn), task)
+    if (found?.record.steps.at(-1)?.turn !== turn.id) return undefined
+    const endings = new Endings()
+    return {
+      name: KEEPER,
+      opened: () => () => [],
+      see: (event) => endings.see(event),
+      closed: (_, end) => closing(shared, { record: found.record }, endings.end(end, shared.host.now())).operations,
+    }
+  }
+}
+
+/** The tasks that run in this process, by their key: at most as many as the gateway has sessions. */
+export class Lives {
+  readonly #lives = new Map<string, Live>()
+  /** Streams that stay open while their task does not run: at most as many as there are connections. */
+  readonly #waiting = new Map<string, Set<() => void>>()
+
+  get(key: string): Live | undefined {
+    return this.#lives.get(key)
+  }
+
+  add(live: Live): void {
+    this.#lives.set(live.key, live)
+  }
+
+  remove(live: Live): void {
+    if (this.#lives.get(live.key) === live) this.#lives.delete(live.key)
+  }
+
+  /** The task goes on, or was cancelled while no response ran. */
+  wake(key: string): void {
+    const waiting = this.#waiting.get(key)
+    this.#waiting.delete(key)
+    for (const resolve of waiting ?? []) resolve()
+  }
+
+  /** Resolves when the task goes on or is over, or when the signal is aborted. */
+  next(key: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted || this.#lives.has(key)) return Promise.resolve()
+    return new Promise((resolve) => {
+      const waiting = this.#waiting.get(key) ?? new Set()
+      this.#waiting.set(key, waiting)
+      const done = (): void => {
+        signal.removeEventListener('abort', done)
+        waiting.delete(done)
+        if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key)
+        resolve()
+      }
+      waiting.add(done)
+      signal.addEventListener('abort', done)
+    })
+  }
+}
+
+/** The event by which an agent answers with a message instead of a task. */
+const NAME = 'a2a.message'
+
+/** Events that say nothing yet. */
+const IDLE: ReadonlySet<string> = new Set(['usage.delta', 'payment.accepted'])
+
+/** Finds out from the first event of an agent whether it answers with a message. */
+class DirectAnswer {
+  readonly #contextId: string
+  readonly #newId: () => string
+  /** Resolves with the message, or with undefined if the answer is a task. */
+  readonly decided: Promise<Message | undefined>
+  isMessage = false
+  #decide: (message: Message | undefined) => void = () => undefined
+  #isDecided = false
+
+  constructor(contextId: string, newId: () => string) {
+    this.#contextId = contextId
+    this.#newId = newId
+    this.decided = new Promise((resolve) => (this.#decide = resolve))
+  }
+
+  see(event: Draft): void {
+    if (this.#isDecided || IDLE.has(event.type)) return
+    this.#isDecided = true
+    const message = messageOf(event)
+    this.isMessage = message !== undefined
+    this.#decide(message && { messageId: this.#newId(), role: 'ROLE_AGENT', contextId: this.#contextId, ...message })
+  }
+
+  /** The agent said nothing at all. */
+  over(): void {
+    this.#decide(undefined)
+  }
+}
+
+function messageOf(event: Draft): Pick<Message, 'parts' | 'metadata' | 'extensions'> | undefined {
+  if (event.type !== 'x.custom' || event.name !== NAME) return undefined
+  const { value } = event
+  if (typeof value === 'string') return { parts: [{ text: value }] }
+  if (!isRecord(value) || !Array.isArray(value['parts'])) return undefined
+  const { parts, metadata, extensions } = value
+  return {
+    parts: parts as Part[],
+    ...(isRecord(metadata) && { metadata: metadata as Struct }),
+    ...(Array.isArray(extensions) && { extensions: extensions as string[] }),
   }
 }

@@ -17,20 +17,19 @@ export interface Told {
   /** The place of the response among those of the task. */
   readonly index: number
   readonly step: Step
-  /** What a client has already: events up to this number of the log are left out. */
+  /** Events up to this number of the log are left out, because the client has them. */
   readonly known: number
   /** The client wants thoughts, tool calls and progress too. */
   readonly extras: boolean
   readonly now: () => number
 }
 
-/** Told only to clients that activate the extension. */
 const EXTRA = 'for clients that activate `https://uamp.dev/a2a/events/v1`: `TASK_STATE_WORKING` with a message of `data`'
 const QUESTION = '`TASK_STATE_INPUT_REQUIRED` with the end of the response; its message has the question in words and as `data`'
 
 /**
- * One response as updates of its task, from the events of a session's log: the same events give the same updates under the same
- * ids, whenever they are read. Text, by far the most frequent, goes through without an object.
+ * Makes updates of a task from the events of one response. The same events give the same updates under the same ids, whenever they are
+ * read. Text, by far the most frequent, goes through without an object.
  */
 export class Narration extends ResponseFold {
   static readonly mapping: Mapping<Narration> = {
@@ -69,13 +68,13 @@ export class Narration extends ResponseFold {
 
   readonly #told: Told
   readonly #prefix: string
-  /** One for all texts: it is good until the next one. */
+  /** One object for all texts: it holds until the next one. */
   readonly #place: { artifactId: string; first: boolean; seq: string | undefined }
   #out: StreamVisitor | undefined
   #spoke = false
   #showed = false
   #counted = false
-  /** Its response with what that left the task in. To be set before its end is read. */
+  /** The response with its end. Set it before the end is read. */
   left: Step | undefined
   /** The last event that was read. */
   seq = 0
@@ -121,7 +120,7 @@ export class Narration extends ResponseFold {
     tellBy(Narration.mapping, this, event)
   }
 
-  /** It has no id of its own: who lost the status after it gets both. */
+  /** Has no id of its own: a client that lost the status after it gets both again. */
   protected item(item: ContentItem): void {
     if (this.seq <= this.#told.known) return
     if (isMedia(item)) return this.#artifact(mediaArtifact(item), undefined)
@@ -136,7 +135,7 @@ export class Narration extends ResponseFold {
     const { delta } = event
     if (delta.type === 'text') return this.text(delta.text, this.seq)
     if (!isMedia(delta)) return this.#extra(event, delta)
-    // A chunk of audio has no handle; the whole comes with one.
+    // A chunk of audio has no content id; the whole has one.
     if (delta.content_id !== undefined) this.#artifact(mediaArtifact(delta), this.seq)
   }
 
@@ -148,7 +147,7 @@ export class Narration extends ResponseFold {
   #done(): void {
     if (this.seq <= this.#told.known) return
     if (this.#spoke) this.#lastChunk()
-    // It may be known only at the end.
+    // Usage may be known only at the end.
     if (this.usage && !this.#counted) this.#extra({ type: 'usage.delta', delta: this.usage })
     this.#end()
   }
@@ -157,7 +156,7 @@ export class Narration extends ResponseFold {
     if (this.left?.end) this.#status(this.left.end)
   }
 
-  /** Which piece is the last is known only after it. Has no id of its own: who lost the status after it gets both. */
+  /** Only the end tells which piece was the last. Has no id of its own: a client that lost the status after it gets both again. */
   #lastChunk(): void {
     const artifact = { artifactId: this.#place.artifactId, parts: [{ text: '' }] }
     this.#out?.event({ artifactUpdate: { ...this.#ids(), artifact, append: true, lastChunk: true } }, undefined)
@@ -177,12 +176,10 @@ export class Narration extends ResponseFold {
   #extra(event: ServerEvent | Draft<EventOf<'usage.delta'>>, delta?: Delta): void {
     if (!this.#told.extras || this.seq <= this.#told.known) return
     const { event_id: _, seq: __, session_id: ___, response_id: ____, ...fields } = event as Partial<ServerEvent> & { response_id?: string }
-    const { taskId, contextId } = this.#told
     const status = statusOf('TASK_STATE_WORKING', this.#told.now(), {
       messageId: `${this.#place.artifactId}-${this.seq}`,
       role: 'ROLE_AGENT',
-      taskId,
-      contextId,
+      ...this.#ids(),
       parts: [{ data: (delta ?? fields) as unknown as Json }],
       extensions: [EVENTS_EXTENSION],
     })

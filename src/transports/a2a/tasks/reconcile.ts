@@ -1,13 +1,13 @@
 import type { StoredResponse } from '../../../core/ports/session.ts'
 import type { TaskState } from '../model.ts'
-import { closing } from './closing.ts'
 import type { Ending } from './ending.ts'
+import { closing } from './live.ts'
 import { isRunning, ownerOf, type Found, type Step, type TaskRecord } from './records.ts'
-import { notify, type Shared } from './shared.ts'
+import { idsOf, notify, type Shared } from './shared.ts'
 
 /**
- * Tells the webhooks what the last process did not come to tell them, and closes what version 0.1 left running. Once, at the start:
- * the gateway has closed what the last process left open.
+ * Tells the webhooks what the last process did not tell them, and closes the tasks that version 0.1 left running. Runs once, after
+ * the gateway has closed the responses that the last process left open.
  */
 export async function reconcile(shared: Shared): Promise<void> {
   const { records, push } = shared
@@ -22,14 +22,14 @@ export async function reconcile(shared: Shared): Promise<void> {
   }
 }
 
-/** What a task that ends while somebody watches tells its webhooks. */
+/** Tells webhooks of the end of a task, as a running task does. */
 async function tellEnd(shared: Shared, record: TaskRecord): Promise<void> {
-  const { id: taskId, contextId, status } = record
-  const artifacts = status.state === 'TASK_STATE_FAILED' ? [] : await shared.views.newest(record)
+  const { status } = record
+  const artifacts = status.state === 'TASK_STATE_FAILED' ? [] : await shared.views.given(record, record.steps.slice(-1))
   for (const artifact of artifacts) {
-    notify(shared, record, { artifactUpdate: { taskId, contextId, artifact, append: false, lastChunk: true } })
+    notify(shared, record, { artifactUpdate: { ...idsOf(record), artifact, append: false, lastChunk: true } })
   }
-  notify(shared, record, { statusUpdate: { taskId, contextId, status } })
+  notify(shared, record, { statusUpdate: { ...idsOf(record), status } })
 }
 
 async function close(shared: Shared, found: Found): Promise<void> {
@@ -48,7 +48,7 @@ const STATES: Readonly<Record<Exclude<StoredResponse['status'], 'open'>, TaskSta
   failed: 'TASK_STATE_FAILED',
 }
 
-/** From its record alone, or from nothing: it never began. */
+/** How a response left its task, by its record alone. Without a record it never began. */
 function endingOf(turn: StoredResponse | undefined): Ending {
   const base = { quiet: false, metadata: undefined, output: undefined }
   if (!turn || turn.status === 'open') {

@@ -7,18 +7,18 @@ import { weigh } from '../../../core/basics/weight.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Generation, Message, Struct, TaskState, TaskStatus } from '../model.ts'
 
-/** One response of a task. A message that goes on with a task adds one. */
+/** One response of a task. Each message to the task adds one. */
 export interface Step {
   readonly session: string
   readonly turn: string
   /** Its events are those of the session's log after this number, up to its end. */
   readonly after: number
   readonly startedAt: number
-  /** What it left the task in; undefined while it runs. */
+  /** The status that it left the task in; undefined while it runs. */
   readonly end?: TaskStatus
-  /** It waits for the answers to its questions. */
+  /** It ended with questions that have no answers yet. */
   readonly waits?: true
-  /** What it said is the message of its status alone: nothing of it was streamed. */
+  /** Its text is the message of its status, and was not streamed. */
   readonly quiet?: true
 }
 
@@ -30,13 +30,13 @@ export interface TaskRecord {
   readonly owner: string
   readonly generation: Generation
   readonly createdAt: number
-  /** Of the status. Lists are in its order. */
+  /** When the status changed. Lists are in this order. */
   readonly updatedAt: number
   readonly status: TaskStatus
   readonly steps: readonly Step[]
-  /** How many messages its history has. */
+  /** The number of messages in its history. */
   readonly messages: number
-  /** The first of them, as long as they are small. Those after them have records of their own. */
+  /** The first messages, as long as they are small. Later ones have records of their own. */
   readonly history?: readonly Message[]
   readonly metadata?: Struct
 }
@@ -46,20 +46,20 @@ export interface Found {
   readonly version: number
 }
 
-/** Which tasks of a caller. */
+/** Selects tasks of a caller. */
 export interface Filter {
   readonly agent: string
   readonly contextId?: string | undefined
   readonly state?: TaskState | undefined
 }
 
-/** Tasks that run, of everybody, as version 0.1 wrote it. */
+/** The index in which version 0.1 listed running tasks. */
 const LIVE_BEFORE = 'a2a-live'
 
-/** Up to so many bytes messages stand in the record of their task. */
+/** Bytes of messages that stand in the record of their task. */
 const INLINE_BYTES = 8 * 1024
 
-/** Tasks of a context that are looked at in one step, and steps: behind so many that run or wait, the conversation begins anew. */
+/** A search for the last ended task of a context reads so many tasks at once, so often. If it finds none, the conversation begins anew. */
 const FEW = 4
 const PAGES = 25
 
@@ -68,10 +68,10 @@ interface ContextRecord {
   readonly at: number
 }
 
-/** The most messages of a task that are told at once. */
+/** Messages of a task that are shown at most. */
 const HISTORY = 1000
 
-/** Sorts as text in the order of time. */
+/** A text that sorts as the number does. */
 const sortable = (number: number, digits = 15): string => String(number).padStart(digits, '0')
 
 export const isRunning = ({ status }: TaskRecord): boolean =>
@@ -91,7 +91,7 @@ export class TaskRecords {
     this.#ttlMs = ttlMs
   }
 
-  /** By what a task is known in memory, too. */
+  /** The key of a task in the store and in memory. */
   keyOf({ tenant, id: owner }: Principal, task: string): string {
     return storeKey(tenant, 'a2a-task', owner, task)
   }
@@ -117,7 +117,7 @@ export class TaskRecords {
     }
   }
 
-  /** The message as it is kept and told again: of what it pays with, the digest. Its session has the rest, as long as it is needed. */
+  /** The message as it is kept and shown, with a digest in place of a payment. The session has the payment as long as it needs it. */
   settled(message: Message): Message {
     const { metadata, parts } = message
     return {
@@ -136,7 +136,7 @@ export class TaskRecords {
     return this.#sealing.digest(metadata)
   }
 
-  /** The task with more messages in its history, and what has to be written for those beside it. */
+  /** The task with more messages in its history, and the operations for those that have records of their own. */
   withMessages(record: TaskRecord, added: readonly Message[]): { record: TaskRecord; operations: Operation[] } {
     const { messages: count, history = [] } = record
     if (added.length === 0) return { record, operations: [] }
@@ -168,19 +168,19 @@ export class TaskRecords {
     return [...history, ...items.map(({ value }) => value as unknown as Message).reverse()].slice(-length)
   }
 
-  /** An answer that was no task: the next task of its context goes on from there. */
+  /** Keeps a response that was no task, so that the next task of its context goes on from it. */
   setContext({ tenant, owner, agent, contextId }: TaskRecord, turn: string, at: number): Operation {
     const key = storeKey(tenant, 'a2a-context', owner, agent, contextId)
     return { op: 'set', key, value: { turn, at }, options: { ttlMs: this.#ttlMs } }
   }
 
-  /** The turn that the next task of a context goes on from: the last that ended. One that waits would stay unanswered there. */
+  /** The response that the next task of a context goes on from: the last one that ended and does not wait for answers. */
   async context(owner: Principal, agent: string, contextId: string): Promise<string | undefined> {
     const [stored, task] = await Promise.all([
       this.store.get(storeKey(owner.tenant, 'a2a-context', owner.id, agent, contextId)),
       this.#lastEnded(owner, { agent, contextId }),
     ])
-    // Version 0.1 also wrote one for each task, without a time.
+    // Version 0.1 also wrote such a record for each task, without a time.
     const direct = typeof stored?.value === 'string' ? { turn: stored.value, at: 0 } : (stored?.value as ContextRecord | undefined)
     return direct && (!task || direct.at > task.updatedAt) ? direct.turn : task?.steps.at(-1)?.turn
   }
@@ -201,7 +201,7 @@ export class TaskRecords {
     return { items: found.items.map(({ value }) => value as unknown as TaskRecord), next: found.next }
   }
 
-  /** How many there are; `since`: with a status of that time or later. */
+  /** The number of tasks; with `since`, of those whose status is as new or newer. */
   count(owner: Principal, filter: Filter, since: number | undefined): Promise<number> {
     const from = since === undefined ? undefined : sortable(Math.max(0, since))
     return this.store.count(indexOf({ tenant: owner.tenant, owner: owner.id }, filter), from === undefined ? {} : { from })
@@ -221,18 +221,18 @@ export class TaskRecords {
   }
 }
 
-/** It goes with its newest session, without which nobody could tell what came of it. */
+/** A record is deleted with the newest session of its task, which has what came of it. */
 function withSession({ tenant, steps }: TaskRecord): Place[] {
   const last = steps.at(-1)
   return last ? [[goesWith(tenant, last.session), '']] : []
 }
 
-/** Other data is the client's own, whatever its fields are called. */
+/** Other data belongs to the client, whatever its fields are called. */
 function isPayment(data: Json | undefined): data is Struct {
   return isRecord(data) && data['type'] === 'payment.submit'
 }
 
-/** Each filter under its own name: a context may be called as a state is. */
+/** The words keep filters apart: a context may have the name of a state. */
 const inContext = (contextId: string): string => `/context/${storeKey(contextId)}`
 const inState = (state: TaskState): string => `/state/${state}`
 

@@ -1,45 +1,14 @@
-import type { Principal } from '../../../core/ports/access.ts'
-import type { Host } from '../../../core/ports/transport.ts'
+import type { Host, KnownCall } from '../../../core/ports/transport.ts'
 import { a2aError } from '../errors.ts'
-import type { Generation, Message, PushConfig, StreamEvent, Task, TaskState, TaskStatus } from '../model.ts'
-import type { Lives } from './lives.ts'
-import type { TaskRecord, TaskRecords } from './records.ts'
+import type { Message, StreamEvent, TaskState, TaskStatus } from '../model.ts'
+import type { Push } from '../push/index.ts'
+import { agentOf } from '../request.ts'
+import type { Lives } from './live.ts'
+import { ownerOf, type Found, type TaskRecord, type TaskRecords } from './records.ts'
 import type { Views } from './views.ts'
 
-/** The task that an event is of. */
-interface Notified {
-  readonly taskId: string
-  readonly generation: Generation
-  /** The task as it is when this is called; the event is already part of it. */
-  readonly task: () => Promise<Task>
-}
-
-/** Called for every change of a task's state and every artifact that is whole. Returns at once and does not throw. */
-type Notify = (owner: Principal, of: Notified, event: StreamEvent) => void
-
-type NewConfig = Omit<PushConfig, 'id'> & { readonly id?: string }
-
-/** What the engine needs of push notifications. */
-export interface TaskPush {
-  /** Throws what is wrong with a config, before anything is done for the request that brings it. */
-  check(config: Omit<NewConfig, 'taskId'>): void
-  /** For a task that its owner has just made. Awaited before its first event, so that none is missed. */
-  attach(owner: Principal, config: NewConfig): Promise<PushConfig>
-  notify: Notify
-  /** Awaited before a task is closed for a process that died: its webhooks are told, if need be after the next start. */
-  owe(owner: Principal, taskId: string): Promise<void>
-  /** Tasks whose webhooks may not have been told of the status that they have. */
-  debts(): AsyncIterable<Debt>
-  /** There is no such task any more. */
-  forgive(owner: Principal, taskId: string): Promise<void>
-}
-
-/** `told`: the time of the status that they were told last. */
-interface Debt {
-  readonly owner: Principal
-  readonly taskId: string
-  readonly told: string | undefined
-}
+/** What tasks need of push notifications. */
+export type TaskPush = Omit<Push, 'set' | 'get' | 'list' | 'delete'>
 
 /** What the parts of the engine share. */
 export interface Shared {
@@ -50,12 +19,23 @@ export interface Shared {
   readonly push: TaskPush
 }
 
-/** By which recovery knows a response that belongs to a task. */
-export const KEEPER = 'a2a'
+/** A task of the caller and of the agent that the call is for. Others are not found, so that nobody learns whether they exist. */
+export async function findOwn(shared: Shared, call: KnownCall, id: string): Promise<Found | undefined> {
+  const { records, lives, host } = shared
+  if (!id.isWellFormed()) return undefined
+  const agent = agentOf(host, call).name
+  const live = lives.get(records.keyOf(call.principal, id))
+  // Only the live task itself writes its record, so nobody else needs the version.
+  const found = live ? { record: live.record, version: 0 } : await records.find(call.principal, id)
+  // A task that is about to begin has no response yet.
+  if (found?.record.steps.length === 0) return undefined
+  return found?.record.agent === agent ? found : undefined
+}
 
-/** What is noted with a response: after a crash its task is found by it. */
-export interface TaskNote {
-  readonly task: string
+export async function mustFindOwn(shared: Shared, call: KnownCall, id: string): Promise<Found> {
+  const found = await findOwn(shared, call, id)
+  if (!found) throw notFound(id)
+  return found
 }
 
 export function notFound(id: string): Error {
@@ -66,8 +46,13 @@ export function statusOf(state: TaskState, now: number, message?: Message): Task
   return { state, ...(message && { message }), timestamp: new Date(now).toISOString() }
 }
 
-/** Tells those who have a webhook on a task. */
+/** The ids that every update of a task has. */
+export function idsOf({ id: taskId, contextId }: TaskRecord): { readonly taskId: string; readonly contextId: string } {
+  return { taskId, contextId }
+}
+
+/** Tells the webhooks of a task. */
 export function notify({ push, views }: Shared, record: TaskRecord, event: StreamEvent): void {
-  const owner = { tenant: record.tenant, id: record.owner, scopes: [] }
+  const owner = ownerOf(record)
   push.notify(owner, { taskId: record.id, generation: record.generation, task: () => views.now(owner, record.id) }, event)
 }

@@ -2,11 +2,10 @@ import type { Principal } from '../../../core/ports/access.ts'
 import type { Host } from '../../../core/ports/transport.ts'
 import type { Artifact, Message, Task } from '../model.ts'
 import { artifactsOf, Gathering } from './artifacts.ts'
-import type { Live } from './live.ts'
-import type { Lives } from './lives.ts'
+import type { Live, Lives } from './live.ts'
 import { Narration } from './narration.ts'
 import { ownerOf, type Step, type TaskRecord, type TaskRecords } from './records.ts'
-import { notFound } from './shared.ts'
+import { idsOf, notFound, statusOf } from './shared.ts'
 
 export interface Shown {
   /** Undefined: all. 0: none. */
@@ -15,7 +14,7 @@ export interface Shown {
   readonly artifacts?: boolean
 }
 
-/** Tasks as they are shown: from what is stored, and of one that runs from its log. */
+/** Makes tasks as they are shown: from the store, and from the log while they run. */
 export class Views {
   readonly #host: Host
   readonly #records: TaskRecords
@@ -27,18 +26,17 @@ export class Views {
     this.#lives = lives
   }
 
-  /** What is so far of a task, for its owner. */
+  /** A task as it is now, for its owner. */
   async now(owner: Principal, id: string): Promise<Task> {
     const live = this.#lives.get(this.#records.keyOf(owner, id))
-    if (live) return this.live(live)
-    const found = await this.#records.find(owner, id)
-    if (!found) throw notFound(id)
-    return this.stored(found.record)
+    const record = live?.record ?? (await this.#records.find(owner, id))?.record
+    if (!record) throw notFound(id)
+    return this.stored(record)
   }
 
   async live(live: Live, { historyLength, artifacts = true }: Shown = {}): Promise<Task> {
     const { record } = live
-    const known = artifacts ? [...(await this.before(record, live.index)), ...(await this.#given(live))] : []
+    const known = artifacts ? [...(await this.before(record, live.index)), ...(await this.#ofLive(live))] : []
     return taskOf(record, known, await this.history(record, historyLength))
   }
 
@@ -50,39 +48,39 @@ export class Views {
   }
 
   /** What the first responses of a task gave. */
-  async before(record: TaskRecord, count: number): Promise<Artifact[]> {
-    const owner = ownerOf(record)
-    const each = await Promise.all(record.steps.slice(0, count).map((step) => this.#of(step, owner)))
-    return each.flat()
+  before(record: TaskRecord, count: number): Promise<Artifact[]> {
+    return this.given(record, record.steps.slice(0, count))
   }
 
-  /** What the newest response of a task gave. */
-  async newest(record: TaskRecord): Promise<Artifact[]> {
-    const step = record.steps.at(-1)
-    return step ? this.#of(step, ownerOf(record)) : []
+  /** What some responses of a task gave. */
+  async given(record: TaskRecord, steps: readonly Step[]): Promise<Artifact[]> {
+    const each = await Promise.all(
+      steps.map(async ({ turn, quiet }) => {
+        const stored = await this.#host.gateway.response(turn, ownerOf(record))
+        return stored ? artifactsOf(turn, stored.output, quiet) : []
+      }),
+    )
+    return each.flat()
   }
 
   async history(record: TaskRecord, length?: number): Promise<readonly Message[] | undefined> {
     return length === 0 ? undefined : this.#records.history(record, length)
   }
 
-  /** What the response of a live task gave, or has given so far. */
-  async #given(live: Live): Promise<readonly Artifact[]> {
-    if (live.artifacts) return live.artifacts
-    return live.step.end ? this.#of(live.step, ownerOf(live.record)) : this.#soFar(live)
+  /** The task before its response has said anything. */
+  async opening(live: Live, { isNew, historyLength }: { isNew: boolean; historyLength: number | undefined }): Promise<Task> {
+    const { record, index, step } = live
+    const status = statusOf(isNew ? 'TASK_STATE_SUBMITTED' : 'TASK_STATE_WORKING', step.startedAt)
+    const [artifacts, history] = await Promise.all([this.before(record, index), this.history(record, historyLength)])
+    return taskOf({ ...record, status }, artifacts, history)
   }
 
-  async #of({ turn, quiet }: Step, owner: Principal): Promise<Artifact[]> {
-    const stored = await this.#host.gateway.response(turn, owner)
-    return stored ? artifactsOf(turn, stored.output, quiet) : []
-  }
-
-  async #soFar({ session, record, index, step }: Live): Promise<Artifact[]> {
-    const gathering = new Gathering()
+  /** What the response of a live task has given so far, and the number of the last event of the log that it is made from. */
+  async soFar({ session, record, index, step }: Live): Promise<SoFar> {
     const until = session.lastSeq
-    if (until <= step.after) return []
-    const { id: taskId, contextId } = record
-    const narration = new Narration({ taskId, contextId, index, step, known: 0, extras: false, now: this.#host.now })
+    if (until <= step.after) return { artifacts: [], seq: step.after, ended: false }
+    const gathering = new Gathering()
+    const narration = new Narration({ ...idsOf(record), index, step, known: 0, extras: false, now: this.#host.now })
     const reader = session.read({ after: step.after, extensions: 'all' })
     try {
       for await (const batch of reader) {
@@ -92,8 +90,20 @@ export class Views {
     } finally {
       reader.close()
     }
-    return gathering.artifacts()
+    return { artifacts: gathering.artifacts(), seq: narration.seq, ended: narration.ended }
   }
+
+  async #ofLive(live: Live): Promise<readonly Artifact[]> {
+    if (live.artifacts) return live.artifacts
+    return live.step.end ? this.given(live.record, [live.step]) : (await this.soFar(live)).artifacts
+  }
+}
+
+interface SoFar {
+  readonly artifacts: readonly Artifact[]
+  readonly seq: number
+  /** The response has ended meanwhile. */
+  readonly ended: boolean
 }
 
 export function taskOf(record: TaskRecord, artifacts: readonly Artifact[], history: readonly Message[] | undefined): Task {

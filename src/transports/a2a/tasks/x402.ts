@@ -1,14 +1,14 @@
-/** Payments as the extension a2a-x402 has them: in the metadata of messages, on the same task. */
+/** Payments by the extension a2a-x402: they are in the metadata of messages of the same task. */
 import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import type { Payment } from '../../../protocol/payment.ts'
 import { X402 } from '../../../wire/a2a/extensions.ts'
 import type { Message, Struct } from '../model.ts'
 
-/** How long an offer holds, where the agent does not say. */
+/** How long an offer holds if the agent does not say. */
 const OFFER_SECONDS = 600
 
-/** What a question for payment says: every way to pay. */
+/** The metadata of a question for payment: every way to pay. */
 export function offer({ requirements, extra }: Draft<EventOf<'payment.required'>>, now: number): Struct {
   const { amount, currency, schemes = [{ scheme: 'token' }], reason = 'Payment required', expires_at } = requirements
   const seconds = expires_at === undefined ? OFFER_SECONDS : Math.max(0, Math.floor((expires_at - now) / 1000))
@@ -27,12 +27,12 @@ export function offer({ requirements, extra }: Draft<EventOf<'payment.required'>
   return { [X402.status]: 'payment-required', [X402.required]: { x402Version: 1, error: reason, accepts } }
 }
 
-/** What a message pays with. */
+/** The payment in a message. */
 export function paymentIn({ metadata }: Message): Payment | undefined {
   const payload = metadata?.[X402.payload]
   if (typeof payload === 'string') return { scheme: 'token', token: payload }
   if (!isRecord(payload)) return undefined
-  // Version 2 has scheme and network in what was accepted.
+  // Version 2 has scheme and network in `accepted`.
   const { scheme, network } = isRecord(payload['accepted']) ? payload['accepted'] : payload
   return {
     scheme: typeof scheme === 'string' ? scheme : 'exact',
@@ -49,7 +49,7 @@ export const REJECTED: Struct = { [X402.status]: 'payment-rejected' }
 
 type Outcome = Draft<EventOf<'payment.accepted' | 'payment.error'>>
 
-/** What became of the payments of a response; undefined when there were none. */
+/** What became of the payments of a response; undefined if there were none. */
 export function receipts(outcomes: readonly Outcome[]): { readonly text: string; readonly metadata: Struct } | undefined {
   const last = outcomes.at(-1)
   if (!last) return undefined

@@ -1,4 +1,4 @@
-import { parseCursor } from './names.ts'
+import { parseCursor } from '../core/basics/store-key.ts'
 
 type Place = readonly [sort: string, key: string]
 

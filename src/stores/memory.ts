@@ -2,7 +2,7 @@ import type { Group, Kept, Operation, Page, PageRequest, Place, SetOptions, Stor
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { lowerBound, SortedKeys } from './memory-index.ts'
-import { checkName } from './names.ts'
+import { checkName } from '../core/basics/store-key.ts'
 
 /** How many records each write checks for expiry. */
 const SWEEP = 4

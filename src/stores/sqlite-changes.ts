@@ -1,7 +1,7 @@
 import type { Place, SetOptions } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
-import { checkName } from './names.ts'
+import { checkName } from '../core/basics/store-key.ts'
 import type { Bound, Connection, Statement } from './sqlite-schema.ts'
 import { Rows, type Staging, Surprise } from './sqlite-staging.ts'
 

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Page, PageRequest } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
-import { checkName, parseCursor } from './names.ts'
+import { checkName, parseCursor } from '../core/basics/store-key.ts'
 import type { Connection, Statement } from './sqlite-schema.ts'
 
 /** How many index sizes are kept in memory; beyond it all are dropped and counted again. */

@@ -1,7 +1,7 @@
 import type { Kept, Stored } from '../core/ports/store.ts'
 import type { Json } from '../protocol/json.ts'
 import { type RecordChanges, placesIn } from './sqlite-changes.ts'
-import { checkName } from './names.ts'
+import { checkName } from '../core/basics/store-key.ts'
 import type { Connection, Portion, Statement } from './sqlite-schema.ts'
 
 interface RecordOptions {

@@ -1,6 +1,6 @@
 import type { Group, Kept } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
-import { checkName } from './names.ts'
+import { checkName } from '../core/basics/store-key.ts'
 import type { Bound, Connection, Portion, Statement } from './sqlite-schema.ts'
 import { Rows, type Staging, Surprise } from './sqlite-staging.ts'
 

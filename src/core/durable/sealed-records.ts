@@ -5,11 +5,7 @@ import type { Operation, SetOperation, Store } from '../ports/store.ts'
 import type { SessionRecord, TurnRecord } from './records.ts'
 import { holdsPayment, Sealing } from '../secrets/sealing.ts'
 import { withData } from '../tools/tool-data.ts'
-import { storeKey, tenantIn } from '../basics/store-key.ts'
-
-/** A `TurnRecord` in the store: leaves out what its key says, and fields with their usual values. */
-type StoredTurn = Omit<TurnRecord, 'tenant' | Usual> & Partial<Pick<TurnRecord, Usual>>
-type Usual = 'run' | 'parent' | 'stateless'
+import { storeKey } from '../basics/store-key.ts'
 
 interface How {
   /** The key of the record. */
@@ -42,11 +38,10 @@ export class SealedRecords {
   }
 
   /** Searches only extensions, answers, and data from clients' tools: the texts of a conversation are not searched for secrets. */
-  turn(turn: TurnRecord, how: How): StoredTurn {
-    const { config, answers, given } = turn
-    const record = shortened(turn)
-    const input = withData(turn.input, this.#digested)
-    if (input === turn.input && !config?.extensions && !answers && !given) return record
+  turn(record: TurnRecord, how: How): TurnRecord {
+    const { config, answers, given } = record
+    const input = withData(record.input, this.#digested)
+    if (input === record.input && !config?.extensions && !answers && !given) return record
     const kept = this.#kept({ extensions: config?.extensions, answers, given }, how)
     return {
       ...record,
@@ -54,12 +49,11 @@ export class SealedRecords {
       ...(config && { config: { ...config, ...(config.extensions && { extensions: kept.extensions }) } }),
       ...(answers && { answers: kept.answers }),
       ...(given && { given: kept.given }),
-    } as StoredTurn
+    } as TurnRecord
   }
 
   openTurn(value: Json, key: string): TurnRecord {
-    const stored = value as unknown as StoredTurn
-    const record: TurnRecord = { run: stored.id, parent: null, stateless: false, ...stored, tenant: tenantIn(key) }
+    const record = value as unknown as TurnRecord
     const { config, answers, given } = record
     if (!config?.extensions && !answers && !given) return record
     const opened = this.#sealing.open({ extensions: config?.extensions, answers, given }, key)
@@ -108,10 +102,6 @@ export class SealedRecords {
   #kept<T>(value: T, { key, used }: How): T {
     return used ? this.#sealing.settle(value, key) : this.#sealing.seal(value, key)
   }
-}
-
-function shortened({ tenant: _, run, parent, stateless, ...turn }: TurnRecord): StoredTurn {
-  return { ...turn, ...(run !== turn.id && { run }), ...(parent !== null && { parent }), ...(stateless && { stateless }) }
 }
 
 /** True if an input carries a payment. */

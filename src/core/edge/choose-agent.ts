@@ -18,13 +18,8 @@ export function chooseAgent(
   const named = call.root && model !== undefined && agents.get(model) ? model : undefined
   const agent = named ?? call.agent
   if (agent === undefined || !agents.get(agent)) {
-    throw new UampError(
-      'agent_offline',
-      model === undefined ? 'Say which agent: name it as "model"' : `There is no agent "${model}" here`,
-      {
-        details: { agents: agents.names(), param: 'model' },
-      },
-    )
+    const message = model === undefined ? 'Say which agent: name it as "model"' : `There is no agent "${model}" here`
+    throw new UampError('agent_offline', message, { details: { agents: agents.names(), param: 'model' } })
   }
   if (named !== undefined && !call.access.authorize(call.principal, 'call', named)) {
     throw new UampError('forbidden', `This token may not call ${named}`)

@@ -105,7 +105,7 @@ test.each<[string, (turn: Parameters<AgentPort['run']>[0]) => AsyncGenerator<Dra
     'arguments is an object',
   ],
   ['asks with an object', (turn) => turn.ask('tool.call', untyped({ name: 'x', arguments: {} })), 'arguments is an object'],
-  ['asks what nobody knows', (turn) => turn.ask(untyped('nonsense'), untyped({})), 'and not "nonsense"'],
+  ['asks what nobody knows', (turn) => turn.ask(untyped('nonsense'), untyped({})), 'but not "nonsense"'],
 ])('an agent that %s fails alone', async (_, work, reason) => {
   const agent = defineAgent('odd', async function* (turn) {
     const given = work(turn)

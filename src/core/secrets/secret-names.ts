@@ -1,5 +1,15 @@
 /** Names that say that a value is a secret. All code that judges by names uses these. */
 
+const PAYMENTS: ReadonlySet<string> = new Set([
+  'payment_token',
+  'paymenttoken',
+  'payment-signature',
+  'x-payment',
+  'x-payment-token',
+  'ap2_credential',
+  'x402.payment.payload',
+])
+
 /** Exact names in lower case, of headers, event fields and log fields. */
 const FIELDS: ReadonlySet<string> = new Set([
   'authorization',
@@ -30,13 +40,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'secrets',
   'client_secret',
   'payment',
-  'payment_token',
-  'paymenttoken',
-  'payment-signature',
-  'x-payment',
-  'x-payment-token',
-  'ap2_credential',
-  'x402.payment.payload',
+  ...PAYMENTS,
 ])
 
 /** True if the value of this field is always a secret. */
@@ -83,15 +87,6 @@ export function isSecretVariable(name: string): boolean {
   return VARIABLE.test(name.toUpperCase())
 }
 
-const PAYMENTS: ReadonlySet<string> = new Set([
-  'payment_token',
-  'paymenttoken',
-  'payment-signature',
-  'x-payment',
-  'x-payment-token',
-  'ap2_credential',
-  'x402.payment.payload',
-])
 /** Fields of a payment (UAMP events §7.2), which has a `scheme` beside them; elsewhere these names may mean anything. */
 const OF_PAYMENT: ReadonlySet<string> = new Set(['token', 'proof'])
 

@@ -1,7 +1,6 @@
 import type { HttpClient, HttpRequest } from '../ports/http.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import { redactedError, Walk } from './redaction.ts'
-import { learningHttp } from './secret-http.ts'
 import { secretsIn, Secrets } from './secrets.ts'
 
 /** A shorter value is not learnt: a client may have chosen it, and it may be a plain word. */
@@ -62,5 +61,21 @@ export class SessionSecrets {
   /** The thrown error for the log, which itself removes the secrets of the process. */
   error(thrown: unknown): unknown {
     return this.#own ? redactedError(thrown, this.#own) : thrown
+  }
+}
+
+/**
+ * Wraps a client so that it remembers the secrets that it sends, because the other side may repeat them. So a key that is written in
+ * somebody's code is known in time, like one from the configuration.
+ */
+function learningHttp(http: HttpClient, secrets: { learn(request: HttpRequest): void }): HttpClient {
+  const learning = (client: HttpClient) => (sent: HttpRequest) => {
+    secrets.learn(sent)
+    return client.request(sent)
+  }
+  const { guarded } = http
+  return {
+    request: learning(http),
+    ...(guarded && { guarded: { request: learning(guarded), refuses: (url) => guarded.refuses(url) } }),
   }
 }

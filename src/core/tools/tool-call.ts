@@ -1,9 +1,9 @@
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord, parseJson } from '../../protocol/json.ts'
-import { guardedOf } from '../http/guarded.ts'
 import { mistakesIn } from './json-schema.ts'
 import type { Turn } from '../ports/agent.ts'
+import type { HttpClient } from '../ports/http.ts'
 import type { Tool } from '../ports/skill.ts'
 import { isStandardSchema, parseStandard } from './standard-schema.ts'
 import type { TimeLimits } from './time-limits.ts'
@@ -117,4 +117,13 @@ export function failed(
   const code = thrown instanceof UampError ? thrown.code : 'tool_failed'
   const told = message.length <= length ? message : cut(message, length)
   return { call_id: id, result: JSON.stringify({ error: { code, message: told } }), status: 'failed', is_error: true }
+}
+
+/** The client for addresses that strangers name. Without one it refuses every call, because they could reach this machine's network. */
+function guardedOf(http: HttpClient): HttpClient {
+  return http.guarded ?? UNGUARDED
+}
+
+const UNGUARDED: HttpClient = {
+  request: () => Promise.reject(new UampError('not_supported', 'This runtime cannot call addresses that others name')),
 }

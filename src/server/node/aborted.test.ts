@@ -72,3 +72,24 @@ test.each(PATHS)('so it is on every protocol: %s', async (path) => {
   await fetch(`http://127.0.0.1:${port}/health`)
   expect(logged.filter(({ level }) => level === 'error')).toEqual([])
 })
+
+const MESSAGE = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: '/count 1000 100' }] }
+/** Requests that are answered only when the agent has said everything. */
+const WHOLE: Record<string, object> = {
+  '/v1/chat/completions': { model: 'demo', messages: [{ role: 'user', content: '/count 1000 100' }] },
+  '/v1/responses': { model: 'demo', input: '/count 1000 100' },
+  '/a2a': { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: MESSAGE } },
+  '/a2a/rest/message:send': { message: MESSAGE },
+}
+
+test.each(Object.keys(WHOLE))('a client that leaves before its whole answer is not our failure: %s', async (path) => {
+  const { url, logged, gateway } = await startServer(demo())
+  const leave = new AbortController()
+  const headers = { 'content-type': 'application/json', 'a2a-version': '1.0' }
+  const asked = fetch(url + path, { method: 'POST', body: JSON.stringify(WHOLE[path]), headers, signal: leave.signal })
+  await expect.poll(() => gateway.openResponses).toBe(1)
+  leave.abort()
+  await expect(asked.then((answer) => answer.text())).rejects.toThrow()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(logged.filter(({ level }) => level === 'error')).toEqual([])
+})

@@ -1,4 +1,3 @@
-import { mapAsync } from '../../core/edge/map-async.ts'
 import type { Batch, Session } from '../../core/ports/session.ts'
 import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
@@ -136,5 +135,27 @@ function readJson(text: string): unknown {
       throw new UampError('invalid_request', `An event must nest at most ${limits.depth} levels of objects and arrays`, { cause })
     }
     throw new UampError('invalid_request', 'Not JSON: send an event, or an array of events, as JSON', { cause })
+  }
+}
+
+/**
+ * Maps the items of an iterable. Not a generator, because a generator that waits for its next item keeps the last one in memory: with
+ * a thousand idle streams, a thousand texts of tens of kilobytes.
+ */
+function mapAsync<T, U>(source: AsyncIterable<T>, map: (item: T) => U): AsyncIterable<U> {
+  return {
+    [Symbol.asyncIterator]() {
+      const items = source[Symbol.asyncIterator]()
+      return {
+        async next(): Promise<IteratorResult<U, undefined>> {
+          const step = await items.next()
+          return step.done ? { done: true, value: undefined } : { done: false, value: map(step.value) }
+        },
+        async return(): Promise<IteratorResult<U, undefined>> {
+          await items.return?.()
+          return { done: true, value: undefined }
+        },
+      }
+    },
   }
 }

@@ -1,4 +1,5 @@
 /** The agent card of A2A 1.0 (`lf.a2a.v1.AgentCard`), as far as this server fills it in. */
+import type { Ability } from '../../../core/ports/agent.ts'
 import type { Struct } from '../model.ts'
 
 export interface AgentInterface {
@@ -15,12 +16,7 @@ export interface AgentExtension {
   readonly params?: Struct
 }
 
-export interface AgentSkill {
-  readonly id: string
-  readonly name: string
-  readonly description: string
-  readonly tags: readonly string[]
-  readonly examples?: readonly string[]
+export interface AgentSkill extends Ability {
   readonly inputModes?: readonly string[]
   readonly outputModes?: readonly string[]
 }

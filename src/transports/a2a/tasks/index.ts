@@ -1,5 +1,6 @@
 import { CORE_LIMITS } from '../../../core/basics/limits.ts'
 import { unlessAborted } from '../../../core/basics/time.ts'
+import { UampError } from '../../../protocol/errors.ts'
 import type { Host, KnownCall } from '../../../core/ports/transport.ts'
 import type { Generation, ListRequest, SendRequest, SendResult, SubscribeRequest, Task, TaskPage, TaskState, TaskStream } from '../model.ts'
 import { begin } from './begin.ts'
@@ -48,7 +49,11 @@ export class Tasks {
     const { historyLength } = request
     if ('ended' in set) return { task: await views.stored(set.ended, { historyLength }) }
     // The task goes on without a client that has left.
-    if (!request.returnImmediately) await unlessAborted(set.live.ended, call.signal)
+    if (!request.returnImmediately) {
+      await unlessAborted(set.live.ended, call.signal).catch((thrown: unknown) => {
+        throw call.signal.aborted ? new UampError('cancelled', 'The client has left') : thrown
+      })
+    }
     return { task: await views.live(set.live, { historyLength }) }
   }
 

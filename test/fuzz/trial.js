@@ -18,6 +18,8 @@ const SUSPECT_MS = 200
 const PREPARE_MS = 2_000
 /** The first part of the time, in which caches fill and code is compiled. */
 const WARM_UP = 0.25
+/** Cases that it takes until all code was run and compiled; on a busy machine they need more than that part of the time. */
+const WARM_CASES = 600
 /** What is left alone has ended by then. */
 const SETTLE_MS = 20_000
 /** How much more memory there may be at the end than after the warm-up. */
@@ -109,7 +111,7 @@ export class Trial {
       }
       await pause(2_000)
     } else {
-      await this.#playFor(seconds * WARM_UP)
+      await this.#playFor(seconds * WARM_UP, WARM_CASES)
       const before = await this.#settled(true)
       await this.#playFor(seconds * (1 - WARM_UP))
       const after = await this.#settled(false)
@@ -127,12 +129,13 @@ export class Trial {
     if (unknown.length > 0) this.#find('every route is in the corpus', `the server does not have ${unknown.join(', ')}`)
   }
 
-  /** @param {number} seconds */
-  async #playFor(seconds) {
+  /** @param {number} seconds @param {number} [least] cases */
+  async #playFor(seconds, least = 0) {
     const until = Date.now() + seconds * 1000
+    const atLeast = this.#next + least
     let round = 0
     await this.#prepare(round)
-    const isOver = () => Date.now() > until || this.#host.isGone
+    const isOver = () => (Date.now() > until && this.#next >= atLeast) || this.#host.isGone
     const lane = async () => {
       while (!isOver()) await this.#play(new Case(this.#ground, this.#next++))
     }

@@ -7,13 +7,14 @@ import { toolRunner, type ToolRunnerOptions } from '../../core/tools/tool-loop.t
 import type { ToolCall, ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { SessionConfig, ResponseFormat } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { handedTurn, Handoffs, withoutCallsOf, type Handoff } from './handoff.ts'
 import { inChosenOrder } from './model.ts'
 import { ModelChain, type ChainOptions } from './model-chain.ts'
 import { CallIds, Step } from './step.ts'
-import { checkerOf, complaint } from './structured.ts'
+import { jsonIn } from '../../protocol/json.ts'
+import { mistakesIn } from '../../core/tools/json-schema.ts'
 
 export interface LoopOptions {
   readonly name: string
@@ -140,4 +141,32 @@ function misshapen(mistakes: readonly string[]): UampError {
   return new UampError('provider_error', `The model did not answer in the requested form: ${mistakes.join('; ')}`, {
     details: { mistakes },
   })
+}
+
+/** A text in the requested form, or its mistakes. */
+type Checked = { readonly text: string; readonly mistakes?: undefined } | { readonly mistakes: readonly string[] }
+
+/** The check for a requested form of the answer (UAMP events §8.3). */
+function checkerOf(format: ResponseFormat | undefined): ((text: string) => Checked) | undefined {
+  if (!format || format.type === 'text') return undefined
+  const schema = format.type === 'json_schema' ? (format.json_schema.schema ?? {}) : { type: 'object' }
+  return (text) => {
+    const json = unfenced(text)
+    const value = jsonIn(json)
+    if (value === undefined) return { mistakes: ['It is not JSON'] }
+    const mistakes = mistakesIn(schema, value)
+    return mistakes.length > 0 ? { mistakes } : { text: json }
+  }
+}
+
+/** Models without a JSON mode often put JSON into a Markdown block. */
+function unfenced(given: string): string {
+  const text = given.trim()
+  if (!text.startsWith('```') || !text.endsWith('```') || !text.includes('\n')) return given
+  return text.slice(text.indexOf('\n') + 1, -3).trim()
+}
+
+/** The message to the model about an answer with mistakes. */
+function complaint(mistakes: readonly string[]): string {
+  return `Your answer does not have the requested form: ${mistakes.join('; ')}. Answer again, with nothing but the corrected JSON.`
 }

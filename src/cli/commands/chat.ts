@@ -1,13 +1,14 @@
 import { connect, UampClientError, type Client, type Session, type Status } from '../../client/node.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { present } from '../../wire/fields.ts'
-import type { Console } from '../chat/console.ts'
+import { type Console, isYes } from '../chat/console.ts'
 import { Conversation } from '../chat/conversation.ts'
 import { Page } from '../chat/page.ts'
-import { pipe } from '../chat/pipe.ts'
 import { terminal } from '../chat/terminal.ts'
 import { painter } from '../print.ts'
 import { secretOf } from '../tokens.ts'
+import { createInterface } from 'node:readline'
+import { onSignal } from '../signals.ts'
 
 export interface ChatOptions {
   readonly agent?: string
@@ -136,4 +137,39 @@ function urlOf(address: string): string {
   const url = /^\w+:\/\//.test(address) ? address : `http://${address}`
   if (URL.canParse(url) && /^(https?|wss?):$/.test(new URL(url).protocol)) return url
   throw new UampError('invalid_request', `"${address}" is not the address of a server: write it like ${DEFAULT_URL}`)
+}
+
+interface PipeOptions {
+  readonly stdin: NodeJS.ReadableStream
+  readonly ask: (question: string) => void
+}
+
+/** A script or a file: every line is a message, or the answer to a question. */
+function pipe({ stdin, ask }: PipeOptions): Console {
+  const input = createInterface({ input: stdin, terminal: false, crlfDelay: Infinity })
+  // Made now, because it keeps the lines that come before they are read.
+  const lines = input[Symbol.asyncIterator]()
+  let ahead: ReturnType<typeof lines.next> | undefined
+  const next = async (): Promise<string | undefined> => {
+    const { value, done } = await (ahead ??= lines.next())
+    ahead = undefined
+    return done ? undefined : value
+  }
+  return {
+    interactive: false,
+    read: next,
+    async confirm(question, signal) {
+      ask(question)
+      const aborted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
+      ahead ??= lines.next()
+      const answer = await Promise.race([ahead, aborted])
+      if (!answer) return false
+      ahead = undefined
+      return !answer.done && isYes(answer.value)
+    },
+    busy() {},
+    rest() {},
+    onInterrupt: (listener) => onSignal(['SIGINT'], listener),
+    close: () => input.close(),
+  }
 }

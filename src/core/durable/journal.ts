@@ -243,7 +243,8 @@ export class Journal {
 /** Marks a new record, so that the store skips the lookup. */
 function fresh(operation: Operation): Operation {
   if (operation.op !== 'set') return operation
-  return { ...operation, options: { ...operation.options, ifVersion: 0 } }
+  const { op, key, value, options } = operation
+  return { op, key, value, options: { ifVersion: 0, ...options } }
 }
 
 /** An input that is not written yet, with the promise that waits for it. */

@@ -141,7 +141,7 @@ export class Records {
     const apart = weigh(session, SMALL_SESSION) > SMALL_SESSION
     const key = apart ? sessionKey(tenant, session.id) : headKey(tenant, session.id)
     const kept = this.sealed.session(session, { key, used })
-    if (!apart) return { apart, set: [this.#setHead(tenant, { ...head, session: kept })] }
+    if (!apart) return { apart, set: [this.#setHead(tenant, head, kept)] }
     return { apart, set: [{ op: 'set', key, value: kept as unknown as Json }, this.#setHead(tenant, head)] }
   }
 
@@ -150,21 +150,14 @@ export class Records {
     return deletion(sessionKey(owner.tenant, id))
   }
 
-  #setHead(tenant: string, { id, session, ...head }: HeadRecord): SetOperation {
+  #setHead(tenant: string, head: HeadRecord, session = head.session): SetOperation {
     const at = sortable(head.updatedAt)
-    return {
-      op: 'set',
-      key: headKey(tenant, id),
-      value: { ...head, ...(session && { session: withoutHead(session) }) } satisfies StoredHead as unknown as Json,
-      options: {
-        index: head.closed
-          ? [[AGE, at]]
-          : [
-              [storeKey(tenant, 'sessions', head.owner), at],
-              [AGE, at],
-            ],
-      },
-    }
+    const index: Place[] = [[AGE, at]]
+    if (!head.closed) index.push([storeKey(tenant, 'sessions', head.owner), at])
+    // `undefined` is not stored. A copy without a field costs more than one with it.
+    const inside = session && { ...session, id: undefined, agent: undefined }
+    const value = { ...head, id: undefined, session: inside }
+    return { op: 'set', key: headKey(tenant, head.id), value: value as unknown as Json, options: { index } }
   }
 
   /** `used`: its payments have been used, which is so once the turn is over. */
@@ -344,10 +337,6 @@ export class Records {
   #turnsOf(tenant: string, session: string): string {
     return storeKey(tenant, 'turns', session)
   }
-}
-
-function withoutHead({ id: _, agent: __, ...session }: SessionRecord): StoredHead['session'] {
-  return session
 }
 
 /** Takes the ids from the key; version 0.1 wrote them into the value, too. */

@@ -1,6 +1,7 @@
 import type { Principal } from '../ports/access.ts'
-import type { Alias, StoredResponse } from '../ports/session.ts'
+import type { Alias, StoredResponse, SessionSummary } from '../ports/session.ts'
 import type { Records, TurnRecord } from './records.ts'
+import type { Page, PageRequest } from '../ports/store.ts'
 
 /** Finds and deletes stored responses. Those of other principals, and deleted ones, are not found. */
 export class StoredTurns {
@@ -58,4 +59,25 @@ export class StoredTurns {
     const record = await (typeof id === 'string' ? this.#records.turn(principal.tenant, id) : this.#records.turnNamed(principal, id))
     return record?.owner === principal.id && !record.deleted ? record : undefined
   }
+}
+
+/** Lists the principal's sessions that have not ended, newest first; with `agent`, only those of that agent. */
+export async function listSessions(
+  records: Records,
+  principal: Principal,
+  { agent, ...request }: PageRequest & { readonly agent?: string },
+): Promise<Page<SessionSummary>> {
+  const limit = request.limit ?? 100
+  const items: SessionSummary[] = []
+  let next = request.after
+  do {
+    const page = await records.list(principal, { limit: limit - items.length, ...(next !== undefined && { after: next }) })
+    for (const head of page.items) {
+      if (agent !== undefined && head.agent !== agent) continue
+      const found = await records.session(principal.tenant, head.id)
+      if (found) items.push({ id: head.id, agent: head.agent, updatedAt: head.updatedAt, config: found.session.config })
+    }
+    next = page.next
+  } while (items.length < limit && next !== undefined)
+  return { items, next }
 }

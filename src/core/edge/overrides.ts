@@ -6,7 +6,9 @@ export function withOverrides(
   config: SessionConfig,
   changes: { [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
 ): SessionConfig {
-  return { ...config, ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) }
+  const isWhole = !Object.values(changes).includes(undefined)
+  const given = isWhole ? changes : Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
+  return { ...config, ...given } as SessionConfig
 }
 
 /** The configuration of a response (UAMP events §5.12); undefined if its `response.create` changes nothing. */
@@ -15,5 +17,5 @@ export function responseConfig(
   { response, response_format }: EventOf<'response.create'>,
 ): SessionConfig | undefined {
   if (response === undefined && response_format === undefined) return undefined
-  return withOverrides(config, { ...response, response_format })
+  return withOverrides(config, response_format === undefined ? (response ?? {}) : { ...response, response_format })
 }

@@ -31,10 +31,9 @@ import { Retention } from '../durable/retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
 import { announce } from '../edge/session-created.ts'
-import { listSessions } from './session-list.ts'
 import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
 import { checkSlots } from './slots.ts'
-import { StoredTurns } from '../durable/stored-turns.ts'
+import { listSessions, StoredTurns } from '../durable/stored-turns.ts'
 import { Turnstile } from './turnstile.ts'
 
 /** `StoredAt` of a new session, of which the store has nothing. */
@@ -175,7 +174,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     }
     const { session, journal } = this.#build(
       state,
-      init.persist ? { ...NOWHERE, updatedAt: state.createdAt, turn: parent ?? null } : undefined,
+      init.persist ? { updatedAt: state.createdAt, turn: parent ?? null, ...NOWHERE } : undefined,
     )
     // One-way sessions have no reader yet to see `session.created`.
     if (init.duplex) announce(session, init.announce)

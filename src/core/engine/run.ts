@@ -31,7 +31,7 @@ export interface AskedTurn extends Pick<TurnRecord, 'input' | 'stateless' | 'eve
 
 type Begun = Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt' | 'config'>
 
-/** The record of a response that begins. Every field is written out, because a spread of so many takes microseconds. */
+/** The record of a response that begins. It has every field, because one that is added to a copy later costs a microsecond. */
 export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, begun: Begun, asked: AskedTurn): TurnRecord {
   return {
     id: begun.id,
@@ -45,9 +45,15 @@ export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, b
     stateless: asked.stateless,
     output: [],
     status: 'open',
+    error: undefined,
+    usage: undefined,
     config: begun.config,
+    answers: undefined,
+    given: undefined,
+    questions: undefined,
     eventIds: asked.eventIds,
     createdAt: begun.createdAt,
+    endedAt: undefined,
     from: begun.from,
     after: begun.after,
     alias: asked.options.alias,
@@ -64,31 +70,14 @@ export function closedRecord(
 ): TurnRecord {
   const waiting = end.kind === 'done' ? end.waiting : undefined
   return {
-    id: record.id,
-    run: record.run,
-    session: record.session,
-    agent: record.agent,
-    tenant: record.tenant,
-    owner: record.owner,
-    parent: record.parent,
-    input: record.input,
-    stateless: record.stateless,
+    ...record,
     output: end.output,
     status: waiting ? 'waiting' : end.kind === 'done' ? 'completed' : end.kind,
     error: end.kind === 'failed' ? end.error : undefined,
     usage,
-    config: record.config,
     answers: waiting ? answers : record.answers,
-    given: record.given,
     questions: waiting,
-    eventIds: record.eventIds,
-    createdAt: record.createdAt,
     endedAt,
-    from: record.from,
-    after: record.after,
-    alias: record.alias,
-    note: record.note,
-    keeper: record.keeper,
   }
 }
 

@@ -65,12 +65,14 @@ export class Entry implements Logged {
   }
 
   get event(): ServerEvent {
+    const { sessionId, responseId } = this.stamp
+    // Spreads last: a property that follows one costs a microsecond.
     return (this.#event ??= {
       type: this.draft.type,
-      session_id: this.stamp.sessionId,
-      ...(this.stamp.responseId !== undefined && { response_id: this.stamp.responseId }),
+      session_id: sessionId,
       event_id: this.stamp.eventId(this.seq),
       seq: this.seq,
+      ...(responseId !== undefined && { response_id: responseId }),
       ...(this.draft as object),
     } as ServerEvent)
   }

@@ -15,7 +15,7 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 export class PlainResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
     const given = typeof reason === 'string' ? headers : reason
-    const all = Array.isArray(given) ? [...given, ...NOSNIFF] : { ...given, [NOSNIFF[0]]: NOSNIFF[1] }
+    const all = Array.isArray(given) ? [...given, ...NOSNIFF] : { [NOSNIFF[0]]: NOSNIFF[1], ...given }
     return typeof reason === 'string' ? super.writeHead(status, reason, all) : super.writeHead(status, all)
   }
 }

@@ -76,7 +76,7 @@ export function versionSaid({ headers, url }: Request): string | undefined {
 /** What the methods of a request get. `tenant` is the field of that name; one that is no text is left for the schema to refuse. */
 export function contextOf(parts: Parts, call: KnownCall, tenant?: unknown): RpcContext {
   const meant = typeof tenant === 'string' && tenant !== '' ? ofTenant(parts, call, tenant) : call
-  return { ...parts, call: meant, extensions: activated(parts, meant) }
+  return { call: meant, extensions: activated(parts, meant), ...parts }
 }
 
 /** The agent that a call is for. */

@@ -3,7 +3,6 @@ import type { Call, Frame, Host, KnownCall, Streamed, Transport } from '../../co
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
-import { capabilitiesOf } from './capabilities.ts'
 import { RunEncoder, type Place } from './encoder.ts'
 import { asItIs, SseWire, type Wire } from './events.ts'
 import { toLegacy } from './legacy.ts'
@@ -13,6 +12,7 @@ import { toAsked } from './request.ts'
 import { planOf, Runs, type RunRecord } from './runs.ts'
 import { Starter, type Started } from './start.ts'
 import { historyOf, snapshotsOf } from './thread.ts'
+import type { AgentPort } from '../../core/ports/agent.ts'
 
 export interface AgUiOptions {
   /** Loads the module for the binary form. Default: `@ag-ui/proto`, if it is installed. */
@@ -147,4 +147,23 @@ function written(frame: Frame): Frame {
   let text = ''
   frame.eachText((piece) => (text += piece))
   return text
+}
+
+/** `AgentCapabilities` of AG-UI 1.0. */
+function capabilitiesOf({ name, description, capabilities }: AgentPort, { httpBinary }: { readonly httpBinary: boolean }): object {
+  const { provider, modalities, tools, supports_thinking, file } = capabilities
+  const has = (kind: string): boolean => modalities.includes(kind)
+  return {
+    identity: { name, type: 'uamp', provider, ...(description !== undefined && { description }) },
+    transport: { streaming: true, websocket: false, httpBinary, pushNotifications: false, resumable: true },
+    tools: { supported: tools?.supports_tools ?? true, parallelCalls: tools?.supports_parallel_tools ?? true, clientProvided: true },
+    state: { snapshots: true, deltas: true, memory: true, persistentState: false },
+    reasoning: { supported: supports_thinking, streaming: supports_thinking, encrypted: supports_thinking },
+    multimodal: {
+      input: { image: has('image'), audio: has('audio'), video: has('video'), pdf: file?.supports_pdf ?? has('file'), file: has('file') },
+      output: { image: has('image'), audio: has('audio') },
+    },
+    humanInTheLoop: { supported: true, approvals: true, interrupts: true, approveWithEdits: false },
+    custom: { uamp: { protocolVersions: ['1.0', '0.0'], capabilities } },
+  }
 }

@@ -62,10 +62,11 @@ export async function toAsked(request: Request): Promise<Asked> {
 export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, memory: object) {
   const { state, extras, instructions, tools } = asked
   const uamp = isRecord(extensions['uamp']) ? extensions['uamp'] : {}
+  const own = { 'ag-ui': { ...extras, ...memory }, ...(state !== undefined && { uamp: { ...uamp, state } }) }
   return {
-    ...(instructions !== undefined && { instructions }),
     tools: [...tools],
-    extensions: { ...extensions, 'ag-ui': { ...extras, ...memory }, ...(state !== undefined && { uamp: { ...uamp, state } }) },
+    extensions: { ...extensions, ...own },
+    ...(instructions !== undefined && { instructions }),
   }
 }
 

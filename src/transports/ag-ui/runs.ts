@@ -54,13 +54,13 @@ export function nameOf(runId: string): Alias {
 }
 
 function recordOf({ id, session, agent, after, note }: StoredResponse): RunRecord {
-  return { ...(note as unknown as RunNote), session, response: id, agent, after }
+  return { session, response: id, agent, after, ...(note as unknown as RunNote) }
 }
 
 /** The plan for replaying a stored run. */
 export function planOf(record: RunRecord, { config, given }: Pick<StoredResponse, 'config' | 'given'>): RunPlan {
   const tools = new Set(config.tools?.map((tool) => tool.function.name))
-  return { ...record, tools, brought: new Set(given.flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : []))) }
+  return { tools, brought: new Set(given.flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : []))), ...record }
 }
 
 function keyOf({ tenant, id }: Principal, runId: string): string {

@@ -176,12 +176,12 @@ export class Starter {
     const reader = session.read({ after, extensions: 'all', signal })
     const joined = joins !== undefined && { joined: { from: joins, messages } }
     const parent = parentRunId !== undefined && { parentRunId }
-    const note: RunNote = { threadId, runId, ...parent, legacy, duplex: session.duplex, ...joined }
+    const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined }
     try {
       const accepted = answers.map((event) => session.send(event))
       if (create) accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json }))
       if (detach) session.finish()
-      const record: RunRecord = { ...note, session: session.id, response: session.lastResponse ?? '', agent: session.agent, after }
+      const record: RunRecord = { session: session.id, response: session.lastResponse ?? '', agent: session.agent, after, ...note }
       const goes = goesOn && { ...record, resumes: goesOn.resumes }
       await Promise.all([...accepted, ...(goes ? [this.#runs.set(principal, goes)] : [])])
       const config = (create && responseConfig(session.config, create)) ?? goesOn?.head.config ?? session.config

@@ -77,7 +77,7 @@ function toPushConfig({ tenant: _, authentication, ...fields }: schema.PushConfi
 }
 
 function toMessage({ parts, ...fields }: schema.Message): Message {
-  return { ...filled(fields), parts: parts.map(toPart) }
+  return { parts: parts.map(toPart), ...filled(fields) }
 }
 
 function toPart({ text, raw, url, data, ...about }: schema.Part): Part {

@@ -13,7 +13,7 @@ import { answersIn, toItem } from './answers.ts'
 import { cancelWaiting } from './cancel.ts'
 import { Live, type Before, type TaskNote } from './live.ts'
 import { isRunning, type Found, type Step, type TaskRecord } from './records.ts'
-import { findOwn, notFound, statusOf, type Shared } from './shared.ts'
+import { findOwn, notFound, statusOf, type Shared, idsOf } from './shared.ts'
 import { rejectsPayment } from './x402.ts'
 
 /** What a message led to: a task that runs, a task that it ended, or an answer that is no task. */
@@ -69,7 +69,6 @@ async function beginNew(shared: Shared, call: KnownCall, { asked, agent }: { ask
   const session = await openSession(shared, call, { request, record: ids, parent, silent: isSilent(shared, asked, agent) })
   const now = host.now()
   const record: TaskRecord = {
-    ...ids,
     tenant: principal.tenant,
     owner: principal.id,
     generation,
@@ -78,6 +77,7 @@ async function beginNew(shared: Shared, call: KnownCall, { asked, agent }: { ask
     status: statusOf('TASK_STATE_SUBMITTED', now),
     steps: [],
     messages: 0,
+    ...ids,
     ...(metadata && { metadata: records.settledMetadata(metadata) }),
   }
   return start(shared, call, { asked, beginning: { session, before: { record } } })
@@ -113,9 +113,9 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   const { request, streaming } = asked
   const { lives, records, push, host } = shared
   const { session, answers = [], before } = beginning
-  const { id, contextId, agent } = before.record
+  const { id, agent } = before.record
   const isNew = before.version === undefined
-  const message: Message = { ...records.settled(request.message), taskId: id, contextId }
+  const message: Message = { ...records.settled(request.message), ...idsOf(before.record) }
   const live = new Live(shared, { session, before, message, mayBeMessage: isNew && mayAnswerDirectly(host, agent) })
   const leave = (): void => void session.release().catch(() => undefined)
   // Another message to this task, or another task of this id, came first.

@@ -68,7 +68,7 @@ export class Endings {
       return { ...base, waits: true, state: 'TASK_STATE_INPUT_REQUIRED', message: this.#message(question.parts, question.metadata) }
     }
     const state = STOPS[stopReason({ response }) ?? '']
-    if (state === undefined) return { ...base, state: 'TASK_STATE_COMPLETED', message: this.#message([], undefined) }
+    if (state === undefined) return { state: 'TASK_STATE_COMPLETED', message: this.#message([], undefined), ...base }
     const text = textOf(output)
     return { ...base, state, quiet: !this.#spoke, message: this.#message(text === '' ? [] : [{ text }], undefined) }
   }

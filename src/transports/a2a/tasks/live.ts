@@ -139,7 +139,7 @@ export class Live implements TurnKeeper {
     const id = textArtifactId(this.step.turn)
     const text = this.artifacts?.find(({ artifactId }) => artifactId === id)
     if (text) this.#tellArtifact(text)
-    this.#notify({ statusUpdate: { ...idsOf(this.record), status: this.record.status } })
+    this.#notify({ statusUpdate: { status: this.record.status, ...idsOf(this.record) } })
   }
 
   /** The response has begun, and its client may know. `isNew`: webhooks are told of the whole task. */
@@ -151,7 +151,7 @@ export class Live implements TurnKeeper {
     const { id, contextId } = this.record
     const status = statusOf('TASK_STATE_WORKING', this.step.startedAt)
     if (isNew) this.#notify({ task: { id, contextId, status, history: [this.#message] } })
-    this.#notify({ statusUpdate: { ...idsOf(this.record), status } })
+    this.#notify({ statusUpdate: { status, ...idsOf(this.record) } })
     for (const event of untold) this.#notify(event)
   }
 
@@ -164,7 +164,7 @@ export class Live implements TurnKeeper {
   }
 
   #tellArtifact(artifact: Artifact): void {
-    this.#notify({ artifactUpdate: { ...idsOf(this.record), artifact, append: false, lastChunk: true } })
+    this.#notify({ artifactUpdate: { artifact, append: false, lastChunk: true, ...idsOf(this.record) } })
   }
 
   #notify(event: StreamEvent): void {

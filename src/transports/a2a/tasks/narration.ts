@@ -159,18 +159,18 @@ export class Narration extends ResponseFold {
   /** Only the end tells which piece was the last. Has no id of its own: a client that lost the status after it gets both again. */
   #lastChunk(): void {
     const artifact = { artifactId: this.#place.artifactId, parts: [{ text: '' }] }
-    this.#out?.event({ artifactUpdate: { ...this.#ids(), artifact, append: true, lastChunk: true } }, undefined)
+    this.#out?.event({ artifactUpdate: { artifact, append: true, lastChunk: true, ...this.#ids() } }, undefined)
   }
 
   #artifact(artifact: Artifact, seq: number | undefined): void {
     this.#showed = true
     if (seq !== undefined && seq <= this.#told.known) return
-    const update = { ...this.#ids(), artifact, append: false, lastChunk: true }
+    const update = { artifact, append: false, lastChunk: true, ...this.#ids() }
     this.#out?.event({ artifactUpdate: update }, seq === undefined ? undefined : this.#prefix + seq)
   }
 
   #status(status: TaskStatus): void {
-    if (this.seq > this.#told.known) this.#out?.event({ statusUpdate: { ...this.#ids(), status } }, this.#prefix + this.seq)
+    if (this.seq > this.#told.known) this.#out?.event({ statusUpdate: { status, ...this.#ids() } }, this.#prefix + this.seq)
   }
 
   #extra(event: ServerEvent | Draft<EventOf<'usage.delta'>>, delta?: Delta): void {

@@ -43,7 +43,7 @@ const MINUTE_MS = 60_000
 /** Asks `Access` for every route and socket that is not public, and bounds how often callers may ask. */
 export class Admission {
   readonly #options: AdmissionOptions
-  /** By principal. */
+  /** By `shareKey`. */
   readonly #requests: RateLimiter
   /** Requests to public routes, by address. */
   readonly #publicRequests: RateLimiter
@@ -60,8 +60,8 @@ export class Admission {
   }
 
   /** Remaining quota; meaningless without a principal. */
-  quota(principal: Principal | undefined): Quota {
-    return this.#requests.left(principal ? principalKey(principal) : '')
+  quota(principal: Principal | undefined, address: string): Quota {
+    return this.#requests.left(principal ? shareKey(principal, address) : '')
   }
 
   /** The principal of a request. Rejects a caller who may not call; `optional` gives undefined if there are no credentials. */
@@ -77,7 +77,7 @@ export class Admission {
       throw new UampError('unauthorized', 'This needs a valid token')
     }
     caller.vouch(principal)
-    const wait = this.#requests.take(principalKey(principal))
+    const wait = this.#requests.take(shareKey(principal, caller.address))
     if (wait > 0) throw tooMany('Too many requests', wait)
     if (agent !== undefined && !access.authorize(principal, 'call', agent)) {
       throw new UampError('forbidden', `This token may not call ${agent}`)
@@ -144,8 +144,9 @@ function tooMany(message: string, wait: number): UampError {
   return new UampError('rate_limited', message, { details: { retry_after: wait } })
 }
 
-export function principalKey({ tenant, id }: Principal): string {
-  return `${tenant}/${id}`
+/** Whose share a request or socket takes. Callers without a token are one principal, so each address has a share: else one takes all. */
+export function shareKey({ tenant, id }: Principal, address: string): string {
+  return id === 'anonymous' ? `${tenant}/${id}/${addressKey(address)}` : `${tenant}/${id}`
 }
 
 /** The most buckets. Beyond it, full ones go first, then the oldest. */

@@ -193,6 +193,6 @@ class HttpCall<P extends Principal | undefined> implements Call {
   }
 
   get quota(): Quota {
-    return this.#admission.quota(this.principal)
+    return this.#admission.quota(this.principal, this.address)
   }
 }

@@ -3,7 +3,7 @@ import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import { principalKey, type Admission, type Caller } from './admission.ts'
+import { shareKey, type Admission, type Caller } from './admission.ts'
 import { addressKey } from './address.ts'
 import { NOBODY } from './bodies.ts'
 import type { HostPolicy } from './host-names.ts'
@@ -105,7 +105,7 @@ export class Upgrades {
     const credentials = { headers, subprotocols }
     const entry = { caller: request, agent: found.agent }
     const principal = access === 'public' ? undefined : await admission.admit(credentials, entry, access === 'first-message')
-    if (principal && this.#shares.isFull(principal)) throw full('rate_limited')
+    if (principal && this.#shares.isFull(principal, request.address)) throw full('rate_limited')
     if (metrics.openSockets >= limits.connections && !this.#waiting.evict('Too many connections')) throw full('overloaded')
     const { subprotocols: supported = DEFAULT_SUBPROTOCOLS, messageBytes } = found.mounted.route
     return {
@@ -119,7 +119,7 @@ export class Upgrades {
     const { metrics, log, secrets } = this.#options
     const { connection } = call
     const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitToken(call) : undefined
-    const share = call.principal && this.#shares.hold(call.principal)
+    const share = call.principal && this.#shares.hold(call.principal, call.address)
     if (!leave) this.#count(connection, call.principal)
     metrics.openSockets++
     try {
@@ -153,9 +153,9 @@ export class Upgrades {
     this.#waiting.add(connection, addressKey(call.address))
     call.onAccepted = (principal) => {
       if (share) return
-      if (this.#shares.isFull(principal)) throw full('rate_limited')
+      if (this.#shares.isFull(principal, call.address)) throw full('rate_limited')
       clearTimeout(deadline)
-      share = this.#shares.hold(principal)
+      share = this.#shares.hold(principal, call.address)
       this.#waiting.delete(connection)
       release()
       this.#count(connection, principal)
@@ -237,7 +237,7 @@ class SocketCall implements Call {
   }
 
   get quota(): Quota {
-    return this.#admission.quota(this.principal)
+    return this.#admission.quota(this.principal, this.address)
   }
 }
 
@@ -256,12 +256,12 @@ class Shares {
     this.#most = most
   }
 
-  isFull(principal: Principal): boolean {
-    return (this.#shares.get(principalKey(principal))?.held ?? 0) >= this.#most
+  isFull(principal: Principal, address: string): boolean {
+    return (this.#shares.get(shareKey(principal, address))?.held ?? 0) >= this.#most
   }
 
-  hold(principal: Principal): Share {
-    const key = principalKey(principal)
+  hold(principal: Principal, address: string): Share {
+    const key = shareKey(principal, address)
     let share = this.#shares.get(key)
     if (share === undefined) this.#shares.set(key, (share = { key, held: 0 }))
     share.held++

@@ -1,6 +1,7 @@
 /** Who a client is. `Access` establishes it when a connection or session opens; a refreshed token must give the same principal. */
 export interface Principal {
   readonly tenant: string
+  /** `anonymous` stands for everybody without credentials: the server then counts requests and sockets by address. */
   readonly id: string
   readonly scopes: readonly string[]
 }

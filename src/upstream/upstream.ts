@@ -3,6 +3,19 @@ import { sseParser } from '../wire/sse-parse.ts'
 import { explainError, isStream, wholeAnswer } from '../wire/upstream.ts'
 import { isTooMuch, TookTooLong } from '../core/http/answer-bounds.ts'
 import type { HttpAnswer, HttpClient, HttpRequest, Timeouts } from '../core/ports/http.ts'
+
+/** What every remote agent is given. */
+export interface RemoteOptions {
+  /** The name of the agent here. */
+  readonly name: string
+  readonly url: string
+  readonly token?: string
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly description?: string
+  readonly newId?: () => string
+}
+
 export type { Timeouts } from '../core/ports/http.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'

@@ -1,9 +1,9 @@
-/** Runs a callback after promise callbacks and events that are due now, by `setImmediate` where there is one. */
-export type Defer = (run: () => void) => void
-
 const globals = globalThis as { setImmediate?: (run: () => void) => unknown }
 
-export const defer: Defer = globals.setImmediate ? (run) => void globals.setImmediate?.(run) : (run) => void setTimeout(run, 0)
+/** Runs a callback after promise callbacks and events that are due now, by `setImmediate` where there is one. */
+export const defer: (run: () => void) => void = globals.setImmediate
+  ? (run) => void globals.setImmediate?.(run)
+  : (run) => void setTimeout(run, 0)
 
 /** Resolves in the next turn of the event loop, so that everything that is due runs before. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => defer(resolve))

@@ -12,6 +12,7 @@ import type { Keys } from '../ports/keys.ts'
 import type { Alias, SessionInit } from '../ports/session.ts'
 import type { Operation, Page, PageRequest, Place, SetOperation, Store } from '../ports/store.ts'
 import type { Answer, Question } from '../engine/questions.ts'
+import { TURNS } from '../reading/conversation.ts'
 import { pays, SealedRecords } from './sealed-records.ts'
 import { goesWith, storeKey, tenantIn } from '../basics/store-key.ts'
 import { weigh } from '../basics/weight.ts'
@@ -108,8 +109,6 @@ const AGE_BEFORE = 'session-expiry'
 /** How many records, and roughly how many bytes, are deleted at once: a larger step would keep others waiting. */
 const PAGE = 100
 const PAGE_BYTES = 1024 * 1024
-/** The most responses of a conversation that are loaded. */
-const TURNS = 512
 const LARGE_TURN = 64 * 1024
 /** A session up to this size is written again with each response, which costs less than a record of its own. */
 const SMALL_SESSION = 4 * 1024

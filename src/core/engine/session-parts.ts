@@ -1,3 +1,4 @@
+import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Holding } from './budget.ts'
@@ -10,11 +11,12 @@ import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Redaction } from '../ports/redaction.ts'
-import type { InputEvent, Session } from '../ports/session.ts'
+import type { InputEvent, Session, SessionInit } from '../ports/session.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 import type { SessionRecord, TurnRecord } from '../durable/records.ts'
 import type { RunStart } from './run.ts'
 import type { Turnstile } from './turnstile.ts'
+import type { Answer } from './questions.ts'
 
 /** The state that a session starts from: new, or read from the store. */
 export interface SessionState extends SessionRecord {
@@ -72,4 +74,46 @@ export interface StoredAt {
   readonly turn: string | null
   /** The `SessionRecord` is a record of its own, not a part of the `HeadRecord`. */
   readonly apart: boolean
+}
+
+export function sessionEnded(): UampError {
+  return new UampError('not_found', 'This session has ended')
+}
+
+export function responseInProgress(response_id: string): UampError {
+  return new UampError('response_in_progress', 'A response is in progress: wait for its end, or cancel it', { details: { response_id } })
+}
+
+export function notInProgress(id: string | undefined): UampError {
+  return new UampError('not_found', id === undefined ? 'No response is in progress' : `Response "${id}" is not in progress`)
+}
+
+/** No question waits for this answer, or another reader has answered it. */
+export function notAwaited(event: Answer): UampError {
+  if (event.type === 'payment.submit') return new UampError('not_found', 'Nothing waits for a payment')
+  const id = event.type === 'tool.result' ? event.call_id : event.approval_id
+  return new UampError('not_found', `Nothing waits for an answer to "${id}"`, { details: { id } })
+}
+
+/** Stops a running response that nobody reads: at once, after the resume window, or never. */
+export class Unread {
+  readonly #windowMs: number
+  readonly #stop: () => void
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(windowMs: number, stop: () => void) {
+    this.#windowMs = windowMs
+    this.#stop = stop
+  }
+
+  /** Call it whenever a response begins, or a reader comes or leaves. Undefined: no response runs, or somebody reads it. */
+  check(onDetach: SessionInit['onDetach'] | undefined): void {
+    this.clear()
+    if (onDetach === undefined || onDetach === 'finish') return
+    this.#timer = setTimeout(this.#stop, onDetach === 'cancel' ? 0 : this.#windowMs)
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
 }

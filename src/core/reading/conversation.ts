@@ -3,7 +3,7 @@ import type { Principal } from '../ports/access.ts'
 import type { Gateway, StoredResponse } from '../ports/session.ts'
 
 /** The most responses of a conversation that are read. */
-const TURNS = 512
+export const TURNS = 512
 
 /** Yields a response and those before it, newest first, up to one whose input is the whole conversation. */
 export async function* turnsBackFrom(

@@ -2,7 +2,7 @@ import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { Places } from '../../upstream/places.ts'
 import type { Ability, AgentPort, Turn } from '../../core/ports/agent.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
-import { bearer } from '../../upstream/upstream.ts'
+import { bearer, type RemoteOptions } from '../../upstream/upstream.ts'
 import type { HttpClient } from '../../core/ports/http.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -14,9 +14,7 @@ import { Exchange, type Place } from './exchange.ts'
 import { EVENTS_EXTENSION } from '../../wire/a2a/extensions.ts'
 import { Follow } from './follow.ts'
 
-export interface RemoteA2aOptions {
-  /** What it is called here. */
-  readonly name: string
+export interface RemoteA2aOptions extends RemoteOptions {
   /** Where it is found: the address below which its card is (`https://host`, `https://host/agents/name`), or the card's own. */
   readonly url: string
   /** Sent as the bearer token, or as the API key where the card wants that in a header; only to the origin of `url`. */
@@ -25,7 +23,6 @@ export interface RemoteA2aOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Default: what its card says. */
   readonly description?: string
-  readonly newId?: () => string
   /** Milliseconds of a clock that does not step. It measures how long a card is fresh. */
   readonly now?: () => number
 }

@@ -8,7 +8,7 @@ import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { upstreamEvents } from '../../upstream/upstream-events.ts'
-import { postUpstream, streamBounds, type UpstreamPost } from '../../upstream/upstream.ts'
+import { postUpstream, streamBounds, type UpstreamPost, type RemoteOptions } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
@@ -22,17 +22,8 @@ import { isAgUi, isOpenQuestion, resumed, type ResumeEntry } from './questions.t
 /** Runs of the other side that one turn may take. Each run after the first brings results or decisions. */
 const ROUNDS = 64
 
-export interface RemoteAgUiOptions {
-  /** The name of the agent here. */
-  readonly name: string
-  /** Where its runs are posted to. */
-  readonly url: string
-  readonly token?: string
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>
-  readonly description?: string
-  readonly newId?: () => string
-}
+/** `url`: where its runs are posted to. */
+export type RemoteAgUiOptions = RemoteOptions
 
 /**
  * An AG-UI agent of any version, as an agent here. Its pending tool calls and interrupts are put to the client, and a cancel closes the

@@ -2,22 +2,18 @@ import { llmAgent } from '../../agents/llm/index.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { openaiCompatible } from '../../providers/openai-compatible/index.ts'
+import type { RemoteOptions } from '../../upstream/upstream.ts'
 
 /** The most requests of one turn. Each round of tool results needs another one. */
 const ROUNDS = 64
 
-export interface RemoteCompletionsOptions {
-  /** Its name on this server. */
-  readonly name: string
+export interface RemoteCompletionsOptions extends Omit<RemoteOptions, 'token'> {
   /** The address without `/chat/completions`: `https://host/v1`. */
   readonly url: string
   /** Its name on the other server. */
   readonly model: string
   readonly apiKey?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly description?: string
   readonly capabilities?: Partial<Capabilities>
-  readonly newId?: () => string
 }
 
 /**

@@ -7,16 +7,13 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
 import { Line, toDraft } from './line.ts'
+import type { RemoteOptions } from '../../upstream/upstream.ts'
 
-export interface RemoteEventsOptions {
-  /** The name of the agent here. */
-  readonly name: string
+export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'description'> {
   /** The other server, or one agent of it: `https://host`, `https://host/agents/name`. */
   readonly url: string
-  readonly token?: string
   /** The name of the agent there. Default: the agent that the URL leads to. */
   readonly agent?: string
-  readonly description?: string
 }
 
 /**

@@ -37,10 +37,9 @@ export function textFrames(texts: Texts): Buffer {
     all.push(text)
     if (joined.length < JOINED) joined += ROOM[roomFor(text.length)] + text
   })
-  const size = all.length < 2 || joined.length >= JOINED ? 0 : Buffer.byteLength(joined)
-  if (size !== joined.length || size === 0) return mixedFrames(all)
-  const bytes = Buffer.allocUnsafe(size)
-  write.call(bytes, joined, 0)
+  const isAscii = all.length > 1 && joined.length < JOINED && Buffer.byteLength(joined) === joined.length
+  if (!isAscii) return mixedFrames(all)
+  const bytes = Buffer.from(joined, 'latin1')
   let at = 0
   for (const { length } of all) at = setHeader(bytes, TEXT, { at, length }) + length
   return bytes

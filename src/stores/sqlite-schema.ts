@@ -4,7 +4,7 @@ import Database from 'libsql'
 import { UampError } from '../protocol/errors.ts'
 
 const APPLICATION_ID = 0x75616d70
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 
 /**
  * `groups` is append-only and has no index of its own: an index page per stream would go to the log with every group, and cost more
@@ -177,12 +177,12 @@ function create(path: string): void {
 
 function migrate(db: Database.Database, path: string): void {
   const version = pragma(db, 'user_version')
-  if (version === SCHEMA_VERSION && pragma(db, 'application_id') === APPLICATION_ID) return addColumns(db)
-  if (pragma(db, 'application_id') === APPLICATION_ID) {
-    throw new UampError(
-      'version_mismatch',
-      `${path} was written by a newer version of uamp (format ${version}, this one knows ${SCHEMA_VERSION}): update uamp, or choose another data folder`,
-    )
+  const isOurs = pragma(db, 'application_id') === APPLICATION_ID
+  if (isOurs && version <= SCHEMA_VERSION) return upgrade(db)
+  if (isOurs) {
+    const known = `format ${version}, this one knows ${SCHEMA_VERSION}`
+    const message = `${path} was written by a newer version of uamp (${known}): update uamp, or choose another data folder`
+    throw new UampError('version_mismatch', message)
   }
   if (db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined) {
     throw new UampError('conflict', `${path} belongs to another application: choose another data folder`)
@@ -190,16 +190,11 @@ function migrate(db: Database.Database, path: string): void {
   db.exec(`BEGIN; ${SCHEMA} COMMIT`)
 }
 
-/** Adds what version 0.1 did not have. That version can still open the file; it leaves the column empty. */
-function addColumns(db: Database.Database): void {
+/** Adds what version 0.1 did not have, and marks the file: that version cannot read what this one writes, and then refuses to open it. */
+function upgrade(db: Database.Database): void {
   const has = db.prepare(`SELECT 1 FROM pragma_table_info('streams') WHERE name = 'bytes'`).get() !== undefined
-  if (has) return
-  db.exec(`
-    BEGIN;
-    ALTER TABLE streams ADD COLUMN bytes INTEGER;
-    INSERT INTO marks SELECT 'weighed', coalesce(max(id), 0) FROM groups;
-    COMMIT
-  `)
+  const add = `ALTER TABLE streams ADD COLUMN bytes INTEGER; INSERT INTO marks SELECT 'weighed', coalesce(max(id), 0) FROM groups;`
+  db.exec(`BEGIN; ${has ? '' : add} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`)
 }
 
 function pragma(db: Database.Database, name: string): number {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { buildSync } from 'esbuild'
 import Database from 'libsql'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { storeContract } from '../../test/contract/store.ts'
 import { all } from '../../test/contract/store-streams.ts'
 import type { Group, Store } from '../core/ports/store.ts'
@@ -255,6 +255,16 @@ describe('the file', () => {
     expect(() => open({ path })).toThrow(
       expect.objectContaining({ code: 'version_mismatch', message: expect.stringContaining('newer version of uamp (format 99') as string }),
     )
+  })
+
+  test('is marked when this version opens it, so that an older one does not misread what is written now', async () => {
+    const path = newPath()
+    await open({ path }).close()
+    execute(path, 'PRAGMA user_version = 1')
+    await open({ path }).close()
+    const db = new Database(path)
+    onTestFinished(() => void db.close())
+    expect(db.prepare('PRAGMA user_version').raw().get()).toEqual([2])
   })
 
   test('is refused when it is the database of something else', () => {

@@ -1,11 +1,10 @@
-import { Entry, Stamp } from '../log/entry.ts'
+import { Entry, isPlainText, Slice, Stamp } from '../log/entry.ts'
 import { lastNumber } from './epoch.ts'
 import { decodeGroup, encodeSlice } from '../log/log-format.ts'
 import { Output } from '../reading/output.ts'
-import { isPlainText, Slice } from '../log/slice.ts'
 import type { RecoverKeeper, TurnKeeper } from '../ports/keeper.ts'
 import type { Records, TurnRecord } from './records.ts'
-import { responseCreated } from '../engine/turn-end.ts'
+import { responseCreated } from '../engine/run.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 

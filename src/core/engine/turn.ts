@@ -20,7 +20,7 @@ import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from '../p
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
-import { responseCreated, type End } from './turn-end.ts'
+import { responseCreated, type End } from './run.ts'
 import type { Turnstile } from './turnstile.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { weigh } from '../basics/weight.ts'

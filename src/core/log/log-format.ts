@@ -1,8 +1,7 @@
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
-import { Entry, Stamp } from './entry.ts'
+import { Entry, Slice, Stamp, type Item } from './entry.ts'
 import type { Group } from '../ports/store.ts'
-import { Slice, type Item } from './slice.ts'
 
 /** Above this size the end of a response is stored without its output, which the response's record holds anyway. */
 const LARGE_END = 64 * 1024

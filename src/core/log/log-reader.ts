@@ -1,10 +1,9 @@
 import type { ServerEvent } from '../../protocol/events.ts'
-import { Aside } from './entry.ts'
+import { Aside, Picked, type Slice } from './entry.ts'
 import { decodeGroup } from './log-format.ts'
 import type { LogStore } from './log-store.ts'
 import type { Batch, Reader, ReadOptions } from '../ports/session.ts'
 import type { Group } from '../ports/store.ts'
-import { Picked, type Slice } from './slice.ts'
 
 const DONE = { done: true, value: undefined } as const
 

@@ -1,7 +1,7 @@
 import type { Committer } from './committer.ts'
 import { encodeSlice, type StoredLog } from './log-format.ts'
 import type { Group, Operation, Store } from '../ports/store.ts'
-import type { Slice } from './slice.ts'
+import type { Slice } from './entry.ts'
 
 /** This many events are committed without waiting for the next round. */
 const GROUP_EVENTS = 512

@@ -1,11 +1,10 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
-import { Aside, Entry, type Stamp } from './entry.ts'
+import { Aside, Entry, isPlainText, Slice, type Item, type Stamp } from './entry.ts'
 import type { Ticker } from '../basics/defer.ts'
 import { LogReader, type ReadableLog } from './log-reader.ts'
 import type { CommittedLog, LogStore } from './log-store.ts'
 import type { ReadOptions, SessionInit } from '../ports/session.ts'
-import { isPlainText, Slice, type Item } from './slice.ts'
 
 /** How much the log keeps in memory for readers that come back; events that are not stored yet come on top. */
 const RING_EVENTS = 1024

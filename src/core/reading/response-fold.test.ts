@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
-import { Entry, Stamp } from '../log/entry.ts'
-import { Slice } from '../log/slice.ts'
+import { Entry, Slice, Stamp } from '../log/entry.ts'
 import { ResponseFold } from './response-fold.ts'
 
 /** Writes down what it is called with. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { Entry, Stamp } from '../../core/log/entry.ts'
-import { Slice } from '../../core/log/slice.ts'
+import { Entry, Slice, Stamp } from '../../core/log/entry.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { Answer } from './answer.ts'
 import { SSE, Wire } from './wire.ts'

@@ -55,6 +55,8 @@ export const acpWebSocket: Driver = {
 export const acpHttp: Driver = {
   name: 'ACP, HTTP',
   choices: STREAMED_STORED,
+  // A reader that has stopped may let so much wait before it is known that it stands still.
+  limit: ({ reader }) => (reader === 'stops' ? { code: 'rate_limited', why: '16 Mi characters unread' } : undefined),
   async ask(stage) {
     const url = `${await stage.url()}/acp`
     const opened = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(INITIALIZE) })

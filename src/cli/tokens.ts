@@ -5,7 +5,7 @@ type Tokens = Readonly<Record<string, string>>
 
 /** Parses `name:secret` texts. Errors do not repeat the text, because it holds a secret. */
 export function parseTokens(texts: readonly string[], source: string): Tokens {
-  const tokens: Record<string, string> = {}
+  const tokens = new Map<string, string>()
   for (const text of texts) {
     const at = text.indexOf(':')
     const name = text.slice(0, at).trim()
@@ -13,10 +13,11 @@ export function parseTokens(texts: readonly string[], source: string): Tokens {
     if (at < 0 || name === '' || secret === '') {
       throw new UampError('invalid_request', `${source}: a token is written name:secret, as in alice:3f9c0d5e81b24a67`)
     }
-    if (Object.hasOwn(tokens, name)) throw new UampError('invalid_request', `${source}: two tokens are called "${name}"; give each a name`)
-    tokens[name] = secret
+    if (tokens.has(name)) throw new UampError('invalid_request', `${source}: two tokens are called "${name}"; give each a name`)
+    tokens.set(name, secret)
   }
-  return tokens
+  // Not `tokens[name] = …`: the name `__proto__` would be lost, and the server would be open.
+  return Object.fromEntries(tokens)
 }
 
 /** `UAMP_TOKENS=name:secret,name2:secret2`. */

@@ -144,9 +144,14 @@ function tooMany(message: string, wait: number): UampError {
   return new UampError('rate_limited', message, { details: { retry_after: wait } })
 }
 
-/** Whose share a request or socket takes. Callers without a token are one principal, so each address has a share: else one takes all. */
-export function shareKey({ tenant, id }: Principal, address: string): string {
-  return id === 'anonymous' ? `${tenant}/${id}/${addressKey(address)}` : `${tenant}/${id}`
+/** Everybody without a token is this one principal. */
+export function isAnonymous({ id }: Principal): boolean {
+  return id === 'anonymous'
+}
+
+/** Whose share a request or socket takes: of callers without a token each address has one, or one of them would take it all. */
+export function shareKey(principal: Principal, address: string): string {
+  return `${principal.tenant}\n${principal.id}${isAnonymous(principal) ? `\n${addressKey(address)}` : ''}`
 }
 
 /** The most buckets. Beyond it, full ones go first, then the oldest. */

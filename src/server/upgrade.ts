@@ -3,7 +3,7 @@ import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import { shareKey, type Admission, type Caller } from './admission.ts'
+import { isAnonymous, shareKey, type Admission, type Caller } from './admission.ts'
 import { addressKey } from './address.ts'
 import { NOBODY } from './bodies.ts'
 import type { HostPolicy } from './host-names.ts'
@@ -76,7 +76,7 @@ export class Upgrades {
   constructor(options: UpgradeOptions) {
     this.#options = options
     this.#waiting = new Waiting(options.limits)
-    this.#shares = new Shares(options.limits.socketsPerPrincipal)
+    this.#shares = new Shares(options.limits)
   }
 
   async decide(request: UpgradeRequest): Promise<Accepted | Response> {
@@ -119,8 +119,9 @@ export class Upgrades {
     const { metrics, log, secrets } = this.#options
     const { connection } = call
     const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitToken(call) : undefined
-    const share = call.principal && this.#shares.hold(call.principal, call.address)
-    if (!leave) this.#count(connection, call.principal)
+    const { principal, address } = call
+    if (principal) this.#shares.count(principal, address, 1)
+    if (!leave) this.#count(connection, principal)
     metrics.openSockets++
     try {
       if (route.access !== 'request') await route.handle(connection, call)
@@ -134,7 +135,7 @@ export class Upgrades {
       else connection.close(1011, 'Internal error')
     } finally {
       metrics.openSockets--
-      if (share) this.#shares.release(share)
+      if (principal) this.#shares.count(principal, address, -1)
       leave?.()
     }
   }
@@ -147,15 +148,16 @@ export class Upgrades {
   #awaitToken(call: SocketCall): () => void {
     const { limits } = this.#options
     const { connection } = call
-    let share: ReturnType<Shares['hold']> | undefined
+    let known: Principal | undefined
     const release = connection.restrict({ messageBytes: limits.strangerMessageBytes, messages: limits.strangerMessages })
     const deadline = setTimeout(() => connection.cut(UNAUTHORIZED, 'No valid token in time'), limits.authenticateMs)
     this.#waiting.add(connection, addressKey(call.address))
     call.onAccepted = (principal) => {
-      if (share) return
+      if (known) return
       if (this.#shares.isFull(principal, call.address)) throw full('rate_limited')
       clearTimeout(deadline)
-      share = this.#shares.hold(principal, call.address)
+      known = principal
+      this.#shares.count(principal, call.address, 1)
       this.#waiting.delete(connection)
       release()
       this.#count(connection, principal)
@@ -164,7 +166,7 @@ export class Upgrades {
     return () => {
       clearTimeout(deadline)
       this.#waiting.delete(connection)
-      if (share) this.#shares.release(share)
+      if (known) this.#shares.count(known, call.address, -1)
     }
   }
 }
@@ -241,35 +243,32 @@ class SocketCall implements Call {
   }
 }
 
-/** The sockets of one principal. They share this object, so that each costs only a pointer. */
-interface Share {
-  readonly key: string
-  held: number
-}
+/** Of all connections, so many may be sockets of callers without a token. The rest is left for the others. */
+const ANONYMOUS_PART = 0.8
 
-/** Counts the sockets of each principal. */
+/** Counts the sockets of each principal. Those of callers without a token are counted by address, and all together. */
 class Shares {
-  readonly #most: number
-  readonly #shares = new Map<string, Share>()
+  readonly #limits: Limits
+  readonly #held = new Map<string, number>()
+  #anonymous = 0
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(limits: Limits) {
+    this.#limits = limits
   }
 
   isFull(principal: Principal, address: string): boolean {
-    return (this.#shares.get(shareKey(principal, address))?.held ?? 0) >= this.#most
+    const { connections, socketsPerPrincipal } = this.#limits
+    if (isAnonymous(principal) && this.#anonymous >= connections * ANONYMOUS_PART) return true
+    return (this.#held.get(shareKey(principal, address)) ?? 0) >= socketsPerPrincipal
   }
 
-  hold(principal: Principal, address: string): Share {
+  /** `by`: 1 for a socket that opens, -1 for one that closes. */
+  count(principal: Principal, address: string, by: 1 | -1): void {
     const key = shareKey(principal, address)
-    let share = this.#shares.get(key)
-    if (share === undefined) this.#shares.set(key, (share = { key, held: 0 }))
-    share.held++
-    return share
-  }
-
-  release(share: Share): void {
-    if (--share.held === 0) this.#shares.delete(share.key)
+    const held = (this.#held.get(key) ?? 0) + by
+    if (held > 0) this.#held.set(key, held)
+    else this.#held.delete(key)
+    if (isAnonymous(principal)) this.#anonymous += by
   }
 }
 

@@ -227,3 +227,12 @@ export function isPlainText(delta: Delta): delta is Extract<Delta, { type: 'text
 function textDelta(stamp: Stamp, seq: number, text: string): Entry {
   return new Entry(stamp, seq, { type: 'response.delta', delta: { type: 'text', text } })
 }
+
+/** Fields that only the log may give to an event. */
+const STAMPED = ['session_id', 'response_id', 'event_id', 'seq', 'output_of']
+
+/** A draft without the stamp of another session, which an agent brings along that passes on the events of another agent. */
+export function unstamped(draft: Draft): Draft {
+  if (!STAMPED.some((name) => name in draft)) return draft
+  return Object.fromEntries(Object.entries(draft).filter(([name]) => !STAMPED.includes(name))) as unknown as Draft
+}

@@ -1,6 +1,6 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
-import { Aside, Entry, isPlainText, Slice, type Item, type Stamp } from './entry.ts'
+import { Aside, Entry, isPlainText, Slice, type Item, type Stamp, unstamped } from './entry.ts'
 import type { Ticker } from '../basics/defer.ts'
 import { LogReader, type ReadableLog } from './log-reader.ts'
 import type { CommittedLog, LogStore } from './log-store.ts'
@@ -233,7 +233,7 @@ export class Log implements ReadableLog, CommittedLog {
     const item: Item =
       draft.type === 'response.delta' && isPlainText(draft.delta) && stamp.responseId !== undefined
         ? draft.delta.text
-        : new Entry(stamp, this.head + 1, draft)
+        : new Entry(stamp, this.head + 1, unstamped(draft))
     const size = sizeOf(item)
     this.#items.push(item)
     this.#stamps.push(stamp)

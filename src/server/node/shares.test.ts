@@ -20,8 +20,8 @@ test('a caller without a token uses up the requests of its own address alone', a
   expect([await ask(here), await ask(there), await ask(here)]).toEqual([200, 200, 429])
 })
 
-test('and so it is with sockets', async () => {
-  const limits = { ...LIMITS, requestBurst: 100 }
+test('and so it is with sockets; together they leave room for callers with a token', async () => {
+  const limits = { ...LIMITS, requestBurst: 100, socketsPerPrincipal: 2, connections: 10 }
   const { url } = await startServer(demo(), { limits, trustProxy: ['127.0.0.1'], tokens: TOKENS, allowAnonymous: true })
   const open = async (headers: Record<string, string>) => {
     const socket = new WebSocket(`${url.replace('http', 'ws')}/uamp`, { headers })
@@ -30,7 +30,14 @@ test('and so it is with sockets', async () => {
     const refused = once(socket, 'unexpected-response').then(([, response]) => response.statusCode)
     return Promise.race([opened, refused])
   }
-  const [one, other] = [from('192.0.2.1'), from('2001:db8::1')]
-  expect([await open(one), await open(one), await open(one)]).toEqual([101, 101, 429])
-  expect(await open(other)).toBe(101)
+  const times = async (count: number, headers: Record<string, string>) => {
+    const statuses = []
+    while (statuses.length < count) statuses.push(await open(headers))
+    return statuses
+  }
+  for (const address of ['192.0.2.1', '2001:db8::1', '192.0.2.3', '192.0.2.4']) {
+    expect(await times(3, from(address)), address).toEqual([101, 101, 429])
+  }
+  expect(await open(from('192.0.2.5'))).toBe(429)
+  expect(await times(2, from('192.0.2.1', TOKENS.alice))).toEqual([101, 101])
 })

@@ -152,9 +152,9 @@ interface Found {
 
 /** The operation of a path. A router has no way to say `/tasks/{id}:cancel`, so the path is read here. */
 function locate({ mount, cardPath, hasTenants }: Binding, method: string, path: string): Found {
-  const below = path.slice(path.lastIndexOf(`${mount}/`) + mount.length)
+  const below = path.slice(path.indexOf(`${mount}/`) + mount.length)
   // A client may write a colon as `%3A`.
-  const segments = below.replaceAll(/%3a/gi, ':').split('/').filter(Boolean)
+  const segments = below.replaceAll(/%3a/gi, ':').split('/').slice(1)
   const [tenant = '', ...rest] = segments
   const plain = resourceAt(segments.join('/'), cardPath)
   const resource = plain ?? (hasTenants ? resourceAt(rest.join('/'), cardPath) : undefined)

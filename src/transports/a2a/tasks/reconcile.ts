@@ -1,6 +1,7 @@
+import { isEnd } from '../../../core/reading/ends.ts'
+import type { Principal } from '../../../core/ports/access.ts'
 import type { StoredResponse } from '../../../core/ports/session.ts'
-import type { TaskState } from '../model.ts'
-import type { Ending } from './ending.ts'
+import { Endings, type Ending } from './ending.ts'
 import { closing } from './live.ts'
 import { isRunning, ownerOf, type Found, type Step, type TaskRecord } from './records.ts'
 import { idsOf, notify, type Shared } from './shared.ts'
@@ -37,25 +38,40 @@ async function close(shared: Shared, found: Found): Promise<void> {
   const { record } = found
   const owner = ownerOf(record)
   const turn = await host.gateway.response((record.steps.at(-1) as Step).turn, owner)
+  const ending = (turn && turn.status !== 'open' && (await readEnding(shared, turn, owner))) || LOST
   await push.owe(owner, record.id)
-  await records.store.batch(closing(shared, found, endingOf(turn)).operations)
+  await records.store.batch(closing(shared, found, ending).operations)
 }
 
-const STATES: Readonly<Record<Exclude<StoredResponse['status'], 'open'>, TaskState>> = {
-  waiting: 'TASK_STATE_INPUT_REQUIRED',
-  completed: 'TASK_STATE_COMPLETED',
-  cancelled: 'TASK_STATE_CANCELED',
-  failed: 'TASK_STATE_FAILED',
+/** The end of a response whose record or end is lost. */
+const LOST: Ending = {
+  state: 'TASK_STATE_FAILED',
+  message: { parts: [{ text: 'Interrupted: the server was stopped before it answered' }], metadata: { code: 'interrupted' } },
+  waits: false,
+  quiet: false,
+  output: undefined,
+  metadata: undefined,
 }
 
-/** How a response left its task, by its record alone. Without a record it never began. */
-function endingOf(turn: StoredResponse | undefined): Ending {
-  const base = { quiet: false, metadata: undefined, output: undefined }
-  if (!turn || turn.status === 'open') {
-    const message = { parts: [{ text: 'Interrupted: the server was stopped before it answered' }], metadata: { code: 'interrupted' } }
-    return { ...base, state: 'TASK_STATE_FAILED', waits: false, message }
+/** Reads the end from the log, which alone has the questions and the reason why the agent stopped. */
+async function readEnding({ host }: Shared, { id, session: name, after }: StoredResponse, owner: Principal): Promise<Ending | undefined> {
+  const session = await host.gateway.attach(name, owner)
+  if (!session) return undefined
+  const reader = session.read({ after, extensions: 'all' })
+  const endings = new Endings()
+  try {
+    if (session.lastSeq <= after) return undefined
+    for await (const batch of reader) {
+      for (const { event, seq } of batch) {
+        const isMine = 'response_id' in event && event.response_id === id
+        if (isMine && isEnd(event)) return endings.end(event, host.now())
+        if (isMine) endings.see(event)
+        if (seq === session.lastSeq) return undefined
+      }
+    }
+    return undefined
+  } finally {
+    reader.close()
+    await session.release()
   }
-  const { error, status } = turn
-  const message = error && { parts: [{ text: error.message }], metadata: { code: error.code } }
-  return { ...base, state: STATES[status], waits: status === 'waiting', message }
 }

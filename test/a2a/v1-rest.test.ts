@@ -229,3 +229,9 @@ verifies('a2a-1.0.tenant', 'a tenant before the path is an agent', async () => {
   expect((await send(url, { path: '/nobody/tasks' })).status).toBe(400)
   expect((await send(url, { path: '/demo/extendedAgentCard' })).body.error.details[0].reason).toBe('UNSUPPORTED_OPERATION')
 })
+
+test.each(['nonsense/a2a/rest/tasks', 'tasks/x/a2a/rest/tasks', 'tasks/'])('there is nothing at /a2a/rest/%s', async (path) => {
+  const { url } = await startServer(demo())
+  const answer = await fetch(`${url}/a2a/rest/${path}`, { headers: { 'a2a-version': '1.0' } })
+  expect(answer.status).toBe(404)
+})

@@ -84,3 +84,42 @@ test('without a store, attached readers at any pace see every event once, in ord
     { numRuns: 12 },
   )
 })
+
+test('an agent that passes on events of another session brings nothing of its stamp, live or read again', async () => {
+  const foreign = { session_id: 'sess_other', response_id: 'resp_other', event_id: 'other', seq: 99, output_of: 'resp_other' }
+  const agents = new AgentRegistry()
+  agents.add(
+    defineAgent('echo', async function* () {
+      yield { type: 'progress', target: 'tool', stage: 'half', ...foreign }
+      yield text('done')
+    }),
+  )
+  const gateway = createGateway({ agents, store: memoryStore() })
+  const config = { modalities: ['text'] }
+  const session = await gateway.open({
+    transport: 't',
+    agent: 'echo',
+    principal,
+    config,
+    duplex: false,
+    persist: true,
+    onDetach: 'continue',
+  })
+  const heard = async () => {
+    const texts: string[] = []
+    for await (const batch of session.read({ after: 0 })) {
+      batch.eachText((each) => texts.push(each))
+      if (batch.has(ENDS)) return texts
+    }
+    return texts
+  }
+  const live = heard()
+  await session.send({ type: 'response.create', event_id: 'c' })
+  const told = await live
+  expect(await heard()).toEqual(told)
+  const [progress] = told.flatMap((each) => (each.includes('"progress"') ? [each] : []))
+  expect(progress?.match(/"(?:session_id|response_id|event_id|seq)"/g)).toHaveLength(4)
+  expect(JSON.parse(progress ?? '')).toMatchObject({ session_id: session.id, response_id: session.lastResponse, stage: 'half' })
+  expect(progress).not.toMatch(/other/)
+  await gateway.close()
+})

@@ -20,6 +20,8 @@ export class Output {
   #size = 0
   #signed = false
   #speech: StreamedSpeech | undefined
+  /** How many items come before the speech. */
+  #speechAt = 0
   /** Calls that the client was asked to run: their arguments are complete. */
   readonly #asked = new Set<string>()
 
@@ -96,13 +98,14 @@ export class Output {
     this.#items[index < 0 ? this.#items.length : index] = item
   }
 
-  /** The items so far. Speech without a complete item comes last. */
+  /** The items so far. Speech without a complete item stands where it began. */
   items(): ContentItem[] {
     this.#close()
-    return [...this.#items, ...(this.#speech?.items(this.#items) ?? [])]
+    return this.#items.toSpliced(this.#speechAt, 0, ...(this.#speech?.items(this.#items) ?? []))
   }
 
   #streamed(): StreamedSpeech {
+    if (!this.#speech) this.#speechAt = this.#items.length + (this.#open ? 1 : 0)
     return (this.#speech ??= new StreamedSpeech())
   }
 

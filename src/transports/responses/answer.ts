@@ -6,6 +6,7 @@ import type { ResponseRun } from '../../core/reading/response-run.ts'
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import { textOf } from '../../protocol/message.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
@@ -220,9 +221,13 @@ export class Answer extends ResponseFold {
     this.#signature = event.signature
     const unpaid = this.questions.find((question) => question.type === 'payment.required')
     if (unpaid) return this.#fail(paymentRefusal(unpaid))
-    // Speech that came only in pieces is the last item of the output.
-    const last = event.response.output.at(-1)
-    if (last && (last.type === 'audio' ? this.#sound : last.type === 'text' && last.text === this.#words)) this.item(last)
+    // Speech that came only in pieces is an item now: its sound, or its words unless they were said as text, too.
+    const { output } = event.response
+    const isSaid = !this.silent && textOf(output) === this.#words
+    const isSpeech = (item: ContentItem): boolean =>
+      item.type === 'audio' ? this.#sound : item.type === 'text' && item.text === this.#words && !isSaid
+    const speech = output.find(isSpeech)
+    if (speech) this.item(speech)
     const stop = stopReason(event)
     this.#reason = stop === 'length' ? 'max_output_tokens' : stop === 'content_filter' ? 'content_filter' : undefined
     if (this.#reason === undefined) this.#end('completed', 'response.completed')

@@ -42,6 +42,8 @@ export class Live implements TurnKeeper {
   /** Finds out whether the answer is a task at all; undefined for agents that always answer with one. */
   readonly direct: DirectAnswer | undefined
   record: TaskRecord
+  /** The task as it was when the response began. */
+  atStart: TaskRecord
   /** What the response gave; undefined until that is known here. */
   artifacts: readonly Artifact[] | undefined
   /** The task as the end of the response leaves it, until that is stored. */
@@ -63,7 +65,7 @@ export class Live implements TurnKeeper {
     const { record, version = 0 } = before
     this.#shared = shared
     this.session = session
-    this.record = record
+    this.record = this.atStart = record
     this.#version = version
     this.#message = message
     this.key = shared.records.keyOf(ownerOf(record), record.id)
@@ -93,7 +95,7 @@ export class Live implements TurnKeeper {
     const status = statusOf('TASK_STATE_WORKING', createdAt)
     const begun = { ...this.record, status, updatedAt: createdAt, steps: [...steps, step] }
     const { record, operations } = records.withMessages(begun, [this.#message])
-    this.record = record
+    this.record = this.atStart = record
     this.#apart = operations
     return () => (this.direct ? [] : [records.set(record, this.#version), ...operations])
   }

@@ -40,7 +40,7 @@ export class Narration extends ResponseFold {
     ],
     'response.done': [
       '`TASK_STATE_COMPLETED`; by `stop_reason` `TASK_STATE_INPUT_REQUIRED`, `_AUTH_REQUIRED`, `_REJECTED`',
-      (told) => told.#done(),
+      (told, event) => told.#done(event),
     ],
     'response.cancelled': ['`TASK_STATE_CANCELED`', (told) => told.#end()],
     'response.error': ['`TASK_STATE_FAILED`, with `metadata.code` of its message', (told) => told.#end()],
@@ -72,7 +72,8 @@ export class Narration extends ResponseFold {
   readonly #place: { artifactId: string; first: boolean; seq: string | undefined }
   #out: StreamVisitor | undefined
   #spoke = false
-  #showed = false
+  /** The media that were told. */
+  readonly #shown = new Set<string>()
   #counted = false
   /** The response with its end. Set it before the end is read. */
   left: Step | undefined
@@ -109,7 +110,7 @@ export class Narration extends ResponseFold {
   }
 
   protected get silent(): boolean {
-    return !this.#spoke && !this.#showed
+    return !this.#spoke && this.#shown.size === 0
   }
 
   protected begin(): void {
@@ -144,8 +145,10 @@ export class Narration extends ResponseFold {
     this.#extra(event)
   }
 
-  #done(): void {
+  #done({ response }: EventOf<'response.done'>): void {
     if (this.seq <= this.#told.known) return
+    // Speech that came in pieces is whole only now.
+    for (const item of response.output) if (isMedia(item) && !this.#shown.has(item.content_id ?? '')) this.item(item)
     if (this.#spoke) this.#lastChunk()
     // Usage may be known only at the end.
     if (this.usage && !this.#counted) this.#extra({ type: 'usage.delta', delta: this.usage })
@@ -163,7 +166,7 @@ export class Narration extends ResponseFold {
   }
 
   #artifact(artifact: Artifact, seq: number | undefined): void {
-    this.#showed = true
+    this.#shown.add(artifact.artifactId)
     if (seq !== undefined && seq <= this.#told.known) return
     const update = { artifact, append: false, lastChunk: true, ...this.#ids() }
     this.#out?.event({ artifactUpdate: update }, seq === undefined ? undefined : this.#prefix + seq)

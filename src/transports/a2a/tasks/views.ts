@@ -69,7 +69,7 @@ export class Views {
 
   /** The task before its response has said anything. */
   async opening(live: Live, { isNew, historyLength }: { isNew: boolean; historyLength: number | undefined }): Promise<Task> {
-    const { record, index, step } = live
+    const { atStart: record, index, step } = live
     const status = statusOf(isNew ? 'TASK_STATE_SUBMITTED' : 'TASK_STATE_WORKING', step.startedAt)
     const [artifacts, history] = await Promise.all([this.before(record, index), this.history(record, historyLength)])
     return taskOf({ ...record, status }, artifacts, history)

@@ -100,7 +100,7 @@ export class Trial {
   }
 
   async #run() {
-    const { seconds, only } = this.#options
+    const { seconds, only, plant } = this.#options
     await this.#checkRoutes()
     if (only) {
       await this.#prepare(0)
@@ -111,7 +111,7 @@ export class Trial {
       }
       await pause(2_000)
     } else {
-      await this.#playFor(seconds * WARM_UP, WARM_CASES)
+      await this.#playFor(seconds * WARM_UP, plant === undefined ? WARM_CASES : 0)
       const before = await this.#settled(true)
       await this.#playFor(seconds * (1 - WARM_UP))
       const after = await this.#settled(false)

@@ -226,8 +226,8 @@ export function responsesContract(binding: string, connect: Connect): void {
           everyKind,
         )
         const { output } = events.at(-1)?.['response'] as { output: Heard[] }
-        expect(output.map(({ type }) => type)).toEqual(['text', 'tool_call', 'tool_result', 'image', 'thinking', 'audio'])
-        expect(output[1]).toMatchObject({ tool_call: { id: 'c1', name: 'f', arguments: '{"a":1}' } })
+        expect(output.map(({ type }) => type)).toEqual(['text', 'audio', 'tool_call', 'tool_result', 'image', 'thinking'])
+        expect(output[2]).toMatchObject({ tool_call: { id: 'c1', name: 'f', arguments: '{"a":1}' } })
       },
     )
 

@@ -322,7 +322,7 @@ export class ActiveTurn implements Turn, Asker {
   #sayRest(given: readonly ContentItem[], isReason: boolean): void {
     if (given.length === 0) return
     const said = this.output.items()
-    const { unsaid, spoken } = restOf(given, [...this.#before, ...said], this.output.spoken)
+    const { unsaid, spoken } = restOf(given, [...this.#before, ...this.output.written], this.output.spoken)
     this.#checkSize(this.output.size + weigh(unsaid))
     for (const each of unsaid) {
       const item = withContentId(each, this.#host.newId)

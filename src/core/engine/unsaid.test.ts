@@ -7,7 +7,7 @@ const thought = (words: string): ContentItem => ({ type: 'thinking', thinking: w
 const image = (data: string): ContentItem => ({ type: 'image', image: data })
 const call = (id: string): ContentItem => ({ type: 'tool_call', tool_call: { id, name: 'look', arguments: '{}' } })
 const SOUND: ContentItem = { type: 'audio', audio: 'AAAA', format: 'pcm16' }
-const SILENT = { sound: false, words: '', items: 0 }
+const SILENT = { sound: false, words: '' }
 
 test.each<[string, ContentItem[], ContentItem[], ContentItem[]]>([
   ['everything', [thought('Hm'), text('Yes'), image('a')], [], [thought('Hm'), text('Yes'), image('a')]],
@@ -22,6 +22,6 @@ test.each<[string, ContentItem[], ContentItem[], ContentItem[]]>([
 })
 
 test('what was spoken is kept, and not said again', () => {
-  expect(restOf([SOUND, text('Yes')], [], { sound: true, words: 'Yes', items: 0 })).toEqual({ unsaid: [], spoken: [SOUND, text('Yes')] })
-  expect(restOf([SOUND, text('No')], [SOUND], { sound: true, words: 'Yes', items: 1 })).toEqual({ unsaid: [text('No')], spoken: [SOUND] })
+  expect(restOf([SOUND, text('Yes')], [], { sound: true, words: 'Yes' })).toEqual({ unsaid: [], spoken: [SOUND, text('Yes')] })
+  expect(restOf([SOUND, text('No')], [], { sound: true, words: 'Yes' })).toEqual({ unsaid: [text('No')], spoken: [SOUND] })
 })

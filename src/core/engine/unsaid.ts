@@ -7,8 +7,6 @@ import type { Slot } from '../../protocol/json.ts'
 export interface Spoken {
   readonly sound: boolean
   readonly words: string
-  /** How many of the last items are speech. The end's own items replace them, because those are complete. */
-  readonly items: number
 }
 
 interface Rest {
@@ -20,10 +18,9 @@ interface Rest {
 
 /**
  * The output of `response.done` that was not streamed before. Many agents repeat all of it there; some give all or a part of it only
- * there. A text continues the streamed text; of other types, the first items are taken to be the streamed ones.
+ * there. `said` has no speech: the end's own items replace that, because they are complete. A text continues the streamed text; of other types, the first items are taken to be the streamed ones.
  */
-export function restOf(given: readonly ContentItem[], all: readonly ContentItem[], { sound, words, items }: Spoken): Rest {
-  const said = all.slice(0, all.length - items)
+export function restOf(given: readonly ContentItem[], said: readonly ContentItem[], { sound, words }: Spoken): Rest {
   const text = new Continued(given, said, 'text')
   const thoughts = new Continued(given, said, 'thinking')
   const known = new Set(said.map(idOf))

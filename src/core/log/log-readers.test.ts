@@ -123,3 +123,31 @@ test('an agent that passes on events of another session brings nothing of its st
   expect(progress).not.toMatch(/other/)
   await gateway.close()
 })
+
+test('text beside speech is said once, though the end repeats the whole output', async () => {
+  const agents = new AgentRegistry()
+  agents.add(
+    defineAgent('voice', async function* () {
+      yield { type: 'audio.delta', audio: 'AAAA' }
+      yield { type: 'transcript.delta', transcript: 'Hello.' }
+      yield text('See the list.')
+      const output = [
+        { type: 'audio' as const, audio: 'AAAA' },
+        { type: 'text' as const, text: 'See the list.' },
+      ]
+      yield { type: 'response.done', response: { id: 'r', status: 'completed', output } }
+    }),
+  )
+  const gateway = createGateway({ agents, store: memoryStore() })
+  const init = { transport: 't', agent: 'voice', principal, config: { modalities: ['text'] }, duplex: false, persist: false }
+  const session = await gateway.open({ ...init, onDetach: 'continue' })
+  const reader = session.read({ after: 0 })
+  await session.send({ type: 'response.create', event_id: 'c' })
+  const said: string[] = []
+  for await (const batch of reader) {
+    batch.visit({ text: (each) => void said.push(each), event: () => undefined })
+    if (batch.has(ENDS)) break
+  }
+  expect(said).toEqual(['See the list.'])
+  await gateway.close()
+})

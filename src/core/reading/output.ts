@@ -79,8 +79,13 @@ export class Output {
   }
 
   get spoken(): Spoken {
+    return this.#speech?.heard ?? { sound: false, words: '' }
+  }
+
+  /** The items without speech that was streamed in pieces. */
+  get written(): readonly ContentItem[] {
     this.#close()
-    return this.#speech?.heardBeside(this.#items) ?? { sound: false, words: '', items: 0 }
+    return this.#items
   }
 
   /** Adds an item that clients have already heard in another form. */

@@ -54,9 +54,8 @@ export class StreamedSpeech {
     this.#length = 0
   }
 
-  /** What was streamed as speech, in an output that has these other items. */
-  heardBeside(others: readonly ContentItem[]): Spoken {
-    return { ...this.#heard, items: this.items(others).length }
+  get heard(): Spoken {
+    return this.#heard
   }
 
   /** The items that the speech adds to an output with these other items. */

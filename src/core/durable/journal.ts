@@ -209,10 +209,12 @@ export class Journal {
     return this.#logStore.commit(this.#session(session, true))
   }
 
-  async flush(): Promise<void> {
+  /** Commits everything so far. False: more came meanwhile. */
+  async flush(): Promise<boolean> {
     await this.#logStore.commit()
     // The session never had a response and was never written, so nobody needs its log.
     if (this.#unwrittenSession) await this.#records.store.drop(this.#log)
+    return this.#logStore.uncommittedBytes === 0
   }
 
   /** Notes whether a new configuration holds a payment. */

@@ -179,6 +179,7 @@ test('a large stored conversation leaves memory as soon as nobody needs it there
     const reader = session.read()
     await session.send({ type: 'response.create', event_id: 'r' })
     for await (const batch of reader) if (batch.has(new Set(['response.done']))) break
+    session.leave()
     await expect.poll(() => gateway.openSessions).toBe(0)
     expect(gateway.heldBytes).toBe(0)
     expect((await gateway.attach(session.id, principal('alice')))?.id).toBe(session.id)

@@ -178,6 +178,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     // One-way sessions have no reader yet to see `session.created`.
     if (init.duplex) announce(session, init.announce)
     this.#sessions.add(session)
+    session.stay.found()
     try {
       const alias = init.alias ? [await this.#records.setAlias(principal, init.alias, session.id)] : []
       if (init.input) journal?.beginLater({ alias, silent: init.silent ?? false })
@@ -193,7 +194,9 @@ class SessionGateway implements AgentGateway, SessionHost {
     const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
     if (sessionId === undefined) return undefined
     const session = this.#sessions.get(principal.tenant, sessionId) ?? (await this.#load(sessionId, principal))
-    return session?.owner.id === principal.id ? session : undefined
+    if (session?.owner.id !== principal.id) return undefined
+    session.stay.found()
+    return session
   }
 
   list(principal: Principal, request: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
@@ -212,10 +215,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     // Another call may have begun to load the session meanwhile.
     await this.#loading.get(`${ownerKey(principal)} ${turn.session}`)?.catch(() => undefined)
     const session = this.#sessions.get(principal.tenant, turn.session)
-    if (session && removed === 'session') {
-      session.log.end()
-      this.ended(session)
-    }
+    if (session && removed === 'session') this.#sessions.unload(session)
     return removed !== undefined
   }
 
@@ -264,10 +264,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   async letGo({ owner, id }: Session): Promise<void> {
     const session = this.#sessions.get(owner.tenant, id)
     if (!session || session.busy) return
-    await session.flush()
-    if (session.busy) return
-    session.log.end()
-    this.ended(session)
+    if ((await session.flush()) && !session.busy) this.#sessions.unload(session)
   }
 
   async unload(tenant: string, id: string): Promise<boolean> {
@@ -378,11 +375,15 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async #sweep(): Promise<void> {
     try {
-      for (const session of this.#sessions) await this.#sweepOne(session)
+      for (const session of this.#sessions) await this.#sweepOne(session).catch((error: unknown) => this.#untidy(error))
       await this.#retention.sweep(this.#closing.signal)
     } catch (error) {
-      this.log('error', 'Idle sessions could not be tidied up', { error })
+      this.#untidy(error)
     }
+  }
+
+  #untidy(error: unknown): void {
+    this.log('error', 'Idle sessions could not be tidied up', { error })
   }
 
   async #sweepOne(session: AgentSession): Promise<void> {
@@ -391,6 +392,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       await session.end('timeout', { code: 'timeout', message: 'The session was idle for too long' })
       return session.stored ? this.#records.removeSession(session.owner.tenant, session.id) : undefined
     }
-    if (idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)) await this.letGo(session)
+    const isIdle = idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)
+    if (isIdle || session.unwanted) await this.letGo(session)
   }
 }

@@ -105,12 +105,19 @@ export class OpenSessions {
     this.#sessions.set(sessionKey(session.owner.tenant, session.id), session)
   }
 
-  remove({ owner, id }: Session): void {
-    const key = sessionKey(owner.tenant, id)
-    const session = this.#sessions.get(key)
-    if (!session) return
+  remove(session: Session): void {
+    const key = sessionKey(session.owner.tenant, session.id)
+    const found = this.#sessions.get(key)
+    if (found !== session) return
     this.#sessions.delete(key)
-    session.held.close()
+    found.held.close()
+  }
+
+  /** Takes a session out of memory whose data is in the store, or gone. */
+  unload(session: AgentSession): void {
+    session.stay.over = 'unloaded'
+    session.log.end()
+    this.remove(session)
   }
 
   clear(): void {

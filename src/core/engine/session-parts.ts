@@ -76,10 +76,6 @@ export interface StoredAt {
   readonly apart: boolean
 }
 
-export function sessionEnded(): UampError {
-  return new UampError('not_found', 'This session has ended')
-}
-
 export function responseInProgress(response_id: string): UampError {
   return new UampError('response_in_progress', 'A response is in progress: wait for its end, or cancel it', { details: { response_id } })
 }

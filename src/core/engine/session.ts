@@ -21,8 +21,9 @@ import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
 import { Seen } from './seen.ts'
-import { notAwaited, notInProgress, responseInProgress, sessionEnded, Unread, type SessionHost } from './session-parts.ts'
-import type { SessionParts, SessionState } from './session-parts.ts'
+import { notAwaited, notInProgress, responseInProgress, Unread } from './session-parts.ts'
+import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
+import { Stay } from './stay.ts'
 import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
 import type { Turnstile } from './turnstile.ts'
@@ -37,11 +38,13 @@ export class AgentSession implements Session, TurnHost {
   readonly duplex: boolean
   readonly onDetach: SessionInit['onDetach']
   readonly createdAt: number
+  readonly stored: boolean
   readonly log: Log
   readonly seen = new Seen()
   readonly turnstile: Turnstile
   readonly newId: () => string
   readonly held: Holding
+  readonly stay: Stay
   readonly #secrets: SessionSecrets
   config: SessionConfig
   client: Capabilities | undefined
@@ -51,7 +54,7 @@ export class AgentSession implements Session, TurnHost {
   readonly #journal: Journal | undefined
   readonly #stamp: Stamp
   #messages: readonly Message[]
-  #head: string | null
+  lastResponse: string | null
   readonly opening: SessionState['opening']
   readonly #pending: PendingInputs
   #turn: ActiveTurn | undefined
@@ -60,9 +63,6 @@ export class AgentSession implements Session, TurnHost {
   #said: readonly Message[] = []
   #parked: Parked | undefined
   readonly #unread: Unread
-  #ended = false
-  /** `release` was called: the session leaves memory when its response has ended. */
-  #released = false
 
   constructor(host: SessionHost, state: SessionState, parts: SessionParts) {
     this.id = state.id
@@ -77,14 +77,16 @@ export class AgentSession implements Session, TurnHost {
     this.turnstile = host.turnstile
     this.newId = host.newId
     this.held = parts.held
+    this.stay = new Stay(host)
     this.#secrets = new SessionSecrets(host)
     this.#host = host
     this.#journal = parts.journal
+    this.stored = parts.journal !== undefined
     this.onDetach = state.onDetach
     const stop = (): void => this.interrupt(new UampError('cancelled', 'Nobody is reading the answer'))
     this.#unread = new Unread(host.limits.resumeWindowMs, stop)
     this.#messages = state.messages
-    this.#head = state.head
+    this.lastResponse = state.head
     this.opening = state.opening
     this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
     this.#stamp = new Stamp(state.id)
@@ -98,19 +100,16 @@ export class AgentSession implements Session, TurnHost {
 
   /** True if the session must stay in memory. */
   get busy(): boolean {
-    return this.#turn !== undefined || this.#parked?.turn !== undefined || this.log.readers > 0
+    return this.#turn !== undefined || this.#parked?.turn !== undefined || this.log.readers > 0 || this.stay.isUsed
+  }
+
+  /** True if the session should leave memory as soon as it is not busy. */
+  get unwanted(): boolean {
+    return this.stored && (this.held.isLarge || this.stay.isReleased)
   }
 
   get responding(): boolean {
     return this.#turn !== undefined
-  }
-
-  get stored(): boolean {
-    return this.#journal !== undefined
-  }
-
-  get lastResponse(): string | null {
-    return this.#head
   }
 
   get waiting(): Waiting | undefined {
@@ -131,13 +130,13 @@ export class AgentSession implements Session, TurnHost {
   }
 
   async send(event: ClientEvent): Promise<void> {
-    if (this.#ended) throw sessionEnded()
+    this.stay.check()
     if (event.type === 'ping') this.log.tell({ type: 'pong', event_id: this.newId(), session_id: this.id })
     else await this.seen.once(event, () => this.#accept(event))
   }
 
   async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void> {
-    if (this.#ended) throw sessionEnded()
+    this.stay.check()
     const takeBack = this.#pending.addAll(inputs)
     try {
       await this.seen.once(create, () => this.#respond(create, options))
@@ -148,8 +147,8 @@ export class AgentSession implements Session, TurnHost {
   }
 
   async end(reason?: string, error?: EventOf<'session.error'>['error']): Promise<void> {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.stay.over) return
+    this.stay.over = 'ended'
     if (error) this.log.append(this.#stamp, { type: 'session.error', error })
     this.#abandon('The session has ended')
     const turn = this.#turn
@@ -162,8 +161,13 @@ export class AgentSession implements Session, TurnHost {
     await this.#journal?.close(this)
   }
 
+  leave(): void {
+    this.stay.left()
+    void this.#letGoIfUnwanted()
+  }
+
   async release(): Promise<void> {
-    this.#released = true
+    this.stay.release()
     await (this.stored ? this.#host.letGo(this) : this.end())
   }
 
@@ -181,9 +185,9 @@ export class AgentSession implements Session, TurnHost {
     this.#turn?.cancel(reason)
   }
 
-  /** Resolves when everything so far is committed. */
-  async flush(): Promise<void> {
-    await this.#journal?.flush()
+  /** Resolves when everything so far is committed; to false if more came meanwhile. */
+  async flush(): Promise<boolean> {
+    return this.#journal?.flush() ?? true
   }
 
   #accept(event: ClientEvent): Promise<void> {
@@ -276,11 +280,11 @@ export class AgentSession implements Session, TurnHost {
     const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
     const config = responseConfig(this.config, event)
     if (config) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config))
-    return openedRecord(this, { id, parent: this.#head, from, after, createdAt: this.#host.now(), config }, asked)
+    return openedRecord(this, { id, parent: this.lastResponse, from, after, createdAt: this.#host.now(), config }, asked)
   }
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
-    const before = { messages: this.#messages, head: this.#head, bytes: this.held.get('messages') }
+    const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
     const { keeper } = run.options
     const { payment } = this.opening ?? {}
     const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment, keeper }
@@ -292,7 +296,7 @@ export class AgentSession implements Session, TurnHost {
     const putBack = this.#pending.take()
     this.held.set('messages', (record.stateless ? 0 : before.bytes) + weighMessages(record.input))
     this.#messages = record.run === record.id ? run.messages : this.#messages
-    this.#head = record.id
+    this.lastResponse = record.id
     this.log.onDetach = this.onDetach
     try {
       await this.#journal?.open(this, record, keeper?.opened(record))
@@ -301,7 +305,7 @@ export class AgentSession implements Session, TurnHost {
       putBack()
       this.held.set('messages', before.bytes)
       this.#messages = before.messages
-      this.#head = before.head
+      this.lastResponse = before.head
       throw error
     }
     this.#watch()
@@ -325,7 +329,7 @@ export class AgentSession implements Session, TurnHost {
     }
     this.#turn = turn
     this.#record = record
-    this.#head = record.id
+    this.lastResponse = record.id
     this.log.onDetach = this.onDetach
     turn.resume(record.id, options.keeper)
     this.#watch()
@@ -367,7 +371,7 @@ export class AgentSession implements Session, TurnHost {
     this.#turn = this.#record = undefined
     this.idleSince = this.#host.monotonic()
     this.#unread.clear()
-    if (record.status !== 'waiting') return this.#released ? this.release() : this.#letGoIfLarge()
+    if (record.status !== 'waiting') return this.#letGoIfUnwanted()
     this.#said = [...this.#said, ...outputMessages(end.output)]
     this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config, said: this.#said }, turn })
     this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
@@ -376,12 +380,11 @@ export class AgentSession implements Session, TurnHost {
   #readersChanged(): void {
     this.idleSince = this.#host.monotonic()
     this.#watch()
-    if (this.log.readers === 0) void this.#letGoIfLarge()
+    if (this.log.readers === 0) void this.#letGoIfUnwanted()
   }
 
-  /** Lets go of a session that was released, too. */
-  async #letGoIfLarge(): Promise<void> {
-    if (!this.stored || this.busy || !(this.held.isLarge || this.#released)) return
+  async #letGoIfUnwanted(): Promise<void> {
+    if (!this.unwanted || this.busy) return
     const failed = (error: unknown): void => this.#host.log('error', 'A session could not be stored', { session: this.id, error })
     await this.#host.letGo(this).catch(failed)
   }

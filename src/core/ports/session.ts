@@ -90,7 +90,9 @@ export interface Session {
   /** Lets the running response go on to its end without readers, whatever the session's `onDetach` says. */
   finish(): void
   end(reason?: string): Promise<void>
-  /** The request is over: a stored session leaves memory once it neither runs nor waits for an answer; any other session ends. */
+  /** Whoever opened or found the session no longer uses it. It stays in memory for the next one, unless it is large. */
+  leave(): void
+  /** As `leave`, but a stored session leaves memory once it neither runs nor waits for an answer, and any other session ends. */
   release(): Promise<void>
 }
 

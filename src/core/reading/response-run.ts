@@ -87,8 +87,11 @@ export class ResponseRun extends ResponseBatches {
       // The response may have ended meanwhile.
       session.send({ type: 'response.cancel', event_id: this.#host.newId(), response_id: response }).catch(() => undefined)
     }
-    if (!releases) return
-    session.release().catch((error: unknown) => this.#host.log('error', 'A session could not be released', { session: session.id, error }))
+    if (!releases) session.leave()
+    else
+      session
+        .release()
+        .catch((error: unknown) => this.#host.log('error', 'A session could not be released', { session: session.id, error }))
   }
 }
 

@@ -238,6 +238,7 @@ export class AcpSession implements Visitor {
   async close(): Promise<void> {
     this.#work.abort()
     this.#reader?.close()
+    this.session.leave()
     await closeAll(this.#servers)
   }
 

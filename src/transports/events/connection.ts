@@ -142,6 +142,7 @@ export class Connection {
       this.#tell({ type: 'session.error', session_id: session.id, error: UampError.from(error).toBody() })
       this.#socket.close(1011, 'internal error')
     } finally {
+      session.leave()
       if (this.#sessions.get(session.id)?.reader === reader) this.#sessions.delete(session.id)
     }
   }

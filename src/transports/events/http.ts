@@ -49,14 +49,17 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
       extensions: announced(session.client).extensions,
       signal: call.signal,
     })
-    await sendAll(session, rest, call).catch((thrown: unknown) => {
+    try {
+      await sendAll(session, rest, call)
+    } catch (thrown) {
       reader.close()
+      session.leave()
       throw thrown
-    })
+    }
     const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '', releases: false })
     return streamed(host, session, run.frames(toSse))
   }
-  if (session) await sendAll(session, rest, call)
+  if (session) await sendAll(session, rest, call).finally(() => session.leave())
   return Response.json(
     { ...(session && { session_id: session.id }), ...receipt },
     { status: after === undefined ? 202 : 201, headers: session ? { [SESSION_HEADER]: session.id } : {} },
@@ -80,6 +83,8 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   const extensions = asked === null ? announced(session.client).extensions : asked === 'all' ? asked : asked.split(',')
   const reader = session.read({ after, extensions, signal: call.signal })
   if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after, head: session.lastSeq } }))
+  // From here on the reader keeps the session in memory.
+  session.leave()
   return streamed(host, session, mapAsync(reader, toSse))
 }
 

@@ -138,7 +138,7 @@ export class Line {
     this.#onIdle?.()
     if (how === 'hangup') positions.forget(session, this.#options.kept)
     if (how === 'gone' && !this.isUnused) positions.keep(session, this.#told, this.#options.kept)
-    if (!this.isFresh) return
+    if (!this.isFresh) return session.leave()
     // Released, not ended: others may use it by now. An empty session costs next to nothing until it expires.
     session.release().catch((error: unknown) => host.log('warn', 'A session could not be let go', { session: session.id, error }))
   }

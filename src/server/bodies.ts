@@ -11,109 +11,226 @@ export const PACE_BYTES = 16 * 1024
 /** The sender to a public route. */
 export const NOBODY: Principal = { tenant: '', id: '', scopes: [] }
 
+/** Counts a body while it comes in. */
+export interface BodyCount {
+  /** The body is large enough to use memory that others need, so its sender must not stop. */
+  readonly isHeld: boolean
+  /** How long the sender of such a body may take for `PACE_BYTES`. */
+  readonly stallMs: number
+  /** How many bytes are still to come; `Infinity` if the request does not say. */
+  readonly rest: number
+  /** Throws if the body is too long, or finds no room. */
+  add(bytes: number): void
+  /** The body is complete, or nobody waits for it any more. */
+  close(): void
+}
+
+/** Reads a whole body, faster than the web stream of its request does. */
+export type ReadBody = (count: BodyCount) => Promise<Uint8Array>
+
 export interface BodiesOptions {
   readonly gateway: Pick<Gateway, 'hold'>
   readonly limits: Pick<Limits, 'stallMs'>
   readonly monotonic: () => number
+  /** How this runtime reads a body. `env` is what it passes to `app.fetch`. Undefined: only from the web stream. */
+  readonly reader?: ((env: unknown) => ReadBody | undefined) | undefined
+}
+
+interface Asked {
+  /** The most bytes that the body may have. */
+  readonly most: number
+  /** How many it has, if the request says so. */
+  readonly length: number | undefined
+  readonly env: unknown
 }
 
 /** Counts the bodies of requests for their senders, and cuts those that stop coming. */
 export class Bodies {
   readonly #options: BodiesOptions
-  readonly #bodies = new WeakMap<Request, Body>()
+  readonly #counts = new WeakMap<Request, Count>()
 
   constructor(options: BodiesOptions) {
     this.#options = options
   }
 
   /** The request with a body that fails when it is too long, too slow, or finds no room. */
-  counted(request: Request, most: number): Request {
-    if (request.body === null) return request
-    const body = new Body(request.body, most, this.#options)
-    // `duplex` is required with a stream, and missing in the DOM's types.
-    const init: RequestInit & { duplex: 'half' } = { body: body.stream, duplex: 'half' }
-    const counted = new Request(request, init)
-    this.#bodies.set(counted, body)
+  counted(request: Request, { most, length, env }: Asked): Request {
+    const count = new Count({ most, rest: length ?? Infinity }, this.#options)
+    const read = this.#options.reader?.(env)
+    const counted = read
+      ? withReader(request, { count, read, streamed: (body) => this.#streamed(request, body, count) })
+      : this.#streamed(request, request.body, count)
+    this.#counts.set(counted, count)
     return counted
   }
 
   /** Names the owner of a body. Called before anybody reads it. */
   belongTo(principal: Principal, request: Request): Principal {
-    const body = this.#bodies.get(request)
-    if (body) body.principal = principal
+    const count = this.#counts.get(request)
+    if (count) count.principal = principal
     return principal
+  }
+
+  #streamed(request: Request, body: Request['body'], count: Count): Request {
+    if (body === null) return request
+    // `duplex` is required with a stream, and missing in the DOM's types.
+    const init: RequestInit & { duplex: 'half' } = { body: countedStream(body, count, this.#options.monotonic), duplex: 'half' }
+    return new Request(request, init)
   }
 }
 
-class Body {
+class Count implements BodyCount {
   principal = NOBODY
-  readonly stream: ReadableStream<Uint8Array>
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly stallMs: number
+  rest: number
   readonly #most: number
-  readonly #options: BodiesOptions
+  readonly #gateway: BodiesOptions['gateway']
   #hold: Hold | undefined
   #bytes = 0
-  /** Bytes that came in the current `stallMs`, and the time that is left of it. */
-  #gained = 0
-  #leftMs: number
 
-  constructor(body: ReadableStream<Uint8Array>, most: number, options: BodiesOptions) {
-    this.#reader = body.getReader()
+  constructor({ most, rest }: { readonly most: number; readonly rest: number }, { gateway, limits }: BodiesOptions) {
     this.#most = most
-    this.#options = options
-    this.#leftMs = options.limits.stallMs
-    // Nothing is read ahead: the rest of the body stays in the network.
-    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => this.#pull(controller)
-    this.stream = new ReadableStream({ pull, cancel: (reason) => this.#cancel(reason) }, { highWaterMark: 0 })
+    this.rest = rest
+    this.#gateway = gateway
+    this.stallMs = limits.stallMs
   }
 
-  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    try {
-      const { done, value } = await this.#next()
-      if (done) {
-        this.#hold?.close()
-        controller.close()
-        return
-      }
-      this.#count(value.byteLength)
-      controller.enqueue(value)
-    } catch (error) {
-      this.#hold?.close()
-      throw error
-    }
+  get isHeld(): boolean {
+    return this.#hold !== undefined
   }
 
-  #count(bytes: number): void {
+  add(bytes: number): void {
     this.#bytes += bytes
+    this.rest -= bytes
     if (this.#bytes > this.#most) throw tooLarge(this.#most)
-    if (this.#bytes > COUNTED_BYTES) (this.#hold ??= this.#options.gateway.hold(this.principal, 0)).grow(this.#bytes)
+    if (this.#bytes > COUNTED_BYTES) (this.#hold ??= this.#gateway.hold(this.principal, 0)).grow(this.#bytes)
   }
+
+  close(): void {
+    this.#hold?.close()
+  }
+}
+
+/** How a request reads its body. */
+const READING = Symbol('reading')
+
+interface Reading {
+  readonly count: BodyCount
+  readonly read: ReadBody
+  /** The same request with its body as a stream. */
+  readonly streamed: (body: Request['body']) => Request
+  other?: Request
+}
+
+type Readable = Request & { [READING]: Reading }
+
+const decoder = new TextDecoder()
+
+function streamOf(request: Readable): Request {
+  const reading = request[READING]
+  const own = Object.getPrototypeOf(Object.getPrototypeOf(request)) as object
+  return (reading.other ??= reading.streamed(Reflect.get(own, 'body', request) as Request['body']))
+}
+
+async function bytesOf({ [READING]: { other, read, count } }: Readable): Promise<Uint8Array> {
+  return other ? new Uint8Array(await other.arrayBuffer()) : read(count)
+}
+
+/** The methods of a request that read its body. Those that our transports use read it as the runtime does it best. */
+const READERS: PropertyDescriptorMap & ThisType<Readable> = {
+  text: {
+    async value() {
+      return decoder.decode(await bytesOf(this))
+    },
+  },
+  json: {
+    async value() {
+      return JSON.parse(decoder.decode(await bytesOf(this))) as unknown
+    },
+  },
+  arrayBuffer: {
+    async value() {
+      return Uint8Array.from(await bytesOf(this)).buffer
+    },
+  },
+  body: {
+    get() {
+      return streamOf(this).body
+    },
+  },
+  blob: {
+    value() {
+      return streamOf(this).blob()
+    },
+  },
+  formData: {
+    value() {
+      return streamOf(this).formData()
+    },
+  },
+  clone: {
+    value() {
+      return streamOf(this).clone()
+    },
+  },
+}
+
+/** The prototypes of requests, each with `READERS` instead of its own methods. */
+const withReaders = new WeakMap<object, object>()
+
+function withReader(request: Request, reading: Reading): Request {
+  const own = Object.getPrototypeOf(request) as object
+  let prototype = withReaders.get(own)
+  if (!prototype) withReaders.set(own, (prototype = Object.create(own, READERS) as object))
+  return Object.assign(Object.setPrototypeOf(request, prototype) as Readable, { [READING]: reading })
+}
+
+/** The body as a stream that is counted while it is read. Nothing is read ahead: the rest of the body stays in the network. */
+function countedStream(body: ReadableStream<Uint8Array>, count: Count, monotonic: () => number): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  /** Bytes that came in the current `stallMs`, and the time that is left of it. */
+  let gained = 0
+  let leftMs = count.stallMs
 
   /** Counts only the time in which somebody waits for the sender. */
-  async #next(): Promise<ReadableStreamReadResult<Uint8Array>> {
-    if (!this.#hold) return this.#reader.read()
-    const { limits, monotonic } = this.#options
+  const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+    if (!count.isHeld) return reader.read()
     const since = monotonic()
     let timer: ReturnType<typeof setTimeout> | undefined
-    const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new SlowBody()), this.#leftMs)))
+    const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new SlowBody()), leftMs)))
     try {
-      const result = await Promise.race([this.#reader.read(), late])
-      this.#gained += result.value?.byteLength ?? 0
-      this.#leftMs -= monotonic() - since
-      if (this.#gained >= PACE_BYTES) {
-        this.#gained = 0
-        this.#leftMs = limits.stallMs
+      const result = await Promise.race([reader.read(), late])
+      gained += result.value?.byteLength ?? 0
+      leftMs -= monotonic() - since
+      if (gained >= PACE_BYTES) {
+        gained = 0
+        leftMs = count.stallMs
       }
       return result
     } finally {
       clearTimeout(timer)
     }
   }
-
-  #cancel(reason: unknown): Promise<void> {
-    this.#hold?.close()
-    return this.#reader.cancel(reason)
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    try {
+      const { done, value } = await next()
+      if (!done) {
+        count.add(value.byteLength)
+        controller.enqueue(value)
+        return
+      }
+      count.close()
+      controller.close()
+    } catch (error) {
+      count.close()
+      throw error
+    }
   }
+  const cancel = (reason: unknown): Promise<void> => {
+    count.close()
+    return reader.cancel(reason)
+  }
+  return new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
 }
 
 /** HTTP has a status of its own for a slow body. */

@@ -23,26 +23,26 @@ export interface GuardOptions {
 type Next = (request: Request) => Response | Promise<Response>
 
 /** Checks host, page and size of every request before it is routed, also to routes that a user added. */
-export type Guard = (request: Request, next: Next) => Response | Promise<Response>
+export type Guard = (request: Request, env: unknown, next: Next) => Response | Promise<Response>
 
 export function guard({ limits, checkHost, allowsPage, bodies, routes }: GuardOptions): Guard {
   const refuse = ({ url }: Request, error: UampError, status?: number): Response =>
     routes.refusalAt(pathOf(url))(error, status === undefined ? {} : { status })
 
-  return (request, next) => {
+  return (request, env, next) => {
     const { headers, method, url } = request
     const misdirected = checkHost(url, headers.get('host'))
     if (misdirected) return refuse(request, misdirected.error, misdirected.status)
     if (!allowsPage(headers)) return refuse(request, foreignPage())
     const origin = headers.get('origin')
-    if (origin === null) return sized(request, next)
+    if (origin === null) return sized(request, env, next)
     if (method === 'OPTIONS' && headers.has('access-control-request-method')) {
       return new Response(null, { status: 204, headers: preflightHeaders(origin, headers.get('access-control-request-headers')) })
     }
-    return shared(sized(request, next), origin)
+    return shared(sized(request, env, next), origin)
   }
 
-  function sized(request: Request, next: Next): Response | Promise<Response> {
+  function sized(request: Request, env: unknown, next: Next): Response | Promise<Response> {
     const { method, url, headers } = request
     if (url.length > limits.urlBytes) return refuse(request, new UampError('too_large', 'The URL is too long'), 414)
     if (method === 'GET' || method === 'HEAD') return next(request)
@@ -50,7 +50,7 @@ export function guard({ limits, checkHost, allowsPage, bodies, routes }: GuardOp
     if (length !== null && Number(length) <= Math.min(COUNTED_BYTES, limits.bodyBytes)) return next(request)
     const most = routes.bodyBytesAt(method, pathOf(url)) ?? limits.bodyBytes
     if (Number(length) > most) return refuse(request, tooLarge(most))
-    return next(bodies.counted(request, most))
+    return next(bodies.counted(request, { most, length: length === null ? undefined : Number(length), env }))
   }
 }
 

@@ -46,9 +46,8 @@ export function streamBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
 }
 
 /** For an answer that a model sends once it is complete, so that the first byte may take as long as the whole. */
-function wholeBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
-  const { totalMs = ANSWER_MS } = timeouts ?? {}
-  return streamBounds({ ...timeouts, firstByteMs: totalMs })
+function wholeBounds({ idleMs, totalMs = ANSWER_MS }: Partial<Timeouts> = {}): AnswerBounds {
+  return streamBounds({ firstByteMs: totalMs, totalMs, ...(idleMs !== undefined && { idleMs }) })
 }
 
 /** For a short answer that needs no thinking. */
@@ -97,15 +96,15 @@ export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 
 }
 
 /** Posts JSON, with a token if there is one. */
-export function postUpstream({ url, token, headers, body, ...call }: UpstreamPost, by: Pick<UpstreamCall, 'http' | 'signal'>) {
-  const { http, signal } = by
+export function postUpstream(post: UpstreamPost, { http, signal }: Pick<UpstreamCall, 'http' | 'signal'>) {
+  const { url, token, headers, body, name, explain, once, retries, maxBytes, timeouts } = post
   const request = {
     url,
     method: 'POST' as const,
     headers: { 'content-type': 'application/json', ...bearer(token), ...headers },
     body: JSON.stringify(body),
   }
-  return callUpstream({ ...call, http, signal, request })
+  return callUpstream({ name, explain, once, retries, maxBytes, timeouts, http, signal, request })
 }
 
 export function bearer(token: string | undefined): Record<string, string> {
@@ -123,15 +122,14 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** Asks a model. Gives the events of its answer, or what `inPieces` makes of an answer in one piece. */
 export async function askModel<T = never>(
-  { timeouts, explain = explainError, whole = false, ...post }: ModelPost,
+  { name, url, headers, body, once, retries, timeouts, explain = explainError, whole = false }: ModelPost,
   by: Pick<UpstreamCall, 'http' | 'signal'>,
   inPieces?: (answer: Fields) => AsyncIterable<EventBatch<T>>,
 ): Promise<AsyncIterable<EventBatch<string | T>>> {
-  const { name } = post
   const bounds = whole ? wholeBounds(timeouts) : streamBounds(timeouts)
-  const { headers, body } = await postUpstream({ ...post, ...bounds, explain }, by)
-  if (isStream(headers, whole)) return upstreamEvents(body, { name, parse: sseParser() })
-  const answer = await wholeAnswer(name, body)
+  const got = await postUpstream({ name, url, headers, body, once, retries, explain, ...bounds }, by)
+  if (isStream(got.headers, whole)) return upstreamEvents(got.body, { name, parse: sseParser() })
+  const answer = await wholeAnswer(name, got.body)
   if (inPieces) return inPieces(answer)
   throw new UampError('provider_error', `${name} did not answer with a stream`, { cause: answer })
 }
@@ -139,13 +137,17 @@ export async function askModel<T = never>(
 type Tried =
   { readonly answer: HttpAnswer } | { readonly error: UampError; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
 
-async function send({ name, http, request, signal, explain, once, ...bounds }: UpstreamCall, leftMs: number): Promise<Tried> {
-  const { maxBytes, timeouts: given } = bounds
-  const timeouts = { firstByteMs: SILENCE_MS, idleMs: SILENCE_MS, ...given, totalMs: leftMs }
+async function send(
+  { name, http, request, signal, explain, once, maxBytes, timeouts: given }: UpstreamCall,
+  leftMs: number,
+): Promise<Tried> {
+  const { url, method, headers: sent, body: content } = request
+  const { firstByteMs = SILENCE_MS, idleMs = SILENCE_MS } = given
+  const timeouts = { firstByteMs, idleMs, totalMs: leftMs }
   const beyond = beyondOf(name, given.totalMs)
   let answer: HttpAnswer
   try {
-    answer = await http.request({ ...request, signal, maxBytes, timeouts, once })
+    answer = await http.request({ url, method, headers: sent, body: content, signal, maxBytes, timeouts, once })
   } catch (thrown) {
     signal.throwIfAborted()
     const over = beyond(thrown)

@@ -39,9 +39,9 @@ export async function* modelLoop(
   const { maxSteps } = options
   const handoffs = new Handoffs(options.handoffs, [...(turn.through ?? []), options.name])
   const tools = [...options.tools(), ...handoffs.tools]
-  const runTools = toolRunner(turn, { ...options.limits, tools, fromModel: true })
+  const runTools = toolRunner(turn, { tools, fromModel: true, ...options.limits })
   const config = withTools(await instructed(), tools)
-  const chain = new ModelChain({ ...options.chain, models: inChosenOrder(options.chain.models, config) })
+  const chain = new ModelChain(options.chain, inChosenOrder(options.chain.models, config))
   const messages = [...turn.messages, ...(turn.said ?? [])]
   const ids = new CallIds(messages)
   const check = options.checkOutput ? checkerOf(config.response_format) : undefined

@@ -39,11 +39,13 @@ export interface ChainOptions {
 /** The models of one turn. If one fails before it has said anything, the next one is asked. */
 export class ModelChain {
   readonly #options: ChainOptions
+  readonly #models: readonly Model[]
   /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
 
-  constructor(options: ChainOptions) {
+  constructor(options: ChainOptions, models: readonly Model[]) {
     this.#options = options
+    this.#models = models
   }
 
   async open(
@@ -51,7 +53,8 @@ export class ModelChain {
     config: SessionConfig,
     { context, first }: { context: ModelContext; first: boolean },
   ): Promise<Answer> {
-    const { models, log } = this.#options
+    const { log } = this.#options
+    const models = this.#models
     const { redact = (text) => text } = context
     const spent: Draft[] = []
     for (;;) {
@@ -89,7 +92,7 @@ export class ModelChain {
     const settled = withSettings(given, model)
     const config = first ? settled : withFreeChoice(settled, name)
     const window = await this.#options.windowOf(model)
-    const told = name === this.#options.models[0]?.provider.name ? messages : messages.map(withoutThinking)
+    const told = name === this.#models[0]?.provider.name ? messages : messages.map(withoutThinking)
     return model.provider
       .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, context)
       [Symbol.asyncIterator]()

@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array
+  readonly body?: string | Uint8Array | undefined
   /** Never retry, even if a kept connection breaks before the response: the server may already have acted on the request. */
   readonly once?: boolean | undefined
   /** An abort closes the connection at once, even in the middle of the response. */

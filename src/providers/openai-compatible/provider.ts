@@ -48,7 +48,7 @@ export class OpenAiCompatible implements Provider {
     const model = modelOf(request, name)
     const onReasoning = (field: ReasoningField): void => this.#learn(model, field)
     const reader = new ChatStream({ name, thinkTags, taken: callIds(request.messages), newId, onReasoning })
-    return answerDrafts(() => this.#open({ ...request, model }, context), reader)
+    return answerDrafts(() => this.#open({ model, messages: request.messages, config: request.config }, context), reader)
   }
 
   /** Asks for one piece if nobody sees the pieces. Some servers refuse that for some models, which are then asked for a stream. */
@@ -70,15 +70,14 @@ export class OpenAiCompatible implements Provider {
   async #ask(request: ModelRequest, context: ModelContext, whole: boolean): Promise<Answer> {
     const { name, timeouts, retries, once, baseUrl } = this.#options
     const body = toBody(request, this.#options, { learned: this.#fields.get(request.model), whole })
-    const headers = { ...this.#headers, ...(await this.#affinity(request, context.sessionId)) }
+    const { affinityHeader } = this.#options
+    const headers = affinityHeader === undefined ? this.#headers : await this.#withAffinity(affinityHeader, request, context.sessionId)
     return askModel({ name, url: `${baseUrl}/chat/completions`, headers, body, timeouts, retries, once, whole }, context, inOnePiece)
   }
 
   /** Clients that send the whole conversation open a new session each time, but may name a key that stays. */
-  async #affinity({ config }: ModelRequest, sessionId: string): Promise<Record<string, string>> {
-    const { name, affinityHeader } = this.#options
-    if (affinityHeader === undefined) return {}
-    return { [affinityHeader]: await hashed(settingsFor(config, name).prompt_cache_key ?? sessionId) }
+  async #withAffinity(header: string, { config }: ModelRequest, sessionId: string): Promise<Record<string, string>> {
+    return { ...this.#headers, [header]: await hashed(settingsFor(config, this.name).prompt_cache_key ?? sessionId) }
   }
 
   #learn(model: string, field: ReasoningField): void {

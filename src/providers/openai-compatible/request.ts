@@ -25,26 +25,23 @@ export function toBody(
   const tools = config.tools ?? []
   const choice = usableChoice(tool_choice, tools)
   const format = formatFor(config.response_format, options)
-  return {
-    ...defaults,
-    model,
-    messages: toChatMessages(messages, {
-      instructions: [config.instructions, format.words].filter((text) => text !== undefined && text !== '').join('\n\n'),
-      input: new Set(facts.input ?? options.input ?? INPUT),
-      reasoningField: options.reasoningField ?? learned,
-      emptyReasoning: options.reasoningField !== undefined,
-    }),
-    ...(!whole && { stream: true, stream_options: { include_usage: true } }),
-    ...settings,
-    ...effort(reasoning_effort, options),
-    ...(max_tokens !== undefined && { [maxTokensField]: max_tokens }),
-    ...(tools.length > 0 && { tools: tools.map(toTool) }),
-    ...(choice !== undefined && { tool_choice: toChoice(choice) }),
-    ...(tools.length > 0 && parallel_tool_calls !== undefined && { parallel_tool_calls }),
-    ...(format.field && { response_format: format.field }),
-    ...((facts.speech ?? options.speech) && speech(config)),
-    ...own(config, options),
-  }
+  const body: Record<string, unknown> = { ...defaults }
+  body['model'] = model
+  body['messages'] = toChatMessages(messages, {
+    instructions: [config.instructions, format.words].filter((text) => text !== undefined && text !== '').join('\n\n'),
+    input: new Set(facts.input ?? options.input ?? INPUT),
+    reasoningField: options.reasoningField ?? learned,
+    emptyReasoning: options.reasoningField !== undefined,
+  })
+  if (!whole) Object.assign(body, { stream: true, stream_options: { include_usage: true } })
+  Object.assign(body, settings, effort(reasoning_effort, options))
+  if (max_tokens !== undefined) body[maxTokensField] = max_tokens
+  if (tools.length > 0) body['tools'] = tools.map(toTool)
+  if (choice !== undefined) body['tool_choice'] = toChoice(choice)
+  if (tools.length > 0 && parallel_tool_calls !== undefined) body['parallel_tool_calls'] = parallel_tool_calls
+  if (format.field) body['response_format'] = format.field
+  if (facts.speech ?? options.speech) Object.assign(body, speech(config))
+  return Object.assign(body, own(config, options))
 }
 
 /** Sets `strict` only on request, because not every server knows it. */

@@ -11,7 +11,7 @@ export interface CallerOptions {
   readonly strangers: Strangers
 }
 
-/** The sender of a request. Works out the address on demand, which is rare. */
+/** The sender of a request. */
 export class NodeCaller implements Caller {
   readonly #socket: Duplex
   readonly #headers: () => Headers
@@ -34,10 +34,18 @@ export class NodeCaller implements Caller {
   }
 }
 
+/** Asked for every request of a connection. */
+const peers = new WeakMap<Duplex, string>()
+
 /** The address of a connection's other end; empty for a Unix socket. */
 export function peerOf(socket: Duplex): string {
-  const { remoteAddress } = socket as { remoteAddress?: string }
-  return plainAddress(remoteAddress ?? '') ?? ''
+  let peer = peers.get(socket)
+  if (peer === undefined) {
+    const { remoteAddress } = socket as { remoteAddress?: string }
+    peer = plainAddress(remoteAddress ?? '') ?? ''
+    peers.set(socket, peer)
+  }
+  return peer
 }
 
 /** The request that `@hono/node-server` passes to the app. */

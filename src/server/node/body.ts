@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http'
+import { PACE_BYTES, SlowBody, type BodyCount, type ReadBody } from '../bodies.ts'
+
+/** Reads a body from the socket. The web streams between it and a `Request` cost more than most agents do. */
+export function bodyReader(incoming: IncomingMessage | undefined): ReadBody | undefined {
+  // The connection is gone, or somebody has begun to read: the request itself knows what is left.
+  if (!incoming || incoming.destroyed || incoming.readableDidRead) return undefined
+  return (count) => readBody(incoming, count)
+}
+
+function readBody(incoming: IncomingMessage, count: BodyCount): Promise<Uint8Array> {
+  if (incoming.readableDidRead) return Promise.reject(new TypeError('The body was read already'))
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let gained = 0
+    let timer: NodeJS.Timeout | undefined
+    const over = (): void => {
+      clearTimeout(timer)
+      incoming.off('data', take).off('end', end).off('error', fail).off('close', close)
+      count.close()
+    }
+    const fail = (error: unknown): void => {
+      over()
+      incoming.pause()
+      reject(error as Error)
+    }
+    const take = (chunk: Buffer): void => {
+      try {
+        count.add(chunk.length)
+      } catch (error) {
+        fail(error)
+        return
+      }
+      chunks.push(chunk)
+      gained += chunk.length
+      if (count.rest === 0 || !count.isHeld || gained < PACE_BYTES) return
+      gained = 0
+      if (timer) timer.refresh()
+      else timer = setTimeout(() => fail(new SlowBody()), count.stallMs)
+    }
+    const end = (): void => {
+      over()
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    }
+    const close = (): void => {
+      if (incoming.readableEnded) end()
+      else fail(incoming.errored ?? Object.assign(new Error('The connection closed'), { code: 'ECONNRESET' }))
+    }
+    incoming.on('data', take).on('end', end).on('error', fail).on('close', close)
+    // It may have closed since the request was routed.
+    if (incoming.destroyed) close()
+  })
+}

@@ -153,6 +153,11 @@ export function brokenOff(thrown: unknown, { signal }: Request): UampError | und
   return isReset && signal.aborted ? new UampError('cancelled', 'The request broke off', { cause: thrown }) : undefined
 }
 
+export function whenAborted(signal: AbortSignal, leave: () => void): void {
+  if (signal.aborted) leave()
+  else signal.addEventListener('abort', leave, { once: true })
+}
+
 interface HttpCallInit {
   readonly found: Found<HttpRoute>
   readonly request: Request
@@ -190,6 +195,11 @@ class HttpCall<P extends Principal | undefined> implements Call {
 
   get signal(): AbortSignal {
     return this.request.signal
+  }
+
+  whenGone(leave: () => void): void {
+    if (this.#caller.whenGone) this.#caller.whenGone(leave)
+    else whenAborted(this.signal, leave)
   }
 
   get quota(): Quota {

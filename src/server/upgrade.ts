@@ -7,7 +7,7 @@ import { isAnonymous, shareKey, type Admission, type Caller } from './admission.
 import { addressKey } from './address.ts'
 import { NOBODY } from './bodies.ts'
 import type { HostPolicy } from './host-names.ts'
-import { foreignPage } from './http.ts'
+import { foreignPage, whenAborted } from './http.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
@@ -236,6 +236,10 @@ class SocketCall implements Call {
 
   get signal(): AbortSignal {
     return this.connection.signal
+  }
+
+  whenGone(leave: () => void): void {
+    whenAborted(this.signal, leave)
   }
 
   get quota(): Quota {

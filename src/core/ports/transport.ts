@@ -126,7 +126,10 @@ export interface Call {
   readonly address: string
   /** For credentials that arrive later: first message, `session.create.token`, `session.update`. */
   readonly access: Access
+  /** Aborted when the client leaves. It is made when it is first read, which costs more than `whenGone`. */
   readonly signal: AbortSignal
+  /** Calls `leave` when the client leaves, at once if it has left, and maybe also after the end of the answer. */
+  whenGone(leave: () => void): void
 }
 
 export interface KnownCall extends Call {

@@ -119,7 +119,7 @@ export class Output {
       case 'text':
         if (this.#open?.item.type !== 'text' || this.#open.item.refusal !== delta.refusal) {
           this.#close()
-          this.#open = { text: [], pieces: [], item: { type: 'text', ...(delta.refusal && { refusal: true }) } }
+          this.#open = { text: [], pieces: [], item: delta.refusal ? { type: 'text', refusal: true } : { type: 'text' } }
         }
         this.#extend(delta.text)
         return
@@ -171,9 +171,10 @@ export class Output {
   #close(): void {
     if (!this.#open) return
     const { text, pieces, item } = this.#open
-    const joined = [...text, ...pieces].join('')
+    const last = pieces.length === 1 ? (pieces[0] as string) : pieces.join('')
+    const joined = text.length === 0 ? last : [...text, last].join('')
     this.#open = undefined
     if (joined === '' && item.type === 'text') return
-    this.#items.push((item.type === 'text' ? { ...item, text: joined } : { ...item, thinking: joined }) as ContentItem)
+    this.#items.push((item.type === 'text' ? { text: joined, ...item } : { thinking: joined, ...item }) as ContentItem)
   }
 }

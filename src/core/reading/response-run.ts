@@ -1,6 +1,6 @@
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Batch, Reader, Session } from '../ports/session.ts'
-import type { Frame, Host } from '../ports/transport.ts'
+import type { Call, Frame, Host } from '../ports/transport.ts'
 import { RESPONSE_ENDS, type EndEvent } from './ends.ts'
 import { ResponseBatches, type Refused } from './response-batches.ts'
 
@@ -34,12 +34,9 @@ export class ResponseRun extends ResponseBatches {
     this.#options = options
   }
 
-  /** Closes the run when the call is aborted: a client may leave before its frames are ever read. */
-  stopWith(call: { readonly signal: AbortSignal }): void {
-    // Reading `call.signal` creates it, so do not do so in vain.
-    if (this.#closed) return
-    if (call.signal.aborted) this.close()
-    else call.signal.addEventListener('abort', () => this.close(), { once: true })
+  /** Closes the run when the client leaves, which may be before its frames are ever read. */
+  stopWith(call: Pick<Call, 'whenGone'>): void {
+    if (!this.#closed) call.whenGone(() => this.close())
   }
 
   /** Ends a run whose client gets only the refusal. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Principal } from '../../core/ports/access.ts'
 import { plainAddress } from '../address.ts'
@@ -16,17 +16,25 @@ export class NodeCaller implements Caller {
   readonly #socket: Duplex
   readonly #headers: () => Headers
   readonly #options: CallerOptions
+  /** Undefined for HTTP/2. */
+  readonly #answer: ServerResponse | undefined
 
-  constructor(socket: Duplex, headers: () => Headers, options: CallerOptions) {
+  constructor(socket: Duplex, headers: () => Headers, options: CallerOptions, answer?: ServerResponse) {
     this.#socket = socket
     this.#headers = headers
     this.#options = options
+    this.#answer = answer
   }
 
   get address(): string {
     const { trusts } = this.#options
     const peer = peerOf(this.#socket)
     return (trusts?.(peer) ? forwarded(this.#headers(), trusts).address : undefined) ?? peer
+  }
+
+  get whenGone(): Caller['whenGone'] {
+    const answer = this.#answer
+    return answer && ((leave) => (answer.destroyed ? leave() : void answer.once('close', leave)))
   }
 
   vouch(principal: Principal): void {

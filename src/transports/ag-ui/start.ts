@@ -169,11 +169,13 @@ export class Starter {
 
   async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {
     const { threadId, runId, parentRunId, legacy, detach, messages } = this.#asked
-    const { signal, principal } = this.#call
+    const { principal } = this.#call
+    let isGone = false
+    this.#call.whenGone(() => (isGone = true))
     // The client left while this waited for the run before.
-    if (signal.aborted) throw new UampError('cancelled', 'The client has gone')
+    if (isGone) throw new UampError('cancelled', 'The client has gone')
     const after = goesOn?.head.after ?? session.lastSeq
-    const reader = session.read({ after, extensions: 'all', signal })
+    const reader = session.read({ after, extensions: 'all' })
     const joined = joins !== undefined && { joined: { from: joins, messages } }
     const parent = parentRunId !== undefined && { parentRunId }
     const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined }

@@ -1,5 +1,4 @@
 import { chooseAgent } from '../../core/edge/choose-agent.ts'
-import { defer } from '../../core/basics/defer.ts'
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
@@ -77,8 +76,7 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
   const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '' })
   try {
     await sent
-    // Reading `call.signal` creates it, and most short answers are complete before that pays.
-    defer(() => defer(() => run.stopWith(call)))
+    run.stopWith(call)
     return run
   } catch (error) {
     run.close()

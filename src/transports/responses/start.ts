@@ -18,7 +18,7 @@ import type { InputItem } from './schema.ts'
 import { withReferences } from './stored-items.ts'
 
 /** The caller, over HTTP or a socket. */
-export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal'>
+export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal' | 'whenGone'>
 
 /** A response that has begun. */
 export interface Begun {
@@ -86,15 +86,16 @@ interface Beginning {
 }
 
 /** A response in the background goes on without its client. */
-async function begin(host: Host, { signal }: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
+async function begin(host: Host, caller: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
   const { store, background } = asked
-  const reader = session.read({ extensions: store ? 'all' : UNSTORED, ...(!background && { signal }) })
+  const reader = session.read({ extensions: store ? 'all' : UNSTORED })
   try {
     const accepted = sent.map((event) => session.send(event))
     const response = session.lastResponse ?? ''
     if (background) session.finish()
     await Promise.all(accepted)
     const run = new ResponseRun(host, { session, reader, response, cancels: !background, fresh })
+    if (!background) run.stopWith(caller)
     return { run, about: { id: response, agent: session.agent, config, endedAt: host.now } }
   } catch (thrown) {
     reader.close()

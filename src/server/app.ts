@@ -11,7 +11,7 @@ import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Logger, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets/secrets.ts'
 import { Admission, UNKNOWN_CALLER, type Caller } from './admission.ts'
-import { Bodies, SlowBody, type ReadBody } from './bodies.ts'
+import { Bodies, SlowBody, type BodyReader } from './bodies.ts'
 import { hostPolicy, type HostOptions } from './host-names.ts'
 import { brokenOff, guard, httpDispatcher } from './http.ts'
 import { limitsFrom } from '../core/basics/limits.ts'
@@ -57,7 +57,7 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   /** The sender of a request on this runtime. `env` is what it passes to `app.fetch`. */
   readonly caller?: (request: Request, env: unknown) => Caller
   /** How this runtime reads large bodies. `env` is what it passes to `app.fetch`. Default: from the web stream of the request. */
-  readonly body?: (env: unknown) => ReadBody | undefined
+  readonly body?: (env: unknown) => BodyReader | undefined
   /** Answers `/metrics` on this runtime. */
   readonly exposition?: (metrics: Metrics) => () => Promise<Response>
 }

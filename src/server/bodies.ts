@@ -26,14 +26,17 @@ export interface BodyCount {
 }
 
 /** Reads a whole body, faster than the web stream of its request does. */
-export type ReadBody = (count: BodyCount) => Promise<Uint8Array>
+export interface BodyReader {
+  bytes(count: BodyCount): Promise<Uint8Array>
+  text(count: BodyCount): Promise<string>
+}
 
 export interface BodiesOptions {
   readonly gateway: Pick<Gateway, 'hold'>
   readonly limits: Pick<Limits, 'stallMs'>
   readonly monotonic: () => number
   /** How this runtime reads a body. `env` is what it passes to `app.fetch`. Undefined: only from the web stream. */
-  readonly reader?: ((env: unknown) => ReadBody | undefined) | undefined
+  readonly reader?: ((env: unknown) => BodyReader | undefined) | undefined
 }
 
 interface Asked {
@@ -56,9 +59,9 @@ export class Bodies {
   /** The request with a body that fails when it is too long, too slow, or finds no room. */
   counted(request: Request, { most, length, env }: Asked): Request {
     const count = new Count({ most, rest: length ?? Infinity }, this.#options)
-    const read = this.#options.reader?.(env)
-    const counted = read
-      ? withReader(request, { count, read, streamed: (body) => this.#streamed(request, body, count) })
+    const reader = this.#options.reader?.(env)
+    const counted = reader
+      ? withReader(request, { count, reader, streamed: (body) => this.#streamed(request, body, count) })
       : this.#streamed(request, request.body, count)
     this.#counts.set(counted, count)
     return counted
@@ -116,7 +119,7 @@ const READING = Symbol('reading')
 
 interface Reading {
   readonly count: BodyCount
-  readonly read: ReadBody
+  readonly reader: BodyReader
   /** The same request with its body as a stream. */
   readonly streamed: (body: Request['body']) => Request
   other?: Request
@@ -124,33 +127,32 @@ interface Reading {
 
 type Readable = Request & { [READING]: Reading }
 
-const decoder = new TextDecoder()
-
 function streamOf(request: Readable): Request {
   const reading = request[READING]
   const own = Object.getPrototypeOf(Object.getPrototypeOf(request)) as object
   return (reading.other ??= reading.streamed(Reflect.get(own, 'body', request) as Request['body']))
 }
 
-async function bytesOf({ [READING]: { other, read, count } }: Readable): Promise<Uint8Array> {
-  return other ? new Uint8Array(await other.arrayBuffer()) : read(count)
+function textOf({ [READING]: { other, reader, count } }: Readable): Promise<string> {
+  return other ? other.text() : reader.text(count)
 }
 
 /** The methods of a request that read its body. Those that our transports use read it as the runtime does it best. */
 const READERS: PropertyDescriptorMap & ThisType<Readable> = {
   text: {
-    async value() {
-      return decoder.decode(await bytesOf(this))
+    value() {
+      return textOf(this)
     },
   },
   json: {
     async value() {
-      return JSON.parse(decoder.decode(await bytesOf(this))) as unknown
+      return JSON.parse(await textOf(this)) as unknown
     },
   },
   arrayBuffer: {
     async value() {
-      return Uint8Array.from(await bytesOf(this)).buffer
+      const { other, reader, count } = this[READING]
+      return other ? other.arrayBuffer() : Uint8Array.from(await reader.bytes(count)).buffer
     },
   },
   body: {

@@ -1,14 +1,24 @@
+import { isAscii } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { PACE_BYTES, SlowBody, type BodyCount, type ReadBody } from '../bodies.ts'
+import { PACE_BYTES, SlowBody, type BodyCount, type BodyReader } from '../bodies.ts'
+
+const decoder = new TextDecoder()
 
 /** Reads a body from the socket. The web streams between it and a `Request` cost more than most agents do. */
-export function bodyReader(incoming: IncomingMessage | undefined): ReadBody | undefined {
+export function bodyReader(incoming: IncomingMessage | undefined): BodyReader | undefined {
   // The connection is gone, or somebody has begun to read: the request itself knows what is left.
   if (!incoming || incoming.destroyed || incoming.readableDidRead) return undefined
-  return (count) => readBody(incoming, count)
+  return {
+    bytes: (count) => readBody(incoming, count),
+    async text(count) {
+      const bytes = await readBody(incoming, count)
+      // Most JSON is ASCII, which needs no decoding.
+      return isAscii(bytes) ? bytes.toString('latin1') : decoder.decode(bytes)
+    },
+  }
 }
 
-function readBody(incoming: IncomingMessage, count: BodyCount): Promise<Uint8Array> {
+function readBody(incoming: IncomingMessage, count: BodyCount): Promise<Buffer> {
   if (incoming.readableDidRead) return Promise.reject(new TypeError('The body was read already'))
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

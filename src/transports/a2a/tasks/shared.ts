@@ -43,7 +43,7 @@ export function notFound(id: string): Error {
 }
 
 export function statusOf(state: TaskState, now: number, message?: Message): TaskStatus {
-  return { state, ...(message && { message }), timestamp: new Date(now).toISOString() }
+  return { state, timestamp: new Date(now).toISOString(), ...(message && { message }) }
 }
 
 /** The ids that every update of a task has. */

@@ -39,6 +39,19 @@ const done = (output: ContentItem[], usage?: typeof USAGE): Draft => ({
 const call: ContentItem = { type: 'tool_call', tool_call: CALL }
 const result: ContentItem = { type: 'tool_result', tool_result: { call_id: CALL.id, result: 'found' } }
 
+const SPOKEN: readonly Draft[] = [
+  { type: 'audio.delta', audio: SAMPLES, format: 'pcm16' },
+  { type: 'transcript.delta', transcript: 'Good ' },
+  { type: 'audio.delta', audio: SAMPLES, format: 'pcm16' },
+  { type: 'transcript.delta', transcript: 'day.' },
+]
+const RECORDED: ContentItem = {
+  type: 'audio',
+  audio: Buffer.alloc(960, 1).toString('base64'),
+  format: 'pcm16',
+  transcript: 'Good day.',
+}
+
 /** Says just these. */
 const says = (...drafts: readonly Draft[]) =>
   async function* (): AsyncGenerator<Draft, void> {
@@ -142,15 +155,13 @@ export const SHAPES = {
   'cancelled after the end': { run: says(text('All of it.')), cancel: 'after the end', truth: { text: 'All of it.' } },
   'usage late': { run: says(text('Counted.'), { type: 'usage.delta', delta: USAGE }), truth: { text: 'Counted.', usage: 7 } },
   'usage never': { run: says(text('Not counted.')), truth: { text: 'Not counted.' } },
-  'speech that is only streamed': {
-    run: says(
-      { type: 'audio.delta', audio: SAMPLES, format: 'pcm16' },
-      { type: 'transcript.delta', transcript: 'Good ' },
-      { type: 'audio.delta', audio: SAMPLES, format: 'pcm16' },
-      { type: 'transcript.delta', transcript: 'day.' },
-    ),
+  'speech that is only streamed': { run: says(...SPOKEN), speaks: true, truth: { text: 'Good day.', sound: 960 } },
+  'text, then speech': { run: says(text('Listen. '), ...SPOKEN), speaks: true, truth: { text: 'Listen. Good day.', sound: 960 } },
+  'speech, then text': { run: says(...SPOKEN, text(' I said it.')), speaks: true, truth: { text: 'Good day. I said it.', sound: 960 } },
+  'text and speech, again in response.done': {
+    run: says(text('Listen. '), ...SPOKEN, done([{ type: 'text', text: 'Listen. ' }, RECORDED])),
     speaks: true,
-    truth: { text: 'Good day.', sound: 960 },
+    truth: { text: 'Listen. Good day.', sound: 960 },
   },
   '64 KiB in one delta': { run: says(text(LONG)), truth: { text: LONG } },
   '10,000 deltas': {

@@ -84,8 +84,17 @@ export const COIN = 'coin'
 
 export const ERRORS: readonly ShapeName[] = ['an error before the first word', 'an error in the middle', 'an error at the end']
 export const CANCELS: readonly ShapeName[] = ['cancelled before the first word', 'cancelled in the middle']
-export const SPEECH: readonly ShapeName[] = ['speech that is only streamed']
+export const SPEECH: readonly ShapeName[] = [
+  'speech that is only streamed',
+  'text, then speech',
+  'speech, then text',
+  'text and speech, again in response.done',
+]
 export const PAYMENTS: readonly ShapeName[] = ['a question for payment', 'text, then a question for payment']
+
+/** The text of an answer whose spoken words come after its written ones. */
+export const wordsLast = (): Partial<Seen> => ({ text: ' I said it.Good day.' })
+export const SPEECH_FIRST: readonly ShapeName[] = ['speech, then text']
 
 /** What is seen of an approval that nobody can be asked for. */
 export const denied = (): Partial<Seen> => ({ text: 'I did not.', questions: [] })

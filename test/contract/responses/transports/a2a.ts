@@ -2,7 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { json, sse, Told, type Wire } from '../../../support/raw.ts'
 import type { Question, Seeing } from '../seen.ts'
 import { RESULT } from '../shapes.ts'
-import { answers, cancelling, COIN, firstHalf, SPEECH, type Limit, type Stage, type Transport } from '../transport.ts'
+import {
+  answers,
+  cancelling,
+  COIN,
+  firstHalf,
+  SPEECH,
+  SPEECH_FIRST,
+  wordsLast,
+  type Limit,
+  type Stage,
+  type Transport,
+} from '../transport.ts'
 
 /** What the generations call differently. */
 interface Generation {
@@ -26,6 +37,12 @@ const LIMITS: readonly Limit[] = [
     sees: () => ({ thoughts: '', calls: [], usage: 0 }),
   },
   { why: 'A2A has no streamed sound: all of it is one artifact, with its words', shapes: SPEECH, sees: () => ({ sound: 0, media: 1 }) },
+  {
+    why: 'a stream tells an artifact of sound when it is complete',
+    shapes: SPEECH_FIRST,
+    modes: ['streamed', 'resumed'],
+    sees: wordsLast,
+  },
 ]
 
 /** Thoughts, tools and usage, for those who ask for them. */

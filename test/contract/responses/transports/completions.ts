@@ -1,6 +1,19 @@
 import { json, sse, Told, type Wire } from '../../../support/raw.ts'
 import { RESULT } from '../shapes.ts'
-import { AGAIN, answers, CANCELS, cancelling, COIN, denied, ERRORS, FUNCTION, type Stage, type Transport } from '../transport.ts'
+import {
+  AGAIN,
+  answers,
+  CANCELS,
+  cancelling,
+  COIN,
+  denied,
+  ERRORS,
+  FUNCTION,
+  SPEECH_FIRST,
+  wordsLast,
+  type Stage,
+  type Transport,
+} from '../transport.ts'
 import { takeItem } from './events.ts'
 
 export const completions: Transport = {
@@ -19,6 +32,7 @@ export const completions: Transport = {
       modes: ['streamed'],
       sees: ({ text }) => ({ text: `One thing. ${text}` }),
     },
+    { why: 'the words of speech are in a field of their own', shapes: SPEECH_FIRST, modes: ['whole'], sees: wordsLast },
     { why: 'an error is a status, and has no answer beside it', shapes: ERRORS, modes: ['whole'], sees: () => ({ text: '', usage: 0 }) },
     { why: 'an error is the end of the stream, before the usage', shapes: ERRORS, sees: () => ({ usage: 0 }) },
     { why: 'the answer ends with its question: there is nothing to cancel', shapes: ['cancelled while a question waits'] },

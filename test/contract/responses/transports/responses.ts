@@ -9,8 +9,10 @@ import {
   ERRORS,
   firstHalf,
   SPEECH,
+  SPEECH_FIRST,
   TOOL,
   WHOLE,
+  wordsLast,
   type Limit,
   type Reading,
   type Stage,
@@ -155,6 +157,7 @@ const LIMITS: readonly Limit[] = [
     shapes: ['cancelled while a question waits'],
     sees: () => ({ end: 'done' }),
   },
+  { why: 'the words of speech are an item that is told when the speech is complete', shapes: SPEECH_FIRST, sees: wordsLast },
 ]
 
 export const responses: Transport = {

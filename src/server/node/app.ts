@@ -57,7 +57,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   }
   const caller = ({ headers }: Request, env: unknown) => {
     const socket = incomingOf(env)?.socket
-    return socket ? new NodeCaller(socket, () => headers, callers, outgoing(env)) : UNKNOWN_CALLER
+    return socket ? new NodeCaller({ socket, headers: () => headers, answer: outgoing(env) }, callers) : UNKNOWN_CALLER
   }
   const server = createApp({ ...options, stream, caller, exposition: prometheus, body: (env) => bodyReader(incomingOf(env)) })
   const { limits } = server

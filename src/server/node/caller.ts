@@ -11,34 +11,36 @@ export interface CallerOptions {
   readonly strangers: Strangers
 }
 
+interface Sent {
+  readonly socket: Duplex
+  readonly headers: () => Headers
+  /** Missing for HTTP/2 and upgrades. */
+  readonly answer?: ServerResponse | undefined
+}
+
 /** The sender of a request. */
 export class NodeCaller implements Caller {
-  readonly #socket: Duplex
-  readonly #headers: () => Headers
+  readonly #sent: Sent
   readonly #options: CallerOptions
-  /** Undefined for HTTP/2. */
-  readonly #answer: ServerResponse | undefined
 
-  constructor(socket: Duplex, headers: () => Headers, options: CallerOptions, answer?: ServerResponse) {
-    this.#socket = socket
-    this.#headers = headers
+  constructor(sent: Sent, options: CallerOptions) {
+    this.#sent = sent
     this.#options = options
-    this.#answer = answer
   }
 
   get address(): string {
     const { trusts } = this.#options
-    const peer = peerOf(this.#socket)
-    return (trusts?.(peer) ? forwarded(this.#headers(), trusts).address : undefined) ?? peer
+    const peer = peerOf(this.#sent.socket)
+    return (trusts?.(peer) ? forwarded(this.#sent.headers(), trusts).address : undefined) ?? peer
   }
 
   get whenGone(): Caller['whenGone'] {
-    const answer = this.#answer
+    const { answer } = this.#sent
     return answer && ((leave) => (answer.destroyed ? leave() : void answer.once('close', leave)))
   }
 
   vouch(principal: Principal): void {
-    this.#options.strangers.know(this.#socket, principal)
+    this.#options.strangers.know(this.#sent.socket, principal)
   }
 }
 

@@ -118,7 +118,7 @@ class NodeUpgradeRequest extends NodeCaller implements UpgradeRequest {
   readonly #asSent: boolean
 
   constructor({ url, headers, rawHeaders, socket }: IncomingMessage, options: CallerOptions) {
-    super(socket, () => this.headers, options)
+    super({ socket, headers: () => this.headers }, options)
     this.url = `${'encrypted' in socket ? 'https' : 'http'}://${headers.host}${url}`
     this.#rawHeaders = rawHeaders
     this.#asSent = options.trusts?.(peerOf(socket)) ?? true

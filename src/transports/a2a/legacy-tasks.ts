@@ -201,7 +201,11 @@ function statusLines(id: string, status: TaskStatus): string {
     case 'TASK_STATE_INPUT_REQUIRED':
     case 'TASK_STATE_AUTH_REQUIRED':
       return (message ? said(message.parts) : '') + sse('task.input_required', { id, status: 'running' })
-    default:
+    case 'TASK_STATE_SUBMITTED':
+    case 'TASK_STATE_WORKING':
+    case 'TASK_STATE_FAILED':
+    case 'TASK_STATE_CANCELED':
+    case 'TASK_STATE_REJECTED':
       return message ? sse('task.progress', { id, status: WORDS[state], message: fromMessage(message) }) : ''
   }
 }

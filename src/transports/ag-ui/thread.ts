@@ -132,7 +132,9 @@ export function inputEvents(message: Message, newId: () => string): InputEvent[]
         return [{ ...item, type: 'input.video', event_id }]
       case 'file':
         return [{ ...item, type: 'input.file', event_id }]
-      default:
+      case 'thinking':
+      case 'tool_call':
+      case 'tool_result':
         return []
     }
   })

@@ -199,6 +199,11 @@ export class Records {
     return stored && this.sealed.openTurn(stored.value, key)
   }
 
+  /** Made here, so that a log, which keeps it, keeps nothing else of its session. */
+  outputsOf(tenant: string): (response: string) => Promise<readonly ContentItem[]> {
+    return async (response) => (await this.turn(tenant, response))?.output ?? []
+  }
+
   /** The newest response with this name. */
   async turnNamed({ tenant, id }: Principal, alias: Alias): Promise<TurnRecord | undefined> {
     const [found] = (await this.store.list(namedBy(tenant, id, alias), { limit: 1, descending: true })).items

@@ -354,7 +354,7 @@ class SessionGateway implements AgentGateway, SessionHost {
         store: this.#store,
         committer: this.#committer,
         sessionId: state.id,
-        outputOf: async (response) => (await this.#records.turn(tenant, response))?.output ?? [],
+        outputOf: this.#records.outputsOf(tenant),
         stream: this.#records.logStream(tenant, state.id),
         position: stored.position,
         committed: stored.head,

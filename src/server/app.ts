@@ -11,7 +11,7 @@ import type { Store } from '../core/ports/store.ts'
 import type { Agents, Host, Logger, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets/secrets.ts'
 import { Admission, UNKNOWN_CALLER, type Caller } from './admission.ts'
-import { Bodies, SlowBody, type BodyReader } from './bodies.ts'
+import { Bodies, SlowBody, type BodySource } from './bodies.ts'
 import { hostPolicy, type HostOptions } from './host-names.ts'
 import { brokenOff, guard, httpDispatcher } from './http.ts'
 import { limitsFrom } from '../core/basics/limits.ts'
@@ -56,8 +56,7 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly stream?: (env: unknown, streamed: Streamed) => Response | undefined
   /** The sender of a request on this runtime. `env` is what it passes to `app.fetch`. */
   readonly caller?: (request: Request, env: unknown) => Caller
-  /** How this runtime reads large bodies. `env` is what it passes to `app.fetch`. Default: from the web stream of the request. */
-  readonly body?: (env: unknown) => BodyReader | undefined
+  readonly bodies?: BodySource
   /** Answers `/metrics` on this runtime. */
   readonly exposition?: (metrics: Metrics) => () => Promise<Response>
 }
@@ -119,7 +118,7 @@ export function createApp(options: AppOptions): ServerApp {
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
   const admission = new Admission({ access, limits, log, monotonic, starting: () => waiting })
-  const bodies = new Bodies({ gateway, limits, monotonic, reader: options.body })
+  const bodies = new Bodies({ gateway, limits, monotonic, source: options.bodies })
   const upgrades = new Upgrades({ gateway, routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
   const dispatch = httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver })

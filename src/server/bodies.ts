@@ -25,18 +25,20 @@ export interface BodyCount {
   close(): void
 }
 
-/** Reads a whole body, faster than the web stream of its request does. */
-export interface BodyReader {
-  bytes(count: BodyCount): Promise<Uint8Array>
-  text(count: BodyCount): Promise<string>
+/** How a runtime has bodies. `env` is what it passes to `app.fetch`. */
+export interface BodySource {
+  /** Reads a whole body, faster than the web stream of its request does. Undefined: it cannot read this one. */
+  text(env: unknown, count: BodyCount): Promise<string> | undefined
+  /** Calls `then` when the request has been answered, or its client has left. */
+  whenOver(env: unknown, then: () => void): void
 }
 
 export interface BodiesOptions {
   readonly gateway: Pick<Gateway, 'hold'>
   readonly limits: Pick<Limits, 'stallMs'>
   readonly monotonic: () => number
-  /** How this runtime reads a body. `env` is what it passes to `app.fetch`. Undefined: only from the web stream. */
-  readonly reader?: ((env: unknown) => BodyReader | undefined) | undefined
+  /** Default: bodies are only read as web streams. */
+  readonly source?: BodySource | undefined
 }
 
 interface Asked {
@@ -44,6 +46,8 @@ interface Asked {
   readonly most: number
   /** How many it has, if the request says so. */
   readonly length: number | undefined
+  /** Only `Bodies.text` reads it. */
+  readonly asText: boolean
   readonly env: unknown
 }
 
@@ -57,13 +61,21 @@ export class Bodies {
   }
 
   /** The request with a body that fails when it is too long, too slow, or finds no room. */
-  counted(request: Request, { most, length, env }: Asked): Request {
+  counted(request: Request, { most, length, asText, env }: Asked): Request {
+    const { source, monotonic } = this.#options
     const count = new Count({ most, rest: length ?? Infinity }, this.#options)
-    const reader = this.#options.reader?.(env)
-    const counted = reader
-      ? withReader(request, { count, reader, streamed: (body) => this.#streamed(request, body, count) })
-      : this.#streamed(request, request.body, count)
+    if (asText && source) {
+      count.isDirect = true
+      this.#counts.set(request, count)
+      return request
+    }
+    if (request.body === null) return request
+    // `duplex` is required with a stream, and missing in the DOM's types.
+    const init: RequestInit & { duplex: 'half' } = { body: countedStream(request.body, count, monotonic), duplex: 'half' }
+    const counted = new Request(request, init)
     this.#counts.set(counted, count)
+    // Whoever reads the body may stop before its end.
+    source?.whenOver(env, () => count.close())
     return counted
   }
 
@@ -74,16 +86,16 @@ export class Bodies {
     return principal
   }
 
-  #streamed(request: Request, body: Request['body'], count: Count): Request {
-    if (body === null) return request
-    // `duplex` is required with a stream, and missing in the DOM's types.
-    const init: RequestInit & { duplex: 'half' } = { body: countedStream(body, count, this.#options.monotonic), duplex: 'half' }
-    return new Request(request, init)
+  text(request: Request, env: unknown): Promise<string> {
+    const count = this.#counts.get(request)
+    return (count?.isDirect && this.#options.source?.text(env, count)) || request.text()
   }
 }
 
 class Count implements BodyCount {
   principal = NOBODY
+  /** The body is not read through the request. */
+  isDirect = false
   readonly stallMs: number
   rest: number
   readonly #most: number
@@ -112,79 +124,6 @@ class Count implements BodyCount {
   close(): void {
     this.#hold?.close()
   }
-}
-
-/** How a request reads its body. */
-const READING = Symbol('reading')
-
-interface Reading {
-  readonly count: BodyCount
-  readonly reader: BodyReader
-  /** The same request with its body as a stream. */
-  readonly streamed: (body: Request['body']) => Request
-  other?: Request
-}
-
-type Readable = Request & { [READING]: Reading }
-
-function streamOf(request: Readable): Request {
-  const reading = request[READING]
-  const own = Object.getPrototypeOf(Object.getPrototypeOf(request)) as object
-  return (reading.other ??= reading.streamed(Reflect.get(own, 'body', request) as Request['body']))
-}
-
-function textOf({ [READING]: { other, reader, count } }: Readable): Promise<string> {
-  return other ? other.text() : reader.text(count)
-}
-
-/** The methods of a request that read its body. Those that our transports use read it as the runtime does it best. */
-const READERS: PropertyDescriptorMap & ThisType<Readable> = {
-  text: {
-    value() {
-      return textOf(this)
-    },
-  },
-  json: {
-    async value() {
-      return JSON.parse(await textOf(this)) as unknown
-    },
-  },
-  arrayBuffer: {
-    async value() {
-      const { other, reader, count } = this[READING]
-      return other ? other.arrayBuffer() : Uint8Array.from(await reader.bytes(count)).buffer
-    },
-  },
-  body: {
-    get() {
-      return streamOf(this).body
-    },
-  },
-  blob: {
-    value() {
-      return streamOf(this).blob()
-    },
-  },
-  formData: {
-    value() {
-      return streamOf(this).formData()
-    },
-  },
-  clone: {
-    value() {
-      return streamOf(this).clone()
-    },
-  },
-}
-
-/** The prototypes of requests, each with `READERS` instead of its own methods. */
-const withReaders = new WeakMap<object, object>()
-
-function withReader(request: Request, reading: Reading): Request {
-  const own = Object.getPrototypeOf(request) as object
-  let prototype = withReaders.get(own)
-  if (!prototype) withReaders.set(own, (prototype = Object.create(own, READERS) as object))
-  return Object.assign(Object.setPrototypeOf(request, prototype) as Readable, { [READING]: reading })
 }
 
 /** The body as a stream that is counted while it is read. Nothing is read ahead: the rest of the body stays in the network. */

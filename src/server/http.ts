@@ -48,9 +48,12 @@ export function guard({ limits, checkHost, allowsPage, bodies, routes }: GuardOp
     if (method === 'GET' || method === 'HEAD') return next(request)
     const length = headers.get('content-length')
     if (length !== null && Number(length) <= Math.min(COUNTED_BYTES, limits.bodyBytes)) return next(request)
-    const most = routes.bodyBytesAt(method, pathOf(url)) ?? limits.bodyBytes
+    const route = routes.bodyAt(method, pathOf(url))
+    const most = route?.bodyBytes ?? limits.bodyBytes
     if (Number(length) > most) return refuse(request, tooLarge(most))
-    return next(bodies.counted(request, { most, length: length === null ? undefined : Number(length), env }))
+    return next(
+      bodies.counted(request, { most, length: length === null ? undefined : Number(length), asText: route?.body === 'text', env }),
+    )
   }
 }
 
@@ -114,7 +117,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
         const refused = await admission.refusePublic({ headers: request.headers }, caller)
         if (refused) return refusedAt(mounted, method, refused)
       }
-      const known = { found, request, admission, caller }
+      const known = { found, request, admission, caller, text: () => bodies.text(request, env) }
       const result =
         route.access === 'public'
           ? route.handle(request, new HttpCall(known, undefined))
@@ -163,6 +166,7 @@ interface HttpCallInit {
   readonly request: Request
   readonly admission: Admission
   readonly caller: Caller
+  readonly text: () => Promise<string>
 }
 
 /** Makes `access`, `signal` and `quota` when they are read, because most routes do not need them. */
@@ -172,14 +176,16 @@ class HttpCall<P extends Principal | undefined> implements Call {
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
   readonly principal: P
+  readonly text: () => Promise<string>
   readonly #admission: Admission
   readonly #caller: Caller
 
-  constructor({ found, request, admission, caller }: HttpCallInit, principal: P) {
+  constructor({ found, request, admission, caller, text }: HttpCallInit, principal: P) {
     this.agent = found.agent
     this.root = found.root
     this.params = found.params
     this.request = request
+    this.text = text
     this.principal = principal
     this.#admission = admission
     this.#caller = caller

@@ -144,12 +144,12 @@ export class Routes {
     return errorResponse
   }
 
-  /** The bound of a body, if the route has its own. */
-  bodyBytesAt(method: string, path: string): number | undefined {
+  /** What the route at a path says of its body. */
+  bodyAt(method: string, path: string): Pick<HttpRoute, 'bodyBytes' | 'body'> | undefined {
     const place = this.#locate(path)
     for (const table of place?.tables ?? []) {
       const match = table.match(method, place?.path ?? '')
-      if (match) return match.mounted.route.method === 'WS' ? undefined : match.mounted.route.bodyBytes
+      if (match) return match.mounted.route.method === 'WS' ? undefined : match.mounted.route
     }
     return undefined
   }

@@ -238,6 +238,10 @@ class SocketCall implements Call {
     return this.connection.signal
   }
 
+  text(): Promise<string> {
+    return Promise.resolve('')
+  }
+
   whenGone(leave: () => void): void {
     whenAborted(this.signal, leave)
   }

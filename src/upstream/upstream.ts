@@ -37,17 +37,22 @@ const LONGEST_WAIT_MS = 60_000
 /** Bounds of an answer. By default it may be silent for 120 s, before its beginning and within it. */
 export interface AnswerBounds {
   readonly maxBytes: number
-  readonly timeouts: Partial<Timeouts> & Pick<Timeouts, 'totalMs'>
+  readonly timeouts: {
+    readonly firstByteMs?: number | undefined
+    readonly idleMs?: number | undefined
+    readonly totalMs: number
+  }
 }
 
 /** For an answer that a model sends while it thinks. */
 export function streamBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
-  return { maxBytes: ANSWER_BYTES, timeouts: { totalMs: ANSWER_MS, ...timeouts } }
+  const { firstByteMs, idleMs, totalMs = ANSWER_MS } = timeouts ?? {}
+  return { maxBytes: ANSWER_BYTES, timeouts: { firstByteMs, idleMs, totalMs } }
 }
 
 /** For an answer that a model sends once it is complete, so that the first byte may take as long as the whole. */
 function wholeBounds({ idleMs, totalMs = ANSWER_MS }: Partial<Timeouts> = {}): AnswerBounds {
-  return streamBounds({ firstByteMs: totalMs, totalMs, ...(idleMs !== undefined && { idleMs }) })
+  return { maxBytes: ANSWER_BYTES, timeouts: { firstByteMs: totalMs, idleMs, totalMs } }
 }
 
 /** For a short answer that needs no thinking. */

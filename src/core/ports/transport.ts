@@ -74,6 +74,8 @@ export type HttpRoute = {
   readonly path: string
   /** Largest body in bytes (beyond it: 413), for routes that need more than the server's default. Read such a body as a stream. */
   readonly bodyBytes?: number
+  /** The route reads its body by `call.text()`, and in no other way: a large one then costs less. */
+  readonly body?: 'text'
   /** This route's form of a refusal, where its protocol has several. */
   readonly refusal?: Transport['refusal']
 } & (
@@ -119,6 +121,8 @@ export interface Call {
   /** The path names no agent; the request's body may. */
   readonly root: boolean
   readonly request: Request
+  /** The body of the request. Name it in the route as `body: 'text'`. */
+  text(): Promise<string>
   readonly params: Readonly<Record<string, string>>
   /** Undefined on a public route, and on a `first-message` one whose upgrade carried no credentials. */
   readonly principal: Principal | undefined

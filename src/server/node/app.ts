@@ -7,7 +7,8 @@ import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
 import { UNKNOWN_CALLER } from '../admission.ts'
-import { bodyReader } from './body.ts'
+import type { BodySource } from '../bodies.ts'
+import { bodyText } from './body.ts'
 import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { Lingering } from './lingering.ts'
 import { isAnswering, Pipelines } from './pipelined.ts'
@@ -31,7 +32,7 @@ export interface NodeApp extends ServerApp {
   closeConnections(timeoutMs: number): Promise<void>
 }
 
-export interface NodeAppOptions extends Omit<AppOptions, 'stream' | 'exposition' | 'caller' | 'body'> {
+export interface NodeAppOptions extends Omit<AppOptions, 'stream' | 'exposition' | 'caller' | 'bodies'> {
   /** How long a WebSocket's peer has to answer a close. Default: 10,000. */
   readonly closeTimeoutMs?: number
 }
@@ -59,7 +60,11 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     const socket = incomingOf(env)?.socket
     return socket ? new NodeCaller({ socket, headers: () => headers, answer: outgoing(env) }, callers) : UNKNOWN_CALLER
   }
-  const server = createApp({ ...options, stream, caller, exposition: prometheus, body: (env) => bodyReader(incomingOf(env)) })
+  const bodies: BodySource = {
+    text: (env, count) => bodyText(incomingOf(env), count),
+    whenOver: (env, then) => void outgoing(env)?.once('close', then),
+  }
+  const server = createApp({ ...options, stream, caller, exposition: prometheus, bodies })
   const { limits } = server
   const shortest = Math.min(limits.pingIntervalMs, limits.pongTimeoutMs, limits.stallMs, limits.heartbeatMs)
   const sweeper = new Sweeper(Math.max(10, Math.min(1_000, shortest / 5)))

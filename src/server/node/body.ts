@@ -1,25 +1,20 @@
 import { isAscii } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { PACE_BYTES, SlowBody, type BodyCount, type BodyReader } from '../bodies.ts'
+import { PACE_BYTES, SlowBody, type BodyCount } from '../bodies.ts'
 
 const decoder = new TextDecoder()
 
-/** Reads a body from the socket. The web streams between it and a `Request` cost more than most agents do. */
-export function bodyReader(incoming: IncomingMessage | undefined): BodyReader | undefined {
+/** Reads a body from the socket: the web streams between it and a `Request` cost more than most agents do. */
+export function bodyText(incoming: IncomingMessage | undefined, count: BodyCount): Promise<string> | undefined {
   // The connection is gone, or somebody has begun to read: the request itself knows what is left.
   if (!incoming || incoming.destroyed || incoming.readableDidRead) return undefined
-  return {
-    bytes: (count) => readBody(incoming, count),
-    async text(count) {
-      const bytes = await readBody(incoming, count)
-      // Most JSON is ASCII, which needs no decoding.
-      return isAscii(bytes) ? bytes.toString('latin1') : decoder.decode(bytes)
-    },
-  }
+  return readBody(incoming, count).then(
+    // Most JSON is ASCII, which needs no decoding.
+    (bytes) => (isAscii(bytes) ? bytes.toString('latin1') : decoder.decode(bytes)),
+  )
 }
 
 function readBody(incoming: IncomingMessage, count: BodyCount): Promise<Buffer> {
-  if (incoming.readableDidRead) return Promise.reject(new TypeError('The body was read already'))
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let gained = 0
@@ -57,7 +52,5 @@ function readBody(incoming: IncomingMessage, count: BodyCount): Promise<Buffer> 
       else fail(incoming.errored ?? Object.assign(new Error('The connection closed'), { code: 'ECONNRESET' }))
     }
     incoming.on('data', take).on('end', end).on('error', fail).on('close', close)
-    // It may have closed since the request was routed.
-    if (incoming.destroyed) close()
   })
 }

@@ -66,6 +66,7 @@ function rpcRoutes(parts: Parts): HttpRoute[] {
     method: 'POST',
     path,
     access: 'request',
+    body: 'text',
     handle: (_, call) => answerRpc(parts, call, generations),
   }))
 }

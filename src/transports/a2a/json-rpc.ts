@@ -19,7 +19,7 @@ export interface Generation {
 
 /** One endpoint serves all generations: the name of a method says which one it belongs to. */
 export async function answerRpc(parts: Parts, call: KnownCall, generations: readonly Generation[]): Promise<Response | Streamed> {
-  const text = await call.request.text()
+  const text = await call.text()
   const exchange = new Exchange(parts, call)
   try {
     return await exchange.answer(text, generations)

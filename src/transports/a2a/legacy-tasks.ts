@@ -53,6 +53,7 @@ export function legacyTaskRoutes(parts: Parts): readonly HttpRoute[] {
     method,
     path,
     access: 'request',
+    body: 'text',
     refusal,
     handle: (_, call) => refusing(parts, call, { refusal, answer: (text) => handle(contextOf(parts, call), text) }),
   })

@@ -108,6 +108,7 @@ function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
     get quota() {
       return call.quota
     },
+    text: () => call.text(),
     whenGone: (leave) => call.whenGone(leave),
   }
 }

@@ -61,6 +61,7 @@ export function restRoutes(parts: Parts): HttpRoute[] {
     method,
     path: `${binding.mount}/${below}`,
     access: 'request',
+    body: 'text',
     refusal: binding.refusal,
     handle: (_, call) => refusing(parts, call, { refusal: binding.refusal, answer: (text) => answer(parts, call, { binding, text }) }),
   })
@@ -79,13 +80,13 @@ interface Refusing {
 }
 
 /** Answers a request; what is thrown becomes a refusal in the binding's own form. */
-export async function refusing({ host }: Parts, { request }: KnownCall, { refusal, answer: run }: Refusing): Promise<Response | Streamed> {
+export async function refusing({ host }: Parts, call: KnownCall, { refusal, answer: run }: Refusing): Promise<Response | Streamed> {
   // Outside of the try: a body that breaks off is the client's doing.
-  const text = request.method === 'POST' ? await request.text() : ''
+  const text = call.request.method === 'POST' ? await call.text() : ''
   try {
     return await run(text)
   } catch (thrown) {
-    return refusal(reportError(host, thrown, { transport: 'a2a', message: 'A method failed', url: request.url }))
+    return refusal(reportError(host, thrown, { transport: 'a2a', message: 'A method failed', url: call.request.url }))
   }
 }
 

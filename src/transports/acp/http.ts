@@ -39,7 +39,7 @@ export class HttpBinding {
     if (!/^application\/(.+\+)?json\b/i.test(headers.get('content-type') ?? '')) {
       return refusal(new UampError('invalid_request', 'Send application/json'), { status: 415 })
     }
-    const message = readMessage(await request.text())
+    const message = readMessage(await call.text())
     if (message.kind === 'invalid') return json(errorText(message.id, message.error), { status: 400 })
     const id = headers.get(CONNECTION_ID)
     if (id !== null) return this.#forward(this.#find(id, call), message, headers.get(SESSION_ID))

@@ -25,7 +25,7 @@ export function acp({ connectTools, version }: AcpOptions): Transport {
       const http = new HttpBinding(options, host.closing)
       const overSocket = (socket: Socket, call: KnownCall): Promise<void> => serve(options, socket, call)
       return [
-        { method: 'POST', path: '/acp', access: 'request', handle: (request, call) => http.post(request, call) },
+        { method: 'POST', path: '/acp', access: 'request', body: 'text', handle: (request, call) => http.post(request, call) },
         { method: 'GET', path: '/acp', access: 'request', handle: (request, call) => http.stream(request, call) },
         { method: 'DELETE', path: '/acp', access: 'request', handle: (request, call) => http.remove(request, call) },
         { method: 'WS', path: '/acp', access: 'request', handle: overSocket },

@@ -28,7 +28,7 @@ export function agUi({ proto = loadProto, runTtlMs = CORE_LIMITS.sessionTtlMs }:
     routes: (host) => {
       const endpoint = new Endpoint(host, { proto, runTtlMs })
       return [
-        { method: 'POST', path: '/ag-ui', access: 'request', handle: (request, call) => endpoint.run(request, call) },
+        { method: 'POST', path: '/ag-ui', access: 'request', body: 'text', handle: (request, call) => endpoint.run(request, call) },
         { method: 'GET', path: '/ag-ui/runs/:runId', access: 'request', handle: (_, call) => endpoint.replay(call) },
         { method: 'GET', path: '/ag-ui/capabilities', access: 'public', handle: (_, call) => endpoint.capabilities(call) },
       ]
@@ -49,7 +49,7 @@ class Endpoint {
 
   /** `POST /ag-ui`. */
   async run(request: Request, call: KnownCall): Promise<Streamed> {
-    const asked = await toAsked(request)
+    const asked = await toAsked(call)
     this.#host.gateway.checkSlots(asked.extras)
     const starter = new Starter(this.#host, this.#runs, { call, asked })
     let started = await starter.start()

@@ -1,3 +1,4 @@
+import type { Call } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
@@ -29,8 +30,9 @@ export interface Asked {
 
 const NONE = { detach: false, payment_token: undefined }
 
-export async function toAsked(request: Request): Promise<Asked> {
-  const input = parseBody(RunAgentInput, await request.text())
+export async function toAsked(call: Call): Promise<Asked> {
+  const { request } = call
+  const input = parseBody(RunAgentInput, await call.text())
   const { threadId, runId, parentRunId, context, forwardedProps, resume, state } = input
   const isOwn = isRecord(forwardedProps) && forwardedProps['uamp'] != null
   const { detach, payment_token: token } = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE

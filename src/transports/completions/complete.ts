@@ -21,7 +21,7 @@ const SIGNATURE_HEADER = 'x-uamp-signature'
 
 /** `POST /chat/completions`. */
 export async function complete(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
-  const text = await request.text()
+  const text = await call.text()
   const body = parseBody(CompletionRequest, text)
   host.gateway.checkSlots(body, text.length)
   const asked = toAsked(body)

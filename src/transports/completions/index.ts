@@ -25,5 +25,5 @@ export function completions(): Transport {
 }
 
 function post(host: Host, path: string): HttpRoute {
-  return { method: 'POST', path, access: 'request', handle: (request, call) => complete(host, request, call) }
+  return { method: 'POST', path, access: 'request', body: 'text', handle: (request, call) => complete(host, request, call) }
 }

@@ -17,7 +17,7 @@ const BATCH = 64
 
 /** `POST /events`: one event or an array of them. With `Accept: text/event-stream` the answer is the stream of the response. */
 export async function postEvents(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
-  const text = await request.text()
+  const text = await call.text()
   const parsed = parseBatch(text, host.newId)
   const sent = parsed.flatMap((item) => (item.kind === 'event' ? [item.event] : []))
   const ignored = parsed.flatMap((item) => (item.kind === 'unknown' ? [item.type] : []))

@@ -13,7 +13,7 @@ export function events(): Transport {
       return [
         socket(host, '/uamp'),
         socket(host, '/ws'),
-        { method: 'POST', path: '/events', access: 'request', handle: (request, call) => postEvents(host, request, call) },
+        { method: 'POST', path: '/events', access: 'request', body: 'text', handle: (request, call) => postEvents(host, request, call) },
         { method: 'GET', path: '/events/stream', access: 'request', handle: (request, call) => streamEvents(host, request, call) },
         { method: 'GET', path: '/schemas/events.json', access: 'public', handle: async (request) => schemas(request) },
       ]

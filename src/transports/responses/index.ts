@@ -27,7 +27,7 @@ function routesAt(host: Host, path: string): Route[] {
   const stored = new StoredResponses(host)
   const one = `${path}/:id`
   return [
-    { method: 'POST', path, access: 'request', handle: (request, call) => create(host, request, call) },
+    { method: 'POST', path, access: 'request', body: 'text', handle: (_, call) => create(host, call) },
     { method: 'WS', path, access: 'request', subprotocols: [], handle: (socket, call) => new ResponsesSocket(host, socket, call).run() },
     { method: 'GET', path: one, access: 'request', handle: (_, call) => stored.get(call) },
     { method: 'DELETE', path: one, access: 'request', handle: (_, call) => stored.delete(call) },
@@ -37,8 +37,8 @@ function routesAt(host: Host, path: string): Route[] {
 }
 
 /** `POST /responses`. */
-async function create(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
-  const text = await request.text()
+async function create(host: Host, call: KnownCall): Promise<Response | Streamed> {
+  const text = await call.text()
   const body = parseBody(CreateRequest, text)
   host.gateway.checkSlots(body, text.length)
   const asked = toAsked(body)

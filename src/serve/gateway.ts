@@ -50,7 +50,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
   metrics.gauges = gateway
   const closing = new AbortController()
   if (data !== 'memory') {
-    const storage = storageOf({ store, blobs, release: (tenant, session) => gateway.unload(tenant, session) })
+    const storage = storageOf({ store, blobs, remove: (tenant, session) => gateway.removeUnused(tenant, session) })
     const stop = serveControl(data, storage, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
     closing.signal.addEventListener('abort', stop, { once: true })
   }

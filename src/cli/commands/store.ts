@@ -64,7 +64,7 @@ async function using<T>(folder: string, run: (storage: Storage) => Promise<T>, {
   if (!opened) return asked(folder, run)
   try {
     const blobs = fileBlobs({ path: join(folder, 'blobs') })
-    return await run(storageOf({ store: opened, blobs, release: async () => true }))
+    return await run(storageOf({ store: opened, blobs }))
   } finally {
     await opened.close()
     // Large files of version 0.1 can shrink now that they hold less, and no server waits.

@@ -26,8 +26,8 @@ export interface Pruned {
 export interface PruneOptions {
   readonly records: Records
   readonly describe: Describe
-  /** Takes a session out of memory; false: it is in use. */
-  readonly release: (tenant: string, session: string) => Promise<boolean>
+  /** Removes a session; false: it is in use. */
+  readonly remove: (tenant: string, session: string) => Promise<boolean>
   /** Called for each deleted record, to delete what it stands for, too. */
   readonly onDelete: (item: Item) => Promise<void>
 }
@@ -41,7 +41,7 @@ interface Measured {
   whole: number
 }
 
-export async function prune({ records, describe, release, onDelete }: PruneOptions, request: PruneRequest): Promise<Pruned> {
+export async function prune({ records, describe, remove, onDelete }: PruneOptions, request: PruneRequest): Promise<Pruned> {
   const { principal, before, bytes: most, dryRun } = request
   if (principal === undefined && before === undefined && most === undefined) {
     throw new UampError('invalid_request', 'Say what to remove: by age, by bytes or by principal')
@@ -52,11 +52,10 @@ export async function prune({ records, describe, release, onDelete }: PruneOptio
   const removed = new Set<string>()
   let [inUse, bytes] = [0, 0]
   for (const { tenant, id, bytes: size } of chosen) {
-    if (!dryRun && !(await release(tenant, id))) {
+    if (!dryRun && !(await remove(tenant, id))) {
       inUse++
       continue
     }
-    if (!dryRun) await records.removeSession(tenant, id)
     removed.add(`${tenant} ${id}`)
     bytes += size
   }

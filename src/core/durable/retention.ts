@@ -16,8 +16,10 @@ export interface RetentionOptions {
   readonly now: () => number
   readonly monotonic: () => number
   readonly log: Logger
-  /** True if a session is in memory: it is in use, so it is not removed. */
+  /** True if a session is in memory. */
   readonly isLive: (tenant: string, session: string) => boolean
+  /** Removes a session. False: it is in memory, so it is in use. */
+  readonly remove: (tenant: string, session: string) => Promise<boolean>
 }
 
 /** Removes stored sessions: by age, by total bytes, and by bytes of one principal. */
@@ -47,7 +49,7 @@ export class Retention {
     for await (const { tenant, id, updatedAt } of this.#records.oldest()) {
       if (updatedAt > before || signal.aborted) break
       // Removals that run together share a transaction.
-      if (removing.push(this.#remove(tenant, id)) < REMOVED_AT_ONCE) continue
+      if (removing.push(this.#options.remove(tenant, id)) < REMOVED_AT_ONCE) continue
       await Promise.all(removing)
       removing = []
     }
@@ -73,7 +75,7 @@ export class Retention {
   async #removeOldest(most: number): Promise<number> {
     let removed = 0
     for await (const { tenant, id } of this.#records.oldest()) {
-      if (await this.#remove(tenant, id)) removed++
+      if (await this.#options.remove(tenant, id)) removed++
       if (removed === most) break
     }
     return removed
@@ -102,7 +104,7 @@ export class Retention {
       const left = full.get(`${tenant} ${owner}`)
       if (left === undefined || left <= most) continue
       if (signal.aborted) return
-      if (await this.#remove(tenant, id)) full.set(`${tenant} ${owner}`, left - (sizes.get(`${tenant} ${id}`) ?? 0))
+      if (await this.#options.remove(tenant, id)) full.set(`${tenant} ${owner}`, left - (sizes.get(`${tenant} ${id}`) ?? 0))
     }
     const principals = [...full.keys()].map((key) => key.slice(key.indexOf(' ') + 1))
     log('warn', 'The oldest sessions of some principals were removed: they stored too much', { principals, storedBytesPerPrincipal: most })
@@ -128,13 +130,6 @@ export class Retention {
       else await store.delete(key)
     }
     await this.#tidy(signal)
-  }
-
-  /** False: the session is in use. */
-  async #remove(tenant: string, session: string): Promise<boolean> {
-    if (this.#options.isLive(tenant, session)) return false
-    await this.#records.removeSession(tenant, session)
-    return true
   }
 }
 

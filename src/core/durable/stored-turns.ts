@@ -41,18 +41,18 @@ export class StoredTurns {
    * Deletes a response. The session goes with its only response. If others continue from it, its content stays for them alone;
    * otherwise only its place in the chain stays.
    */
-  async remove(id: string, principal: Principal): Promise<'session' | 'turn' | undefined> {
+  async remove(id: string, principal: Principal, endSession: () => boolean): Promise<boolean> {
     const record = await this.#own(id, principal)
-    if (!record) return undefined
+    if (!record) return false
     const { tenant, session } = record
     const [hasChildren, mates] = await Promise.all([this.#records.hasChildren(tenant, id), this.#records.turnsIn(tenant, session, 2)])
-    if (!hasChildren && mates === 1) {
+    if (!hasChildren && mates === 1 && endSession()) {
       await this.#records.removeSession(tenant, session)
-      return 'session'
+      return true
     }
     const left: TurnRecord = hasChildren ? record : { ...record, input: [], output: [], given: [], questions: [], status: 'cancelled' }
     await this.#records.store.batch([this.#records.setTurn({ ...left, deleted: true })], { sync: true })
-    return 'turn'
+    return true
   }
 
   async #own(id: string | Alias, principal: Principal): Promise<TurnRecord | undefined> {

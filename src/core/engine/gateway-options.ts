@@ -34,7 +34,7 @@ export interface AgentGateway extends Gateway {
   drain(graceMs: number): Promise<void>
   /** Takes unused sessions out of memory, and applies retention to the store. The gateway does this itself every `sweepMs`. */
   sweep(): Promise<void>
-  /** Takes a session out of memory. False: it is in use. */
-  unload(tenant: string, session: string): Promise<boolean>
+  /** Removes a session from the store. False: it is in use. */
+  removeUnused(tenant: string, session: string): Promise<boolean>
   close(): Promise<void>
 }

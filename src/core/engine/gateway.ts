@@ -27,6 +27,7 @@ import type { Logger, Meter } from '../ports/transport.ts'
 import { Records } from '../durable/records.ts'
 import { Secrets } from '../secrets/secrets.ts'
 import { closeInterrupted } from '../durable/recovery.ts'
+import { Removals } from './removals.ts'
 import { Retention } from '../durable/retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
@@ -61,6 +62,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly #sessions: OpenSessions
   readonly #loading = new Map<string, Promise<AgentSession | undefined>>()
   readonly #parking: Parking
+  readonly #removals: Removals
   readonly #retention: Retention
   readonly #keepers = new Map<string, RecoverKeeper>()
   readonly #closing = new AbortController()
@@ -102,8 +104,11 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
     this.#sessions = new OpenSessions(this.limits)
-    const isLive = (tenant: string, id: string): boolean => this.#sessions.get(tenant, id) !== undefined
-    this.#retention = new Retention({ records: this.#records, limits: this.limits, now: this.#expiryTime, monotonic, log, isLive })
+    const [records, turns, sessions] = [this.#records, this.#turns, this.#sessions]
+    this.#removals = new Removals({ records, turns, sessions, loading: (id) => this.#loadingOf(id) })
+    const isLive = (tenant: string, id: string): boolean => sessions.get(tenant, id) !== undefined
+    const remove = (tenant: string, id: string): Promise<boolean> => this.#removals.unused(tenant, id)
+    this.#retention = new Retention({ records, limits: this.limits, now: this.#expiryTime, monotonic, log, isLive, remove })
     this.#unsubscribe = agents.onChange((name) => {
       for (const session of this.#sessions) if (session.agent === name) session.announceCapabilities()
     })
@@ -193,8 +198,10 @@ class SessionGateway implements AgentGateway, SessionHost {
   async attach(id: string | Alias, principal: Principal): Promise<Session | undefined> {
     const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
     if (sessionId === undefined) return undefined
-    const session = this.#sessions.get(principal.tenant, sessionId) ?? (await this.#load(sessionId, principal))
-    if (session?.owner.id !== principal.id) return undefined
+    const { tenant } = principal
+    for (let removal; (removal = this.#removals.underWay(tenant, sessionId));) await removal
+    const session = this.#sessions.get(tenant, sessionId) ?? (await this.#load(sessionId, principal))
+    if (session?.owner.id !== principal.id || session.stay.over) return undefined
     session.stay.found()
     return session
   }
@@ -207,25 +214,15 @@ class SessionGateway implements AgentGateway, SessionHost {
     return this.#turns.find(id, principal)
   }
 
-  async forget(id: string, principal: Principal): Promise<boolean> {
-    const turn = await this.#turns.find(id, principal)
-    if (!turn) return false
-    await this.#sessions.get(principal.tenant, turn.session)?.forget(id)
-    const removed = await this.#turns.remove(id, principal)
-    // Another call may have begun to load the session meanwhile.
-    await this.#loading.get(`${ownerKey(principal)} ${turn.session}`)?.catch(() => undefined)
-    const session = this.#sessions.get(principal.tenant, turn.session)
-    if (session && removed === 'session') this.#sessions.unload(session)
-    return removed !== undefined
+  forget(id: string, principal: Principal): Promise<boolean> {
+    return this.#removals.response(id, principal)
   }
 
   async remove(id: string, principal: Principal): Promise<boolean> {
-    await this.#loading.get(`${ownerKey(principal)} ${id}`)?.catch(() => undefined)
-    const session = this.#sessions.get(principal.tenant, id)
-    const owner = session?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
+    const { tenant } = principal
+    const owner = this.#sessions.get(tenant, id)?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
     if (owner !== principal.id) return false
-    await session?.end('deleted')
-    await this.#records.removeSession(principal.tenant, id)
+    await this.#removals.session(tenant, id)
     return true
   }
 
@@ -264,13 +261,18 @@ class SessionGateway implements AgentGateway, SessionHost {
   async letGo({ owner, id }: Session): Promise<void> {
     const session = this.#sessions.get(owner.tenant, id)
     if (!session || session.busy) return
-    if ((await session.flush()) && !session.busy) this.#sessions.unload(session)
+    const isFlushed = await session.flush().catch((thrown: unknown) => {
+      // Something else has written this session, so what memory has of it can never be stored.
+      if (thrown instanceof UampError && thrown.code === 'conflict') this.#sessions.unload(session)
+      throw thrown
+    })
+    if (isFlushed && !session.busy) this.#sessions.unload(session)
   }
 
-  async unload(tenant: string, id: string): Promise<boolean> {
+  async removeUnused(tenant: string, id: string): Promise<boolean> {
     const session = this.#sessions.get(tenant, id)
     if (session) await this.letGo(session)
-    return this.#sessions.get(tenant, id) === undefined
+    return this.#removals.unused(tenant, id)
   }
 
   parked(owner: Principal, abandon: () => void): () => void {
@@ -300,6 +302,11 @@ class SessionGateway implements AgentGateway, SessionHost {
       this.#loading.set(key, loading)
     }
     return loading
+  }
+
+  #loadingOf(id: string): Promise<unknown> | undefined {
+    const [, loading] = [...this.#loading].find(([key]) => key.endsWith(` ${id}`)) ?? []
+    return loading?.catch(() => undefined)
   }
 
   async #stored(id: string, { tenant }: Principal) {
@@ -374,23 +381,17 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async #sweep(): Promise<void> {
-    try {
-      for (const session of this.#sessions) await this.#sweepOne(session).catch((error: unknown) => this.#untidy(error))
-      await this.#retention.sweep(this.#closing.signal)
-    } catch (error) {
-      this.#untidy(error)
-    }
-  }
-
-  #untidy(error: unknown): void {
-    this.log('error', 'Idle sessions could not be tidied up', { error })
+    const untidy = (error: unknown): void => this.log('error', 'Idle sessions could not be tidied up', { error })
+    for (const session of this.#sessions) await this.#sweepOne(session).catch(untidy)
+    await this.#retention.sweep(this.#closing.signal).catch(untidy)
   }
 
   async #sweepOne(session: AgentSession): Promise<void> {
     const idle = this.monotonic() - session.idleSince
     if (!session.responding && idle > this.limits.sessionTtlMs) {
       await session.end('timeout', { code: 'timeout', message: 'The session was idle for too long' })
-      return session.stored ? this.#records.removeSession(session.owner.tenant, session.id) : undefined
+      if (session.stored) await this.#removals.unused(session.owner.tenant, session.id)
+      return
     }
     const isIdle = idle >= (session.stored ? this.limits.unloadMs : this.limits.resumeWindowMs)
     if (isIdle || session.unwanted) await this.letGo(session)

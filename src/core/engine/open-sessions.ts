@@ -114,8 +114,8 @@ export class OpenSessions {
   }
 
   /** Takes a session out of memory whose data is in the store, or gone. */
-  unload(session: AgentSession): void {
-    session.stay.over = 'unloaded'
+  unload(session: AgentSession, over: 'ended' | 'unloaded' = 'unloaded'): void {
+    session.stay.over = over
     session.log.end()
     this.remove(session)
   }

@@ -146,19 +146,18 @@ export class AgentSession implements Session, TurnHost {
     }
   }
 
-  async end(reason?: string, error?: EventOf<'session.error'>['error']): Promise<void> {
-    if (this.stay.over) return
-    this.stay.over = 'ended'
-    if (error) this.log.append(this.#stamp, { type: 'session.error', error })
-    this.#abandon('The session has ended')
-    const turn = this.#turn
-    turn?.cancel(new UampError('cancelled', 'The session has ended'))
-    await turn?.finished
-    this.#unread.clear()
-    this.log.append(this.#stamp, { type: 'session.end', ...(reason !== undefined && { reason }) })
-    this.log.end()
-    this.#host.ended(this)
-    await this.#journal?.close(this)
+  end(reason?: string, error?: EventOf<'session.error'>['error']): Promise<void> {
+    return this.stay.end(async () => {
+      if (error) this.log.append(this.#stamp, { type: 'session.error', error })
+      this.#abandon('The session has ended')
+      const turn = this.#turn
+      turn?.cancel(new UampError('cancelled', 'The session has ended'))
+      await turn?.finished
+      this.#unread.clear()
+      this.log.append(this.#stamp, { type: 'session.end', ...(reason !== undefined && { reason }) })
+      this.log.end()
+      await (this.#journal?.close(this) ?? Promise.resolve()).finally(() => this.#host.ended(this))
+    })
   }
 
   leave(): void {

@@ -12,6 +12,7 @@ export class Stay {
   readonly #clocks: Clocks
   #callers = 0
   #foundAt = 0
+  #ending: Promise<void> | undefined
   /** The session leaves memory as soon as nobody needs it there. */
   isReleased = false
   /** Unloaded: the store has the session, and another object may act for it. */
@@ -38,6 +39,13 @@ export class Stay {
   release(): void {
     this.isReleased = true
     this.left()
+  }
+
+  /** Ends the session by `run`, once. Resolves when it has ended. */
+  end(run: () => Promise<void>): Promise<void> {
+    if (this.over === 'unloaded') return Promise.resolve()
+    this.over = 'ended'
+    return (this.#ending ??= run())
   }
 
   /** Throws `not_found` after the end, and `overloaded` for a caller that kept the session for too long without using it. */

@@ -1,3 +1,4 @@
+import { UampError } from '../../protocol/errors.ts'
 import type { Logger } from '../ports/transport.ts'
 
 /** How long a delta waits to be committed together with others. Inputs of clients never wait. */
@@ -45,15 +46,21 @@ export class Committer {
   #commit(store: Committable): void {
     if (this.#failed.has(store)) return
     store.commit().catch((error: unknown) => {
-      this.#failed.add(store)
-      setTimeout(() => {
-        this.#failed.delete(store)
-        this.later(store)
-      }, RETRY_MS)
+      // The session was removed, or something else has written it: these events can never be stored.
+      const isLost = error instanceof UampError && error.code === 'conflict'
+      if (!isLost) this.#retry(store)
       const now = performance.now()
       if (now - this.#toldAt < TELL_MS) return
       this.#toldAt = now
-      this.#log('error', 'A group of events could not be stored; trying again', { error })
+      this.#log('error', `A group of events could not be stored${isLost ? '' : '; trying again'}`, { error })
     })
+  }
+
+  #retry(store: Committable): void {
+    this.#failed.add(store)
+    setTimeout(() => {
+      this.#failed.delete(store)
+      this.later(store)
+    }, RETRY_MS)
   }
 }

@@ -21,15 +21,16 @@ export interface Storage {
 export interface StorageParts {
   readonly store: Store
   readonly blobs: Blobs
-  /** Takes a session out of memory; false if somebody uses it. */
-  readonly release: (tenant: string, session: string) => Promise<boolean>
+  /** Removes a session, unless somebody uses it. Default: nobody does, as no server has the store open. */
+  readonly remove?: (tenant: string, session: string) => Promise<boolean>
 }
 
-export function storageOf({ store, blobs, release }: StorageParts): Storage {
+export function storageOf({ store, blobs, ...parts }: StorageParts): Storage {
   const records = new Records(store)
+  const { remove = (tenant, session) => records.removeSession(tenant, session).then(() => true) } = parts
   return {
     show: async () => ({ bytes: await store.bytes(), ...(await usageOf(records, describe)) }),
     prune: (request) =>
-      prune({ records, describe, release, onDelete: async ({ kind, key }) => (kind === UPLOAD ? blobs.delete(key) : undefined) }, request),
+      prune({ records, describe, remove, onDelete: async ({ kind, key }) => (kind === UPLOAD ? blobs.delete(key) : undefined) }, request),
   }
 }

@@ -267,10 +267,15 @@ export class AcpConnection {
 
   async #attach(params: unknown): Promise<AcpSession> {
     const { sessionId, ...given } = parseParams(schema.LoadSession, params)
-    const found = await this.#stored(sessionId)
-    if (!found) throw new UampError('not_found', `There is no session "${sessionId}"`, { details: { sessionId } })
+    const find = async (): Promise<Session> => {
+      const found = await this.#stored(sessionId)
+      if (!found) throw new UampError('not_found', `There is no session "${sessionId}"`, { details: { sessionId } })
+      return found
+    }
+    // Refuses what is not there before it connects to servers, which may take longer than a session is kept for who found it.
+    ;(await find()).leave()
     if (!this.#sessions.has(sessionId)) this.#checkRoom()
-    return this.#open(given, async () => found)
+    return this.#open(given, find)
   }
 
   /** A session of the caller's, with an agent that they may use here. */

@@ -65,7 +65,12 @@ export class Starter {
       })
     }
     const session = await findThread(gateway, this.#call, { agent, threadId: this.#asked.threadId })
-    return this.#begin(session ? await this.#goOn(session) : await this.#open(agent))
+    if (!session) return this.#begin(await this.#open(agent))
+    const beginning = await this.#goOn(session).catch((thrown: unknown) => {
+      letGo(session)
+      throw thrown
+    })
+    return this.#begin(beginning)
   }
 
   /** Continues a run with its payment. */
@@ -173,7 +178,10 @@ export class Starter {
     let isGone = false
     this.#call.whenGone(() => (isGone = true))
     // The client left while this waited for the run before.
-    if (isGone) throw new UampError('cancelled', 'The client has gone')
+    if (isGone) {
+      letGo(session)
+      throw new UampError('cancelled', 'The client has gone')
+    }
     const after = goesOn?.head.after ?? session.lastSeq
     const reader = session.read({ after, extensions: 'all' })
     const joined = joins !== undefined && { joined: { from: joins, messages } }
@@ -191,7 +199,7 @@ export class Starter {
       return { session, reader, snapshots, fresh, plan }
     } catch (thrown) {
       reader.close()
-      void session.release().catch(() => undefined)
+      letGo(session)
       throw this.#unasked(thrown)
     }
   }
@@ -212,6 +220,11 @@ export class Starter {
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }
   }
+}
+
+/** The run will not begin. */
+function letGo(session: Session): void {
+  void session.release().catch(() => undefined)
 }
 
 /** True for messages that say something new; tool results answer questions. */

@@ -49,6 +49,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const items = typeof input === 'string' ? [] : input
   const waiting = asked.store ? await findWaiting(host, caller, { previous, items, agent }) : undefined
   const answers = waiting && answersIn(waiting, items, host.newId)
+  if (!answers) leave(waiting?.session)
   if (waiting && answers) return goOn(host, caller, { session: waiting.session, answers, config, asked })
   checkCalls(items, previous)
   const payment = paymentFrom(caller.request.headers)
@@ -85,6 +86,11 @@ interface Beginning {
   readonly fresh: boolean
 }
 
+/** The response will not begin here. */
+function leave(session: Session | undefined): void {
+  session?.release().catch(() => undefined)
+}
+
 /** A response in the background goes on without its client. */
 async function begin(host: Host, caller: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
   const { store, background } = asked
@@ -99,7 +105,7 @@ async function begin(host: Host, caller: Caller, { session, asked, config, sent,
     return { run, about: { id: response, agent: session.agent, config, endedAt: host.now } }
   } catch (thrown) {
     reader.close()
-    void session.release().catch(() => undefined)
+    leave(session)
     throw thrown
   }
 }
@@ -139,7 +145,9 @@ async function findWaiting(
   const turn = previous ?? (approved && (await gateway.response(approved.responseId, principal)))
   if (turn?.status !== 'waiting' || turn.agent !== agent) return undefined
   const session = await gateway.attach(turn.session, principal)
-  return session?.waiting?.response === turn.id ? { session, turn, named: previous !== undefined } : undefined
+  if (session?.waiting?.response === turn.id) return { session, turn, named: previous !== undefined }
+  leave(session)
+  return undefined
 }
 
 /** The answers in the input, if it has nothing else. Throws if some are missing, as the run could not go on. */
@@ -153,10 +161,12 @@ function answersIn({ session, turn, named }: Waits, items: readonly InputItem[],
   const alone = named ? answers.length === items.length : last === given.at(-1)
   if (!alone) {
     if (answers.every(({ type }) => type === 'tool.result')) return undefined
+    leave(session)
     throw invalid('Answer an approval request in a request of its own', 'input', 'invalid_value')
   }
   const [missing] = matchAnswers(session.waiting?.questions ?? [], answers).missing
   if (missing) {
+    leave(session)
     const what = missing.type === 'tool.call' ? 'tool output found for function call' : 'answer found for approval request'
     throw invalid(`No ${what} ${missing.id}.`, 'input', 'invalid_value')
   }

@@ -101,6 +101,7 @@ async function goOn(shared: Shared, call: KnownCall, { asked, before }: { asked:
   if (rejectsPayment(request.message)) return { ended: await cancelWaiting(shared, before, request.message) }
   const session = await host.gateway.attach(last.session, call.principal)
   if (session?.waiting?.response !== last.turn) {
+    session?.leave()
     throw a2aError('UNSUPPORTED_OPERATION', `Task "${id}" can no longer be answered: begin another one`, { taskId: id })
   }
   const payment = paymentFrom(call.request.headers)

@@ -75,6 +75,8 @@ export interface Session {
   readonly lastSeq: number
   /** The newest response, even while it runs; before the first one, the response that the session continues from. */
   readonly lastResponse: string | null
+  /** True while a response runs. */
+  readonly responding: boolean
   /** One-way only: the response that ended with questions, and those of them that have no answer yet. */
   readonly waiting: Waiting | undefined
   /** The questions that have no answer yet, of a running response too. */

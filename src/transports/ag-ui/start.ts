@@ -1,7 +1,6 @@
 import { responseConfig } from '../../core/edge/overrides.ts'
 import type { InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
-import { ResponseBatches } from '../../core/reading/response-batches.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Json } from '../../protocol/json.ts'
@@ -17,6 +16,8 @@ import type { RunPlan } from './encoder.ts'
 
 /** How long a run waits for the end of the one before: a page may stop one and start the next before the server knows of the stop. */
 const STOPPING_MS = 2_000
+/** How often it looks whether that has ended. */
+const LOOK_MS = 5
 
 /** A run that has begun, with a reader whose cursor is before its first event. */
 export interface Started {
@@ -48,6 +49,9 @@ export class Starter {
   readonly #runs: Runs
   readonly #call: KnownCall
   readonly #asked: Asked
+  #isGone = false
+  /** A client of another protocol may leave a response open for long. */
+  #mayWait = true
 
   constructor(host: Host, runs: Runs, { call, asked }: { readonly call: KnownCall; readonly asked: Asked }) {
     this.#host = host
@@ -56,7 +60,27 @@ export class Starter {
     this.#asked = asked
   }
 
+  /** A run that is refused because another one goes on tries again until its time is over: several may have waited for one end. */
   async start(): Promise<Started> {
+    const until = this.#host.monotonic() + STOPPING_MS
+    this.#call.whenGone(() => (this.#isGone = true))
+    for (;;) {
+      try {
+        return await this.#start(until)
+      } catch (thrown) {
+        const isBusy = thrown instanceof UampError && thrown.code === 'response_in_progress'
+        if (
+          !isBusy ||
+          !this.#mayWait ||
+          this.#host.monotonic() >= until ||
+          (await this.#runs.find(this.#call.principal, this.#asked.runId))
+        )
+          throw thrown
+      }
+    }
+  }
+
+  async #start(until: number): Promise<Started> {
     const { gateway } = this.#host
     const { agent } = this.#call
     if (agent === undefined || !this.#host.agents.get(agent)) {
@@ -66,7 +90,8 @@ export class Starter {
     }
     const session = await findThread(gateway, this.#call, { agent, threadId: this.#asked.threadId })
     if (!session) return this.#begin(await this.#open(agent))
-    const beginning = await this.#goOn(session).catch((thrown: unknown) => {
+    this.#mayWait = !session.duplex
+    const beginning = await this.#goOn(session, until).catch((thrown: unknown) => {
       letGo(session)
       throw thrown
     })
@@ -101,9 +126,9 @@ export class Starter {
   }
 
   /** The next run of a thread brings the answers that the thread waits for, or new messages. */
-  async #goOn(session: Session): Promise<Beginning> {
+  async #goOn(session: Session, until: number): Promise<Beginning> {
     const { resume, messages } = this.#asked
-    const head = await this.#newest(session)
+    const head = await this.#newest(session, until)
     const added = addedTo(head, messages)
     if (session.duplex && head?.status === 'open') return this.#answerRunning(session, head, added ?? [])
     const { waiting } = session
@@ -123,17 +148,15 @@ export class Starter {
   }
 
   /** The newest response. A running one gets time to stop. */
-  async #newest(session: Session): Promise<StoredResponse | undefined> {
-    const { gateway } = this.#host
-    const { principal, signal } = this.#call
-    const head = session.lastResponse === null ? undefined : await gateway.response(session.lastResponse, principal)
-    // The same run sent again must not wait for itself.
-    if (head?.status !== 'open' || session.duplex || rememberedIn(head.config).runId === this.#asked.runId) return head
-    const reader = session.read({ after: head.after, signal: AbortSignal.any([signal, AbortSignal.timeout(STOPPING_MS)]) })
-    const batches = new ResponseBatches(reader)
-    while (await batches.take());
-    reader.close()
-    return gateway.response(head.id, principal)
+  async #newest(session: Session, until: number): Promise<StoredResponse | undefined> {
+    const { gateway, monotonic } = this.#host
+    for (;;) {
+      const head = session.lastResponse === null ? undefined : await gateway.response(session.lastResponse, this.#call.principal)
+      if (!session.responding || !this.#mayWait || this.#isGone || monotonic() >= until) return head
+      // The same run sent again must not wait for itself.
+      if (head && rememberedIn(head.config).runId === this.#asked.runId) return head
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    }
   }
 
   async #say(session: Session, head: StoredResponse | undefined): Promise<Beginning> {
@@ -175,10 +198,8 @@ export class Starter {
   async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {
     const { threadId, runId, parentRunId, legacy, detach, messages } = this.#asked
     const { principal } = this.#call
-    let isGone = false
-    this.#call.whenGone(() => (isGone = true))
     // The client left while this waited for the run before.
-    if (isGone) {
+    if (this.#isGone) {
       letGo(session)
       throw new UampError('cancelled', 'The client has gone')
     }

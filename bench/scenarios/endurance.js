@@ -44,7 +44,7 @@ async function endure({ transport, deltas, responses, tell }) {
   const points = []
   try {
     await client.call('open', { port: remote.ready.port, transport, count: CLIENTS })
-    await client.call('check', { text, deltas })
+    await client.call('check', { text, deltas, words: deltas })
     for (let step = 1; step <= STEPS; step++) {
       await client.call('run', { text, deltas, responses: each })
       const { rss, heap, external } = await remote.call('memory')

@@ -56,6 +56,7 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly stream?: (env: unknown, streamed: Streamed) => Response | undefined
   /** The sender of a request on this runtime. `env` is what it passes to `app.fetch`. */
   readonly caller?: (request: Request, env: unknown) => Caller
+  /** How this runtime reads bodies. Default: as web streams. */
   readonly bodies?: BodySource
   /** Answers `/metrics` on this runtime. */
   readonly exposition?: (metrics: Metrics) => () => Promise<Response>

@@ -69,13 +69,9 @@ export class Starter {
         return await this.#start(until)
       } catch (thrown) {
         const isBusy = thrown instanceof UampError && thrown.code === 'response_in_progress'
-        if (
-          !isBusy ||
-          !this.#mayWait ||
-          this.#host.monotonic() >= until ||
-          (await this.#runs.find(this.#call.principal, this.#asked.runId))
-        )
-          throw thrown
+        if (!isBusy || !this.#mayWait || this.#host.monotonic() >= until) throw thrown
+        // The same run sent again must not wait for itself.
+        if (await this.#runs.find(this.#call.principal, this.#asked.runId)) throw thrown
       }
     }
   }
@@ -150,13 +146,15 @@ export class Starter {
   /** The newest response. A running one gets time to stop. */
   async #newest(session: Session, until: number): Promise<StoredResponse | undefined> {
     const { gateway, monotonic } = this.#host
-    for (;;) {
-      const head = session.lastResponse === null ? undefined : await gateway.response(session.lastResponse, this.#call.principal)
-      if (!session.responding || !this.#mayWait || this.#isGone || monotonic() >= until) return head
-      // The same run sent again must not wait for itself.
+    const newest = async () => (session.lastResponse === null ? undefined : gateway.response(session.lastResponse, this.#call.principal))
+    let head = await newest()
+    while (session.responding && this.#mayWait && !this.#isGone && monotonic() < until) {
       if (head && rememberedIn(head.config).runId === this.#asked.runId) return head
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      // A response may be so new that it is not stored yet. A record may be large, so it is not read again without need.
+      if (head?.id !== session.lastResponse) head = await newest()
     }
+    return head?.status === 'open' ? newest() : head
   }
 
   async #say(session: Session, head: StoredResponse | undefined): Promise<Beginning> {

@@ -7,6 +7,7 @@ import { a2aRemote } from './a2a/remote.ts'
 import { a2aV1 } from './a2a/v1.ts'
 import { acpAgent, acpRemote, acpUamp } from './acp/acp.ts'
 import { agUiRemote, agUiTransport } from './ag-ui/ag-ui.ts'
+import { envelopes } from './envelope/envelope.ts'
 import { omnia } from './omnia/omnia.ts'
 import { completions } from './openai/completions.ts'
 import { realtime } from './openai/realtime.ts'
@@ -20,6 +21,7 @@ import { content } from './uamp-events/content.ts'
 import { delegation, payment, presence, signing, voice } from './uamp-events/gaps.ts'
 import { response, tools } from './uamp-events/response.ts'
 import { routing, transport } from './uamp-events/transport.ts'
+import { laterTransports, transportPayments, transportsApi } from './uamp-transports/uamp-transports.ts'
 import { clientShapes, eventSets, serverShapes, typeShapes } from './uamp-events/shapes.ts'
 
 /**
@@ -68,6 +70,10 @@ const byId = {
   ...omnia,
   ...agUiTransport,
   ...agUiRemote,
+  ...transportsApi,
+  ...laterTransports,
+  ...transportPayments,
+  ...envelopes,
 }
 
 export type RequirementId = keyof typeof byId

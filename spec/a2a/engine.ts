@@ -31,5 +31,5 @@ export const a2aEngine = a2a('1.0.1', {
   'a2a-1.0.task-parts': ['4.1.6', 'Text, bytes, URLs and data come to the agent, and go out as artifacts.'],
   'a2a-1.0.task-durable': ['3.1.3', 'A task outlives its server; one that was cut short has failed, with the artifacts it had.'],
   'a2a-1.0.task-push': ['4.3.3', 'Every change of a state and every finished artifact is told to webhooks, after the Task.'],
-  'a2a-1.0.payment-input': ['4.1.3', 'A payment is asked for and made on the same task, in the terms of a2a-x402.'],
+  'a2a-1.0.payment-asked': ['4.1.3', 'A payment is asked for on the task, in the terms of a2a-x402, and the task goes on with it.'],
 })

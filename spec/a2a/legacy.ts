@@ -1,5 +1,5 @@
 /** A2A before 1.0, and the `/tasks` of UAMP transports. */
-import { a2a, type Requirement } from '../requirement.ts'
+import { a2a, uampTransports } from '../requirement.ts'
 
 const v03 = a2a('0.3.0', {
   'a2a-0.3.send': ['7.1', 'message/send answers with a Task or a Message, which `kind` tells apart.'],
@@ -44,22 +44,12 @@ const v01 = a2a('0.1.0', {
   'a2a-0.1.errors': ['8', 'What is wrong with a request is told by the codes of JSON-RPC and of A2A.'],
 })
 
-/** UAMP transports, by the name of the section. */
-function uampTransports<R extends Readonly<Record<string, readonly [section: string, behaviour: string]>>>(rows: R) {
-  const requirements = Object.entries(rows).map(([id, [section, behaviour]]): [string, Requirement] => [
-    id,
-    { id, source: `UAMP transports, ${section}`, behaviour, area: 'a2a' },
-  ])
-  return Object.fromEntries(requirements) as { readonly [Id in keyof R]: Requirement }
-}
-
-const tasks = uampTransports({
+const tasks = uampTransports('a2a', {
   'uamp-tasks.create': ['Create Task', 'POST /tasks streams task.started, task.message for what is said, and task.completed.'],
   'uamp-tasks.failed': ['Create Task', 'What fails is task.failed, with its reason.'],
   'uamp-tasks.get': ['Get Task Status', 'GET /tasks/{id} has the status in the words pending, running, completed, failed and cancelled.'],
   'uamp-tasks.cancel': ['Cancel Task', 'DELETE /tasks/{id} cancels it.'],
   'uamp-tasks.payment': ['Payment Handling', 'A question for money is task.failed with payment_required, 402 and `accepts`.'],
-  'uamp-tasks.payment-retry': ['Payment Handling', 'A new task with X-PAYMENT is paid for.'],
 })
 
 export const a2aLegacy = { ...v03, ...v02, ...v01, ...tasks }

@@ -72,9 +72,9 @@ export const acpUamp = acp('UAMP transports', {
   'acp-uamp.initialize': ['ACP, Initialize', 'Without a number for a version, initialize answers as UAMP transports say.'],
   'acp-uamp.submit': ['ACP, Chat/Submit', 'prompt/submit is answered by prompt/started, prompt/progress and its result.'],
   'acp-uamp.tools': ['ACP, Tools', 'tools/list tells the tools of the agent, and tools/call runs one.'],
-  'acp-uamp.payment': [
+  'acp-uamp.payment-asked': [
     'Payment Handling, ACP',
-    'A prompt that must be paid for fails with -32402 and what is accepted; with a token it goes on.',
+    'A prompt that must be paid for fails with -32402 and what is accepted; one that brings a token is not asked.',
   ],
 })
 

@@ -32,7 +32,7 @@ export const agUiTransport = {
     'ag-ui.snapshot': ['MESSAGES_SNAPSHOT', 'A client that joins a conversation is told what was said.'],
   }),
   ...agUi('UAMP transports', {
-    'ag-ui.payment': ['payment handling', 'What has to be paid first is 402 before the stream, and an interrupt in it.'],
+    'ag-ui.payment-asked': ['payment handling', 'What has to be paid first is 402 before the stream, and an interrupt in it.'],
     'ag-ui.resume': ['sessions', 'A run is told again from its beginning, or from after an event that the client names.'],
   }),
 }

@@ -41,11 +41,7 @@ const rows = {
   'omnia.tool-unmatched': [FACADE, 'client tools', 'A result that nobody waits for is an error; an acknowledgement is none.'],
   'omnia.tool-messages': [PROTOCOL, 'Tool Call', 'Tools of the agent are shown as tool_call and tool_result, where that is switched on.'],
   'omnia.consent': [FACADE, 'client tools', 'What must be allowed is asked with a consent_message.'],
-  'omnia.payment': [
-    'UAMP transports',
-    'Payment handling',
-    'What must be paid is PAYMENT_REQUIRED with every way to pay; a token in metadata pays.',
-  ],
+  'omnia.payment-asked': ['UAMP transports', 'Payment handling', 'What must be paid is PAYMENT_REQUIRED with every way to pay.'],
   'omnia.frame-header': [FACADE, 'binary frames', 'A binary frame has 32 bytes of header, numbers big-endian.'],
   'omnia.frame-chunks': [FACADE, 'binary frames', 'A payload above 1 MiB goes in chunks of 64 KiB, which tell their total.'],
   'omnia.frame-flags': [FACADE, 'binary frames', 'The flags are 1 compressed, 2 chunked, 4 last.'],

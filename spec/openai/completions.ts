@@ -52,7 +52,7 @@ export const completions = openAi('Chat Completions', {
   'openai-completions.preflight': ['UAMP transports, Payment', 'What fails before the first chunk is a status, also for a stream.'],
   'openai-completions.should-retry': ['retries', 'x-should-retry is false where the agent had begun; 429 says when to come again.'],
   'openai-completions.headers': ['headers', 'Every answer has an x-request-id, and says how many requests are left.'],
-  'openai-completions.payment': ['UAMP transports, Payment', '402 has the ways to pay in `error` and in `context`; X-PAYMENT pays.'],
+  'openai-completions.payment-asked': ['UAMP transports, Payment', '402 has the ways to pay in `error` and in `context`.'],
   'openai-completions.signature': [
     'UAMP transports, signing',
     'A signature is in a last chunk without choices, or after [DONE] for those who ask for it.',

@@ -88,7 +88,7 @@ export const realtime = openAi('Realtime', {
   ],
   'openai-realtime.function-dropped': ['function calling', 'A client that goes on with something else gives the waiting turn up.'],
   'openai-realtime.own-tools': ['function calling', 'What the agent runs itself is no function call.'],
-  'openai-realtime.payment': [
+  'openai-realtime.payment-asked': [
     'UAMP transports, Payment handling',
     'payment.required is told, and payment.submit lets the same response go on.',
   ],

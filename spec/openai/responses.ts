@@ -61,7 +61,7 @@ export const responses = openAi('Responses', {
   'openai-responses.disconnect': ['create', 'A client that leaves stops its response, unless it is in the background.'],
   'openai-responses.isolation': ['errors', 'What belongs to another is not found.'],
   'openai-responses.restart': ['conversation state', 'What is stored survives a restart, also a run that waits for its tools.'],
-  'openai-responses.payment': ['UAMP transports, payment', 'Payment is asked for with 402 before the first byte; X-PAYMENT pays.'],
+  'openai-responses.payment-asked': ['UAMP transports, payment', 'Payment is asked for with 402 before the first byte.'],
   'openai-responses.websocket': [
     'WebSocket',
     'response.create is answered with the events of the stream, several in sequence or in lanes.',

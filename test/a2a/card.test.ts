@@ -114,6 +114,8 @@ test('the usual card has the fields of every generation', async () => {
     ...hybrid.skills.slice(4).map(({ id }: Wire) => id),
   ])
   expect(hybrid.capabilities.extensions.map(({ uri }: Wire) => uri)).toContain('https://uamp.dev/a2a/events/v1')
+  // Whoever announces it verifies payments.
+  expect(JSON.stringify(hybrid.capabilities.extensions)).not.toContain('x402')
 })
 
 test('agent.json has what its readers want: an old version, and what the model can do', async () => {

@@ -109,7 +109,7 @@ verifies('a2a-1.0.input-required', 'several questions are answered together, or 
   expect(textOf(await client.task({ message: { taskId: id, parts: [result('c2'), result('c1')] } }))).toBe('of c1 of c2')
 })
 
-verifies('a2a-1.0.payment-input', 'a payment is asked for and made on the same task', async () => {
+verifies('a2a-1.0.payment-asked', 'a payment is asked for and made on the same task', async () => {
   const { client, url } = await serveEngine(paying)
   const { id, status } = await client.task('go')
   expect(status.state).toBe('TASK_STATE_INPUT_REQUIRED')
@@ -143,7 +143,7 @@ verifies('a2a-1.0.payment-input', 'a payment is asked for and made on the same t
   expect(await paid.json()).toMatchObject({ task: { status: { state: 'TASK_STATE_COMPLETED' } } })
 })
 
-verifies('a2a-1.0.payment-input', 'whoever refuses to pay ends the task', async () => {
+verifies('a2a-1.0.payment-asked', 'whoever refuses to pay ends the task', async () => {
   const { client } = await serveEngine(paying)
   const { id } = await client.task('go')
   const refusal = { taskId: id, metadata: { 'x402.payment.status': 'payment-rejected' } }

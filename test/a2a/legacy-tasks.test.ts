@@ -95,30 +95,26 @@ describe('/tasks', () => {
     expect((await ask(`${other.url}/tasks/done`, { method: 'DELETE' })).body).toEqual({ id: 'done', status: 'completed', cancelled: false })
   })
 
-  verifies(
-    ['uamp-tasks.payment', 'uamp-tasks.payment-retry'],
-    'what is not paid for fails, and a new task that pays does not',
-    async () => {
-      const { url } = await startServer(priced)
-      const refused = {
-        id: 'unpaid',
-        status: 'failed',
-        error: 'Payment required: 0.01 USD',
-        code: 'payment_required',
-        status_code: 402,
-        accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }],
-      }
-      const unpaid = await create(url, { id: 'unpaid', message: early('go') })
-      expect(unpaid.map(([event]) => event)).toEqual(['task.started', 'task.failed'])
-      expect(unpaid.at(-1)).toEqual(['task.failed', refused])
-      expect((await ask(`${url}/tasks/unpaid`)).body).toMatchObject(refused)
-      const paid = await create(url, { message: early('go') }, { 'x-payment': 'money' })
-      expect(paid.slice(1).map(([event, data]) => [event, data.parts?.[0].text])).toEqual([
-        ['task.message', 'paid with money'],
-        ['task.completed', undefined],
-      ])
-    },
-  )
+  verifies('uamp-tasks.payment', 'what is not paid for fails, and a new task that pays does not', async () => {
+    const { url } = await startServer(priced)
+    const refused = {
+      id: 'unpaid',
+      status: 'failed',
+      error: 'Payment required: 0.01 USD',
+      code: 'payment_required',
+      status_code: 402,
+      accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }],
+    }
+    const unpaid = await create(url, { id: 'unpaid', message: early('go') })
+    expect(unpaid.map(([event]) => event)).toEqual(['task.started', 'task.failed'])
+    expect(unpaid.at(-1)).toEqual(['task.failed', refused])
+    expect((await ask(`${url}/tasks/unpaid`)).body).toMatchObject(refused)
+    const paid = await create(url, { message: early('go') }, { 'x-payment': 'money' })
+    expect(paid.slice(1).map(([event, data]) => [event, data.parts?.[0].text])).toEqual([
+      ['task.message', 'paid with money'],
+      ['task.completed', undefined],
+    ])
+  })
 
   test('a task that asks says its question, and goes on with the answer', async () => {
     const { url } = await startServer(shy)

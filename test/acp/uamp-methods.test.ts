@@ -142,7 +142,7 @@ test('a tool that is called directly tells no secret of the server when it fails
   expect(answer['result']).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('No: [redacted]') }] })
 })
 
-verifies('acp-uamp.payment', 'a prompt that must be paid for, and the same one with a token', async () => {
+verifies('acp-uamp.payment-asked', 'a prompt that must be paid for, and the same one with a token', async () => {
   const client = await Client.connect(overStdio([paid]))
   await client.initialize()
   const session = await client.open()
@@ -160,7 +160,7 @@ verifies('acp-uamp.payment', 'a prompt that must be paid for, and the same one w
   expect(client.text).toContain('paid with tok-4 for four')
 })
 
-verifies('acp-uamp.payment', 'of two prompts at once that take the place of an unpaid one, one is asked and one is refused', async () => {
+verifies('acp-uamp.payment-asked', 'of two prompts at once that take the place of an unpaid one, one is asked and one is refused', async () => {
   const client = await Client.connect(overStdio([paid]))
   await client.initialize()
   const session = await client.open()
@@ -171,7 +171,7 @@ verifies('acp-uamp.payment', 'of two prompts at once that take the place of an u
   expect(client.text).toContain('paid with tok for two')
 })
 
-verifies('acp-uamp.payment', 'the older methods are paid for too', async () => {
+verifies('acp-uamp.payment-asked', 'the older methods are paid for too', async () => {
   const { url } = await startServer(paid)
   const ask = async (params: object, headers = {}): Promise<Heard> =>
     (await (await post(url, { id: 1, method: 'prompt/submit', params: { ...HELLO, ...params } }, headers)).json()) as Heard

@@ -136,7 +136,7 @@ verifies(['ag-ui.interrupt', 'ag-ui.order'], 'a tool that needs to be allowed', 
   expect(after.said).toBe('wiped')
 })
 
-verifies('ag-ui.payment', 'what has to be paid first is 402, and the same run with money is answered', async () => {
+verifies('ag-ui.payment-asked', 'what has to be paid first is 402, and the same run with money is answered', async () => {
   const { url } = await startServer(paid)
   const refused = await refusal(await post(url, [user('u1')], { input }))
   expect(refused).toMatchObject({
@@ -148,7 +148,7 @@ verifies('ag-ui.payment', 'what has to be paid first is 402, and the same run wi
   expect((await run(url, [user('u1')], { input, headers: { 'x-payment': 'coin' } })).said).toBe('Paid with coin.')
 })
 
-verifies('ag-ui.payment', 'a run that brings money is not refused, and its money is its own', async () => {
+verifies('ag-ui.payment-asked', 'a run that brings money is not refused, and its money is its own', async () => {
   const { url } = await startServer(paid)
   const { said, types, events } = await run(url, [user('u1')], { input, headers: { 'x-payment': 'coin' } })
   expect(said).toBe('Paid with coin.')
@@ -159,7 +159,7 @@ verifies('ag-ui.payment', 'a run that brings money is not refused, and its money
   expect(again.said).toBe('Paid with other.')
 })
 
-verifies('ag-ui.payment', 'money in the middle of an answer is an interrupt', async () => {
+verifies('ag-ui.payment-asked', 'money in the middle of an answer is an interrupt', async () => {
   const { url } = await startServer(paid)
   const { id, interrupt, events } = await interrupted(url, [user('u1', 'later')])
   expect(interrupt).toMatchObject({
@@ -173,7 +173,7 @@ verifies('ag-ui.payment', 'money in the middle of an answer is an interrupt', as
   expect((await run(url, messages, { input: { ...input, resume } })).said).toBe('Paid with coin.')
 })
 
-verifies('ag-ui.payment', 'who does not pay ends the run, and the thread goes on', async () => {
+verifies('ag-ui.payment-asked', 'who does not pay ends the run, and the thread goes on', async () => {
   const { url } = await startServer(paid)
   const { id, events } = await interrupted(url, [user('u1', 'later')])
   const messages = [user('u1', 'later'), ...messagesOf(events)]

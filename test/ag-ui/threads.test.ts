@@ -173,7 +173,7 @@ verifies('ag-ui.client-tools', 'a tool of the page on such a session', async () 
   wire.close()
 })
 
-verifies('ag-ui.payment', 'money on such a session', async () => {
+verifies('ag-ui.payment-asked', 'money on such a session', async () => {
   const { url } = await startServer(paid)
   const wire = await overWebSocket(url)
   const threadId = await wire.open()
@@ -354,7 +354,7 @@ verifies('ag-ui.cancel', 'a run whose client left while it waited was begun all 
   expect(asked).toEqual(['one', 'three'])
 })
 
-verifies('ag-ui.payment', 'what was refused for want of money was in the thread', async () => {
+verifies('ag-ui.payment-asked', 'what was refused for want of money was in the thread', async () => {
   const { url } = await startServer(paid)
   expect((await post(url, [user('u1')], { input: { ...input, runId: 'r1' } })).status).toBe(402)
   expect((await fetch(`${url}/ag-ui/runs/r1`)).status).toBe(404)

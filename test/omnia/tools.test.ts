@@ -236,7 +236,7 @@ describe('payment', () => {
     }
   })
 
-  verifies('omnia.payment', 'is asked for with every way to pay, and a token in the metadata pays', async () => {
+  verifies('omnia.payment-asked', 'is asked for with every way to pay, and a token in the metadata pays', async () => {
     const { url } = await startServer(shop)
     const client = await OmniaClient.open(url)
     const message = { type: 'message', session_id: client.sessionId, content: 'buy' }
@@ -246,7 +246,7 @@ describe('payment', () => {
     expect(done['content']).toBe('paid with coin')
   })
 
-  verifies('omnia.payment', 'may be left, and something else said', async () => {
+  verifies('omnia.payment-asked', 'may be left, and something else said', async () => {
     const { url } = await startServer(shop)
     const client = await OmniaClient.open(url)
     await client.fails({ type: 'message', session_id: client.sessionId, content: 'buy' })

@@ -156,7 +156,7 @@ verifies('openai-completions.headers', 'headers beside every answer', async () =
   expect(headers.get('x-ratelimit-reset-requests')).toMatch(/^\d+ms$/)
 })
 
-verifies('openai-completions.payment', 'payment before the first chunk is 402, and X-PAYMENT pays', async () => {
+verifies('openai-completions.payment-asked', 'payment before the first chunk is 402, and X-PAYMENT pays', async () => {
   const shop = defineAgent('shop', async function* (turn) {
     const requirements = { amount: '0.01', currency: 'USD', schemes: [{ scheme: 'token', network: 'test' }] }
     const { payment } = await turn.ask('payment.required', { requirements })

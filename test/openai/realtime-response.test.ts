@@ -341,7 +341,7 @@ verifies('openai-realtime.extras', 'thoughts, progress and media come as the eve
   ])
 })
 
-verifies('openai-realtime.payment', 'a payment is asked for and lets the same response go on', async () => {
+verifies('openai-realtime.payment-asked', 'a payment is asked for and lets the same response go on', async () => {
   const paid = defineAgent('paid', async function* (turn) {
     const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
     yield { type: 'payment.accepted', payment_id: 'p1', balance_remaining: '0.99' }

@@ -204,7 +204,7 @@ verifies('openai-responses.failed', 'a failure is a status before the first word
   expect(kept).toMatchObject({ status: 'failed', output: [{ type: 'message', status: 'incomplete', content: [{ text: 'I begin' }] }] })
 })
 
-verifies('openai-responses.payment', 'payment is asked for before the first byte, and X-PAYMENT pays', async () => {
+verifies('openai-responses.payment-asked', 'payment is asked for before the first byte, and X-PAYMENT pays', async () => {
   const { api, gateway } = await start(
     defineAgent('dear', async function* (turn) {
       const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })

@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import type { Ability, AgentPort } from '../../../core/ports/agent.ts'
 import type { Capabilities } from '../../../protocol/capabilities.ts'
 import { list, Slot } from '../../../protocol/json.ts'
-import { EVENTS_EXTENSION, X402_EXTENSION } from '../../../wire/a2a/extensions.ts'
+import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Struct } from '../model.ts'
 import type { CardOptions } from './index.ts'
 import type { AgentCard, AgentExtension, AgentInterface, AgentSkill } from './model.ts'
@@ -86,10 +86,9 @@ function toldBy({ capabilities }: AgentPort): z.infer<typeof Told> {
   return told.success ? told.data : {}
 }
 
-/** What every agent here can do beyond the core of the protocol. */
+/** What every agent here can do beyond the core of the protocol. Not a2a-x402: whoever announces it verifies payments, and we do not yet. */
 const EXTENSIONS: readonly AgentExtension[] = [
   { uri: EVENTS_EXTENSION, description: 'Thoughts, tool calls and progress as messages of the stream' },
-  { uri: X402_EXTENSION, description: 'A task that costs something asks for its payment, and goes on when it is paid' },
 ]
 
 /** Skills that a card shows. Every client reads it before anything else, so it stays small. */

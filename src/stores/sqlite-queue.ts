@@ -1,11 +1,42 @@
 import { UampError } from '../protocol/errors.ts'
 import { type Connection, errorCode, type Statement } from './sqlite-schema.ts'
-import { type Staging, Surprise } from './sqlite-staging.ts'
 
 /** Bytes that a transaction adds to the log besides its texts: the pages around them. */
 const TRANSACTION_BYTES = 8192
 /** Most jobs in one transaction; more wait for the next turn, so that the event loop is not blocked for long. */
 const MOST_JOBS = 256
+
+/**
+ * Lets the jobs of one transaction stage their operations, which are checked at once and written together before the commit. A
+ * refused job has then written nothing, and needs no savepoint.
+ */
+export class Staging {
+  #steps: (() => void)[] | undefined
+  /** True: look up keys even if the caller says that they are new. */
+  careful = false
+
+  /** Registers how to take back what was just staged, in case a later operation of the same batch is refused. */
+  onUndo(step: () => void): void {
+    this.#steps?.push(step)
+  }
+
+  /** Stages all operations or none. */
+  atomically(operations: readonly (() => unknown)[]): void {
+    const steps: (() => void)[] = []
+    this.#steps = steps
+    try {
+      for (const operation of operations) operation()
+    } catch (thrown) {
+      for (const undo of steps.reverse()) undo()
+      throw thrown
+    } finally {
+      this.#steps = undefined
+    }
+  }
+}
+
+/** A key that the caller called new exists: the transaction has to run again with `careful`. */
+export class Surprise extends Error {}
 
 interface Job {
   readonly run: () => unknown

@@ -126,6 +126,43 @@ export class Connection {
   }
 }
 
+/** Most rows that one statement writes. */
+const MOST_ROWS = 32
+
+/** An `INSERT` or `DELETE` of many rows. The statement for each number of rows is prepared when first needed. */
+export class Rows {
+  readonly #db: Connection
+  readonly #sql: (rows: string) => string
+  readonly #width: number
+  readonly #statements = new Map<number, Statement>()
+
+  constructor(db: Connection, width: number, sql: (rows: string) => string) {
+    this.#db = db
+    this.#width = width
+    this.#sql = sql
+  }
+
+  /** `values` holds the columns of all rows in sequence. Returns how many rows were changed. */
+  run(values: readonly Bound[]): number {
+    const most = MOST_ROWS * this.#width
+    if (values.length <= most) return values.length === 0 ? 0 : this.#write(values)
+    let changes = 0
+    for (let at = 0; at < values.length; at += most) changes += this.#write(values.slice(at, at + most))
+    return changes
+  }
+
+  #write(values: readonly Bound[]): number {
+    const rows = values.length / this.#width
+    let statement = this.#statements.get(rows)
+    if (!statement) {
+      const row = `(${Array(this.#width).fill('?').join()})`
+      statement = this.#db.command(this.#sql(Array(rows).fill(row).join()))
+      this.#statements.set(rows, statement)
+    }
+    return statement.run(values).changes
+  }
+}
+
 /** The value of `PRAGMA auto_vacuum`. */
 const INCREMENTAL = 2
 /** Unused pages that stay for the next writes, and how many go in one step, which blocks the event loop for a millisecond or two. */

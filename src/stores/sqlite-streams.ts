@@ -1,8 +1,8 @@
 import type { Group, Kept } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { checkName } from '../core/basics/store-key.ts'
-import type { Bound, Connection, Portion, Statement } from './sqlite-schema.ts'
-import { Rows, type Staging, Surprise } from './sqlite-staging.ts'
+import { type Staging, Surprise } from './sqlite-queue.ts'
+import { type Bound, type Connection, type Portion, Rows, type Statement } from './sqlite-schema.ts'
 
 /** Most groups that wait for their index entry. */
 const INDEX_EVERY = 512

@@ -4,14 +4,11 @@ import { promisify } from 'node:util'
 import { clocksOf, expiryClock, type Clocks } from '../core/basics/clocks.ts'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
-import { change, RecordChanges } from './sqlite-changes.ts'
 import { Lists } from './sqlite-lists.ts'
-import { type FdataSync, WriteAheadLog } from './sqlite-log.ts'
-import { findMark, StoreMark, type Found } from './sqlite-mark.ts'
-import { CommitQueue } from './sqlite-queue.ts'
-import { Records } from './sqlite-records.ts'
+import { type FdataSync, findMark, type Found, StoreMark, WriteAheadLog } from './sqlite-log.ts'
+import { CommitQueue, Staging } from './sqlite-queue.ts'
+import { change, IndexCounts, Records } from './sqlite-records.ts'
 import { Connection, explain, errorCode, type Statement } from './sqlite-schema.ts'
-import { Staging } from './sqlite-staging.ts'
 import { Streams } from './sqlite-streams.ts'
 
 /** How often a write also purges expired records and dropped streams, and how much one purge deletes. */
@@ -65,17 +62,16 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
   const streams = new Streams(db, staging)
   const times = { now: clocks.now, expiryTime: expiryClock(clocks) }
   const lists = new Lists(db, { ...times, read })
-  const changes = new RecordChanges(db, { ...times, staging, onEntry: lists.onEntry })
-  const records = new Records(db, { ...times, changes })
+  const counts = new IndexCounts(db, read)
+  const records = new Records(db, { ...times, staging, counts })
   const reload = (thrown: unknown) => {
     probe.note(thrown)
     streams.reload()
-    changes.reload()
-    lists.reload()
+    records.reload()
   }
   const upkeep = () => (log.due ? log.checkpoint().catch(onError) : undefined)
   const flush = () => {
-    changes.flush()
+    records.flush()
     streams.flush()
   }
   const { durable, assertSound } = log
@@ -164,10 +160,10 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     switch (operation.op) {
       case 'set': {
         const set = change(operation.key, operation.value, operation.options)
-        return () => changes.set(set)
+        return () => records.set(set)
       }
       case 'delete':
-        return () => changes.delete(operation.key, operation.ifVersion)
+        return () => records.delete(operation.key, operation.ifVersion)
       case 'append':
         return append(operation.stream, operation.group, operation.expected)
       case 'drop':
@@ -214,13 +210,13 @@ function storeOn(db: Connection, found: Found, options: SqliteStoreOptions): Sto
     get: async (key) => read(() => records.get(key)),
     async set(key, value, { sync, ...conditions } = {}) {
       const set = change(key, value, conditions)
-      return write(() => changes.set(set), sync)
+      return write(() => records.set(set), sync)
     },
     async delete(key) {
-      await write(() => changes.delete(key))
+      await write(() => records.delete(key))
     },
     list: (index, page) => lists.list(index, page),
-    count: (index, options) => lists.count(index, options?.from),
+    count: (index, options) => counts.count(index, options?.from),
     keys: async (index, page) => read(() => lists.keys(index, page)),
     async *scan() {
       yield* pages(async (after) => read(() => records.scan(after, PAGE)))

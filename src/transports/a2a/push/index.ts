@@ -20,6 +20,8 @@ export interface Push {
   check(config: Omit<NewPushConfig, 'taskId'>): void
   /** As `set`, for a task that its owner has just made. Await it before the first event, so that none is missed. */
   attach(owner: Principal, config: NewPushConfig): Promise<PushConfig>
+  /** Instead of `attach`, for a new task without a config: the store need not be asked for them. */
+  none(owner: Principal, taskId: string): void
   /** Before a task is closed for a process that died: its webhooks, if it has any, are told, if need be after the next start. */
   owe(owner: Principal, taskId: string): Promise<void>
   /** Tasks whose webhooks may not know their newest status. */
@@ -111,7 +113,8 @@ export function createPush(host: Host, { owned, shape, ...options }: PushOptions
       }
     },
     forgive: (owner, taskId) => debts.forgive(owner, taskId),
-    notify: (owner, of, event) => notifier.notify(owner, of, event),
+    none: notifier.none,
+    notify: notifier.notify,
   }
 }
 
@@ -131,5 +134,6 @@ const unsupported: Push = {
   owe: async () => undefined,
   debts: async function* () {},
   forgive: async () => undefined,
+  none: () => undefined,
   notify: () => undefined,
 }

@@ -28,7 +28,7 @@ export class Notifier {
     post.host.closing.addEventListener('abort', () => this.#close(), { once: true })
   }
 
-  notify(owner: Principal, of: Notified, event: StreamEvent): void {
+  readonly notify = (owner: Principal, of: Notified, event: StreamEvent): void => {
     if (this.#post.host.closing.aborted) return
     const known = this.#tasks.get(keyOf(owner, of.taskId))
     if (known) return known.push(of, event)
@@ -41,6 +41,11 @@ export class Notifier {
         webhooks.forget()
       },
     )
+  }
+
+  /** The task has just begun, and no client has set a config for it. */
+  readonly none = (owner: Principal, taskId: string): void => {
+    if (!this.#tasks.has(keyOf(owner, taskId))) this.#remember(owner, taskId).change([])
   }
 
   /** These are the task's configs from now on. */

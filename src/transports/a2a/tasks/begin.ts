@@ -128,7 +128,7 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   // Opened before the agent says anything: events that no reader waits for leave the memory.
   const reader = streaming ? session.read({ after: session.lastSeq, extensions: 'all', signal: call.signal }) : undefined
   try {
-    if (request.push) await push.attach(call.principal, { ...request.push, taskId: id })
+    if (request.push) await push.attach(call.principal, { ...request.push, taskId: id, generation: request.generation })
     const note: TaskNote = { task: id }
     const accepted = answers.map((event) => session.send(event))
     accepted.push(session.say([], { type: 'response.create', event_id: host.newId() }, { keeper: live, note: { ...note } }))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressKey, plainAddress } from './address.ts'
+import { plainAddress } from './address.ts'
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],
@@ -18,11 +18,4 @@ test.each([
   ['', undefined],
 ])('the address %s is %s', (text, expected) => {
   expect(plainAddress(text)).toBe(expected)
-})
-
-test('addresses of one /64 are one caller, and IPv4 addresses one each', () => {
-  expect(addressKey('2001:db8:1:2::1')).toBe(addressKey('2001:db8:1:2:ffff:ffff:ffff:ffff'))
-  expect(addressKey('2001:db8:1:2::1')).not.toBe(addressKey('2001:db8:1:3::1'))
-  expect(addressKey('::ffff:192.0.2.1')).toBe('192.0.2.1')
-  expect(addressKey('192.0.2.1')).not.toBe(addressKey('192.0.2.2'))
 })

@@ -14,14 +14,6 @@ export function plainAddress(text: string): string | undefined {
   return groups.map((group) => group.toString(16)).join(':')
 }
 
-/** The key of one caller. An IPv6 customer has a whole /64, and can use another address for every request. */
-export function addressKey(address: string): string {
-  // Asked for every request: most addresses are IPv4, and need no parsing.
-  if (/^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(address)) return address
-  const plain = plainAddress(address) ?? ''
-  return plain.includes(':') ? plain.split(':').slice(0, 4).join(':') : plain
-}
-
 /** The eight numbers of an IPv6 address. */
 function groupsOf(text: string): number[] | undefined {
   const url = `http://[${text}]`

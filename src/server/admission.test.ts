@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RateLimiter } from './admission.ts'
+import { addressKey, RateLimiter } from './admission.ts'
 
 test('lets a burst through, then the rate', () => {
   let now = 0
@@ -22,4 +22,11 @@ test('remembers a bounded number of keys, those that are in use first', () => {
   limiter.take('busy')
   limiter.take('new')
   expect(limiter.take('busy')).toBeGreaterThan(0)
+})
+
+test('addresses of one /64 are one caller, and IPv4 addresses one each', () => {
+  expect(addressKey('2001:db8:1:2::1')).toBe(addressKey('2001:db8:1:2:ffff:ffff:ffff:ffff'))
+  expect(addressKey('2001:db8:1:2::1')).not.toBe(addressKey('2001:db8:1:3::1'))
+  expect(addressKey('::ffff:192.0.2.1')).toBe('192.0.2.1')
+  expect(addressKey('192.0.2.1')).not.toBe(addressKey('192.0.2.2'))
 })

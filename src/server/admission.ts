@@ -3,7 +3,7 @@ import { Bucket, type Rate } from '../core/basics/bucket.ts'
 import type { Access, Credentials, Principal } from '../core/ports/access.ts'
 import type { Logger, Quota } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import { addressKey } from './address.ts'
+import { plainAddress } from './address.ts'
 import type { Limits } from './limits.ts'
 
 /** The other end of a request, as far as the network tells. */
@@ -154,6 +154,14 @@ export function isAnonymous({ id }: Principal): boolean {
 /** Whose share a request or socket takes: of callers without a token each address has one, or one of them would take it all. */
 export function shareKey(principal: Principal, address: string): string {
   return `${principal.tenant}\n${principal.id}${isAnonymous(principal) ? `\n${addressKey(address)}` : ''}`
+}
+
+/** The key of one caller. An IPv6 customer has a whole /64, and can use another address for every request. */
+export function addressKey(address: string): string {
+  // Asked for every request: most addresses are IPv4, and need no parsing.
+  if (/^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(address)) return address
+  const plain = plainAddress(address) ?? ''
+  return plain.includes(':') ? plain.split(':').slice(0, 4).join(':') : plain
 }
 
 /** The most buckets. Beyond it, full ones go first, then the oldest. */

@@ -12,21 +12,19 @@ import type { Agents, Host, Logger, Streamed, Transport } from '../core/ports/tr
 import { Secrets } from '../core/secrets/secrets.ts'
 import { Admission, UNKNOWN_CALLER, type Caller } from './admission.ts'
 import { Bodies, SlowBody, type BodySource } from './bodies.ts'
-import { hostPolicy, type HostOptions } from './host-names.ts'
 import { brokenOff, guard, httpDispatcher } from './http.ts'
 import { limitsFrom } from '../core/basics/limits.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
-import { corsHeaders, pagePolicy } from './origin.ts'
-import type { OriginOptions } from './origin.ts'
 import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { Readiness } from './readiness.ts'
 import { errorResponse, Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
+import { corsHeaders, hostPolicy, pagePolicy, type HostOptions, type OriginOptions } from './web-pages.ts'
 
 export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions, Partial<Clocks> {
   readonly gateway: Gateway & Gauges

@@ -4,12 +4,11 @@ import type { Call, HttpRoute, Logger, Quota, Streamed } from '../core/ports/tra
 import { UampError } from '../protocol/errors.ts'
 import type { Admission, Caller } from './admission.ts'
 import { COUNTED_BYTES, SlowBody, tooLarge, type Bodies } from './bodies.ts'
-import type { HostPolicy } from './host-names.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { corsHeaders, preflightHeaders } from './origin.ts'
 import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
 import { sseStream } from './stream.ts'
+import { corsHeaders, preflightHeaders, type HostPolicy } from './web-pages.ts'
 
 export interface GuardOptions {
   readonly limits: Limits

@@ -3,14 +3,13 @@ import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import { isAnonymous, shareKey, type Admission, type Caller } from './admission.ts'
-import { addressKey } from './address.ts'
+import { addressKey, isAnonymous, shareKey, type Admission, type Caller } from './admission.ts'
 import { NOBODY } from './bodies.ts'
-import type { HostPolicy } from './host-names.ts'
 import { foreignPage, whenAborted } from './http.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
+import type { HostPolicy } from './web-pages.ts'
 
 export interface UpgradeOptions {
   readonly gateway: Pick<Gateway, 'hold'>

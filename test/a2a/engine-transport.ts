@@ -24,6 +24,7 @@ export function engineTransport({ pushed = [], onHost, ...options }: EngineOptio
       if (!url.startsWith('https:')) throw new Error('not https')
     },
     attach: async (_, config) => ({ ...config, id: config.id ?? 'c1' }),
+    none: () => undefined,
     notify: ({ id }, { taskId }, event) => void pushed.push({ taskId, owner: id, event }),
     owe: async () => undefined,
     debts: async function* () {},

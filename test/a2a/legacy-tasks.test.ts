@@ -116,6 +116,15 @@ describe('/tasks', () => {
     ])
   })
 
+  test('a task that failed for want of money stays failed when it is deleted', async () => {
+    const { url } = await startServer(priced)
+    await create(url, { id: 'unpaid', message: early('go') })
+    for (let again = 0; again < 2; again++) {
+      expect((await ask(`${url}/tasks/unpaid`, { method: 'DELETE' })).body).toEqual({ id: 'unpaid', status: 'failed', cancelled: false })
+      expect((await ask(`${url}/tasks/unpaid`)).body).toMatchObject({ status: 'failed', code: 'payment_required', status_code: 402 })
+    }
+  })
+
   test('a task that asks says its question, and goes on with the answer', async () => {
     const { url } = await startServer(shy)
     const asked = await create(url, { id: 'mine', message: early('do it') })

@@ -65,6 +65,33 @@ test('generations before 1.0 get the whole task, in their own form', async () =>
   })
 })
 
+test('a notification has the shape of the generation whose method set its config, whichever made the task', async () => {
+  const [one, three, early] = [await webhook(), await webhook(), await webhook()]
+  const { opened, open } = gate()
+  const { call } = await start(patient(opened))
+  const { result } = await send(call, { url: one.url }, { returnImmediately: true })
+  const taskId = result.task.id
+  const set = await call('tasks/pushNotificationConfig/set', { taskId, pushNotificationConfig: { id: 'three', url: three.url } })
+  expect(set.result).toEqual({ taskId, pushNotificationConfig: { id: 'three', url: three.url } })
+  await call('tasks/pushNotification/set', { id: taskId, pushNotificationConfig: { url: early.url } })
+  const { configs } = (await call('ListTaskPushNotificationConfigs', { taskId })).result
+  expect(configs).toHaveLength(3)
+  for (const config of configs) expect(config).not.toHaveProperty('generation')
+  open()
+  await Promise.all([one.untilEnd(), three.untilEnd(), early.untilEnd()])
+  const last = (hook: typeof one) => hook.got.find(({ body }) => stateOf(body) === 'completed')
+  expect(last(one)).toMatchObject({ headers: { 'content-type': 'application/a2a+json' }, body: { statusUpdate: { taskId } } })
+  expect(last(three)).toMatchObject({
+    headers: { 'content-type': 'application/json' },
+    body: { kind: 'task', id: taskId, status: { state: 'completed' }, artifacts: [{ parts: [{ kind: 'text', text: 'one two' }] }] },
+  })
+  expect(last(early)).toMatchObject({
+    headers: { 'content-type': 'application/json' },
+    body: { id: taskId, sessionId: result.task.contextId, artifacts: [{ parts: [{ type: 'text', text: 'one two' }] }] },
+  })
+  for (const { body } of three.got) expect(body.kind).toBe('task')
+})
+
 verifies(
   'a2a-1.0.push-delivery',
   'every webhook of a task is told, and one that fails does not hinder the others or the task',

@@ -4,7 +4,7 @@ import type { Principal } from '../../core/ports/access.ts'
 import { plainAddress } from '../address.ts'
 import type { Caller } from '../admission.ts'
 import { forwarded, FORWARDED_HEADERS, type Trusts } from '../forwarded.ts'
-import type { Strangers } from './strangers.ts'
+import type { Strangers } from './connections.ts'
 
 export interface CallerOptions {
   readonly trusts: Trusts | undefined

@@ -8,22 +8,8 @@ const BINARY = 0x82
 const JOINED = 1024 * 1024
 
 /** `write` without its checks of the arguments, which take longer than a short text. A version of Node may lack it. */
-const { utf8Write: write = Buffer.prototype.write } = Buffer.prototype as unknown as {
+export const { utf8Write = Buffer.prototype.write } = Buffer.prototype as unknown as {
   readonly utf8Write?: (this: Buffer, text: string, offset: number) => number
-}
-
-/**
- * A chunk of the chunked coding (RFC 9112 §7.1). Bytes and not a string, because bytes that wait for a socket lie outside the heap,
- * where the collector need not copy them.
- */
-export function chunk(text: string): Buffer {
-  const size = Buffer.byteLength(text)
-  const head = `${size.toString(16)}\r\n`
-  const bytes = Buffer.allocUnsafe(head.length + size + 2)
-  write.call(bytes, head, 0)
-  write.call(bytes, text, head.length)
-  write.call(bytes, '\r\n', head.length + size)
-  return bytes
 }
 
 /**
@@ -53,7 +39,7 @@ export function mixedFrames(frames: readonly (string | Uint8Array)[]): Buffer {
   frames.forEach((frame, index) => {
     const length = sizes[index] as number
     const start = setHeader(bytes, typeof frame === 'string' ? TEXT : BINARY, { at, length })
-    if (typeof frame === 'string') write.call(bytes, frame, start)
+    if (typeof frame === 'string') utf8Write.call(bytes, frame, start)
     else bytes.set(frame, start)
     at = start + length
   })

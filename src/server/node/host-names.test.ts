@@ -3,7 +3,7 @@ import { connect as netConnect } from 'node:net'
 import { expect, test } from 'vitest'
 import { refusedUpgrade, testServer } from '../../../test/support/test-server.ts'
 import type { Route } from '../../core/ports/transport.ts'
-import { hostPolicy } from '../host-names.ts'
+import { hostPolicy } from '../web-pages.ts'
 
 const routes: Route[] = [
   { method: 'GET', path: '/secrets', access: 'request', handle: async () => Response.json({ said: 'in private' }) },

@@ -5,9 +5,9 @@ import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { UampError } from '../../protocol/errors.ts'
 import { errorResponse, pathOf } from '../routes.ts'
+import { PlainResponse, refuse } from './answers.ts'
 import type { NodeApp } from './app.ts'
-import { PlainResponse, refuse } from './nosniff.ts'
-import { isAnswering, isInAnswer } from './pipelined.ts'
+import { isAnswering, isInAnswer } from './connections.ts'
 
 /** Connections beyond the limit that get a 503. More are dropped. */
 const ANSWERED_BEYOND = 256

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { refusedUpgrade, testServer } from '../../../test/support/test-server.ts'
 import type { Route } from '../../core/ports/transport.ts'
-import { originPolicy } from '../origin.ts'
+import { originPolicy } from '../web-pages.ts'
 
 const routes: Route[] = [
   { method: 'POST', path: '/events', access: 'request', handle: async () => Response.json({}, { status: 202 }) },

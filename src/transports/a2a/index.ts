@@ -3,11 +3,11 @@ import { createCards, type CardOptions } from './card/index.ts'
 import { v01 } from './dialects/v01.ts'
 import { v03 } from './dialects/v03.ts'
 import { v1 } from './dialects/v1.ts'
-import { errorData, errorDetails, rpcRefusal } from './errors.ts'
-import { answerRpc, type Generation as Served } from './json-rpc.ts'
+import { rpcRefusal } from './errors.ts'
+import { rpcRoutes } from './json-rpc.ts'
 import { fromTask, legacyTaskRoutes } from './legacy-tasks.ts'
 import type { Generation, Task } from './model.ts'
-import { operationsIn, type Method, type Methods, type Operation, type Parts } from './operations.ts'
+import type { Parts } from './operations.ts'
 import { createPush, type PushLimits } from './push/index.ts'
 import { restRoutes } from './rest.ts'
 import { Tasks } from './tasks/index.ts'
@@ -55,46 +55,4 @@ function cardRoutes({ card }: Parts): HttpRoute[] {
     access: 'public',
     handle: (_, call) => card.respond(call),
   }))
-}
-
-function rpcRoutes(parts: Parts): HttpRoute[] {
-  const generations: Served[] = [
-    { versions: ['1.0'], methods: operationsIn(v1), data: errorDetails },
-    { versions: ['0.3', '0.2', '0.1'], methods: earlierMethods(), data: errorData },
-  ]
-  return ['/a2a', '/a2a/'].map((path) => ({
-    method: 'POST',
-    path,
-    access: 'request',
-    body: 'text',
-    handle: (_, call) => answerRpc(parts, call, generations),
-  }))
-}
-
-/** The methods before 1.0, by their names. */
-function earlierMethods(): Methods {
-  const [in03, in01] = [operationsIn(v03), operationsIn(v01)]
-  /** 0.1 and later generations have this method: a task is shown in the shapes that it was made with, one of 1.0 as 0.3 would. */
-  const either =
-    (operation: Operation): Method =>
-    async (context, params) => {
-      const made = await context.tasks.generationOf(context.call, v03.read.task(params).id)
-      return (made === '0.1' || made === 'tasks' ? in01 : in03)[operation](context, params)
-    }
-  return {
-    'message/send': in03.SendMessage,
-    'message/stream': in03.SendStreamingMessage,
-    'tasks/get': either('GetTask'),
-    'tasks/cancel': either('CancelTask'),
-    'tasks/resubscribe': either('SubscribeToTask'),
-    'tasks/pushNotificationConfig/set': in03.CreateTaskPushNotificationConfig,
-    'tasks/pushNotificationConfig/get': in03.GetTaskPushNotificationConfig,
-    'tasks/pushNotificationConfig/list': in03.ListTaskPushNotificationConfigs,
-    'tasks/pushNotificationConfig/delete': in03.DeleteTaskPushNotificationConfig,
-    'agent/getAuthenticatedExtendedCard': in03.GetExtendedAgentCard,
-    'tasks/send': in01.SendMessage,
-    'tasks/sendSubscribe': in01.SendStreamingMessage,
-    'tasks/pushNotification/set': in01.CreateTaskPushNotificationConfig,
-    'tasks/pushNotification/get': in01.GetTaskPushNotificationConfig,
-  }
 }

@@ -1,24 +1,79 @@
-import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
+import type { HttpRoute, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { errorText, isId, type RpcId } from '../../wire/json-rpc.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
-import { a2aError, errorDetails, told, type Told } from './errors.ts'
-import { extensionHeaders, resultAnswer, type Methods, type Parts, type RpcContext, type RpcResult } from './operations.ts'
+import { v01 } from './dialects/v01.ts'
+import { v03 } from './dialects/v03.ts'
+import { v1 } from './dialects/v1.ts'
+import { a2aError, errorData, errorDetails, told, type Told } from './errors.ts'
+import {
+  extensionHeaders,
+  operationsIn,
+  resultAnswer,
+  type Method,
+  type Methods,
+  type Operation,
+  type Parts,
+  type RpcContext,
+  type RpcResult,
+} from './operations.ts'
 import { bodyIn, contextOf, versionOf, type Version } from './request.ts'
 import { rpcLines, streamAnswer } from './stream.ts'
 
 /** The methods of some versions, and what those have in `error.data`. */
-export interface Generation {
+interface Generation {
   readonly versions: readonly Version[]
   readonly methods: Methods
   readonly data: (told: Told) => unknown
 }
 
+export function rpcRoutes(parts: Parts): HttpRoute[] {
+  const generations: Generation[] = [
+    { versions: ['1.0'], methods: operationsIn(v1), data: errorDetails },
+    { versions: ['0.3', '0.2', '0.1'], methods: earlierMethods(), data: errorData },
+  ]
+  return ['/a2a', '/a2a/'].map((path) => ({
+    method: 'POST',
+    path,
+    access: 'request',
+    body: 'text',
+    handle: (_, call) => answerRpc(parts, call, generations),
+  }))
+}
+
+/** The methods before 1.0, by their names. */
+function earlierMethods(): Methods {
+  const [in03, in01] = [operationsIn(v03), operationsIn(v01)]
+  /** 0.1 and later generations have this method: a task is shown in the shapes that it was made with, one of 1.0 as 0.3 would. */
+  const either =
+    (operation: Operation): Method =>
+    async (context, params) => {
+      const made = await context.tasks.generationOf(context.call, v03.read.task(params).id)
+      return (made === '0.1' || made === 'tasks' ? in01 : in03)[operation](context, params)
+    }
+  return {
+    'message/send': in03.SendMessage,
+    'message/stream': in03.SendStreamingMessage,
+    'tasks/get': either('GetTask'),
+    'tasks/cancel': either('CancelTask'),
+    'tasks/resubscribe': either('SubscribeToTask'),
+    'tasks/pushNotificationConfig/set': in03.CreateTaskPushNotificationConfig,
+    'tasks/pushNotificationConfig/get': in03.GetTaskPushNotificationConfig,
+    'tasks/pushNotificationConfig/list': in03.ListTaskPushNotificationConfigs,
+    'tasks/pushNotificationConfig/delete': in03.DeleteTaskPushNotificationConfig,
+    'agent/getAuthenticatedExtendedCard': in03.GetExtendedAgentCard,
+    'tasks/send': in01.SendMessage,
+    'tasks/sendSubscribe': in01.SendStreamingMessage,
+    'tasks/pushNotification/set': in01.CreateTaskPushNotificationConfig,
+    'tasks/pushNotification/get': in01.GetTaskPushNotificationConfig,
+  }
+}
+
 /** One endpoint serves all generations: the name of a method says which one it belongs to. */
-export async function answerRpc(parts: Parts, call: KnownCall, generations: readonly Generation[]): Promise<Response | Streamed> {
+async function answerRpc(parts: Parts, call: KnownCall, generations: readonly Generation[]): Promise<Response | Streamed> {
   const text = await call.text()
   const exchange = new Exchange(parts, call)
   try {

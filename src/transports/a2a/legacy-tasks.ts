@@ -91,9 +91,11 @@ const listTasks: Handle = async ({ tasks, call }) => {
   return Response.json({ tasks: page.tasks.map(fromTask), next: page.nextPageToken || null })
 }
 
-/** The answer says of a task that has ended that it was not cancelled; it is no error. */
+/** The answer says of a task that has ended that it was not cancelled; it is no error. One that waits for money has failed here. */
 const cancel: Handle = async (context) => {
   const { tasks, call } = context
+  const task = await taskOf(context)
+  if (failureOf(task.status)) return Response.json(fromCancelled(task))
   try {
     return Response.json(fromCancelled(await tasks.cancel(call, idOf(call))))
   } catch (thrown) {
@@ -245,6 +247,6 @@ function fromArtifact(id: string, { text, raw, url, data, mediaType, filename }:
 
 /** `DELETE /tasks/{id}`. */
 export function fromCancelled({ id, status }: Task): object {
-  const word = WORDS[status.state]
+  const word = failureOf(status)?.status ?? WORDS[status.state]
   return { id, status: word, cancelled: word === 'cancelled' }
 }

@@ -90,7 +90,7 @@ export function operationsIn({ version, read, write }: Dialect) {
       return streamed(await tasks.subscribe(call, { id: read.task(params).id, after, stays: version === '1.0' }))
     },
     async CreateTaskPushNotificationConfig({ call, push }, params) {
-      return { result: write.push(await push.set(call, read.setPush(params))) }
+      return { result: write.push(await push.set(call, { ...read.setPush(params), generation: version })) }
     },
     async GetTaskPushNotificationConfig({ call, push }, params) {
       return { result: write.push(await push.get(call, read.getPush(params))) }

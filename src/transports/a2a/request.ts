@@ -6,6 +6,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseValue } from '../../wire/parse.ts'
+import { extensionsOf } from './card/build.ts'
 import { a2aError } from './errors.ts'
 import type { Parts, RpcContext } from './operations.ts'
 
@@ -114,9 +115,9 @@ function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
 }
 
 /** The extensions that the client names and the agent has. A server ignores the others (A2A 1.0 §4.6.3). */
-function activated({ card }: Parts, call: KnownCall): readonly string[] {
+function activated({ host }: Parts, call: KnownCall): readonly string[] {
   const uris = extensionsIn(call.request.headers)
-  return uris.size === 0 ? [] : card.extensions(call).flatMap(({ uri }) => (uris.has(uri) ? [uri] : []))
+  return uris.size === 0 ? [] : extensionsOf(agentOf(host, call)).flatMap(({ uri }) => (uris.has(uri) ? [uri] : []))
 }
 
 /** The extensions that a client names. 0.2 and 0.3 have the second header. */
@@ -126,8 +127,8 @@ export function extensionsIn(headers: Headers): ReadonlySet<string> {
 }
 
 /** A2A 1.0 §3.3.4: a client that does not activate an extension which the card requires is refused. */
-export function requireExtensions({ card, call, extensions }: RpcContext): void {
-  const missing = card.extensions(call).find(({ uri, required }) => required === true && !extensions.includes(uri))
+export function requireExtensions({ host, call, extensions }: RpcContext): void {
+  const missing = extensionsOf(agentOf(host, call)).find(({ uri, required }) => required === true && !extensions.includes(uri))
   if (!missing) return
   throw a2aError('EXTENSION_SUPPORT_REQUIRED', 'This agent needs an extension: name it in the A2A-Extensions header', {
     extension: missing.uri,

@@ -42,3 +42,47 @@ export const Base64 = z.string().check(z.refine(isBase64, 'must be base64'))
 export const numeral = z.transform((value: unknown) => (typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value))
 export const PAGE_SIZE = 50
 export const PageSize = z.pipe(numeral, z.int().check(z.gte(1), z.lte(100)))
+
+/** The fields of requests that have fields of their own. `metadata` and `data` belong to the client and stay as they are. */
+const INSIDE = [
+  'message',
+  'request',
+  'parts',
+  'content',
+  'file',
+  'configuration',
+  'config',
+  'pushNotification',
+  'pushNotificationConfig',
+  'taskPushNotificationConfig',
+]
+
+/**
+ * A parser of ProtoJSON also takes the names of the Protocol Buffer definition: `message_id` for `messageId`. A value without any of
+ * them is handed on as it is.
+ */
+export function fromProtoNames(value: unknown): unknown {
+  if (Array.isArray(value)) return mapped(value)
+  if (!isRecord(value)) return value
+  let renamed: Record<string, unknown> | undefined
+  for (const name in value) {
+    if (!name.includes('_')) continue
+    renamed ??= { ...value }
+    delete renamed[name]
+    renamed[name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())] ??= value[name]
+  }
+  for (const name of INSIDE) {
+    const inner = (renamed ?? value)[name]
+    if (typeof inner !== 'object' || inner === null) continue
+    const read = fromProtoNames(inner)
+    if (read === inner) continue
+    renamed ??= { ...value }
+    renamed[name] = read
+  }
+  return renamed ?? value
+}
+
+function mapped(values: readonly unknown[]): unknown {
+  const read = values.map(fromProtoNames)
+  return read.some((value, index) => value !== values[index]) ? read : values
+}

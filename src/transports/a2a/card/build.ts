@@ -71,6 +71,7 @@ function interfacesAt(base: string): readonly AgentInterface[] {
   ]
 }
 
+/** The extensions that the card of an agent lists. */
 export function extensionsOf(agent: AgentPort): readonly AgentExtension[] {
   const own = (toldBy(agent).extensions ?? []).map(({ uri, description, required, params }): AgentExtension => ({
     uri,

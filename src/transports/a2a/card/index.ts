@@ -4,8 +4,8 @@ import { UampError } from '../../../protocol/errors.ts'
 import { namesTag } from '../../../wire/json-document.ts'
 import { a2aError } from '../errors.ts'
 import { agentOf, versionSaid } from '../request.ts'
-import { buildCard, extensionsOf, hybrid, seedCard } from './build.ts'
-import type { AgentCard, AgentExtension, AgentProvider } from './model.ts'
+import { buildCard, hybrid, seedCard } from './build.ts'
+import type { AgentCard, AgentProvider } from './model.ts'
 import { cardSigner, type SigningKey } from './sign.ts'
 
 export type { AgentCard, AgentSkill } from './model.ts'
@@ -37,8 +37,6 @@ export interface Cards {
   respond(call: Call): Promise<Response>
   /** The card for callers with credentials. Throws where there is none. */
   extended(call: KnownCall, version: string): Promise<object>
-  /** The extensions that the card of the called agent lists. */
-  extensions(call: Call): readonly AgentExtension[]
 }
 
 const MAX_AGE_SECONDS = 300
@@ -100,8 +98,6 @@ export function createCards(host: Host, options: CardOptions = {}): Cards {
       const whole = await signed({ ...card, ...added, supportedInterfaces, skills: [...card.skills, ...(added.skills ?? [])] })
       return pure ? whole : hybrid(whole)
     },
-
-    extensions: (call) => extensionsOf(agentOf(host, call)),
   }
 }
 

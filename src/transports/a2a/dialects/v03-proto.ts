@@ -6,7 +6,7 @@ import { fieldsOf, isRecord } from '../../../protocol/json.ts'
 import { protoPart } from '../../../wire/a2a/parts.ts'
 import type { Message, PushConfig, SendResult, StreamEvent, Task } from '../model.ts'
 import type { Dialect } from '../operations.ts'
-import { fromProtoNames } from './proto-names.ts'
+import { fromProtoNames } from '../schema.ts'
 import { fromPushConfig, v03 } from './v03.ts'
 import { artifactUpdateIn, statusUpdateIn, taskIn, type Words } from './words.ts'
 

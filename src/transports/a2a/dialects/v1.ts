@@ -4,8 +4,7 @@ import { standardBase64 } from '../../../wire/a2a/parts.ts'
 import type { Message, NewPushConfig, Part, SendRequest } from '../model.ts'
 import type { Dialect } from '../operations.ts'
 import { parseParams } from '../request.ts'
-import { filled, PAGE_SIZE } from '../schema.ts'
-import { fromProtoNames } from './proto-names.ts'
+import { filled, fromProtoNames, PAGE_SIZE } from '../schema.ts'
 import * as schema from './v1-schema.ts'
 
 export const v1: Dialect = {

@@ -6,7 +6,7 @@ import { storeKey } from '../../../core/basics/store-key.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { fieldsOf, type Json } from '../../../protocol/json.ts'
 import { a2aError } from '../errors.ts'
-import type { NewPushConfig, PushConfig } from '../model.ts'
+import type { Generation, NewPushConfig, PushConfig } from '../model.ts'
 import type { PushLimits } from './limits.ts'
 
 /** What may stand in a header. A line break would begin another one. */
@@ -35,6 +35,11 @@ function invalid(message: string, field: string): Error {
   return a2aError('INVALID_PARAMS', message, { field })
 }
 
+/** A config with the generation whose method set it: its notifications have that shape. Earlier versions did not note it. */
+export interface KeptConfig extends PushConfig {
+  readonly generation?: Generation
+}
+
 export interface ListRequest {
   readonly taskId: string
   /** Default: all of them, as a task may have only so many. */
@@ -54,7 +59,7 @@ interface ConfigRecordsOptions {
   readonly limits: PushLimits
 }
 
-type Change = (configs: readonly PushConfig[]) => readonly PushConfig[]
+type Change = (configs: readonly KeptConfig[]) => readonly KeptConfig[]
 
 const LARGEST_PAGE = 100
 /** Writers of one task's configs that may come in between before this one gives up. */
@@ -76,12 +81,12 @@ export class ConfigRecords {
   }
 
   /** In the order in which they were first set. */
-  async all(owner: Principal, taskId: string): Promise<readonly PushConfig[]> {
+  async all(owner: Principal, taskId: string): Promise<readonly KeptConfig[]> {
     return (await this.#read(owner, taskId)).configs
   }
 
   /** Replaces a config of the same id. Returns all that the task has then. */
-  set(owner: Principal, config: PushConfig): Promise<readonly PushConfig[]> {
+  set(owner: Principal, config: KeptConfig): Promise<readonly KeptConfig[]> {
     return this.#update(owner, config.taskId, (configs) => {
       const place = configs.findIndex(({ id }) => id === config.id)
       if (place >= 0) return configs.with(place, config)
@@ -94,7 +99,7 @@ export class ConfigRecords {
   }
 
   /** Returns those that are left. It is no error to delete a config that does not exist. */
-  delete(owner: Principal, { taskId, id }: Pick<PushConfig, 'taskId' | 'id'>): Promise<readonly PushConfig[]> {
+  delete(owner: Principal, { taskId, id }: Pick<PushConfig, 'taskId' | 'id'>): Promise<readonly KeptConfig[]> {
     return this.#update(owner, taskId, (configs) =>
       configs.some((config) => config.id === id) ? configs.filter((config) => config.id !== id) : configs,
     )
@@ -109,10 +114,10 @@ export class ConfigRecords {
     const from = pageToken === '' ? 0 : all.findIndex(({ id }) => id === pageToken) + 1
     if (pageToken !== '' && from === 0) throw a2aError('INVALID_PARAMS', '"pageToken" is not of this list', { field: 'pageToken' })
     const configs = all.slice(from, pageSize === undefined ? undefined : from + pageSize)
-    return { configs, nextPageToken: from + configs.length >= all.length ? '' : (configs.at(-1)?.id ?? '') }
+    return { configs: configs.map(shown), nextPageToken: from + configs.length >= all.length ? '' : (configs.at(-1)?.id ?? '') }
   }
 
-  async #update(owner: Principal, taskId: string, change: Change): Promise<readonly PushConfig[]> {
+  async #update(owner: Principal, taskId: string, change: Change): Promise<readonly KeptConfig[]> {
     for (let tries = 1; ; tries++) {
       const { configs, version } = await this.#read(owner, taskId)
       const changed = change(configs)
@@ -128,14 +133,19 @@ export class ConfigRecords {
     }
   }
 
-  async #read(owner: Principal, taskId: string): Promise<{ configs: readonly PushConfig[]; version: number }> {
+  async #read(owner: Principal, taskId: string): Promise<{ configs: readonly KeptConfig[]; version: number }> {
     const key = keyOf(owner, taskId)
     const { value = [], version = 0 } = (await this.#store.get(key)) ?? {}
     const { sealed } = fieldsOf(value)
     // Earlier versions did not seal them.
     const configs = typeof sealed === 'string' ? (JSON.parse(this.#keys.open(sealed, key)) as Json) : value
-    return { configs: configs as unknown as readonly PushConfig[], version }
+    return { configs: configs as unknown as readonly KeptConfig[], version }
   }
+}
+
+/** A config as clients know it. */
+export function shown({ generation: _, ...config }: KeptConfig): PushConfig {
+  return config
 }
 
 function keyOf({ tenant, id }: Principal, taskId: string): string {

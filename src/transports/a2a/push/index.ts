@@ -2,7 +2,7 @@ import type { Principal } from '../../../core/ports/access.ts'
 import type { Host, KnownCall } from '../../../core/ports/transport.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type Generation, type NewPushConfig, type PushConfig, type StreamEvent, type Task, type TaskState } from '../model.ts'
-import { checkConfig, ConfigRecords, type ConfigPage, type ListRequest } from './configs.ts'
+import { checkConfig, ConfigRecords, shown, type ConfigPage, type KeptConfig, type ListRequest } from './configs.ts'
 import { Debts, type Debt } from './debts.ts'
 import { PUSH_LIMITS, type PushLimits } from './limits.ts'
 import { Notifier } from './notifier.ts'
@@ -12,14 +12,16 @@ export type { PushLimits } from './limits.ts'
 
 /** Webhooks: where each task's updates are posted to, and the posting. The calls of clients check first that the task is the caller's. */
 export interface Push {
-  set(call: KnownCall, config: NewPushConfig): Promise<PushConfig>
+  set(call: KnownCall, config: SetConfig): Promise<PushConfig>
   get(call: KnownCall, request: { readonly taskId: string; readonly id?: string | undefined }): Promise<PushConfig>
   list(call: KnownCall, request: ListRequest): Promise<ConfigPage>
   delete(call: KnownCall, request: Pick<PushConfig, 'taskId' | 'id'>): Promise<void>
   /** Throws what is wrong with a config, before anything is done for the request that brings it. */
   check(config: Omit<NewPushConfig, 'taskId'>): void
   /** As `set`, for a task that its owner has just made. Await it before the first event, so that none is missed. */
-  attach(owner: Principal, config: NewPushConfig): Promise<PushConfig>
+  attach(owner: Principal, config: SetConfig): Promise<PushConfig>
+  /** Instead of `attach`, for a new task without a config: the store need not be asked for them. */
+  none(owner: Principal, taskId: string): void
   /** Before a task is closed for a process that died: its webhooks, if it has any, are told, if need be after the next start. */
   owe(owner: Principal, taskId: string): Promise<void>
   /** Tasks whose webhooks may not know their newest status. */
@@ -32,6 +34,9 @@ export interface Push {
    */
   notify(owner: Principal, of: Notified, event: StreamEvent): void
 }
+
+/** A config, and the generation whose method sets it. */
+export type SetConfig = NewPushConfig & Required<Pick<KeptConfig, 'generation'>>
 
 /** The task that an event belongs to. */
 export interface Notified {
@@ -59,17 +64,17 @@ export function createPush(host: Host, { owned, shape, ...options }: PushOptions
   const debts = new Debts(host.store, limits.ttlMs)
   const notifier = new Notifier({ host, outbound, limits, shape, records, debts })
 
-  async function attach(owner: Principal, config: NewPushConfig): Promise<PushConfig> {
+  async function attach(owner: Principal, config: SetConfig): Promise<PushConfig> {
     check(config)
     // Before the config: a webhook that never hears of its task's end is worse than a debt to nobody.
     await debts.owe(owner, config.taskId)
     return store(owner, config)
   }
 
-  async function store(owner: Principal, given: NewPushConfig): Promise<PushConfig> {
+  async function store(owner: Principal, given: SetConfig): Promise<PushConfig> {
     const config = { ...given, id: given.id ?? host.newId() }
     notifier.changed(owner, config.taskId, await records.set(owner, config))
-    return config
+    return shown(config)
   }
 
   return {
@@ -86,7 +91,7 @@ export function createPush(host: Host, { owned, shape, ...options }: PushOptions
       // Clients before 1.0 may ask for "the" config; it has the task's id unless they gave it another.
       const found = id === undefined ? (all.find((config) => config.id === taskId) ?? all[0]) : all.find((config) => config.id === id)
       if (!found) throw a2aError('TASK_NOT_FOUND', `This task has no push notification config${id === undefined ? '' : ` "${id}"`}`)
-      return found
+      return shown(found)
     },
     async list(call, request) {
       await owned(call, request.taskId)
@@ -111,7 +116,8 @@ export function createPush(host: Host, { owned, shape, ...options }: PushOptions
       }
     },
     forgive: (owner, taskId) => debts.forgive(owner, taskId),
-    notify: (owner, of, event) => notifier.notify(owner, of, event),
+    none: notifier.none,
+    notify: notifier.notify,
   }
 }
 
@@ -131,5 +137,6 @@ const unsupported: Push = {
   owe: async () => undefined,
   debts: async function* () {},
   forgive: async () => undefined,
+  none: () => undefined,
   notify: () => undefined,
 }

@@ -1,6 +1,6 @@
 import type { Principal } from '../../../core/ports/access.ts'
-import { TERMINAL, type PushConfig, type StreamEvent, type TaskState, type TaskStatus } from '../model.ts'
-import type { ConfigRecords } from './configs.ts'
+import { TERMINAL, type StreamEvent, type TaskState, type TaskStatus } from '../model.ts'
+import type { ConfigRecords, KeptConfig } from './configs.ts'
 import type { Debts } from './debts.ts'
 import { Gates } from './gate.ts'
 import type { Notified } from './index.ts'
@@ -28,7 +28,7 @@ export class Notifier {
     post.host.closing.addEventListener('abort', () => this.#close(), { once: true })
   }
 
-  notify(owner: Principal, of: Notified, event: StreamEvent): void {
+  readonly notify = (owner: Principal, of: Notified, event: StreamEvent): void => {
     if (this.#post.host.closing.aborted) return
     const known = this.#tasks.get(keyOf(owner, of.taskId))
     if (known) return known.push(of, event)
@@ -43,8 +43,13 @@ export class Notifier {
     )
   }
 
+  /** The task has just begun, and no client has set a config for it. */
+  readonly none = (owner: Principal, taskId: string): void => {
+    if (!this.#tasks.has(keyOf(owner, taskId))) this.#remember(owner, taskId).change([])
+  }
+
   /** These are the task's configs from now on. */
-  changed(owner: Principal, taskId: string, configs: readonly PushConfig[]): void {
+  changed(owner: Principal, taskId: string, configs: readonly KeptConfig[]): void {
     const webhooks = this.#tasks.get(keyOf(owner, taskId)) ?? this.#remember(owner, taskId)
     webhooks.change(configs)
   }
@@ -137,12 +142,12 @@ class Webhooks {
     this.#rest()
   }
 
-  loaded(configs: readonly PushConfig[]): void {
+  loaded(configs: readonly KeptConfig[]): void {
     // A client has changed them while they were read, so these are old.
     if (!this.#outboxes) this.change(configs)
   }
 
-  change(configs: readonly PushConfig[]): void {
+  change(configs: readonly KeptConfig[]): void {
     const before = this.#outboxes ?? new Map<string, Outbox>()
     const ids = new Set(configs.map(({ id }) => id))
     for (const [id, outbox] of before) if (!ids.has(id)) outbox.close()

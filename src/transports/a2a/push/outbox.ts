@@ -7,6 +7,7 @@ import { retryAfter } from '../../../core/http/upstream-error.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { backoff } from '../../../wire/backoff.ts'
 import type { Generation, PushConfig, StreamEvent, Task, TaskStatus } from '../model.ts'
+import type { KeptConfig } from './configs.ts'
 import type { Gates } from './gate.ts'
 import type { Notified } from './index.ts'
 import type { PushLimits } from './limits.ts'
@@ -34,7 +35,7 @@ interface Whose {
 
 /** Events on their way to one webhook: one request after the other, in their order. */
 export class Outbox {
-  #config: PushConfig
+  #config: KeptConfig
   readonly #post: Post
   readonly #whose: Whose
   readonly #pause: (failures: number) => number
@@ -49,7 +50,7 @@ export class Outbox {
   /** The operator has been warned that the webhook fails, which happens once until it works again. */
   #told = false
 
-  constructor(config: PushConfig, post: Post, whose: Whose) {
+  constructor(config: KeptConfig, post: Post, whose: Whose) {
     this.#config = config
     this.#post = post
     this.#whose = whose
@@ -62,13 +63,13 @@ export class Outbox {
   }
 
   /** Events that wait go to the new address. */
-  replace(config: PushConfig): void {
+  replace(config: KeptConfig): void {
     this.#config = config
   }
 
   push(of: Notified, event: StreamEvent): void {
     const { limits, waiting } = this.#post
-    const item = itemOf(of, event)
+    const item = itemOf(of, event, this.#generation(of))
     if (!item || this.#closing.signal.aborted) return
     const length = lengthOf(item)
     this.#queue.push(item)
@@ -77,6 +78,11 @@ export class Outbox {
     const full = this.#queue.length > limits.queuedEvents || this.#length > limits.queuedLength || waiting.length > limits.totalLength
     if (full) this.#collapse(of)
     if (!this.#running) void this.#run(of)
+  }
+
+  /** That of the method which set the config; for a config of an earlier version, that of the task. */
+  #generation(of: Notified): Generation {
+    return this.#config.generation ?? of.generation
   }
 
   /** Nothing more is sent. Returns how many events are lost. */
@@ -110,10 +116,10 @@ export class Outbox {
   }
 
   /** False: the event was dropped. */
-  async #deliver(item: Item, { generation, taskId }: Notified): Promise<boolean> {
+  async #deliver(item: Item, { taskId }: Notified): Promise<boolean> {
     const { host, limits, gates } = this.#post
     const { signal } = this.#closing
-    const contentType = generation === '1.0' ? 'application/a2a+json' : 'application/json'
+    const contentType = item.generation === '1.0' ? 'application/a2a+json' : 'application/json'
     for (let attempt = 1; !signal.aborted; attempt++) {
       const config = this.#config
       const sent = await gates.run(this.#whose.key, () => this.#send(item, config, contentType))
@@ -187,7 +193,7 @@ export class Outbox {
   /** All events that wait become one: the task, as it is when its turn comes. */
   #collapse(of: Notified): void {
     this.#clear()
-    this.#queue.push({ kind: 'task', of, status: undefined })
+    this.#queue.push({ kind: 'task', of, status: undefined, generation: this.#generation(of) })
   }
 
   #clear(): void {
@@ -205,19 +211,20 @@ function redacted(body: string, secrets: Redaction): string {
   return secrets.text(body) === body ? body : JSON.stringify(secrets.value(JSON.parse(body) as unknown))
 }
 
-/** What waits for a webhook. */
-type Item =
+/** What waits for a webhook, in the shape of a generation. */
+type Item = { readonly generation: Generation } & (
   /** A body that is ready. */
   | { readonly kind: 'body'; readonly body: string }
   /** A task, which is read when its turn comes. `status`: the status that it is sent for. */
   | { readonly kind: 'task'; readonly of: Notified; readonly status: TaskStatus | undefined }
+)
 
 /** Undefined: webhooks of this generation are not told of the event. */
-function itemOf(of: Notified, event: StreamEvent): Item | undefined {
-  if (of.generation === '1.0') return { kind: 'body', body: JSON.stringify(event) }
+function itemOf(of: Notified, event: StreamEvent, generation: Generation): Item | undefined {
+  if (generation === '1.0') return { kind: 'body', body: JSON.stringify(event), generation }
   // Before 1.0 a webhook gets the whole task, so it is not called for an artifact, which the next status brings.
-  if ('statusUpdate' in event) return { kind: 'task', of, status: event.statusUpdate.status }
-  return 'task' in event ? { kind: 'task', of, status: event.task.status } : undefined
+  if ('statusUpdate' in event) return { kind: 'task', of, status: event.statusUpdate.status, generation }
+  return 'task' in event ? { kind: 'task', of, status: event.task.status, generation } : undefined
 }
 
 function lengthOf(item: Item): number {
@@ -227,7 +234,7 @@ function lengthOf(item: Item): number {
 async function bodyOf(item: Item, shape: Post['shape']): Promise<string> {
   if (item.kind === 'body') return item.body
   const task = await item.of.task()
-  const { generation } = item.of
+  const { generation } = item
   return JSON.stringify(generation === '1.0' ? { task } : shape(item.status ? { ...task, status: item.status } : task, generation))
 }
 

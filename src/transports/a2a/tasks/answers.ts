@@ -2,12 +2,11 @@ import { FIRST_EXPLAINED } from '../../../protocol/explain.ts'
 import type { Questions } from '../../../core/ports/agent.ts'
 import type { Waiting } from '../../../core/ports/session.ts'
 import { matchAnswers } from '../../../core/reading/answers.ts'
-import type { ContentItem } from '../../../protocol/content.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import { Payment } from '../../../protocol/payment.ts'
-import { mediaItemOf } from '../../../wire/a2a/content.ts'
 import { a2aError } from '../errors.ts'
-import type { Message, Part } from '../model.ts'
+import type { Message } from '../model.ts'
+import { toItem } from './content.ts'
 import { paymentIn } from './x402.ts'
 
 export type Answer = Questions[keyof Questions]
@@ -104,13 +103,6 @@ function explain(missing: readonly Question[]): string {
 
 function unanswered(message: string, questions: readonly Question[]): Error {
   return a2aError('INVALID_PARAMS', message, { field: 'message.parts', waiting: questions.map(({ id, type }) => ({ id, type })) })
-}
-
-export function toItem(part: Part): ContentItem {
-  const { text, filename } = part
-  if (text !== undefined) return { type: 'text', text }
-  const item = mediaItemOf(part)
-  return item.type === 'file' || filename === undefined ? item : { ...item, description: filename }
 }
 
 /** The text of a message, its parts one below the other. */

@@ -9,11 +9,11 @@ import { paymentFrom } from '../../../wire/payment.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type Message, type Part, type SendRequest, type Struct } from '../model.ts'
 import { agentOf } from '../request.ts'
-import { answersIn, toItem } from './answers.ts'
+import { answersIn } from './answers.ts'
 import { cancelWaiting } from './cancel.ts'
+import { toItem } from './content.ts'
 import { Live, type Before, type TaskNote } from './live.ts'
-import { isRunning, type Found, type Step, type TaskRecord } from './records.ts'
-import { findOwn, notFound, statusOf, type Shared, idsOf } from './shared.ts'
+import { findOwn, type Found, idsOf, isRunning, notFound, type Shared, statusOf, type Step, type TaskRecord } from './records.ts'
 import { rejectsPayment } from './x402.ts'
 
 /** What a message led to: a task that runs, a task that it ended, or an answer that is no task. */
@@ -128,7 +128,7 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   // Opened before the agent says anything: events that no reader waits for leave the memory.
   const reader = streaming ? session.read({ after: session.lastSeq, extensions: 'all', signal: call.signal }) : undefined
   try {
-    if (request.push) await push.attach(call.principal, { ...request.push, taskId: id })
+    if (request.push) await push.attach(call.principal, { ...request.push, taskId: id, generation: request.generation })
     const note: TaskNote = { task: id }
     const accepted = answers.map((event) => session.send(event))
     accepted.push(session.say([], { type: 'response.create', event_id: host.newId() }, { keeper: live, note: { ...note } }))
@@ -147,6 +147,8 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
     return { message: said, taskId: id }
   }
   if (live.direct) await live.write()
+  // An id that a client chose may have been used before.
+  if (isNew && !request.push && request.chosenId === undefined) push.none(call.principal, id)
   live.begun(request.push !== undefined)
   return { live, isNew, reader }
 }

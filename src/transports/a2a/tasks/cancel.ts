@@ -3,8 +3,7 @@ import { UampError } from '../../../protocol/errors.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type Message, type Task } from '../model.ts'
 import type { Live } from './live.ts'
-import { ownerOf, type Found, type TaskRecord } from './records.ts'
-import { idsOf, mustFindOwn, notify, statusOf, type Shared } from './shared.ts'
+import { type Found, idsOf, mustFindOwn, notify, ownerOf, type Shared, statusOf, type TaskRecord } from './records.ts'
 import { REJECTED } from './x402.ts'
 
 /** Stops a task, and waits until it has stopped. */

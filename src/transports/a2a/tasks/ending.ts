@@ -74,7 +74,7 @@ export class Endings {
   }
 
   #message(parts: readonly Part[], metadata: Struct | undefined): Ending['message'] {
-    const paid = receipts(this.#payments)
+    const paid = this.#payments.length === 0 ? undefined : receipts(this.#payments)
     if (parts.length === 0 && !paid) return undefined
     const all = { ...paid?.metadata, ...metadata }
     const said = parts.length > 0 ? parts : [{ text: paid?.text ?? '' }]

@@ -9,8 +9,7 @@ import { extensionsIn } from '../request.ts'
 import type { Started } from './begin.ts'
 import type { Live } from './live.ts'
 import { Narration } from './narration.ts'
-import { ownerOf, type Step, type TaskRecord } from './records.ts'
-import { idsOf, type Shared } from './shared.ts'
+import { idsOf, ownerOf, type Shared, type Step, type TaskRecord } from './records.ts'
 import { taskOf } from './views.ts'
 
 type Batches = AsyncGenerator<StreamBatch, StreamBatch | undefined>

@@ -9,11 +9,10 @@ import { begun, joined, only } from './following.ts'
 import { list } from './list.ts'
 import { KEEPER, Lives, recoverTask } from './live.ts'
 import { reconcile } from './reconcile.ts'
-import { TaskRecords, type TaskRecord } from './records.ts'
-import { idsOf, mustFindOwn, type Shared, type TaskPush } from './shared.ts'
+import { idsOf, mustFindOwn, type Shared, type TaskPush, type TaskRecord, TaskRecords } from './records.ts'
 import { Views } from './views.ts'
 
-export type { TaskPush } from './shared.ts'
+export type { TaskPush } from './records.ts'
 
 export interface TasksOptions {
   /** How long a task is kept after its last change. Default: as long as a session. */

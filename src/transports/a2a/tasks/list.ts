@@ -6,8 +6,7 @@ import { a2aError } from '../errors.ts'
 import { weigh } from '../../../core/basics/weight.ts'
 import type { ListRequest, Task, TaskPage } from '../model.ts'
 import { agentOf } from '../request.ts'
-import type { TaskRecord } from './records.ts'
-import type { Shared } from './shared.ts'
+import type { Shared, TaskRecord } from './records.ts'
 
 /** The caller's tasks, the newest status first. A page costs the same, however many tasks there are. */
 export async function list(shared: Shared, call: KnownCall, request: ListRequest): Promise<TaskPage> {

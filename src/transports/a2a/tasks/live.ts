@@ -6,10 +6,9 @@ import { UampError } from '../../../protocol/errors.ts'
 import type { Draft } from '../../../protocol/events.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import type { Artifact, Message, Part, StreamEvent, Struct } from '../model.ts'
-import { artifactsOf, mediaArtifact, textArtifactId } from './artifacts.ts'
+import { artifactsOf, mediaArtifact, textArtifactId } from './content.ts'
 import { Endings, type Ending } from './ending.ts'
-import { ownerOf, type Found, type Step, type TaskRecord } from './records.ts'
-import { idsOf, notify, statusOf, type Shared } from './shared.ts'
+import { type Found, idsOf, notify, ownerOf, type Shared, statusOf, type Step, type TaskRecord } from './records.ts'
 
 /** The name by which recovery knows a response that belongs to a task. */
 export const KEEPER = 'a2a'

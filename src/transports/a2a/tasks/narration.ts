@@ -7,9 +7,8 @@ import type { Json } from '../../../protocol/json.ts'
 import type { Delta } from '../../../protocol/server-events.ts'
 import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Artifact, StreamVisitor, TaskStatus } from '../model.ts'
-import { mediaArtifact, textArtifactId } from './artifacts.ts'
-import type { Step } from './records.ts'
-import { statusOf } from './shared.ts'
+import { mediaArtifact, textArtifactId } from './content.ts'
+import { statusOf, type Step } from './records.ts'
 
 export interface Told {
   readonly taskId: string

@@ -3,8 +3,7 @@ import type { Principal } from '../../../core/ports/access.ts'
 import type { StoredResponse } from '../../../core/ports/session.ts'
 import { Endings, type Ending } from './ending.ts'
 import { closing } from './live.ts'
-import { isRunning, ownerOf, type Found, type Step, type TaskRecord } from './records.ts'
-import { idsOf, notify, type Shared } from './shared.ts'
+import { type Found, idsOf, isRunning, notify, ownerOf, type Shared, type Step, type TaskRecord } from './records.ts'
 
 /**
  * Tells the webhooks what the last process did not tell them, and closes the tasks that version 0.1 left running. Runs once, after

@@ -1,11 +1,10 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Host } from '../../../core/ports/transport.ts'
 import type { Artifact, Message, Task } from '../model.ts'
-import { artifactsOf, Gathering } from './artifacts.ts'
+import { artifactsOf, Gathering } from './content.ts'
 import type { Live, Lives } from './live.ts'
 import { Narration } from './narration.ts'
-import { ownerOf, type Step, type TaskRecord, type TaskRecords } from './records.ts'
-import { idsOf, notFound, statusOf } from './shared.ts'
+import { idsOf, notFound, ownerOf, statusOf, type Step, type TaskRecord, type TaskRecords } from './records.ts'
 
 export interface Shown {
   /** Undefined: all. 0: none. */

@@ -1,6 +1,15 @@
+/** What parts of messages and artifacts are here, and back. */
 import { isMedia, type ContentItem, type MediaItem } from '../../../protocol/content.ts'
-import { dataIn, JSON_TYPE, partOf } from '../../../wire/a2a/content.ts'
+import { dataIn, JSON_TYPE, mediaItemOf, partOf } from '../../../wire/a2a/content.ts'
 import type { Artifact, Part, Place, StreamEvent, StreamVisitor } from '../model.ts'
+
+/** What a client says, as content of ours. */
+export function toItem(part: Part): ContentItem {
+  const { text, filename } = part
+  if (text !== undefined) return { type: 'text', text }
+  const item = mediaItemOf(part)
+  return item.type === 'file' || filename === undefined ? item : { ...item, description: filename }
+}
 
 /** All text of one response is one artifact. Every chunk carries its id, which is that of the response without the prefix. */
 export function textArtifactId(turn: string): string {

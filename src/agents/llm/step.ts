@@ -1,5 +1,4 @@
-import { Output } from '../../core/reading/output.ts'
-import { outputMessages } from '../../core/reading/output-messages.ts'
+import { Output, outputMessages } from '../../core/reading/output.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'

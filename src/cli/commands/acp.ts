@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { agentAtRoot } from '../../core/edge/choose-agent.ts'
+import { agentAtRoot } from '../../core/edge/asked.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { RunningServer, ServeOptions } from '../../serve/index.ts'
-import { agentAtRoot } from '../../core/edge/choose-agent.ts'
+import { agentAtRoot } from '../../core/edge/asked.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { present } from '../../wire/fields.ts'

@@ -1,5 +1,5 @@
 import type { UampError } from '../../protocol/errors.ts'
-import type { Clocks } from '../basics/clocks.ts'
+import type { Clocks } from '../basics/time.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
 import type { GuardedHttp, HttpClient } from './http.ts'

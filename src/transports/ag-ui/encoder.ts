@@ -1,7 +1,6 @@
 import type { Batch } from '../../core/ports/session.ts'
-import { isWaiting, stopReason, type Question } from '../../core/reading/ends.ts'
+import { isWaiting, stopReason, ResponseFold, type Question } from '../../core/reading/response-fold.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, alike, tellBy, type Mapping } from '../../core/reading/mapping.ts'
-import { ResponseFold } from '../../core/reading/response-fold.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf } from '../../protocol/json.ts'

@@ -1,4 +1,4 @@
-import { responseConfig } from '../../core/edge/overrides.ts'
+import { responseConfig } from '../../core/edge/asked.ts'
 import type { InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'

@@ -1,4 +1,4 @@
-import { chooseAgent } from '../../core/edge/choose-agent.ts'
+import { chooseAgent } from '../../core/edge/asked.ts'
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'

@@ -1,4 +1,4 @@
-import { stopReason } from '../../core/reading/ends.ts'
+import { stopReason } from '../../core/reading/response-fold.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 

@@ -1,4 +1,3 @@
-import { eachBatch } from '../../core/reading/each-batch.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Socket } from '../../core/ports/transport.ts'
@@ -136,7 +135,7 @@ export class Connection {
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
   async #follow({ session, reader }: Attached): Promise<void> {
     try {
-      await eachBatch(reader, (batch) => this.#socket.send(batch))
+      await reader.each((batch) => this.#socket.send(batch))
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
       this.#tell({ type: 'session.error', session_id: session.id, error: UampError.from(error).toBody() })

@@ -2,11 +2,10 @@ import type { Access, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { sessionCreated } from '../../core/edge/session-created.ts'
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import { understoodEvents, type Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { uampIn, understoodEvents } from '../../protocol/extensions.ts'
-import { fieldsOf } from '../../protocol/json.ts'
+import { fieldsOf, uampIn } from '../../protocol/json.ts'
 import { negotiateVersion } from '../../protocol/version.ts'
 
 /** Who sends this event: the owner of its token, or else whoever opened the connection. A token must not change who that is. */

@@ -1,5 +1,5 @@
 import type { Questions } from '../../core/ports/agent.ts'
-import { outputMessages } from '../../core/reading/output-messages.ts'
+import { outputMessages } from '../../core/reading/output.ts'
 import type { ContentItem, ToolResult } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { audioItem, fileItem, imageItem } from '../../wire/openai/media.ts'

@@ -1,5 +1,4 @@
-import { chooseAgent } from '../../core/edge/choose-agent.ts'
-import { responseConfig } from '../../core/edge/overrides.ts'
+import { chooseAgent, responseConfig } from '../../core/edge/asked.ts'
 import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { Committer } from './committer.ts'
+import { Committer } from './log-store.ts'
 
 test('a store that fails was tried with every event, and each attempt was a line in the log', async () => {
   vi.useFakeTimers()

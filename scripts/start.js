@@ -13,7 +13,7 @@ if (!existsSync(main) && !canBuild) {
 }
 if (canBuild && isStale()) {
   console.error('Building …')
-  if (!build()) process.exit(1)
+  if (!(await build())) process.exit(1)
 }
 
 // In this process, so that signals reach the server.

@@ -195,6 +195,27 @@ test('a reader that takes nothing for too long is cut, and the finally runs', as
   client.destroy()
 })
 
+test('a reader that is cut in the middle of a large frame gets the rest of it, and the error behind it', async () => {
+  const large = 'x'.repeat(24_000_000)
+  const cut = signal()
+  async function* one(): AsyncGenerator<string, void> {
+    try {
+      yield large
+    } finally {
+      cut.fire()
+    }
+  }
+  const { port } = await testServer({
+    limits: { outboundBytes: 64 * 1024, stallMs: 100 },
+    routes: [get('/large', async () => ({ status: 200, headers: {}, failure: (error) => `[${error.code}]`, frames: one() }))],
+  })
+  const client = netConnect(port, '127.0.0.1')
+  client.write('GET /large HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  await cut.fired
+  const { text } = chunked(Buffer.concat(await received(client)))
+  expect(text === `${large}[timeout]`).toBe(true)
+})
+
 test('an HTTP/1.0 client gets the stream too', async () => {
   const { port } = await testServer({
     routes: [

@@ -15,7 +15,10 @@ export const agUiTransport = {
     'ag-ui.multimodal': ['messages', 'Content parts of 1.0 and the binary parts of 0.0.x reach the agent as media.'],
     'ag-ui.context': ['RunAgentInput', 'State, context, forwarded properties and instructions reach the agent.'],
     'ag-ui.thread': ['messages', 'A thread is one conversation: messages that are there already are recognised by their id.'],
-    'ag-ui.branch': ['parentRunId', 'A run may go on from an earlier one of its thread, or from an earlier message.'],
+    'ag-ui.branch': [
+      'parentRunId',
+      'A run may go on from an earlier one of its thread, or from an earlier message, also an edited first one.',
+    ],
     'ag-ui.text': ['text message events', 'Text is streamed between a start and an end.'],
     'ag-ui.reasoning': ['reasoning events', 'Thoughts are reasoning messages of role "reasoning"; what is encrypted stays with them.'],
     'ag-ui.tools': ['tool call events', 'Calls stream their arguments, and have their results.'],
@@ -24,7 +27,10 @@ export const agUiTransport = {
     'ag-ui.activity': ['activity events', 'Activities, steps, custom and raw events of agents are told.'],
     'ag-ui.subagents': ['subagent events', 'Subagents are told with ids that are not used twice and parents that have begun.'],
     'ag-ui.interrupt': ['interrupts', 'A question ends the run with an interrupt, and "resume" answers it.'],
-    'ag-ui.interrupt-pending': ['interrupts', 'A run on a thread that waits for a decision is refused, until it brings one.'],
+    'ag-ui.interrupt-pending': [
+      'interrupts',
+      'A run on a thread that waits for a decision is refused until it brings one; a client of 0.0.x may say something else instead.',
+    ],
     'ag-ui.usage': ['RUN_FINISHED', 'Usage is told with the end; what a cache gave is a part of the input.'],
     'ag-ui.error': ['RUN_ERROR', 'An agent that fails ends the run with RUN_ERROR and its code.'],
     'ag-ui.cancel': ['HTTP binding', 'A client that leaves stops the agent, unless it asked to detach.'],

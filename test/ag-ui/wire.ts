@@ -14,6 +14,9 @@ export interface Posted {
 
 export const user = (id: string, content: unknown = id) => ({ id, role: 'user', content })
 
+/** Part of the input of a client that does not have the conversation. */
+export const joins = { forwardedProps: { uamp: { join: true } } }
+
 /** A run, as `fetch` answers it. A text is the one message of a new thread. */
 export function post(url: string, said: string | readonly object[], { headers = {}, signal, input }: Posted = {}): Promise<Response> {
   const messages = typeof said === 'string' ? [user(crypto.randomUUID(), said)] : said

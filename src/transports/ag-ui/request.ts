@@ -25,17 +25,19 @@ export interface Asked {
   /** Other fields that an agent may want to read. */
   readonly extras: Readonly<Record<string, unknown>>
   readonly detach: boolean
+  /** The client brings only what is new. */
+  readonly join: boolean
   readonly payment: Payment | undefined
 }
 
-const NONE = { detach: false, payment_token: undefined }
+const NONE = { detach: false, join: false, payment_token: undefined }
 
 export async function toAsked(call: Call): Promise<Asked> {
   const { request } = call
   const input = parseBody(RunAgentInput, await call.text())
   const { threadId, runId, parentRunId, context, forwardedProps, resume, state } = input
   const isOwn = isRecord(forwardedProps) && forwardedProps['uamp'] != null
-  const { detach, payment_token: token } = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE
+  const { detach, join, payment_token: token } = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE
   const first = input.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
   const begin = first < 0 ? input.messages.length : first
   const entries = resume == null ? [] : Array.isArray(resume) ? resume : [resume]
@@ -56,6 +58,7 @@ export async function toAsked(call: Call): Promise<Asked> {
       ...(forwardedProps != null && { forwardedProps: unpaid(forwardedProps) }),
     },
     detach: detach ?? false,
+    join: join ?? false,
     payment: paymentFrom(request.headers) ?? (token == null ? undefined : { scheme: 'token', token }),
   }
 }

@@ -77,6 +77,8 @@ export const OwnProps = z.object({
     uamp: z.object({
       /** The run continues when its client leaves. */
       detach: maybe(z.boolean()),
+      /** The run brings only new messages: its client does not have the conversation. */
+      join: maybe(z.boolean()),
       payment_token: maybe(z.string()),
     }),
   }),

@@ -123,14 +123,14 @@ export class Starter {
 
   /** The next run of a thread brings the answers that the thread waits for, or new messages. */
   async #goOn(session: Session, until: number): Promise<Beginning> {
-    const { resume, messages } = this.#asked
+    const { resume, messages, join } = this.#asked
     const head = await this.#newest(session, until)
-    const added = addedTo(head, messages)
+    const added = addedTo(head, messages, join)
     if (session.duplex && head?.status === 'open') return this.#answerRunning(session, head, added ?? [])
     const { waiting } = session
     const first = resume[0]
     if (!waiting && first) throw noInterrupt(first)
-    if (!waiting) return this.#say(session, head)
+    if (!waiting || this.#turnsAway(added)) return this.#say(session, head)
     const answers = answersTo(waiting, { ...this.#asked, messages: added ?? messages, newId: this.#host.newId })
     if (!answers) return this.#say(session, head)
     const more = added?.find(isSaid)
@@ -141,6 +141,12 @@ export class Starter {
     if (waiting.questions.every(({ type }) => type === 'tool.call')) return this.#say(session, head)
     // A decision is not part of the messages, so it counts now; changed messages count in the next run.
     return { session, answers, create: this.#create(session, { changed: true }) }
+  }
+
+  /** Clients of 0.0.x may know no `resume`. What they say instead is answered, and what was asked is not done. */
+  #turnsAway(added: readonly WireMessage[] | undefined): boolean {
+    const { legacy, resume, payment } = this.#asked
+    return legacy && resume.length === 0 && payment === undefined && (added === undefined || added.some(isSaid))
   }
 
   /** The newest response. A running one gets time to stop. */
@@ -159,12 +165,13 @@ export class Starter {
 
   async #say(session: Session, head: StoredResponse | undefined): Promise<Beginning> {
     const { gateway, newId } = this.#host
-    const { messages, threadId, parentRunId } = this.#asked
+    const { messages, threadId, parentRunId, join } = this.#asked
     const { principal } = this.#call
     const parent = parentRunId === undefined ? undefined : await this.#runs.find(principal, parentRunId)
-    const branches = head !== undefined && parent?.threadId === threadId && parent.response !== head.id
+    const isNamed = parent?.threadId === threadId
+    const branches = head !== undefined && isNamed && parent.response !== head.id
     const base = branches ? await gateway.response(parent.response, principal) : head
-    const added = addedTo(base, messages)
+    const added = addedTo(base, messages, join || isNamed)
     const isNew = added !== undefined && (added.length > 0 || messages.length === 0)
     const joins = base && isNew && added.length === messages.length ? base.id : undefined
     const history = base && isNew && (branches || joins !== undefined) ? await historyOf(gateway, base.id, principal) : []

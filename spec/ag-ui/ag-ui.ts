@@ -24,6 +24,14 @@ export const agUiTransport = {
     'ag-ui.tools': ['tool call events', 'Calls stream their arguments, and have their results.'],
     'ag-ui.client-tools': ['tools', 'A call of a tool of the page ends the run, and the next run brings the result.'],
     'ag-ui.state': ['state events', 'State is told as snapshots and as patches of RFC 6902.'],
+    'ag-ui.shared-state': ['state events', 'The state of a thread is kept; who joins the thread, or asks, is told it as STATE_SNAPSHOT.'],
+    'ag-ui.timestamp': ['base event properties', 'Events of a live run have a timestamp in milliseconds.'],
+    'ag-ui.run-input': ['RUN_STARTED', 'A client that asks for it is told the input of its run, without its payment, also in a replay.'],
+    'ag-ui.result': ['RUN_FINISHED', 'The result that an agent gives its run is told with the end.'],
+    'ag-ui.encrypted': [
+      'REASONING_ENCRYPTED_VALUE',
+      'Encrypted values of messages and of tool calls are kept, and reach the agent, also when the client brings them.',
+    ],
     'ag-ui.activity': ['activity events', 'Activities, steps, custom and raw events of agents are told.'],
     'ag-ui.subagents': ['subagent events', 'Subagents are told with ids that are not used twice and parents that have begun.'],
     'ag-ui.interrupt': ['interrupts', 'A question ends the run with an interrupt, and "resume" answers it.'],
@@ -49,6 +57,13 @@ export const agUiRemote = agUi('AG-UI 1.0', {
   'ag-ui-remote.thinking': ['deprecated events', 'The thinking events of 0.0.x are understood.'],
   'ag-ui-remote.tools': ['tools', 'Calls that a run leaves open are put to our client, and the next run brings the results.'],
   'ag-ui-remote.interrupt': ['interrupts', 'Interrupts become questions to our client, whose answers resume the run.'],
+  'ag-ui-remote.meta': ['draft events', 'META becomes a custom event named "meta.…", for clients of AG-UI as CUSTOM.'],
+  'ag-ui-remote.raw-event': ['base event properties', 'The rawEvent of an event is told to clients of AG-UI as RAW.'],
+  'ag-ui-remote.roles': [
+    'text message events',
+    'Texts of other roles are no part of the answer; clients of AG-UI are told them with their role.',
+  ],
+  'ag-ui-remote.encrypted': ['REASONING_ENCRYPTED_VALUE', 'Encrypted values of texts and tool calls go back with the next run.'],
   'ag-ui-remote.cancel': ['HTTP binding', 'A cancel closes the request.'],
   'ag-ui-remote.error': ['RUN_ERROR', 'RUN_ERROR, a refusal and a stream that is cut off end the response as failed.'],
 })

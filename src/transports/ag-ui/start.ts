@@ -11,6 +11,7 @@ import { noCall, toMessages } from './messages.ts'
 import { settingsOf, type Asked } from './request.ts'
 import { nameOf, planOf, type RunNote, type RunRecord, type Runs } from './runs.ts'
 import type { ResumeEntry, WireMessage } from './schema.ts'
+import { isNoState, stateAfter } from './state.ts'
 import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotsOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
 
@@ -50,6 +51,8 @@ export class Starter {
   readonly #call: KnownCall
   readonly #asked: Asked
   #isGone = false
+  /** The state that the thread has, if its client brings none. */
+  #state: unknown
   /** A client of another protocol may leave a response open for long. */
   #mayWait = true
 
@@ -58,6 +61,7 @@ export class Starter {
     this.#runs = runs
     this.#call = call
     this.#asked = asked
+    this.#state = asked.state
   }
 
   /** A run that is refused because another one goes on tries again until its time is over: several may have waited for one end. */
@@ -123,9 +127,11 @@ export class Starter {
 
   /** The next run of a thread brings the answers that the thread waits for, or new messages. */
   async #goOn(session: Session, until: number): Promise<Beginning> {
-    const { resume, messages, join } = this.#asked
+    const { resume, messages, join, state } = this.#asked
     const head = await this.#newest(session, until)
     const added = addedTo(head, messages, join)
+    if (head && (state === undefined || (isNoState(state) && added?.length === messages.length)))
+      this.#state = await stateAfter(session, head)
     if (session.duplex && head?.status === 'open') return this.#answerRunning(session, head, added ?? [])
     const { waiting } = session
     const first = resume[0]
@@ -201,7 +207,7 @@ export class Starter {
   }
 
   async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {
-    const { threadId, runId, parentRunId, legacy, detach, messages } = this.#asked
+    const { threadId, runId, parentRunId, legacy, detach, messages, input } = this.#asked
     const { principal } = this.#call
     // The client left while this waited for the run before.
     if (this.#isGone) {
@@ -212,7 +218,7 @@ export class Starter {
     const reader = session.read({ after, extensions: 'all' })
     const joined = joins !== undefined && { joined: { from: joins, messages } }
     const parent = parentRunId !== undefined && { parentRunId }
-    const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined }
+    const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined, ...(input && { input }) }
     try {
       const accepted = answers.map((event) => session.send(event))
       if (create) accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json }))
@@ -241,7 +247,7 @@ export class Starter {
 
   /** `memory`: what the response remembers of the messages. */
   #create(session: Session, memory: object = memoryOf(this.#asked.messages)): EventOf<'response.create'> {
-    const { tools, ...settings } = settingsOf(this.#asked, session.config, memory)
+    const { tools, ...settings } = settingsOf({ ...this.#asked, state: this.#state }, session.config, memory)
     // Keep the tools of a session that another protocol opened.
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }

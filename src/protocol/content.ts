@@ -27,8 +27,11 @@ function item<const T extends string, F extends z.core.$ZodLooseShape>(type: T, 
   return z.object({ type: z.literal(type), ...fields })
 }
 
+/** Ours: encrypted reasoning that belongs to a text or a call. It goes back to whoever made it, and nobody else reads it. */
+const encrypted = { encrypted_value: text }
+
 /** `refusal` is ours: the agent declines. Clients that do not know the field show the text. */
-export const TextContent = item('text', { text: z.string(), refusal: flag })
+export const TextContent = item('text', { text: z.string(), refusal: flag, ...encrypted })
 export const ImageContent = item('image', { image: Media, format: text, detail: z.optional(ImageDetail), alt_text: text, ...handle })
 export const AudioContent = item('audio', {
   audio: Media,
@@ -41,7 +44,7 @@ export const VideoContent = item('video', { video: Media, format: text, duration
 export const FileContent = item('file', { file: Media, filename: z.string(), mime_type: z.string(), size_bytes: number, ...handle })
 
 /** A call of a tool; `arguments` is JSON text. */
-export const ToolCall = z.object({ id: z.string(), name: z.string(), arguments: JsonText })
+export const ToolCall = z.object({ id: z.string(), name: z.string(), arguments: JsonText, ...encrypted })
 export type ToolCall = z.infer<typeof ToolCall>
 export const ToolCallContent = item('tool_call', { tool_call: ToolCall })
 

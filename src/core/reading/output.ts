@@ -65,6 +65,8 @@ export class Output {
         this.#asked.add(id)
         return
       }
+      case 'x.reasoning.encrypted':
+        return this.#encrypt(draft)
       case 'usage.delta':
         this.#usage = addUsage(this.#usage, draft.delta)
         return
@@ -167,6 +169,20 @@ export class Output {
     const known = this.#items[index]
     if (known?.type !== 'tool_call') this.#items.push({ type: 'tool_call', tool_call: call })
     else this.#items[index] = { ...known, tool_call: { ...known.tool_call, arguments: known.tool_call.arguments + call.arguments } }
+  }
+
+  /** Encrypted reasoning stays with its call, or with what was said last. */
+  #encrypt({ value, entity_id, subtype }: Draft & { type: 'x.reasoning.encrypted' }): void {
+    this.#close()
+    const isMeant = (item: ContentItem): boolean =>
+      subtype === 'tool-call'
+        ? item.type === 'tool_call' && item.tool_call.id === entity_id
+        : item.type === 'text' || item.type === 'thinking'
+    const item = this.#items.findLast(isMeant)
+    if (!item) return
+    this.#size += value.length
+    if (item.type === 'tool_call') item.tool_call = { ...item.tool_call, encrypted_value: value }
+    else Object.assign(item, item.type === 'text' ? { encrypted_value: value } : { signature: value })
   }
 
   #close(): void {

@@ -92,9 +92,12 @@ export class ModelChain {
     const settled = withSettings(given, model)
     const config = first ? settled : withFreeChoice(settled, name)
     const window = await this.#options.windowOf(model)
+    // An answer in one piece may take as long as the whole. A model that hangs shows itself sooner in a stream.
+    const { signal, http, sessionId, redact } = context
+    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, silent: false }
     const told = name === this.#models[0]?.provider.name ? messages : messages.map(withoutThinking)
     return model.provider
-      .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, context)
+      .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, asked)
       [Symbol.asyncIterator]()
   }
 }

@@ -47,6 +47,7 @@ export const completions = openAi('Chat Completions', {
   'openai-completions.models': ['models', 'Every agent is a model, found by its decoded name.'],
   'openai-completions.capabilities': ['UAMP transports, Completions', 'GET /capabilities shows what the agent can do.'],
   'openai-completions.error-shape': ['errors', 'Every refusal has message, type, code and param, and the status that clients know.'],
+  'openai-completions.unknown-path': ['errors', 'Paths under /v1 that nothing is at are refused in the same form.'],
   'openai-completions.error-param': ['errors', '`param` names the field that is wrong.'],
   'openai-completions.upstream-429': [
     'errors',

@@ -23,6 +23,10 @@ export const responses = openAi('Responses', {
     'function calling',
     'A call of a client function is a function_call item whose arguments are streamed.',
   ],
+  'openai-responses.hosted-tools': [
+    'tools',
+    'Tools of other types than function go to a provider that has them; for other agents they are refused with the name of the agent.',
+  ],
   'openai-responses.server-tools': [
     'function calling',
     'What the agent runs itself is never a function_call: it is an mcp_call with its output.',

@@ -141,7 +141,8 @@ export class Routes {
         if (match) return match.mounted.refuse
       }
     }
-    return errorResponse
+    const { refusal } = this.#options.transports.find(({ under }) => under !== undefined && place.path.startsWith(under)) ?? {}
+    return refusal ?? errorResponse
   }
 
   /** What the route at a path says of its body. */

@@ -1,9 +1,11 @@
 import type { ModelContext } from '../../core/ports/provider.ts'
 import type { Logger } from '../../core/ports/transport.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
 import { maxTokensIn, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
 import { fitting, tokensOfConfig } from './context.ts'
 import { costOf, priceOf, type PriceTable } from './prices.ts'
@@ -32,8 +34,8 @@ export interface ChainOptions {
   readonly models: readonly Model[]
   readonly prices: PriceTable
   readonly log: Logger
-  /** Tokens that fit into a request to this model, if known. */
-  readonly windowOf: (model: Model) => Promise<number | undefined>
+  /** What its provider says of a model, if that is known. */
+  readonly capabilitiesOf: (model: Model) => Promise<Capabilities | undefined>
 }
 
 /** The models of one turn. If one fails before it has said anything, the next one is asked. */
@@ -91,12 +93,24 @@ export class ModelChain {
     const { name } = model.provider
     const settled = withSettings(given, model)
     const config = first ? settled : withFreeChoice(settled, name)
-    const window = await this.#options.windowOf(model)
+    const able = await this.#options.capabilitiesOf(model)
+    for (const { type } of hostedToolsIn(given)) {
+      if (!hasHostedTool(able, String(type))) throw lacking(model, String(type))
+    }
+    const window = model.contextWindow ?? able?.context_window
+    // An answer in one piece may take as long as the whole. A model that hangs shows itself sooner in a stream.
+    const { signal, http, sessionId, redact } = context
+    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, silent: false }
     const told = name === this.#models[0]?.provider.name ? messages : messages.map(withoutThinking)
     return model.provider
-      .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, context)
+      .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, asked)
       [Symbol.asyncIterator]()
   }
+}
+
+function lacking({ model }: Model, type: string): UampError {
+  const details = { param: 'tools', code: 'unsupported_value' }
+  return new UampError('invalid_request', `The model "${model}" has no tool of the type "${type}"`, { details })
 }
 
 /** Tokens of the window that are left for the conversation. */

@@ -90,7 +90,7 @@ export class Step {
     if (delta.refusal) this.refused = true
     if (!this.#holds || delta.refusal) return draft
     this.#heldLength += delta.text.length
-    if (this.#heldLength > HELD) throw new UampError('too_large', `The answer is longer than ${HELD} characters`)
+    if (this.#heldLength > HELD) throw new UampError('provider_error', `The answer is longer than ${HELD} characters`)
     this.#held.push(delta.text)
     return undefined
   }

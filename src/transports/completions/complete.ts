@@ -6,6 +6,7 @@ import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { openAiErrorBody, openAiFailure, toldError } from '../../wire/openai/errors.ts'
+import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
 import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
@@ -26,6 +27,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   host.gateway.checkSlots(body, text.length)
   const asked = toAsked(body)
   const agent = chooseAgent(host, call, body.model ?? undefined)
+  checkHostedTools(body.tools, { name: agent, capabilities: host.agents.get(agent)?.capabilities })
   if (asked.stream && asked.shape.audio === 'wav') {
     throw invalid('A stream cannot be a WAV file: ask for "pcm16"', 'audio.format', 'unsupported_value')
   }

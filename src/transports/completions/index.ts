@@ -21,6 +21,7 @@ export function completions(): Transport {
       ]
     },
     refusal: openAiRefusal,
+    under: '/v1/',
   }
 }
 

@@ -5,6 +5,7 @@ import { list } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { ResponseFormat } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
+import { HostedTool } from '../../wire/openai/hosted-tool.ts'
 
 /** The bytes of the body have a limit of their own. */
 const MESSAGES = 8_192
@@ -66,7 +67,7 @@ export const CompletionRequest = z.looseObject({
   stream: maybe(z.boolean()),
   stream_options: maybe(z.object({ include_usage: maybe(z.boolean()) })),
   n: maybe(z.int().check(z.minimum(1), z.maximum(CHOICES))),
-  tools: maybe(list(ToolDefinition, limits.tools)),
+  tools: maybe(list(z.union([ToolDefinition, HostedTool]), limits.tools)),
   tool_choice: maybe(ToolChoice),
   functions: maybe(list(ToolDefinition.shape.function, limits.tools)),
   response_format: maybe(ResponseFormat),

@@ -1,7 +1,7 @@
 import { reportError } from '../../core/edge/report-error.ts'
 import type { Host, KnownCall, Socket, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { openAiErrorBody, openAiStatus } from '../../wire/openai/errors.ts'
+import { openAiErrorBody, openAiRetryHeaders, openAiStatus } from '../../wire/openai/errors.ts'
 import { invalid, parseBody, parseValue } from '../../wire/parse.ts'
 import { Answer, framesOf } from './answer.ts'
 import { toAsked, type Asked } from './request.ts'
@@ -93,10 +93,12 @@ export class ResponsesSocket {
 
   async #refuse(thrown: unknown, lane: string | undefined): Promise<void> {
     const error = reportError(this.#host, thrown, { transport: 'responses', message: 'A response failed' })
+    const headers = openAiRetryHeaders(error)
     const event = {
       type: 'error',
       status: openAiStatus(error),
       error: openAiErrorBody(error),
+      ...(Object.keys(headers).length > 0 && { headers }),
       ...(lane !== undefined && { stream_id: lane }),
     }
     await this.#socket.send([JSON.stringify(event)])

@@ -6,6 +6,7 @@ import { ResponseRun } from '../../core/reading/response-run.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { toldError } from '../../wire/openai/errors.ts'
+import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { invalid } from '../../wire/parse.ts'
 import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
 import type { AnswerOptions } from './answer.ts'
@@ -35,6 +36,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const { gateway } = host
   const { principal } = caller
   const agent = chooseAgent(host, caller, asked.model)
+  checkHostedTools(asked.tools, { name: agent, capabilities: host.agents.get(agent)?.capabilities })
   const config = withBegun(asked.config, host.now())
   const previous = asked.previous === undefined ? undefined : await gateway.response(asked.previous, principal)
   if (asked.previous !== undefined && !previous) {

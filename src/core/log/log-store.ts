@@ -239,10 +239,10 @@ export async function decodeGroup({ sessionId, outputOf }: StoredLog, group: Gro
       }
     } else {
       const seq = group.first + items.length
-      const { session_id: _, event_id: __, seq: ___, response_id, output_of, ...draft } = JSON.parse(line) as StoredEvent
+      const { session_id: _, event_id: __, seq: ___, response_id, output_of, ...stored } = JSON.parse(line) as StoredEvent
       const told = stamp ?? new Stamp(sessionId, response_id)
-      const whole = output_of === undefined || seq <= after ? draft : withOutput(draft as Draft, await outputOf(output_of))
-      items.push(new Entry(told, seq, whole as Draft))
+      const draft = withId(stored as Draft, told.responseId)
+      items.push(new Entry(told, seq, output_of === undefined || seq <= after ? draft : withOutput(draft, await outputOf(output_of))))
       stamps.push(told)
     }
   }
@@ -253,9 +253,25 @@ type StoredEvent = ServerEvent & { response_id?: string; output_of?: string }
 
 function lineOf(entry: Entry): string {
   const { responseId } = entry.stamp
-  if (responseId === undefined || entry.size <= LARGE_END) return entry.body
+  if (responseId === undefined) return entry.body
+  if (entry.size <= LARGE_END) return withoutId(entry.body, responseId)
   const short = withOutput(entry.draft, [])
   return short === entry.draft ? entry.body : JSON.stringify({ ...short, output_of: responseId })
+}
+
+const DONE = '{"type":"response.done","response":{'
+
+/** The end of a response without its id, which the line that begins its events has. Returns other events unchanged. */
+function withoutId(body: string, responseId: string): string {
+  if (!body.startsWith(DONE)) return body
+  const id = `"id":${JSON.stringify(responseId)},`
+  return body.startsWith(id, DONE.length) ? DONE + body.slice(DONE.length + id.length) : body
+}
+
+/** The opposite of `withoutId`. */
+function withId(draft: Draft, id: string | undefined): Draft {
+  if (draft.type !== 'response.done' || id === undefined) return draft
+  return { ...draft, response: { id, ...(draft.response as Omit<typeof draft.response, 'id'>) } }
 }
 
 /** Replaces the output in the end of a response. Returns other events unchanged. */

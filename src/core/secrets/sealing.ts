@@ -5,7 +5,7 @@ import { isPaymentField, isSecretField } from './secret-names.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import type { Operation, SetOperation, Store } from '../ports/store.ts'
 import type { SessionRecord, TurnRecord } from '../durable/records.ts'
-import { storeKey } from '../basics/store-key.ts'
+import { idIn, storeKey, tenantIn } from '../basics/store-key.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
 
@@ -154,22 +154,23 @@ export class SealedRecords {
   }
 
   /** Searches only extensions, answers, and data from clients' tools: the texts of a conversation are not searched for secrets. */
-  turn(record: TurnRecord, how: How): TurnRecord {
+  turn(record: TurnRecord, how: How): Json {
     const { config, answers, given } = record
     const input = withData(record.input, this.#digested)
-    if (input === record.input && !config?.extensions && !answers && !given) return record
+    const short = shortened(record)
+    if (input === record.input && !config?.extensions && !answers && !given) return short as unknown as Json
     const kept = this.#kept({ extensions: config?.extensions, answers, given }, how)
     return {
-      ...record,
+      ...short,
       input,
       ...(config && { config: { ...config, ...(config.extensions && { extensions: kept.extensions }) } }),
       ...(answers && { answers: kept.answers }),
       ...(given && { given: kept.given }),
-    } as TurnRecord
+    } as unknown as Json
   }
 
   openTurn(value: Json, key: string): TurnRecord {
-    const record = value as unknown as TurnRecord
+    const record = whole(value, key)
     const { config, answers, given } = record
     if (!config?.extensions && !answers && !given) return record
     const opened = this.#sealing.open({ extensions: config?.extensions, answers, given }, key)
@@ -219,6 +220,30 @@ export class SealedRecords {
     return used ? this.#sealing.settle(value, key) : this.#sealing.seal(value, key)
   }
 }
+
+/** Leaves out what the key says, and what most responses have in common: `undefined` is not stored. */
+function shortened(record: TurnRecord): StoredTurn {
+  const { id, run, parent, stateless, from, after } = record
+  return {
+    ...record,
+    id: undefined,
+    tenant: undefined,
+    run: run === id ? undefined : run,
+    parent: parent ?? undefined,
+    stateless: stateless || undefined,
+    from: from || undefined,
+    after: after || undefined,
+  }
+}
+
+/** The opposite of `shortened`. Formats 1 and 2 left nothing out. */
+function whole(value: Json, key: string): TurnRecord {
+  const id = idIn(key)
+  return { id, tenant: tenantIn(key), run: id, parent: null, stateless: false, from: 0, after: 0, ...(value as object) } as TurnRecord
+}
+
+type Left = 'id' | 'tenant' | 'run' | 'parent' | 'stateless' | 'from' | 'after'
+type StoredTurn = Omit<TurnRecord, Left> & { readonly [name in Left]?: TurnRecord[name] | undefined }
 
 /** True if an input carries a payment. */
 export function pays(event: ClientEvent): boolean {

@@ -14,24 +14,30 @@ export const BUNDLED = ['@hono/node-server', 'canonicalize', 'commander', 'fast-
  * One chunk for each of these, with all that its modules import and no chunk before it has: first what a browser loads, last what only
  * a server does. So whoever loads little finds it in a small file, and a server loads few files.
  *
- * @type {readonly (readonly [name: string, of: RegExp])[]}
+ * @type {Readonly<Record<string, readonly string[]>>}
  */
-const CHUNKS = [
-  ['client', /^(client\/index|protocol\/errors)$/],
-  ['client-node', /^client\/node$/],
-  ['version', /^serve\/package-version$/],
-  ['fields', /^wire\/fields$/],
-  ['command', /^cli\/program$/],
-  ['core', /^index$/],
-  ['wire', /^wire\//],
-  // What `uamp acp` loads as well, and it checks the whole config.
-  [
-    'gateway',
-    /^(serve\/(gateway|acp-stdio)|transports\/(acp\/index|omnia\/options)|server\/(limits|public-url|host-names|origin|node\/log))$/,
+const CHUNKS = {
+  client: ['client/index', 'protocol/errors'],
+  'client-node': ['client/node'],
+  version: ['serve/package-version'],
+  fields: ['wire/fields'],
+  command: ['cli/program'],
+  core: ['index'],
+  wire: ['wire/*', 'wire/*/*'],
+  // What `uamp acp` loads as well, which checks the whole config.
+  gateway: [
+    'serve/gateway',
+    'serve/acp-stdio',
+    'transports/acp/index',
+    'transports/omnia/options',
+    'server/limits',
+    'server/public-url',
+    'server/web-pages',
+    'server/node/log',
   ],
-  ['transports', /^(transports\/[^/]+|server)\/index$/],
-  ['server', /^serve\/index$/],
-]
+  transports: ['transports/*/index', 'server/index'],
+  server: ['serve/index'],
+}
 
 /** @typedef {import('rolldown').Plugin} Plugin */
 
@@ -50,9 +56,9 @@ export async function bundle({ root, dist, sources }) {
   const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).filter((name) => !BUNDLED.includes(name))
   /** @type {Map<string, string>} a module's file → the name of its chunk */
   const chunkOf = new Map()
-  const starts = CHUNKS.map(([chunk, of]) => ({
+  const starts = Object.entries(CHUNKS).map(([chunk, names]) => ({
     chunk,
-    files: modules.filter((name) => of.test(name)).map((name) => join(root, 'src', `${name}.ts`)),
+    files: names.flatMap((name) => filesNamed(name, modules)).map((name) => join(root, 'src', `${name}.ts`)),
   }))
   const build = await rolldown({
     cwd: root,
@@ -71,7 +77,7 @@ export async function bundle({ root, dist, sources }) {
     chunkFileNames: 'chunks/[name]-[hash].js',
     comments: { legal: true, annotation: true, jsdoc: false },
     codeSplitting: {
-      groups: CHUNKS.map(([name], i) => ({ name, priority: CHUNKS.length - i, test: (file) => chunkOf.get(file) === name })),
+      groups: Object.keys(CHUNKS).map((name, i) => ({ name, priority: 100 - i, test: (file) => chunkOf.get(file) === name })),
     },
   })
   await build.close()
@@ -151,8 +157,15 @@ function defaults(target) {
     : Object.entries(/** @type {object} */ (target)).flatMap(([name, file]) => (name === 'types' ? [] : defaults(file)))
 }
 
+/** @param {string} name @param {readonly string[]} modules @returns {readonly string[]} those that it stands for */
+function filesNamed(name, modules) {
+  const found = modules.filter((module) => pattern(name).test(module))
+  if (found.length === 0) throw new Error(`src/${name}.ts, which begins a chunk, is not there`)
+  return found
+}
+
 /** @param {string} file @returns {RegExp} of the modules that it stands for */
 function pattern(file) {
   const name = file.replace(/^\.\/dist\//, '').replace(/\.js$/, '')
-  return new RegExp(`^${name.replace('*', '[^/]+')}$`)
+  return new RegExp(`^${name.replaceAll('*', '[^/]+')}$`)
 }

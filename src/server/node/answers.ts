@@ -121,8 +121,9 @@ export class StreamWriter implements Swept {
   }
 
   async #finish(last: Frame | undefined): Promise<void> {
-    const content = last === undefined ? '' : contentOf(last)
-    if (!Array.isArray(content)) return last === undefined ? void this.#response.end() : this.#endWith(content)
+    if (last === undefined) return void this.#response.end()
+    const content = contentOf(last)
+    if (!Array.isArray(content)) return this.#endWith(content)
     await this.#writeLarge(content, 1)
     if (!this.#gone) this.#endWith('')
   }
@@ -139,12 +140,12 @@ export class StreamWriter implements Swept {
   }
 
   /** Sends the last frame and the end in one write, so that a client which stops at the last event can reuse the connection. */
-  #endWith(content: string | Uint8Array): void {
+  #endWith(frame: Frame): void {
     const { socket } = this.#response
     socket?.cork()
     try {
       this.#writeRest()
-      this.#write(content)
+      for (const content of [contentOf(frame)].flat()) this.#write(content)
       this.#response.end()
     } finally {
       socket?.uncork()

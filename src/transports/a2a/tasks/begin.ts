@@ -6,6 +6,7 @@ import { isRecord } from '../../../protocol/json.ts'
 import { textOf, type Message as Input } from '../../../protocol/message.ts'
 import type { SessionConfig } from '../../../protocol/session-config.ts'
 import { paymentFrom } from '../../../wire/payment.ts'
+import { checkParts } from '../card/modes.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type Message, type Part, type SendRequest, type Struct } from '../model.ts'
 import { agentOf } from '../request.ts'
@@ -63,6 +64,7 @@ async function beginNew(shared: Shared, call: KnownCall, { asked, agent }: { ask
   const { request } = asked
   const { message, chosenId, metadata, generation } = request
   const { principal } = call
+  checkContent(shared, agent, message)
   const contextId = message.contextId ?? host.newId()
   const parent = message.contextId === undefined ? undefined : await records.context(principal, agent, contextId)
   const ids = { id: chosenId ?? host.newId(), contextId, agent }
@@ -95,6 +97,7 @@ async function goOn(shared: Shared, call: KnownCall, { asked, before }: { asked:
   if (isRunning(record)) throw busy(id)
   const last = steps.at(-1) as Step
   if (!last.waits) {
+    checkContent(shared, record.agent, request.message)
     const session = await openSession(shared, call, { request, record, parent: last.turn })
     return start(shared, call, { asked, beginning: { session, before } })
   }
@@ -151,6 +154,13 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   if (isNew && !request.push && request.chosenId === undefined) push.none(call.principal, id)
   live.begun(request.push !== undefined)
   return { live, isNew, reader }
+}
+
+/** Refuses what the agent does not take. */
+function checkContent({ host }: Shared, agent: string, { parts }: Message): void {
+  const { capabilities } = host.agents.get(agent) ?? {}
+  // Most messages are text alone.
+  if (capabilities && parts.some(({ text }) => text === undefined)) checkParts(capabilities, parts)
 }
 
 /** Whether nobody hears of a task before its end. */

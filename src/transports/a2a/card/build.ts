@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import type { Ability, AgentPort } from '../../../core/ports/agent.ts'
 import { list, Slot } from '../../../protocol/json.ts'
-import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
+import { EVENTS_EXTENSION, TOOLS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Struct } from '../model.ts'
 import type { CardOptions } from './index.ts'
 import { modesOf } from './modes.ts'
@@ -90,6 +90,7 @@ function toldBy({ capabilities }: AgentPort): z.infer<typeof Told> {
 /** What every agent here can do beyond the core of the protocol. Not a2a-x402: whoever announces it verifies payments, and we do not yet. */
 const EXTENSIONS: readonly AgentExtension[] = [
   { uri: EVENTS_EXTENSION, description: 'Thoughts, tool calls and progress as messages of the stream' },
+  { uri: TOOLS_EXTENSION, description: 'A client declares tools of its own; the task asks for their results' },
 ]
 
 /** Skills that a card shows. Every client reads it before anything else, so it stays small. */

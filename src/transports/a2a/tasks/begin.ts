@@ -15,6 +15,7 @@ import { cancelWaiting } from './cancel.ts'
 import { toItem } from './content.ts'
 import { Live, type Before, type TaskNote } from './live.ts'
 import { findOwn, type Found, idsOf, isRunning, notFound, type Shared, statusOf, type Step, type TaskRecord } from './records.ts'
+import { toolsIn, type Declared } from './tools.ts'
 import { rejectsPayment } from './x402.ts'
 
 /** What a message led to: a task that runs, a task that it ended, or an answer that is no task. */
@@ -204,7 +205,7 @@ async function openSession(
     transport: 'a2a',
     agent: record.agent,
     principal,
-    config: configOf(asked, record),
+    config: configOf(asked, record, asked.message.metadata && toolsIn(asked.message.metadata, request.headers)),
     duplex: false,
     persist: true,
     onDetach: 'finish',
@@ -223,18 +224,23 @@ async function openSession(
 }
 
 /** What an agent may want to know of the request beside the message itself. */
-function configOf({ message, acceptedOutputModes, metadata }: SendRequest, { id, contextId }: Opening['record']): SessionConfig {
+function configOf(
+  { message, acceptedOutputModes, metadata }: SendRequest,
+  { id, contextId }: Opening['record'],
+  tools: Declared | undefined,
+): SessionConfig {
+  const said = tools ? tools.metadata : message.metadata
   const a2a = {
     messageId: message.messageId,
     contextId,
     taskId: id,
-    ...(message.metadata && { metadata: message.metadata }),
+    ...(said && { metadata: said }),
     ...(message.extensions && { extensions: message.extensions }),
     ...(message.referenceTaskIds && { referenceTaskIds: message.referenceTaskIds }),
     ...(acceptedOutputModes && { acceptedOutputModes }),
     ...(metadata && { requestMetadata: metadata }),
   }
-  return { modalities: ['text'], extensions: { a2a } }
+  return { modalities: ['text'], extensions: { a2a }, ...(tools && { tools: tools.tools }) }
 }
 
 /** What a client said, as a message of the conversation. */

@@ -1,3 +1,4 @@
+import { tokensOfConfig } from '../../core/basics/tokens.ts'
 import type { ModelContext } from '../../core/ports/provider.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -7,7 +8,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
 import { maxTokensIn, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
-import { fitting, tokensOfConfig } from './context.ts'
+import { fitting } from './context.ts'
 import { costOf, priceOf, type PriceTable } from './prices.ts'
 
 /** The part of a window that is left for the answer if nobody says how long it may be. */

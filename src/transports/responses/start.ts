@@ -1,4 +1,5 @@
 import { chooseAgent, responseConfig } from '../../core/edge/asked.ts'
+import type { Principal } from '../../core/ports/access.ts'
 import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'
@@ -38,14 +39,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const agent = chooseAgent(host, caller, asked.model)
   checkHostedTools(asked.tools, { name: agent, capabilities: host.agents.get(agent)?.capabilities })
   const config = withBegun(asked.config, host.now())
-  const previous = asked.previous === undefined ? undefined : await gateway.response(asked.previous, principal)
-  if (asked.previous !== undefined && !previous) {
-    const message = `Previous response with id '${asked.previous}' not found.`
-    throw invalid(message, 'previous_response_id', 'previous_response_not_found')
-  }
-  if (previous?.status === 'open') {
-    throw invalid(`Response '${previous.id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
-  }
+  const previous = await previousOf(host, asked, principal)
   const input = await withReferences(gateway, asked.input, principal)
   const items = typeof input === 'string' ? [] : input
   const waiting = asked.store ? await findWaiting(host, caller, { previous, items, agent }) : undefined
@@ -68,6 +62,19 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
     ...(payment && { payment }),
   })
   return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+}
+
+/** The response that a request goes on from. */
+export async function previousOf(
+  { gateway }: Host,
+  { previous: id }: Pick<Asked, 'previous'>,
+  principal: Principal,
+): Promise<StoredResponse | undefined> {
+  if (id === undefined) return undefined
+  const previous = await gateway.response(id, principal)
+  if (!previous) throw invalid(`Previous response with id '${id}' not found.`, 'previous_response_id', 'previous_response_not_found')
+  if (previous.status !== 'open') return previous
+  throw invalid(`Response '${id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
 }
 
 /** Waits for the first word. Throws if the response is refused before it. */

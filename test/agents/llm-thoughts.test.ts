@@ -22,7 +22,7 @@ verifies(
     const wire = await overWebSocket(url)
     await wire.open({ session: { modalities: ['text'] } })
     for (const model of ['a/m', 'b/m', 'a/m', 'b/m']) {
-      wire.send({ type: 'session.update', session: { extensions: { uamp: { model } } } })
+      await wire.send({ type: 'session.update', session: { extensions: { uamp: { model } } } })
       expect((await say(wire, 'Who are you?')).at(-1)).toMatchObject({ type: 'response.done' })
     }
     const thoughts = (provider: typeof a, at: number) =>

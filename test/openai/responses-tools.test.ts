@@ -228,7 +228,7 @@ verifies('openai-responses.approval', 'is answered once: a second answer is refu
   const [asked] = one['output'] as Json[]
   const answer = (approve: boolean) => ({ type: 'mcp_approval_response', approval_request_id: asked?.['id'], approve })
   const both = await Promise.all([true, false].map((approve) => api.ask({ previous_response_id: one['id'], input: [answer(approve)] })))
-  expect(both.map(({ status }) => status).sort()).toEqual([200, 400])
+  expect(both.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400])
   for (const body of [
     { previous_response_id: one['id'], input: [answer(true)] },
     { input: [{ role: 'user', content: '/approve it' }, asked, answer(true)] },

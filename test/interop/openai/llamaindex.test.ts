@@ -1,4 +1,4 @@
-import { OpenAI, openai, openaiResponses } from '@llamaindex/openai'
+import { openai, openaiResponses, type OpenAI } from '@llamaindex/openai'
 import { FunctionTool, Settings } from 'llamaindex'
 import { expect, test } from 'vitest'
 import * as z from 'zod'

@@ -61,7 +61,7 @@ export async function* modelLoop(
         if (told) yield told
       }
       for (let next = await rest.next(); !next.done; next = await rest.next()) {
-        const told = step.take(next.value)
+        const told = step.take(next.value.type === 'thinking' ? chain.marked(next.value, model) : next.value)
         if (told) yield told.type === 'usage.delta' ? chain.priced(told, model, config) : told
       }
     } finally {

@@ -68,6 +68,7 @@ export function toRequest(
     }),
     ...(stop.length > 0 && { stop_sequences: stop }),
     ...sampling,
+    ...(settings.user !== undefined && { metadata: { user_id: settings.user } }),
     ...Object.fromEntries(VERBATIM.filter((key) => own[key] !== undefined).map((key) => [key, own[key]])),
   }
   const version = pinned ?? (Object.keys(sampling).length > 0 ? SAMPLING_VERSION : VERSION)

@@ -39,6 +39,8 @@ export function toRequest({ model: usual, messages, config }: ModelRequest, name
       maxOutputTokens: settings.max_tokens,
       stopSequences: settings.stop === undefined ? undefined : [settings.stop].flat(),
       seed: settings.seed,
+      responseLogprobs: settings.logprobs,
+      logprobs: settings.logprobs ? settings.top_logprobs : undefined,
       presencePenalty: settings.presence_penalty,
       frequencyPenalty: settings.frequency_penalty,
       thinkingConfig: thinkingFor(traits, own, settings.reasoning_effort),

@@ -19,7 +19,7 @@ export interface BodyOptions {
 /** The body of a request. OpenAI stores nothing, so every request carries the whole conversation. */
 export function toBody({ model, messages, config }: ModelRequest, { name, facts, summary, defaults }: BodyOptions): Fields {
   const settings = settingsFor(config, name)
-  const { max_tokens, tool_choice, parallel_tool_calls, prompt_cache_key } = settings
+  const { max_tokens, tool_choice, parallel_tool_calls, prompt_cache_key, user } = settings
   const tools = config.tools ?? []
   const hosted = hostedToolsIn(config)
   const offered = [...tools.map(toTool), ...hosted]
@@ -37,6 +37,7 @@ export function toBody({ model, messages, config }: ModelRequest, { name, facts,
     stream: true,
     store: false,
     ...(prompt_cache_key !== undefined && { prompt_cache_key }),
+    ...(user !== undefined && { user }),
     ...(thinks ? thinking(settings, wantedSummary(config) ?? summary) : {}),
     ...sampling(settings, thinks),
     ...(max_tokens !== undefined && { max_output_tokens: max_tokens }),

@@ -161,7 +161,7 @@ export class StreamWriter implements Swept {
       return
     }
     this.#leave()
-    this.#endWith(text)
+    this.#endWith(wholeOf(text))
   }
 
   sweep(now: number): void {
@@ -178,7 +178,7 @@ export class StreamWriter implements Swept {
       return
     }
     this.#leave()
-    this.#endWith(text)
+    this.#endWith(wholeOf(text))
     this.#lingers = true
     const { lingering } = this.#options
     const lingerer = { bytes: this.#response.socket?.writableLength ?? 0, cut: () => this.#response.destroy() }
@@ -229,6 +229,12 @@ export class StreamWriter implements Swept {
       target.on('drain', this.#wake)
     })
   }
+}
+
+/** A failure is short: its frame is written in one piece. */
+function wholeOf(frame: Frame): string | Uint8Array {
+  const content = contentOf(frame)
+  return Array.isArray(content) ? content.join('') : content
 }
 
 /** The content of a frame; in pieces if it is too large for one turn of the event loop. */

@@ -1,8 +1,7 @@
 import jsonPatch from 'fast-json-patch'
 import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, uampIn } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 
 /** The most characters of JSON that the kept state of a thread may have. A patch that makes more of it does not count. */

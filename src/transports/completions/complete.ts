@@ -14,6 +14,7 @@ import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { ChunkEncoder, DONE, errorChunk, lastChunk, type ChunkHead } from './chunks.ts'
 import { toCompletion } from './completion.ts'
 import { toUsage } from './finish.ts'
+import { completionKeeper, type Keeping } from './kept.ts'
 import { toAsked, type Asked } from './request.ts'
 import { CompletionRequest } from './schema.ts'
 
@@ -34,11 +35,15 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   const id = host.newId()
   const head: ChunkHead = { id: `chatcmpl-${id}`, created: Math.floor(host.now() / 1000), model: agent }
   const headers = openAiHeaders(call.quota, id)
-  const runs = await startAll(asked.choices, () => start(host, call, { agent, asked }))
+  const runs = await startAll(asked.choices, (index) => start(host, call, { agent, asked, keep: { ...asked.keep, head, index } }))
   try {
     if (!asked.stream) {
       const ends = await Promise.all(runs.map(endOf))
-      return jsonAnswer(toCompletion(head, asked.shape, ends), { headers, gateway: host.gateway, principal: call.principal })
+      return jsonAnswer(toCompletion(head, asked.shape, { ends, metadata: asked.metadata }), {
+        headers,
+        gateway: host.gateway,
+        principal: call.principal,
+      })
     }
     await Promise.all(runs.map(beginningOf))
   } catch (thrown) {
@@ -57,8 +62,14 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   }
 }
 
+interface Starting {
+  readonly agent: string
+  readonly asked: Asked
+  readonly keep: Keeping
+}
+
 /** Starts one choice: a session with a single response. */
-async function start(host: Host, call: KnownCall, { agent, asked }: { agent: string; asked: Asked }): Promise<ResponseRun> {
+async function start(host: Host, call: KnownCall, { agent, asked, keep }: Starting): Promise<ResponseRun> {
   const { messages, config, store, stream } = asked
   const payment = paymentFrom(call.request.headers)
   const session = await host.gateway.open({
@@ -74,7 +85,8 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
     ...(payment && { payment }),
   })
   const reader = session.read()
-  const sent = session.send({ type: 'response.create', event_id: host.newId() })
+  const create = { type: 'response.create' as const, event_id: host.newId() }
+  const sent = store ? session.say([], create, { keeper: completionKeeper(keep) }) : session.send(create)
   const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '' })
   try {
     await sent
@@ -87,9 +99,9 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
 }
 
 /** Starts all choices or none. */
-async function startAll(count: number, begin: () => Promise<ResponseRun>): Promise<ResponseRun[]> {
-  if (count === 1) return [await begin()]
-  const started = await Promise.allSettled(Array.from({ length: count }, begin))
+async function startAll(count: number, begin: (index: number) => Promise<ResponseRun>): Promise<ResponseRun[]> {
+  if (count === 1) return [await begin(0)]
+  const started = await Promise.allSettled(Array.from({ length: count }, (_, index) => begin(index)))
   const runs = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const refused = started.find((result) => result.status === 'rejected')
   if (!refused) return runs

@@ -2,6 +2,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { invalid } from '../../wire/parse.ts'
+import type { Keeping, Metadata } from './kept.ts'
 import { toMessages } from './messages.ts'
 import type { CompletionRequest } from './schema.ts'
 
@@ -13,6 +14,9 @@ export interface Asked {
   readonly stream: boolean
   readonly choices: number
   readonly store: boolean
+  readonly metadata: Metadata | undefined
+  /** What is kept of it with `store`. */
+  readonly keep: Pick<Keeping, 'shape' | 'choices' | 'metadata'>
 }
 
 /** The form of the answer that the client wants. */
@@ -48,6 +52,13 @@ export function toAsked(body: CompletionRequest): Asked {
   if (modalities?.includes('audio') && audio == null) {
     throw invalid('"audio" must say the voice and the format', 'audio', 'missing_required_parameter')
   }
+  const shape: Shape = {
+    functions: names,
+    legacy,
+    audio: speaks ? audio.format : undefined,
+    usage: stream_options?.include_usage ?? false,
+  }
+  const metadata = body.metadata ?? undefined
   return {
     messages: toMessages(messages),
     config: {
@@ -60,14 +71,11 @@ export function toAsked(body: CompletionRequest): Asked {
       }),
       extensions: { openai: hosted.length > 0 ? { ...rest, tools: hosted } : rest },
     },
-    shape: {
-      functions: names,
-      legacy,
-      audio: speaks ? audio.format : undefined,
-      usage: stream_options?.include_usage ?? false,
-    },
+    shape,
     stream: stream ?? false,
     choices: n ?? 1,
     store: body.store ?? false,
+    metadata,
+    keep: { shape, choices: n ?? 1, metadata: metadata ?? {} },
   }
 }

@@ -61,6 +61,13 @@ const ToolChoice = z.union(
   'must be "none", "auto", "required" or name a function',
 )
 
+const Metadata = z
+  .record(z.string().check(z.maxLength(64)), z.string().check(z.maxLength(512)))
+  .check(z.refine((pairs) => Object.keys(pairs).length <= 16, 'must have at most 16 pairs'))
+
+/** What of a stored completion may be changed. */
+export const UpdateRequest = z.object({ metadata: z.nullable(Metadata) })
+
 export const CompletionRequest = z.looseObject({
   model: maybe(z.string()),
   messages: list(ChatMessage, MESSAGES).check(z.minLength(1, 'must have at least one message')),
@@ -78,5 +85,6 @@ export const CompletionRequest = z.looseObject({
   max_tokens: maybe(z.int()),
   max_completion_tokens: maybe(z.int()),
   store: maybe(z.boolean()),
+  metadata: maybe(Metadata),
 })
 export type CompletionRequest = z.infer<typeof CompletionRequest>

@@ -67,6 +67,7 @@ export const InputItem = z.discriminatedUnion('type', [
     encrypted_content: maybe(z.string()),
   }),
   z.object({ type: z.literal('item_reference'), id: Id }),
+  z.object({ type: z.literal('compaction'), id, encrypted_content: z.string() }),
   z.object({ type: z.literal('mcp_approval_request'), id: Id, name: z.string(), arguments: z.string() }),
   z.object({
     type: z.literal('mcp_approval_response'),

@@ -6,7 +6,7 @@ import { rolldown } from 'rolldown'
 /** Loaded by their paths, by the command and by `write-schemas.js`. */
 const BY_PATH = ['config/strip-types', 'protocol/schemas']
 /**
- * Packages whose code goes into ours: a server loads all of them, and as 170 files. Those that our types do not name are development
+ * Packages whose code goes into ours: a server loads all of them, as more than a hundred files. Those that our types do not name are development
  * dependencies, because nobody has to install them.
  */
 export const BUNDLED = ['@hono/node-server', 'canonicalize', 'commander', 'fast-json-patch', 'hono', 'ws', 'zod']
@@ -42,7 +42,7 @@ const CHUNKS = {
 /** @typedef {import('rolldown').Plugin} Plugin */
 
 /**
- * Hundreds of modules take a third of a server's start. So what belongs together is one file: each module that others may load by
+ * To find and link hundreds of modules takes a good part of a server's start. So what belongs together is one file: each module that others may load by
  * its name, and chunks with what several of them share, so that nothing is there twice.
  *
  * @param {{ root: string, dist: string, sources: readonly string[] }} folders

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { clocksOf, expiryClock, pause, timeOrderedIds, unlessAborted } from './time.ts'
+import { clocksOf, expiryClock, nextTurn, pause, timeOrderedIds, Turnstile, unlessAborted } from './time.ts'
 
 test('a pause ends with its time, or with the reason of the abort', async () => {
   await pause(1, new AbortController().signal)
@@ -92,4 +92,24 @@ test('ids sort in the order they were made, within a millisecond and when the cl
   expect(ids.toSorted()).toEqual(ids)
   expect(new Set(ids).size).toBe(ids.length)
   for (const id of ids) expect(id).toMatch(UUID_7)
+})
+
+test('many agents begin in one turn of the event loop, and the rest in the next', async () => {
+  const turnstile = new Turnstile()
+  const entries = Array.from({ length: 300 }, () => turnstile.enter())
+  expect(entries.filter((entry) => entry === undefined)).toHaveLength(256)
+  await nextTurn()
+  await Promise.all(entries)
+})
+
+test('a few agents that never wait continue in each turn of the event loop, those that have begun before others', async () => {
+  const turnstile = new Turnstile()
+  const passed: string[] = []
+  const pass = (name: string, first: boolean): void => void turnstile.pass(first).then(() => passed.push(name))
+  for (let n = 1; n <= 6; n++) pass(`new ${n}`, false)
+  pass('going', true)
+  await nextTurn()
+  expect(passed).toEqual(['going', 'new 1', 'new 2', 'new 3'])
+  await nextTurn()
+  expect(passed.slice(4)).toEqual(['new 4', 'new 5', 'new 6'])
 })

@@ -135,3 +135,22 @@ test('a tool result is no answer to a question for approval, nor the reverse', a
   }
   expect(heard).toBe('true yes')
 })
+
+test('a first delta does not wait for the end of a turn of the event loop, however many agents begin in it', async () => {
+  const { gateway, letGo } = setUp()
+  const sessions = await Promise.all(Array.from({ length: 50 }, () => gateway.open({ ...init, persist: false })))
+  await new Promise((resolve) => setImmediate(resolve))
+  let isOver = false
+  setImmediate(() => (isOver = true))
+  const late = sessions.map(async (session) => {
+    for await (const batch of session.read()) {
+      const heard: string[] = []
+      batch.visit({ text: (piece) => heard.push(piece), event: () => undefined })
+      if (heard.length > 0) return isOver
+    }
+    return undefined
+  })
+  await Promise.all(sessions.map((session) => session.say([input('wait')], create())))
+  expect(await Promise.all(late)).toEqual(sessions.map(() => false))
+  letGo()
+})

@@ -26,6 +26,8 @@ import { weigh } from '../basics/weight.ts'
 /** The pump yields to the event loop after this many events or milliseconds, so that a cancel always gets through. */
 const SLICE_EVENTS = 256
 const SLICE_MS = 4
+/** The first slice: enough to see whether the agent waits for something. */
+const FIRST_EVENTS = 4
 /** For deltas shorter than this, the size is checked only at every sixteenth. */
 const SHORT = 4096
 /** A pump gets this many slices in a row before it queues behind others. */
@@ -236,7 +238,7 @@ export class ActiveTurn implements Turn, Asker {
   async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
     const { log } = this.#host
     await this.#host.turnstile.enter()
-    let [slices, left, until] = [0, SLICE_EVENTS, performance.now() + SLICE_MS]
+    let [slices, left, until] = [0, FIRST_EVENTS, performance.now() + SLICE_MS]
     for (;;) {
       const step = await iterator.next()
       // Events that the agent yields while it is parked belong to the response that the answer opens.
@@ -256,7 +258,7 @@ export class ActiveTurn implements Turn, Asker {
       if ((left & 15) !== 0 && text !== undefined && text.length < SHORT) continue
       this.#checkSize(this.output.size)
       if (log.full) await log.room(this.signal)
-      else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(++slices % SLICES !== 0)
+      else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(slices++ % SLICES !== 0)
       else continue
       left = SLICE_EVENTS
       until = performance.now() + SLICE_MS
@@ -343,6 +345,7 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   #begins(draft: Draft): void {
+    if (this.firstDeltaMs === undefined) void this.#host.log.hurry()
     this.firstDeltaMs ??= performance.now() - this.#begun
     this.#spoke = plainText(draft) !== undefined
     if (this.#spoke) this.keeper?.see?.(draft)

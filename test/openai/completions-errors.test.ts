@@ -103,7 +103,7 @@ describe('bad input', () => {
       [ask(url + PATH, { messages: [user('x')] }, { authorization: 'Bearer wrong' }), 401, 'invalid_api_key'],
       [ask(`${url}/agents/nobody${PATH}`, { messages: [user('x')] }, key), 404, 'model_not_found'],
       [ask(url + PATH, { messages: [user('x'.repeat(2000))] }, key), 413, 'request_too_large'],
-      [get(url + PATH), 405, 'invalid_value'],
+      [get(`${url}/v1/responses`), 405, 'invalid_value'],
     ]
     for (const [answer, status, code] of cases) expect(await answer).toMatchObject({ status, body: { error: { ...shape, code } } })
   })

@@ -161,6 +161,7 @@ describe('a request', () => {
       max_tokens: 5,
       stop: ['x'],
       seed: 1,
+      user: 'u',
       reasoning_effort: 'low',
       top_k: 4,
       tool_choice: { type: 'function', function: { name: 'weather' } },

@@ -352,6 +352,7 @@ describe('a request', () => {
       stream: true,
       store: false,
       prompt_cache_key: 'k',
+      user: 'u',
       top_p: 0.5,
       max_output_tokens: 5,
       text: { verbosity: 'low' },

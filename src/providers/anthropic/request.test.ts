@@ -301,3 +301,17 @@ test('versions are read from names old and new', () => {
   expect(traitsOf('claude-opus-4-6')).toMatchObject({ thinking: 'adaptive', samples: true, output: 128_000 })
   expect(traitsOf('claude-mythos-preview')).toMatchObject({ thinking: 'adaptive', alwaysThinks: true, samples: false })
 })
+
+verifies('anthropic.settings', 'the user that a client of OpenAI names is the one of the request, unless another is named here', () => {
+  const extensions = { openai: { user: 'ada', logprobs: true, logit_bias: { '1': 2 } } }
+  const { body } = toRequest({
+    model: 'claude-opus-5',
+    messages: [{ role: 'user', content: 'Hi' }],
+    config: { modalities: ['text'], extensions },
+  })
+  expect(body['metadata']).toEqual({ user_id: 'ada' })
+  expect(JSON.stringify(body)).not.toMatch(/logprobs|logit_bias/)
+  const own = { ...extensions, anthropic: { metadata: { user_id: 'grace' } } }
+  const request = { model: 'claude-opus-5', messages: [], config: { modalities: ['text'], extensions: own } }
+  expect(toRequest(request).body['metadata']).toEqual({ user_id: 'grace' })
+})

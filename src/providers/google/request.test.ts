@@ -208,3 +208,14 @@ test('a name without a number is the newest', () => {
   expect(traitsOf('gemini-flash-latest')).toMatchObject({ thinking: 'level', third: true, pro: false })
   expect(traitsOf('models/gemini-2.5-pro')).toMatchObject({ thinking: 'budget', third: false, pro: true })
 })
+
+test('probabilities of tokens are asked for where a client of OpenAI does', () => {
+  const extensions = { openai: { logprobs: true, top_logprobs: 3, seed: 7, user: 'ada' } }
+  const { body } = toRequest({
+    model: 'gemini-3-pro',
+    messages: [{ role: 'user', content: 'Hi' }],
+    config: { modalities: ['text'], extensions },
+  })
+  expect(body['generationConfig']).toMatchObject({ responseLogprobs: true, logprobs: 3, seed: 7 })
+  expect(JSON.stringify(body)).not.toContain('ada')
+})

@@ -1,7 +1,7 @@
 /** Client → server: UAMP events §5. */
 import * as z from 'zod/mini'
 import { Capabilities } from './capabilities.ts'
-import { AudioFormat, ContentItem, ImageDetail, JsonText, Media } from './content.ts'
+import { AudioFormat, ContentItem, ImageDetail, JsonText, Media, measures } from './content.ts'
 import { list, Slot } from './json.ts'
 import { limits } from './limits.ts'
 import { Message } from './message.ts'
@@ -48,10 +48,16 @@ export const InputText = event('input.text', {
   payment_token: text,
   context: z.optional(Slot),
 })
-export const InputAudio = event('input.audio', { audio: Media, format: AudioFormat, is_final: flag, ...contentId })
-export const InputImage = event('input.image', { image: Media, format: text, detail: z.optional(ImageDetail), ...contentId })
-export const InputVideo = event('input.video', { video: Media, format: text, ...contentId })
-export const InputFile = event('input.file', { file: Media, filename: z.string(), mime_type: z.string(), ...contentId })
+export const InputAudio = event('input.audio', { audio: Media, format: AudioFormat, is_final: flag, ...measures, ...contentId })
+export const InputImage = event('input.image', { image: Media, format: text, detail: z.optional(ImageDetail), ...measures, ...contentId })
+export const InputVideo = event('input.video', { video: Media, format: text, ...measures, ...contentId })
+export const InputFile = event('input.file', {
+  file: Media,
+  filename: z.string(),
+  mime_type: z.string(),
+  size_bytes: measures.size_bytes,
+  ...contentId,
+})
 export const InputTyping = event('input.typing', { is_typing: z.boolean(), chat_id: text })
 
 export const ResponseCreate = event('response.create', {

@@ -22,6 +22,17 @@ const text = z.optional(z.string())
 const number = z.optional(z.number())
 const flag = z.optional(z.boolean())
 
+/** Ours: what a client says of its media. Agents may read it, and clients that do not know a field ignore it. */
+export const measures = {
+  filename: text,
+  size_bytes: number,
+  width: number,
+  height: number,
+  duration_ms: number,
+  sample_rate: number,
+  channels: number,
+}
+
 /** One kind of content item. */
 function item<const T extends string, F extends z.core.$ZodLooseShape>(type: T, fields: F) {
   return z.object({ type: z.literal(type), ...fields })
@@ -32,15 +43,22 @@ const encrypted = { encrypted_value: text }
 
 /** `refusal` is ours: the agent declines. Clients that do not know the field show the text. */
 export const TextContent = item('text', { text: z.string(), refusal: flag, ...encrypted })
-export const ImageContent = item('image', { image: Media, format: text, detail: z.optional(ImageDetail), alt_text: text, ...handle })
+export const ImageContent = item('image', {
+  image: Media,
+  format: text,
+  detail: z.optional(ImageDetail),
+  alt_text: text,
+  ...measures,
+  ...handle,
+})
 export const AudioContent = item('audio', {
   audio: Media,
   format: z.optional(AudioFormat),
-  duration_ms: number,
   transcript: text,
+  ...measures,
   ...handle,
 })
-export const VideoContent = item('video', { video: Media, format: text, duration_ms: number, thumbnail: text, ...handle })
+export const VideoContent = item('video', { video: Media, format: text, thumbnail: text, ...measures, ...handle })
 export const FileContent = item('file', { file: Media, filename: z.string(), mime_type: z.string(), size_bytes: number, ...handle })
 
 /** A call of a tool; `arguments` is JSON text. */

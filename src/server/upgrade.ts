@@ -52,6 +52,8 @@ export interface Accepted {
   readonly protocol: string | undefined
   /** The bound of a message, if the route has its own. */
   readonly messageBytes: number | undefined
+  /** How a silent peer is watched, if the route says so. */
+  readonly watch: SocketRoute['watch']
   /** Runs the transport on the socket. Never rejects; the socket is closed when it resolves. */
   run(connection: Connection): Promise<void>
 }
@@ -106,9 +108,10 @@ export class Upgrades {
     const principal = access === 'public' ? undefined : await admission.admit(credentials, entry, access === 'first-message')
     if (principal && this.#shares.isFull(principal, request.address)) throw full('rate_limited')
     if (metrics.openSockets >= limits.connections && !this.#waiting.evict('Too many connections')) throw full('overloaded')
-    const { subprotocols: supported = DEFAULT_SUBPROTOCOLS, messageBytes } = found.mounted.route
+    const { subprotocols: supported = DEFAULT_SUBPROTOCOLS, messageBytes, watch } = found.mounted.route
     return {
       messageBytes,
+      watch,
       protocol: subprotocols.find((name) => supported.includes(name)),
       run: (connection) => this.#run(found.mounted, new SocketCall({ found, request, connection, principal, admission })),
     }

@@ -1,42 +1,20 @@
-import { execFileSync } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { connect } from '../../src/client/node.ts'
 import { serve } from '../../src/serve/index.ts'
+import { chromium, launch, type Browser, type Page } from '../support/chromium.ts'
 import { startProxy } from './proxy.ts'
 
-/** As much of playwright-core as is used here; it has a package.json of its own. */
-interface Page {
-  goto(url: string): Promise<unknown>
-  evaluate<T, A>(run: (argument: A) => Promise<T>, argument: A): Promise<T>
-  on(event: 'pageerror', listener: (error: Error) => void): void
-}
-interface Playwright {
-  readonly chromium: {
-    launch(options: { executablePath: string; args: string[] }): Promise<{ newPage(): Promise<Page>; close(): Promise<void> }>
-  }
-}
-
-function findChromium(): string | undefined {
-  try {
-    return execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim()
-  } catch {
-    return undefined
-  }
-}
-
-const chromium = findChromium()
 type Uamp = typeof import('../../src/client/index.ts')
 const PAGE = `<!doctype html><title>client</title><script type="module">import * as uamp from '/client.js'; globalThis.uamp = uamp</script>`
 
 describe('in Chromium', () => {
   let server: Awaited<ReturnType<typeof serve>>
   let pages: Server
-  let browser: { newPage(): Promise<Page>; close(): Promise<void> } | undefined
+  let browser: Browser | undefined
   let page: Page
   const errors: Error[] = []
 
@@ -57,8 +35,7 @@ describe('in Chromium', () => {
       response.end(script ? bundle.outputFiles[0]?.text : PAGE)
     })
     await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve))
-    const { chromium: driver } = createRequire(new URL('../interop/package.json', import.meta.url))('playwright-core') as Playwright
-    browser = await driver.launch({ executablePath: chromium, args: ['--no-sandbox'] })
+    browser = await launch(chromium)
     page = await browser.newPage()
     page.on('pageerror', (error) => errors.push(error))
     // A page of another origin than the server's.

@@ -99,9 +99,15 @@ describe('chat', () => {
     expect(seen).toEqual([
       [
         { type: 'text', text: 'Look' },
-        expect.objectContaining({ type: 'image', image: { url: 'https://example.com/photo.jpg' }, format: 'jpeg', detail: 'low' }),
+        expect.objectContaining({
+          type: 'image',
+          image: { url: 'https://example.com/photo.jpg' },
+          format: 'jpeg',
+          detail: 'low',
+          width: 10,
+        }),
         expect.objectContaining({ type: 'image', image: 'aGk=', format: 'png' }),
-        expect.objectContaining({ type: 'audio', audio: 'aGk=', format: 'mp3' }),
+        expect.objectContaining({ type: 'audio', audio: 'aGk=', format: 'mp3', sample_rate: 8000 }),
         expect.objectContaining({ type: 'audio', audio: 'aGk=', format: 'pcm16' }),
         expect.objectContaining({ type: 'video', video: { url: 'http://example.com/v' }, format: 'mp4' }),
         expect.objectContaining({ type: 'file', file: 'aGk=', filename: 'a.txt', mime_type: 'text/plain' }),

@@ -86,11 +86,11 @@ describe('a call', () => {
 
   verifies(
     'omnia.session-config',
-    'begins with the format that sound must have; another is refused, and then the right one heard',
+    'begins with the format that sound had best have; what cannot be heard is refused, and the next frame heard',
     async () => {
       const { url } = await startServer(demo())
       const client = await OmniaClient.open(url, { path })
-      client.send(frame({ payload: sound(20, 3), meta: { ...SOUND, sample_rate: 16_000 } }))
+      client.send(frame({ payload: sound(20, 3), meta: { ...SOUND, sample_rate: 1_000 } }))
       expect((await client.next('session_config'))['session_config']).toEqual({ codec: 'pcm', sample_rate: 24_000, channels: 1 })
       expect((await client.next('error'))['error'].code).toBe('UNSATISFIABLE_FORMAT')
       expect((await client.fails(frame({ meta: { ...SOUND, codec: 'opus' } }))).code).toBe('UNSATISFIABLE_FORMAT')
@@ -99,6 +99,34 @@ describe('a call', () => {
       expect(client.heard.filter(({ type }) => type === 'session_config')).toHaveLength(1)
     },
   )
+
+  for (const [rate, channels] of [
+    [16_000, 1],
+    [48_000, 2],
+    [44_100, 1],
+  ] as const) {
+    verifies('omnia.resample', `sound of ${rate} Hz in ${channels} channels is heard as it was said`, async () => {
+      const { url } = await startServer(demo())
+      const client = await OmniaClient.open(url, { path })
+      const said = Buffer.alloc(rate * channels * 2 * 0.2)
+      for (let n = 0; n < said.length / 2; n++) {
+        said.writeInt16LE(Math.round(8_000 * Math.sin((2 * Math.PI * 500 * Math.floor(n / channels)) / rate)), n * 2)
+      }
+      // Frames that end in the middle of a sample; later ones leave out what the first said.
+      const sent = pieces(said, 1_001)
+      for (const [sequence, payload] of sent.entries()) {
+        const meta = sequence === 0 ? { ...SOUND, sample_rate: rate, channels } : {}
+        client.send(frame({ sequence, payload, meta, flags: sequence === sent.length - 1 ? flags.last : 0 }))
+      }
+      await client.next('done')
+      expect(client.heard.filter(({ type }) => type === 'error')).toEqual([])
+      const bytes = Buffer.concat(framesIn(client).map(({ payload }) => payload))
+      expect(bytes.length / BYTES_PER_MS).toBeCloseTo(200, 0)
+      let crossings = 0
+      for (let at = 2; at < bytes.length; at += 2) if (bytes.readInt16LE(at - 2) < 0 && bytes.readInt16LE(at) >= 0) crossings++
+      expect(Math.abs(crossings - 100)).toBeLessThanOrEqual(2)
+    })
+  }
 
   verifies('omnia.pauses', 'needs no end: after a pause it is the agent’s turn, and then the next', async () => {
     const { url } = await startServer(demo())

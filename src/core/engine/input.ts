@@ -1,5 +1,5 @@
 import { joinBase64 } from '../../protocol/base64.ts'
-import { withContentId, type ContentItem } from '../../protocol/content.ts'
+import { measures, withContentId, type ContentItem } from '../../protocol/content.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
@@ -30,6 +30,15 @@ export function withoutPayment<E extends ClientEvent>(event: E): E {
   return items === event.content_items ? event : { ...event, content_items: [...items] }
 }
 
+/** What the client says of its media. */
+function measuresOf(event: InputEvent) {
+  const given = Object.keys(measures).flatMap((name) => {
+    const value = (event as Readonly<Record<string, unknown>>)[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return Object.fromEntries(given) as { [Name in keyof typeof measures]?: never }
+}
+
 /** UAMP events §8.5.1: the content item that an input becomes. */
 function toItem(event: InputEvent, newId: () => string): ContentItem {
   const handle = event.type === 'input.text' ? {} : { ...pick(event, 'content_id'), ...pick(event, 'description') }
@@ -37,14 +46,17 @@ function toItem(event: InputEvent, newId: () => string): ContentItem {
     case 'input.text':
       return { type: 'text', text: event.text }
     case 'input.audio':
-      return withContentId({ type: 'audio', audio: event.audio, format: event.format, ...handle }, newId)
+      return withContentId({ type: 'audio', audio: event.audio, format: event.format, ...measuresOf(event), ...handle }, newId)
     case 'input.image':
-      return withContentId({ type: 'image', image: event.image, ...pick(event, 'format'), ...pick(event, 'detail'), ...handle }, newId)
+      return withContentId(
+        { type: 'image', image: event.image, ...pick(event, 'format'), ...pick(event, 'detail'), ...measuresOf(event), ...handle },
+        newId,
+      )
     case 'input.video':
-      return withContentId({ type: 'video', video: event.video, ...pick(event, 'format'), ...handle }, newId)
+      return withContentId({ type: 'video', video: event.video, ...pick(event, 'format'), ...measuresOf(event), ...handle }, newId)
     case 'input.file': {
       const { file, filename, mime_type } = event
-      return withContentId({ type: 'file', file, filename, mime_type, ...handle }, newId)
+      return withContentId({ type: 'file', file, filename, mime_type, ...pick(event, 'size_bytes'), ...handle }, newId)
     }
   }
 }

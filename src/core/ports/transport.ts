@@ -111,6 +111,8 @@ export type SocketRoute = {
   readonly subprotocols?: readonly string[]
   /** Largest message in bytes (beyond it: close 1009), where the protocol names one. Default: the server's limit. */
   readonly messageBytes?: number | undefined
+  /** How a silent peer is watched, where the protocol says so. Default: the server's limits. */
+  readonly watch?: { readonly pingIntervalMs: number; readonly pongTimeoutMs: number } | undefined
 } & (
   | { readonly access: 'public' | 'first-message'; handle(socket: Socket, call: Call): Promise<void> }
   | { readonly access: 'request'; handle(socket: Socket, call: KnownCall): Promise<void> }

@@ -32,6 +32,7 @@ export class Sockets {
   readonly #protocols = new WeakMap<IncomingMessage, string>()
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
+  readonly #watched = new WeakMap<object, NodeSocketOptions>()
   #emptied: (() => void) | undefined
 
   constructor(options: SocketsOptions) {
@@ -92,11 +93,22 @@ export class Sockets {
 
   /** Not in `upgrade`: closures made there would keep the whole request for as long as the socket lives. */
   #adopt(ws: WebSocket, socket: Duplex, accepted: Accepted): void {
-    const connection = new NodeSocket(ws, socket, this.#socketOptions)
+    const connection = new NodeSocket(ws, socket, this.#optionsFor(accepted.watch))
     this.#open.add(connection)
     this.#options.sweeper.add(connection)
     this.#options.callers.strangers.onEvict(socket, () => connection.cut(1013, 'Too many connections'))
     void accepted.run(connection)
+  }
+
+  /** Routes are few, and each has one object for all of its sockets. */
+  #optionsFor(watch: Accepted['watch']): NodeSocketOptions {
+    if (!watch) return this.#socketOptions
+    const known = this.#watched.get(watch)
+    if (known) return known
+    const { pingIntervalMs, pongTimeoutMs } = watch
+    const options = { ...this.#socketOptions, limits: { ...this.#socketOptions.limits, pingIntervalMs, pongTimeoutMs } }
+    this.#watched.set(watch, options)
+    return options
   }
 
   #forget(socket: NodeSocket): void {

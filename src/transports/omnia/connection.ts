@@ -7,7 +7,7 @@ import { Line } from './line.ts'
 import { enabled } from './media/index.ts'
 import { check, ClientMessage, type Message, parse, UploadRequest } from './schema.ts'
 import { findSession, offeredTools, type Link } from './shared.ts'
-import { checkSound, Listener, SOUND } from './sound.ts'
+import { Listener, SOUND, soundFormat } from './sound.ts'
 
 /** The version of binary frames, the only version number of the protocol. */
 const PROTOCOL_VERSION = 1
@@ -129,8 +129,7 @@ export class OmniaConnection {
     if (this.#line.ended) throw expired()
     if (!this.#calling) void this.#line.tell('session_config', { session_config: SOUND })
     this.#calling = (flags & LAST) === 0
-    checkSound(meta)
-    this.#listener.hear(payload)
+    this.#listener.hear(payload, soundFormat(meta, this.#listener.format))
     if (!this.#calling) this.#listener.finish()
   }
 

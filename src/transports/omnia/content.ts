@@ -6,11 +6,13 @@ import { invalid } from './errors.ts'
 import type { MediaPart, Message } from './schema.ts'
 import { isHeard } from './sound.ts'
 
+type Measured = Exclude<MediaItem, { type: 'file' }>
 type Input = Unsent<EventOf<'input.text' | 'input.audio' | 'input.image' | 'input.video' | 'input.file'>>
 
 export interface Stored {
   readonly base64: string
   readonly filename: string
+  readonly size_bytes: number
 }
 
 export interface InputsOptions {
@@ -46,16 +48,32 @@ export async function inputsOf({ content, parts }: Message, { resolve, most }: I
 
 function mediaInput({ type, media }: MediaPart, source: string | { url: string }, stored: Stored | undefined): Input {
   const format = formatOf(media)
+  const measured = measuresOf(media, stored)
   switch (type) {
     case 'image':
-      return { type: 'input.image', image: source, format, ...(media.detail != null && { detail: media.detail }) }
+      return { type: 'input.image', image: source, format, ...measured, ...(media.detail != null && { detail: media.detail }) }
     case 'audio':
-      return { type: 'input.audio', audio: source, format, is_final: true }
+      return { type: 'input.audio', audio: source, format, is_final: true, ...measured }
     case 'video':
-      return { type: 'input.video', video: source, format }
-    case 'file':
-      return { type: 'input.file', file: source, filename: media.filename ?? stored?.filename ?? 'file', mime_type: media.mime_type }
+      return { type: 'input.video', video: source, format, ...measured }
+    case 'file': {
+      const { filename = 'file', size_bytes } = measured
+      return { type: 'input.file', file: source, filename, mime_type: media.mime_type, ...(size_bytes !== undefined && { size_bytes }) }
+    }
   }
+}
+
+/** What is known of the media; an upload knows its own name and size. */
+function measuresOf(media: MediaPart['media'], stored: Stored | undefined) {
+  const { width, height, duration_ms, sample_rate, channels } = media
+  const filename = media.filename ?? stored?.filename
+  const size_bytes = stored?.size_bytes ?? media.size_bytes
+  return known({ filename, size_bytes, width, height, duration_ms, sample_rate, channels })
+}
+
+/** The fields that have a value. */
+function known<T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[Name]> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null)) as never
 }
 
 function formatOf(media: MediaPart['media']): string {
@@ -90,7 +108,8 @@ function mediaPart(item: MediaItem): Slot[] {
   const source = mediaSource(item)
   if (!source) return []
   const { mime: mime_type, ...where } = source
-  const { filename, size_bytes } = item.type === 'file' ? item : {}
-  const duration_ms = item.type === 'audio' || item.type === 'video' ? item.duration_ms : undefined
-  return [{ type: item.type, media: { ...where, mime_type, filename, size_bytes, duration_ms } }]
+  const { filename, size_bytes } = item
+  const { width, height, duration_ms, sample_rate, channels } = item.type === 'file' ? ({} as Partial<Measured>) : item
+  const measured = known({ filename, size_bytes, width, height, duration_ms, sample_rate, channels })
+  return [{ type: item.type, media: { ...where, mime_type, ...measured } }]
 }

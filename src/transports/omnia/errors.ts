@@ -27,6 +27,9 @@ const CODES = {
   internal: 'INTERNAL_ERROR',
 } as const satisfies Record<ErrorCode, string>
 
+/** Codes that agents give an answer which failed because of a tool; ours are in the table. */
+const TOOL = /^tool(_|$)/
+
 /** Codes of the specification, of Omnia's own server where that has none, and ours for payment. */
 export type OmniaCode = (typeof CODES)[ErrorCode] | 'SESSION_NOT_FOUND' | 'SESSION_EXPIRED' | 'MEDIA_NOT_ENABLED' | 'UNSATISFIABLE_FORMAT'
 
@@ -62,10 +65,11 @@ export function refusedBy(thrown: unknown): UampError {
 }
 
 /** An error as clients see it. `details.code` is our own, finer code. */
-export function errorInfo({ code, message, details = {} }: EventOf<'response.error'>['error']): Slot {
+export function errorInfo({ code, message, details = {} }: EventOf<'response.error'>['error'], more: Slot = {}): Slot {
   const { omnia, ...rest } = details
-  const usual = Object.hasOwn(CODES, code) ? CODES[code as ErrorCode] : CODES.internal
-  return { code: (omnia as Told | undefined)?.code ?? usual, message, details: { code, ...rest } }
+  const unknown = TOOL.test(code) ? 'TOOL_ERROR' : CODES.internal
+  const usual = Object.hasOwn(CODES, code) ? CODES[code as ErrorCode] : unknown
+  return { code: (omnia as Told | undefined)?.code ?? usual, message, details: { code, ...rest, ...more } }
 }
 
 export function refusal(error: UampError, options?: RefusalOptions): Response {

@@ -34,6 +34,7 @@ export function omnia(options: OmniaOptions = {}): Transport {
         path,
         access: 'request',
         messageBytes: limits.messageBytes,
+        watch: limits,
         handle: (socket, call) => handle(shared, socket, call),
       }))
       return [...sockets, ...mediaRoutes(shared)]

@@ -7,7 +7,7 @@ import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
 import { inputsOf } from './content.ts'
-import { errorInfo, inFlight, refusedBy } from './errors.ts'
+import { errorInfo, inFlight, omniaError, refusedBy } from './errors.ts'
 import { enabled, type Referring } from './media/index.ts'
 import { Narrator } from './narrator.ts'
 import { placeOf, type Position } from './positions.ts'
@@ -87,7 +87,14 @@ export class Line {
     const place = placeOf(session)
     const send = (answer: Unsent): Promise<void> => session.send(this.#event(answer))
     this.calls = new ToolCalls({ limits, places, place, send, asks: (id) => this.#asks(id) })
-    this.#unwatch = media?.watch(place, (upload_complete) => void this.tell('upload_complete', { upload_complete }))
+    this.#unwatch = media?.watch(place, (upload, failure) => void this.#uploaded(upload, failure))
+  }
+
+  #uploaded(upload: Slot, failure: UampError | undefined): Promise<void> {
+    if (!failure) return this.tell('upload_complete', { upload_complete: upload })
+    const { upload_id, storage_ref } = upload
+    const error = omniaError('UPLOAD_FAILED', failure.code, failure.message)
+    return this.tell('error', { error: errorInfo(error, { upload_id, storage_ref }) })
   }
 
   /** Whether a message with this session id belongs here. */

@@ -210,7 +210,7 @@ export class Narrator implements Visitor {
     if (call === undefined) return
     if (call) this.#showCall(call)
     this.#calls.delete(id)
-    this.tell('tool_result', { tool_result: failed ? { id, error: result } : { id, result: jsonIn(result) ?? result } })
+    this.tell('tool_result', { tool_result: failed ? { id, error: result, code: 'TOOL_ERROR' } : { id, result: jsonIn(result) ?? result } })
   }
 
   #hear(words: string): void {

@@ -17,6 +17,10 @@ export interface OmniaOptions {
 
 /** What a client may do, and what happens beyond that. */
 export const OMNIA_LIMITS = {
+  /** A client that is silent for so long is pinged (Omnia WebSocket protocol, Connection Health). */
+  pingIntervalMs: 30_000,
+  /** One that does not answer within this is cut. */
+  pongTimeoutMs: 60_000,
   /** Bytes of a message: close 1009. */
   messageBytes: 16 * 1024 * 1024,
   /** Messages of text on one connection: RATE_LIMITED, and the message is dropped. */

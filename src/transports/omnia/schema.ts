@@ -32,6 +32,8 @@ const Media = z
     mime_type: MimeType,
     filename: z.nullish(Filename),
     size_bytes: number,
+    width: number,
+    height: number,
     detail: z.nullish(z.enum(['low', 'high', 'auto'])),
     duration_ms: number,
     sample_rate: number,

@@ -1,5 +1,6 @@
 import type { Slot } from '../../protocol/json.ts'
 import { InputBuffer } from '../../wire/audio/input-buffer.ts'
+import { RATES, Resampler, toMono } from '../../wire/audio/resample.ts'
 import { SAMPLE_RATE, toSamples, wholeSamples } from '../../wire/audio/samples.ts'
 import { omniaError } from './errors.ts'
 import { check, SoundMeta } from './schema.ts'
@@ -17,11 +18,50 @@ export function isHeard({ sample_rate: rate, channels }: Pick<SoundMeta, 'sample
   return (rate ?? SOUND.sample_rate) === SOUND.sample_rate && (channels ?? SOUND.channels) === SOUND.channels
 }
 
-/** Throws unless agents understand the sound of a frame. */
-export function checkSound(given: Slot): void {
-  const meta = check(SoundMeta, given)
-  if (PCM.test(meta.codec ?? SOUND.codec) && isHeard(meta)) return
-  throw omniaError('UNSATISFIABLE_FORMAT', 'not_supported', `Send ${SOUND.codec} of 16 bits, ${SOUND.sample_rate} Hz, one channel`)
+/** How the samples of a client are to be read. */
+export interface SoundFormat {
+  readonly sample_rate: number
+  readonly channels: number
+}
+
+/** The most channels of a client's sound. They become one. */
+const CHANNELS = 8
+
+/** The format of a frame's sound. What it leaves out is as in the frames `before`. Throws if it cannot be brought to ours. */
+export function soundFormat(given: Slot, before: SoundFormat = SOUND): SoundFormat {
+  const { codec, ...meta } = check(SoundMeta, given)
+  const sample_rate = meta.sample_rate ?? before.sample_rate
+  const channels = meta.channels ?? before.channels
+  const isRate = Number.isInteger(sample_rate) && sample_rate >= RATES.least && sample_rate <= RATES.most
+  const isCount = Number.isInteger(channels) && channels >= 1 && channels <= CHANNELS
+  if (PCM.test(codec ?? SOUND.codec) && isRate && isCount) return { sample_rate, channels }
+  throw omniaError(
+    'UNSATISFIABLE_FORMAT',
+    'not_supported',
+    `Send ${SOUND.codec} of 16 bits, best at ${SOUND.sample_rate} Hz in one channel`,
+  )
+}
+
+/** Turns the bytes of a client into our samples. */
+class Ear {
+  readonly format: SoundFormat
+  readonly #whole: (piece: Uint8Array) => Uint8Array
+  readonly #resampler: Resampler | undefined
+
+  constructor(format: SoundFormat) {
+    this.format = format
+    this.#whole = wholeSamples(format.channels)
+    this.#resampler = format.sample_rate === SAMPLE_RATE ? undefined : new Resampler(format.sample_rate)
+  }
+
+  take(piece: Uint8Array): Int16Array {
+    const samples = toMono(toSamples(this.#whole(piece)), this.format.channels)
+    return this.#resampler?.take(samples) ?? samples
+  }
+
+  end(): Int16Array {
+    return this.#resampler?.end() ?? new Int16Array()
+  }
 }
 
 export interface Hearing {
@@ -35,15 +75,29 @@ export interface Hearing {
 export class Listener {
   readonly #hearing: Hearing
   readonly #buffer = new InputBuffer()
-  #whole = wholeSamples()
+  #ear = new Ear(SOUND)
   #hasHeard = false
 
   constructor(hearing: Hearing) {
     this.#hearing = hearing
   }
 
-  hear(piece: Uint8Array): void {
-    for (const change of this.#buffer.append(toSamples(this.#whole(piece)), LISTENING)) {
+  /** The format of the frames so far. */
+  get format(): SoundFormat {
+    return this.#ear.format
+  }
+
+  hear(piece: Uint8Array, format: SoundFormat = this.#ear.format): void {
+    const { sample_rate, channels } = this.#ear.format
+    if (format.sample_rate !== sample_rate || format.channels !== channels) {
+      this.#add(this.#ear.end())
+      this.#ear = new Ear(format)
+    }
+    this.#add(this.#ear.take(piece))
+  }
+
+  #add(samples: Int16Array): void {
+    for (const change of this.#buffer.append(samples, LISTENING)) {
       if (change.type === 'started') this.#hearing.onStart()
       else this.#end(change.samples)
     }
@@ -51,10 +105,11 @@ export class Listener {
 
   /** The call is over. If no speech was noticed, all of its sound counts as speech: it was sent to be heard. */
   finish(): void {
+    this.#add(this.#ear.end())
     const counts = this.#buffer.speaking || !this.#hasHeard
     const rest = this.#buffer.take()
     if (counts && rest.length > 0) this.#end(rest)
-    this.#whole = wholeSamples()
+    this.#ear = new Ear(SOUND)
     this.#hasHeard = false
   }
 

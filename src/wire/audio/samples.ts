@@ -20,12 +20,13 @@ export function pcm16(samples: Int16Array): string {
   return base64(new Uint8Array(view.buffer))
 }
 
-/** Pieces of pcm16 may end in the middle of a sample. Its first half then waits for the next piece. */
-export function wholeSamples(): (piece: Uint8Array) => Uint8Array {
+/** Pieces of pcm16 may end in the middle of a sample, or between channels. What is not whole waits for the next piece. */
+export function wholeSamples(channels = 1): (piece: Uint8Array) => Uint8Array {
+  const size = 2 * channels
   let half = new Uint8Array()
   return (piece) => {
     const bytes = half.length === 0 ? piece : joinedBytes([half, piece])
-    const end = bytes.length - (bytes.length % 2)
+    const end = bytes.length - (bytes.length % size)
     half = bytes.slice(end)
     return bytes.subarray(0, end)
   }

@@ -50,7 +50,8 @@ export interface Referring {
 /** Bytes in memory for each byte of an upload: its pieces, all of them joined, and base64 of that. */
 const READ = 3.4
 
-type Watcher = (complete: Slot) => void
+/** Hears that an upload is complete, or why it failed. */
+type Watcher = (upload: Slot, failure?: UampError) => void
 
 const SWEEP_MS = 10 * 60_000
 const STORAGE_REF = /^omnia:\/\/sessions\/([^/]+)\/media\/(med-.+)$/
@@ -115,9 +116,17 @@ export class Media {
   /** Stores the bytes: exactly as many as were announced. */
   async receive(upload: Found, principal: Principal, body: AsyncIterable<Uint8Array>): Promise<void> {
     const { key, size_bytes, session } = upload
-    await this.blobs.put(key, exactly(size_bytes, body), { most: size_bytes })
-    const watchers = this.#watchers.get(placeOf({ owner: principal, id: session })) ?? []
-    for (const tell of watchers) tell({ ...namesOf(upload), size_bytes })
+    const tellAll = (failure?: UampError): void => {
+      for (const tell of this.#watchers.get(placeOf({ owner: principal, id: session })) ?? [])
+        tell({ ...namesOf(upload), size_bytes }, failure)
+    }
+    try {
+      await this.blobs.put(key, exactly(size_bytes, body), { most: size_bytes })
+    } catch (thrown) {
+      tellAll(thrown instanceof UampError ? thrown : new UampError('internal', 'The upload broke off', { cause: thrown }))
+      throw thrown
+    }
+    tellAll()
   }
 
   /** Calls `tell` when an upload of the session is complete. Returns a function that stops this. */
@@ -141,7 +150,7 @@ export class Media {
     hold.add(READ * upload.size_bytes)
     const pieces: Uint8Array[] = []
     for await (const piece of this.blobs.read(upload.key)) pieces.push(piece)
-    return { base64: base64(joinedBytes(pieces)), filename: upload.filename }
+    return { base64: base64(joinedBytes(pieces)), filename: upload.filename, size_bytes: upload.size_bytes }
   }
 
   /** Deletes uploads that have expired. */

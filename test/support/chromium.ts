@@ -1,0 +1,36 @@
+import { execFileSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+
+/** As much of playwright-core as tests use; it has a package.json of its own. */
+export interface Page {
+  goto(url: string): Promise<unknown>
+  evaluate<T, A>(run: (argument: A) => T | Promise<T>, argument: A): Promise<T>
+  on(event: 'pageerror', listener: (error: Error) => void): void
+  fill(selector: string, text: string): Promise<void>
+  click(selector: string): Promise<void>
+  waitForFunction<A>(run: (argument: A) => unknown, argument: A): Promise<unknown>
+  screenshot(options: { path: string }): Promise<unknown>
+}
+export interface Browser {
+  newPage(): Promise<Page>
+  close(): Promise<void>
+}
+interface Playwright {
+  readonly chromium: { launch(options: { executablePath: string; args: string[] }): Promise<Browser> }
+}
+
+/** Undefined if there is none on the PATH. */
+export const chromium = findChromium()
+
+export async function launch(executablePath: string): Promise<Browser> {
+  const { chromium: driver } = createRequire(new URL('../interop/package.json', import.meta.url))('playwright-core') as Playwright
+  return driver.launch({ executablePath, args: ['--no-sandbox'] })
+}
+
+function findChromium(): string | undefined {
+  try {
+    return execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim()
+  } catch {
+    return undefined
+  }
+}

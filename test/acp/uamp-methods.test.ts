@@ -160,16 +160,20 @@ verifies('acp-uamp.payment-asked', 'a prompt that must be paid for, and the same
   expect(client.text).toContain('paid with tok-4 for four')
 })
 
-verifies('acp-uamp.payment-asked', 'of two prompts at once that take the place of an unpaid one, one is asked and one is refused', async () => {
-  const client = await Client.connect(overStdio([paid]))
-  await client.initialize()
-  const session = await client.open()
-  expect((await client.say(session, 'one'))['error'].code).toBe(-32402)
-  const both = await Promise.all([client.say(session, 'two'), client.say(session, 'three')])
-  expect(both.map(({ error }) => error.code as number)).toEqual([-32402, -32600])
-  expect((await client.say(session, 'two', { payment_token: 'tok' }))['result']).toMatchObject({ stopReason: 'end_turn' })
-  expect(client.text).toContain('paid with tok for two')
-})
+verifies(
+  'acp-uamp.payment-asked',
+  'of two prompts at once that take the place of an unpaid one, one is asked and one is refused',
+  async () => {
+    const client = await Client.connect(overStdio([paid]))
+    await client.initialize()
+    const session = await client.open()
+    expect((await client.say(session, 'one'))['error'].code).toBe(-32402)
+    const both = await Promise.all([client.say(session, 'two'), client.say(session, 'three')])
+    expect(both.map(({ error }) => error.code as number)).toEqual([-32402, -32600])
+    expect((await client.say(session, 'two', { payment_token: 'tok' }))['result']).toMatchObject({ stopReason: 'end_turn' })
+    expect(client.text).toContain('paid with tok for two')
+  },
+)
 
 verifies('acp-uamp.payment-asked', 'the older methods are paid for too', async () => {
   const { url } = await startServer(paid)

@@ -23,7 +23,7 @@ verifies(
     await wire.open({ session: { modalities: ['text'] } })
     for (const model of ['a/m', 'b/m', 'a/m', 'b/m']) {
       // It is not acknowledged, and the next turn comes after it.
-    void wire.send({ type: 'session.update', session: { extensions: { uamp: { model } } } })
+      void wire.send({ type: 'session.update', session: { extensions: { uamp: { model } } } })
       expect((await say(wire, 'Who are you?')).at(-1)).toMatchObject({ type: 'response.done' })
     }
     const thoughts = (provider: typeof a, at: number) =>

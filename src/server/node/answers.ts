@@ -271,7 +271,7 @@ function isPair(text: string, at: number): boolean {
  * A chunk of the chunked coding (RFC 9112 §7.1). Bytes and not a string, because bytes that wait for a socket lie outside the heap,
  * where the collector need not copy them.
  */
-export function chunk(text: string): Buffer {
+function chunk(text: string): Buffer {
   const size = Buffer.byteLength(text)
   const head = `${size.toString(16)}\r\n`
   const bytes = Buffer.allocUnsafe(head.length + size + 2)

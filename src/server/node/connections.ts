@@ -65,7 +65,7 @@ const PIPELINED = 64
 const PIPELINED_BY_STRANGERS = 8
 
 /** The answer that the connection is writing. Node's own handler of bad requests uses the same field. */
-export function answerOn(socket: Duplex): ServerResponse | undefined {
+function answerOn(socket: Duplex): ServerResponse | undefined {
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 

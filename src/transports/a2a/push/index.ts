@@ -36,7 +36,7 @@ export interface Push {
 }
 
 /** A config, and the generation whose method sets it. */
-export type SetConfig = NewPushConfig & Required<Pick<KeptConfig, 'generation'>>
+type SetConfig = NewPushConfig & Required<Pick<KeptConfig, 'generation'>>
 
 /** The task that an event belongs to. */
 export interface Notified {

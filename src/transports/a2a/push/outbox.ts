@@ -212,12 +212,13 @@ function redacted(body: string, secrets: Redaction): string {
 }
 
 /** What waits for a webhook, in the shape of a generation. */
-type Item = { readonly generation: Generation } & (
+type Item = { readonly generation: Generation } &
   /** A body that is ready. */
-  | { readonly kind: 'body'; readonly body: string }
-  /** A task, which is read when its turn comes. `status`: the status that it is sent for. */
-  | { readonly kind: 'task'; readonly of: Notified; readonly status: TaskStatus | undefined }
-)
+  (
+    | { readonly kind: 'body'; readonly body: string }
+    /** A task, which is read when its turn comes. `status`: the status that it is sent for. */
+    | { readonly kind: 'task'; readonly of: Notified; readonly status: TaskStatus | undefined }
+  )
 
 /** Undefined: webhooks of this generation are not told of the event. */
 function itemOf(of: Notified, event: StreamEvent, generation: Generation): Item | undefined {

@@ -345,7 +345,7 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   #begins(draft: Draft): void {
-    if (this.firstDeltaMs === undefined) void this.#host.log.hurry()
+    if (this.firstDeltaMs === undefined && !this.silent) void this.#host.log.hurry()
     this.firstDeltaMs ??= performance.now() - this.#begun
     this.#spoke = plainText(draft) !== undefined
     if (this.#spoke) this.keeper?.see?.(draft)

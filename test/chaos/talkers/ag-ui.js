@@ -103,7 +103,7 @@ export class AgUiTalker extends Talker {
         this.stage('begun')
       }
       must(id !== undefined && isAfter(id, run.cursor), 'numbers only rise', `${id} came after ${run.cursor} in ${run.id}`)
-      this.#numbers.see(id, event)
+      this.#see(id, event)
       run.cursor = id
       if (event.type === 'TEXT_MESSAGE_CONTENT') {
         run.text += event.delta
@@ -146,6 +146,11 @@ export class AgUiTalker extends Talker {
     must(isEnded, 'the end of a run is told', `${run.id} after ${run.cursor} has none`)
   }
 
+  /** The time of an event is told live alone. @param {string} number @param {{ timestamp?: number }} event */
+  #see(number, { timestamp: _, ...event }) {
+    this.#numbers.see(number, event)
+  }
+
   /** @param {string} url @param {string} id */
   async #reread(url, id) {
     const response = await request(`${url}/ag-ui/runs/${id}`)
@@ -153,7 +158,7 @@ export class AgUiTalker extends Talker {
     let [text, end] = ['', '']
     for await (const { id: number, data } of eventsOf(response)) {
       const event = JSON.parse(data)
-      this.#numbers.see(number ?? '', event)
+      this.#see(number ?? '', event)
       if (event.type === 'TEXT_MESSAGE_CONTENT') text += event.delta
       if (ENDS.has(event.type)) end = endOf(event)
     }

@@ -1,4 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
+import type { EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Holding } from './budget.ts'
 import { gatherInput, withContentIds, type Gathered } from './input.ts'
@@ -27,6 +28,11 @@ export class PendingInputs {
 
   get eventIds(): string[] {
     return this.#events.map(({ event_id }) => event_id)
+  }
+
+  /** UAMP events §5.6: the newest `payment_token` of these inputs. */
+  get paymentToken(): string | undefined {
+    return this.#events.findLast(paid)?.payment_token
   }
 
   add(event: InputEvent): void {
@@ -88,4 +94,8 @@ export class PendingInputs {
       this.#held.set('pending', this.#held.get('pending') + bytes)
     }
   }
+}
+
+function paid(event: InputEvent): event is EventOf<'input.text'> {
+  return event.type === 'input.text' && event.payment_token !== undefined
 }

@@ -2,6 +2,7 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
+import { tokenPayment, type Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { Stamp } from '../log/entry.ts'
 import type { Holding } from './budget.ts'
@@ -57,6 +58,8 @@ export class AgentSession implements Session, TurnHost {
   lastResponse: string | null
   readonly opening: SessionState['opening']
   readonly #pending: PendingInputs
+  /** A payment that the client sent in advance: it answers the first `payment.required` of a turn. It is not stored. */
+  #payment: Payment | undefined
   #turn: ActiveTurn | undefined
   #record: TurnRecord | undefined
   /** What the turn's earlier responses said, in case the turn has to be run again. */
@@ -88,6 +91,7 @@ export class AgentSession implements Session, TurnHost {
     this.#messages = state.messages
     this.lastResponse = state.head
     this.opening = state.opening
+    this.#payment = state.opening?.payment
     this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
     this.#stamp = new Stamp(state.id)
     this.#parked = state.waiting && new Parked(state.waiting)
@@ -205,9 +209,10 @@ export class AgentSession implements Session, TurnHost {
       case 'session.update':
         checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         this.log.checkStore()
-        return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () =>
-          this.log.append(this.#stamp, { type: 'session.updated' }),
-        )
+        return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () => {
+          this.#payment = tokenPayment(event.payment_token) ?? this.#payment
+          this.log.append(this.#stamp, { type: 'session.updated' })
+        })
       case 'session.end':
         return this.end(event.reason)
       case 'capabilities.query':
@@ -285,7 +290,7 @@ export class AgentSession implements Session, TurnHost {
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
     const { keeper } = run.options
-    const { payment } = this.opening ?? {}
+    const payment = tokenPayment(this.#pending.paymentToken) ?? this.#payment
     const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment, keeper }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)

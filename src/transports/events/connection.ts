@@ -32,6 +32,8 @@ export class Connection {
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
   #ignored: Set<string> | undefined
+  /** For sessions that bring none of their own. */
+  #paymentToken: string | undefined
   /** A token or a session has fixed who the caller is. */
   #fixed = false
 
@@ -83,7 +85,10 @@ export class Connection {
       return this.#tell({ type: 'pong', ...(event.session_id !== undefined && { session_id: event.session_id }) })
     }
     if (event.type === 'session.create') return this.#create(event)
-    if (event.type === 'session.update' && event.session_id === undefined) return this.#updateConnection(event)
+    if (event.type === 'session.update' && event.session_id === undefined) {
+      if (event.token !== undefined) this.#principal = await this.#identify(event.token)
+      if (event.session === undefined && this.#sessions.size !== 1) return this.#updateConnection(event)
+    }
     const attached = this.#find(event)
     if (event.type === 'session.update') await checkToken(this.#call.access, event.token, attached.session.owner)
     if (event.type === 'client.capabilities') {
@@ -114,7 +119,7 @@ export class Connection {
     }
     const principal = await this.#identify(event.token)
     const { session, after, resumed } = await openSession(this.#host, {
-      event,
+      event: this.#paymentToken === undefined ? event : { payment_token: this.#paymentToken, ...event },
       principal,
       access: this.#call.access,
       agent: this.#call.agent,
@@ -147,13 +152,10 @@ export class Connection {
     }
   }
 
-  /** UAMP events §5.2: without a session id the connection is updated. */
+  /** UAMP events §5.2: without a session id, tokens are for the connection: for all its sessions, and those that it opens. */
   async #updateConnection(event: EventOf<'session.update'>): Promise<void> {
-    if (event.token !== undefined) this.#principal = await this.#identify(event.token)
-    if (event.payment_token !== undefined) {
-      const each = [...this.#sessions.values()].map(({ session }) => session.send({ ...event, session_id: session.id }))
-      await Promise.all(each)
-    }
+    this.#paymentToken = event.payment_token ?? this.#paymentToken
+    await Promise.all([...this.#sessions.values()].map(({ session }) => session.send({ ...event, session_id: session.id })))
     this.#tell({ type: 'session.updated' })
   }
 

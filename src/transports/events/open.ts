@@ -7,6 +7,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { uampIn, understoodEvents } from '../../protocol/extensions.ts'
 import { fieldsOf } from '../../protocol/json.ts'
+import { tokenPayment } from '../../protocol/payment.ts'
 import { negotiateVersion } from '../../protocol/version.ts'
 
 /** Who sends this event: the owner of its token, or else whoever opened the connection. A token must not change who that is. */
@@ -71,6 +72,7 @@ export async function openSession(host: Host, opening: Opening): Promise<{ sessi
     throw new UampError('invalid_request', 'Name an agent: this server has several', { details: { agents: host.agents.names() } })
   }
   checkAgent(opening, agent)
+  const payment = tokenPayment(event.payment_token)
   const session = await host.gateway.open({
     transport: 'events',
     agent,
@@ -80,6 +82,7 @@ export async function openSession(host: Host, opening: Opening): Promise<{ sessi
     duplex: true,
     persist: true,
     onDetach: on_detach === 'cancel' ? 'cancel' : 'continue',
+    ...(payment && { payment }),
     announce: { ...(event.chat !== undefined && { chat: event.chat }), extensions: { uamp: { request: event.event_id } } },
   })
   return { session, after: 0, resumed: false }

@@ -20,6 +20,7 @@ export const content = uampEvents('content', {
   'uamp:content:conversation': ['1.2, 8.5', 'A session remembers its conversation, what the assistant said included.'],
   'uamp:content:role': ['5.6', 'The role of input.text is user unless it says system or assistant.'],
   'uamp:content:context': ['5.6', '`context` takes any fields and is handed on as it came.'],
+  'uamp:content:slots': ['14.3', '`extensions` and `metadata` of an input reach the agent with its message, and stay in the conversation.'],
   'uamp:content:items-win': ['8.5', 'Where a message has both, the content items are the whole of it.'],
   'uamp:content:content-is-text': ['8.5', 'Where a message has both, `content` is the text of the items.'],
   'uamp:content:text-purity': ['8.5.4', 'No content URL is put into text.'],

@@ -292,7 +292,7 @@ describe('what is forgiven', () => {
 describe('extension slots', () => {
   const slot = JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"a":[null,{"b":1}]}') as object
 
-  verifies(['uamp:version:extensions', 'uamp:content:context'], 'slots are kept by reference, whatever their keys', () => {
+  verifies([], 'slots are kept by reference, whatever their keys', () => {
     const tools = [{ type: 'function', function: { name: 'f', parameters: slot } }]
     const created = read({
       type: 'session.create',

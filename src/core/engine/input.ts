@@ -3,7 +3,7 @@ import { withContentId, type ContentItem } from '../../protocol/content.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
-import { textOf, type Message } from '../../protocol/message.ts'
+import { plainText, slotsOf, textOf, type Message } from '../../protocol/message.ts'
 import type { InputEvent } from '../ports/session.ts'
 import { unpaid } from '../secrets/sealing.ts'
 import { withDataIn } from '../tools/tool-data.ts'
@@ -62,6 +62,7 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   let messages: Message[] = []
   let stateless = false
   let items: ContentItem[] = []
+  let slots: ReturnType<typeof slotsOf> = {}
   let role: Message['role'] = 'user'
   /** UAMP events §5.7: chunks up to `is_final` are one recording. Holds those of the last item until it is complete. */
   let chunks: string[] | undefined
@@ -73,8 +74,9 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   }
   const flush = (): void => {
     endRecording()
-    if (items.length > 0) messages.push({ role, content: textOf(items), content_items: [...items] })
+    if (items.length > 0) messages.push({ role, content: textOf(items), content_items: [...items], ...slots })
     items = []
+    slots = {}
   }
   for (const event of events) {
     const next = event.type === 'input.text' ? (event.role ?? 'user') : 'user'
@@ -86,8 +88,13 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
       stateless = true
       // Most clients that send the whole conversation include the new text in it.
       const last = messages.at(-1)
-      if (event.text === '' || (last?.role === role && textOfMessage(last) === event.text)) continue
+      if (last && (event.text === '' || (last.role === role && plainText(last) === event.text))) {
+        messages[messages.length - 1] = { ...last, ...slotsOf(event, last) }
+        continue
+      }
+      if (event.text === '') continue
     }
+    slots = slotsOf(event, slots)
     const chunk = event.type === 'input.audio' && typeof event.audio === 'string' ? event.audio : undefined
     if (chunks && event.type === 'input.audio') {
       if (chunk !== undefined) chunks.push(chunk)
@@ -115,11 +122,6 @@ function joinAudio(chunks: readonly string[]): string {
   } catch (cause) {
     throw new UampError('invalid_request', 'The chunks of "audio" must be base64, so that they can be joined', { cause })
   }
-}
-
-/** If a message has both, the items are complete, and `content` is only their text. */
-function textOfMessage(message: Message): string {
-  return message.content_items ? textOf(message.content_items) : (message.content ?? '')
 }
 
 function pick<T extends object, K extends keyof T>(from: T, key: K): { [P in K]: Exclude<T[P], undefined> } | Record<never, never> {

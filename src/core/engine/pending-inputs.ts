@@ -1,15 +1,15 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
-import type { Message } from '../../protocol/message.ts'
+import { slotsOf, type Message } from '../../protocol/message.ts'
 import type { Holding } from './budget.ts'
 import { gatherInput, withContentIds, type Gathered } from './input.ts'
 import type { CoreLimits } from '../basics/limits.ts'
 import type { InputEvent } from '../ports/session.ts'
-import { weigh } from '../basics/weight.ts'
+import { textLength, weigh } from '../basics/weight.ts'
 
 /** Inputs that no response has used yet. Bounded: an input beyond the bound is refused. */
 export class PendingInputs {
-  readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes'>
+  readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes' | 'slotBytes'>
   readonly #held: Holding
   /** The messages of the request that opened the session. */
   #messages: readonly Message[]
@@ -43,8 +43,22 @@ export class PendingInputs {
         details: { max_inputs: pendingInputs, max_bytes: pendingBytes },
       })
     }
+    this.#checkSlots(event)
     this.#held.grow('pending', bytes)
     this.#events.push(event)
+  }
+
+  /** The slots of gathered inputs become those of one message, so together they have the bound of one. */
+  #checkSlots(event: InputEvent): void {
+    const { slotBytes } = this.#limits
+    if (!hasSlots(event)) return
+    const length = textLength(
+      [...this.#events, event].filter(hasSlots).map((each) => slotsOf(each)),
+      slotBytes,
+    )
+    if (length <= slotBytes) return
+    const message = `"context", "extensions" and "metadata" of inputs without a response hold more than ${slotBytes} bytes`
+    throw new UampError('too_large', message, { details: { limit: slotBytes } })
   }
 
   /** Adds all or none. Returns a function that takes them back. */
@@ -98,4 +112,8 @@ export class PendingInputs {
 
 function paid(event: InputEvent): event is EventOf<'input.text'> {
   return event.type === 'input.text' && event.payment_token !== undefined
+}
+
+function hasSlots({ extensions, metadata, ...event }: InputEvent): boolean {
+  return extensions !== undefined || metadata !== undefined || ('context' in event && event.context !== undefined)
 }

@@ -19,7 +19,7 @@ import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, SessionInit, Waiting } from '../ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
-import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, terminalEvent, turnStart } from './run.ts'
+import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
 import { Seen } from './seen.ts'
 import { notAwaited, notInProgress, responseInProgress, Unread } from './session-parts.ts'
@@ -277,14 +277,15 @@ export class AgentSession implements Session, TurnHost {
     const { messages: input, stateless } = this.#pending.gather(this.newId)
     const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id], options })
     const messages = stateless ? input : [...this.#messages, ...input]
-    return this.#start(agent, record, { id: record.id, messages, config: record.config, options })
+    return this.#start(agent, record, { id: record.id, messages, config: record.config, asked: record.asked, options })
   }
 
   #opened(event: EventOf<'response.create'>, asked: AskedTurn): TurnRecord {
     const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
     const config = responseConfig(this.config, event)
-    if (config) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config))
-    return openedRecord(this, { id, parent: this.lastResponse, from, after, createdAt: this.#host.now(), config }, asked)
+    const slots = slotsIn(event)
+    if (config || slots) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config) + weigh(slots))
+    return openedRecord(this, { id, parent: this.lastResponse, from, after, createdAt: this.#host.now(), config, asked: slots }, asked)
   }
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
@@ -370,14 +371,18 @@ export class AgentSession implements Session, TurnHost {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }
     this.held.keepOutput(turn.output.size, record.status === 'waiting')
-    if (before.config) this.held.set('config', weigh(this.config) + weigh(this.client))
+    if (before.config || before.asked) this.held.set('config', weigh(this.config) + weigh(this.client))
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
     this.#turn = this.#record = undefined
     this.idleSince = this.#host.monotonic()
     this.#unread.clear()
     if (record.status !== 'waiting') return this.#letGoIfUnwanted()
     this.#said = [...this.#said, ...outputMessages(end.output)]
-    this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config, said: this.#said }, turn })
+    this.#parked = new Parked({
+      record,
+      start: { id: before.run, messages: turn.messages, config: turn.config, asked: turn.asked, said: this.#said },
+      turn,
+    })
     this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
   }
 

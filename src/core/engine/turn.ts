@@ -59,6 +59,7 @@ export interface TurnStart {
   readonly messages: readonly Message[]
   readonly said?: readonly Message[] | undefined
   readonly config: SessionConfig
+  readonly asked?: Turn['asked']
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   readonly payment?: Payment | undefined
   /** The agent's HTTP client, and the redaction of the secrets that it sends. */
@@ -76,6 +77,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly messages: readonly Message[]
   readonly said: readonly Message[] | undefined
   readonly config: SessionConfig
+  readonly asked: Turn['asked']
   readonly principal: Principal
   readonly client: Capabilities | undefined
   readonly silent: boolean
@@ -123,6 +125,7 @@ export class ActiveTurn implements Turn, Asker {
     this.messages = start.messages
     this.said = start.said
     this.config = start.config
+    this.asked = start.asked
     this.#secrets = start.secrets
     this.http = start.secrets.http
     this.principal = host.owner

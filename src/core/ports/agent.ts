@@ -1,5 +1,6 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
+import type { Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from './access.ts'
@@ -73,6 +74,8 @@ export interface Turn {
   readonly through?: readonly string[] | undefined
   /** The session's configuration with the overrides of this `response.create`. */
   readonly config: SessionConfig
+  /** `extensions` and `metadata` of the `response.create` itself. Those of the inputs, and their `context`, are in `messages`. */
+  readonly asked?: { readonly extensions?: Slot | undefined; readonly metadata?: Slot | undefined } | undefined
   readonly principal: Principal
   /** What the client said it can do. */
   readonly client: Capabilities | undefined

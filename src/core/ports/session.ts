@@ -7,7 +7,7 @@ import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import type { Principal } from './access.ts'
-import type { Questions } from './agent.ts'
+import type { Questions, Turn } from './agent.ts'
 import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
 
@@ -184,6 +184,8 @@ export interface StoredResponse {
   readonly error: EventOf<'response.error'>['error'] | undefined
   readonly usage: Usage | undefined
   readonly config: SessionConfig
+  /** `extensions` and `metadata` of the `response.create` that asked for it. */
+  readonly asked: Turn['asked']
   readonly createdAt: number
   readonly endedAt: number | undefined
   /** The response's events follow this `seq` in the session's log. */

@@ -100,6 +100,57 @@ export function contentContract(binding: string, connect: Connect): void {
       },
     )
 
+    const odd = (name: string) => JSON.parse(`{"__proto__":{"of":"${name}"},"list":[null,{"deep":1}],"name":"${name}"}`) as object
+
+    verifies(
+      ['uamp:content:context', 'uamp:content:slots', 'uamp:response:slots', 'uamp:version:extensions'],
+      'slots of inputs and of response.create reach the agent and the record exactly as they came',
+      async () => {
+        const { url, gateway } = await startServer(mirror)
+        const wire = await connect(url)
+        await wire.open({ session: { modalities: ['text'], extensions: odd('session') } })
+        const context = { ...odd('context'), chat_id: 'chat_abc', sender_id: 'user_123' }
+        await wire.send({ type: 'input.text', text: 'Look', context, metadata: odd('text') })
+        await wire.send({ type: 'input.image', image: 'AAAA', extensions: odd('image'), metadata: { more: true } })
+        const asked = { extensions: odd('create'), metadata: odd('created') }
+        const message = { context, extensions: odd('image'), metadata: { ...odd('text'), more: true } }
+        await wire.send({ type: 'response.create', ...asked })
+        const end = await wire.next(isEnd)
+        const first = mirrored(wire.heard)
+        expect(first.messages).toMatchObject([{ role: 'user', content: 'Look' }])
+        expect(first.messages[0]).toMatchObject(message)
+        expect(JSON.stringify(first.messages[0]?.context)).toBe(JSON.stringify(context))
+        expect(JSON.stringify(first.asked)).toBe(JSON.stringify(asked))
+        expect(JSON.stringify(first.config.extensions)).toBe(JSON.stringify(odd('session')))
+        const next = mirrored(await say(wire, 'again'))
+        expect(next.messages[0]).toEqual(first.messages[0])
+        expect(next.asked).toBeUndefined()
+        const stored = await gateway.response(end['response_id'] as string, { tenant: 'default', id: 'anonymous', scopes: [] })
+        expect(stored?.input[0]).toEqual(first.messages[0])
+        expect(stored?.asked).toEqual(asked)
+      },
+    )
+
+    test('the context of a conversation that the client keeps is that of its newest message', async () => {
+      const wire = await open(mirror)
+      const messages = [{ role: 'user', content: 'Paris?', metadata: { of: 'message' } }]
+      await wire.send({ type: 'input.text', text: 'Paris?', messages, context: { chat_id: 'c' }, metadata: { of: 'event' } })
+      await wire.send({ type: 'response.create' })
+      await wire.next(isEnd)
+      expect(mirrored(wire.heard).messages).toEqual([
+        { role: 'user', content: 'Paris?', metadata: { of: 'event' }, context: { chat_id: 'c' } },
+      ])
+    })
+
+    test('the slots of gathered inputs together have the bound of one', async () => {
+      const wire = await open(mirror)
+      const half = { filler: 'x'.repeat(40 * 1024) }
+      expect(await wire.send({ type: 'input.text', text: 'a', context: half })).toBeUndefined()
+      expect(await wire.send({ type: 'input.image', image: 'AAAA', metadata: half })).toMatchObject({ code: 'too_large' })
+      const { messages } = mirrored(await say(wire, 'b'))
+      expect(messages).toMatchObject([{ content: 'ab', context: half }])
+    })
+
     verifies('uamp:content:stateless', '`messages` on input.text is the whole conversation', async () => {
       const wire = await open(mirror)
       await say(wire, 'forgotten')

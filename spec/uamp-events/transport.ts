@@ -15,7 +15,8 @@ export const transport = uampEvents('transport', {
 export const routing = uampEvents('routing', {
   'uamp:routing:subscribes': ['12', 'A handler gets the event types it subscribes to, and no others.'],
   'uamp:routing:pattern': ['12', 'A handler may subscribe by pattern.'],
-  'uamp:routing:produces': ['12', 'A handler says what it emits, and what it emits is routed in turn.'],
+  'uamp:routing:produces': ['12', 'A handler says what it emits: that is routed in turn, and nothing else is.'],
+  'uamp:routing:whole-event': ['12, 5.6', 'A handler gets the event with its role, slots, media and conversation.'],
   'uamp:routing:priority': ['12', 'Of several handlers for an event the one with the higher priority is taken.'],
   'uamp:routing:priority-default': ['12', 'A handler that names no priority has 0.'],
   'uamp:routing:observers': ['12', 'Observers see events without consuming them.'],

@@ -5,6 +5,7 @@ export const transport = uampEvents('transport', {
   'uamp:transport:websocket': ['13.1', 'Events are spoken over a WebSocket at /ws.'],
   'uamp:transport:one-event-a-message': ['13.1', 'A WebSocket message is one event as JSON, in both directions.'],
   'uamp:transport:ping': ['5.17, 6.19, 13.1', 'ping is answered by pong.'],
+  'uamp:transport:ping-back': ['5.17, 13.1', 'A client answers the ping of a server by pong.'],
   'uamp:transport:websocket-multiplex': ['13.1', 'Several sessions can share a WebSocket.'],
   'uamp:transport:http-post': ['13.2', 'A client sends events by POST /events with a JSON body.'],
   'uamp:transport:http-stream': ['13.2', 'A client reads events from GET /events/stream as text/event-stream.'],

@@ -3,7 +3,7 @@ import { UampError } from './errors.ts'
 import { ClientEvent } from './events.ts'
 import { FIRST_EXPLAINED, FIRST_MISTAKE, kindOf } from './explain.ts'
 import { isDeeperThan, isRecord, JsonBoundError, parseJson } from './json.ts'
-import { complete, misplaced, withoutNulls } from './lenient.ts'
+import { complete, inKnownWords, misplaced } from './lenient.ts'
 import { limits } from './limits.ts'
 
 /**
@@ -71,8 +71,9 @@ function validate(schema: z.ZodMiniType<ClientEvent>, event: Readonly<Record<str
   // Not `z.safeParse`, which makes a context for each call: that would take longer than the rest.
   const { value, issues } = schema._zod.run({ value: event, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<ClientEvent>
   if (issues.length === 0) return { success: true as const, data: value }
-  const tidied = issues[0]?.input === null ? withoutNulls(event) : event
-  return z.safeParse(schema, tidied, FIRST_EXPLAINED)
+  const known = z.safeParse(schema, inKnownWords(event), FIRST_EXPLAINED)
+  // Paths in the explanation are those of what the client wrote.
+  return known.success || issues[0]?.input === null ? known : z.safeParse(schema, event, FIRST_EXPLAINED)
 }
 
 /** `session.tools[0].function.name`, as the client wrote it. */

@@ -13,6 +13,10 @@ export const content = uampEvents('content', {
   'uamp:content:id-kept': ['8.5.1', 'A content id that came with an input stays with the item.'],
   'uamp:content:id-from-url': ['8.5.4', 'Without one, the UUID in an /api/content/ URL becomes the content id.'],
   'uamp:content:id-new': ['8.5.1, 8.5.4', 'Base64 and other URLs get a new random UUID.'],
+  'uamp:content:id-everywhere': [
+    '8.5.4',
+    'Media in results has a content id, too, of tools of the server, of the client and of MCP servers.',
+  ],
   'uamp:content:id-media-only': ['8.5.4', 'Text, tool calls and tool results have no content id.'],
   'uamp:content:id-in-history': ['8.5.4', 'Content ids stay in the conversation, which is the only registry of content.'],
   'uamp:content:description': ['8.5.4', 'A content item may carry a description beside its id.'],

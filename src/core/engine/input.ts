@@ -1,5 +1,5 @@
 import { joinBase64 } from '../../protocol/base64.ts'
-import { withContentId, type ContentItem } from '../../protocol/content.ts'
+import { withContentId, withIds, type ContentItem } from '../../protocol/content.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
@@ -22,11 +22,11 @@ export function isInput(event: ClientEvent): event is InputEvent {
   }
 }
 
-/** Removes payments from a client's tool result, because results are shown and stored. */
-export function withoutPayment<E extends ClientEvent>(event: E): E {
+/** A client's tool result without payments, because results are shown and stored, and with content ids. */
+export function tidyResult<E extends ClientEvent>(event: E, newId: () => string): E {
   if (event.type !== 'tool.result' || !event.content_items) return event
-  const items = withDataIn(event.content_items, unpaid)
-  return items === event.content_items ? event : { ...event, content_items: [...items] }
+  const items = withIds(withDataIn(event.content_items, unpaid), newId)
+  return items === event.content_items ? event : { ...event, content_items: items }
 }
 
 /** UAMP events §8.5.1: the content item that an input becomes. */
@@ -111,9 +111,7 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
 
 /** UAMP events §8.5.4: media in a conversation that a client sends needs content ids, too. */
 export function withContentIds(messages: readonly Message[], newId: () => string): Message[] {
-  return messages.map((message) =>
-    message.content_items ? { ...message, content_items: message.content_items.map((item) => withContentId(item, newId)) } : message,
-  )
+  return messages.map((message) => (message.content_items ? { ...message, content_items: withIds(message.content_items, newId) } : message))
 }
 
 function joinAudio(chunks: readonly string[]): string {
@@ -130,7 +128,7 @@ function pick<T extends object, K extends keyof T>(from: T, key: K): { [P in K]:
 
 /** Gives media a content id. Audio without one gets none: it is a chunk of a stream, not an item. */
 export function withHandle(delta: Delta, newId: () => string): Delta {
-  return delta.type === 'image' || delta.type === 'video' || delta.type === 'file' ? withContentId(delta, newId) : delta
+  return delta.type === 'audio' || delta.type === 'tool_progress' ? delta : withContentId(delta, newId)
 }
 
 /** Fields in which clients may put anything. AG-UI's `state` is not among them: only the memory budget bounds it. */

@@ -6,7 +6,7 @@ import { tokenPayment, type Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { Stamp } from '../log/entry.ts'
 import type { Holding } from './budget.ts'
-import { isInput, withoutPayment } from './input.ts'
+import { isInput, tidyResult } from './input.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
 import { outputMessages } from '../reading/output-messages.ts'
@@ -205,7 +205,7 @@ export class AgentSession implements Session, TurnHost {
       case 'tool.result':
       case 'x.approval.response':
       case 'payment.submit':
-        return this.#answer(withoutPayment(event))
+        return this.#answer(tidyResult(event, this.newId))
       case 'session.update':
         checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         this.log.checkStore()

@@ -1,4 +1,4 @@
-import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
+import { withIds, type ContentItem, type ToolCall, type ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord, parseJson } from '../../protocol/json.ts'
 import { mistakesIn } from './json-schema.ts'
@@ -93,7 +93,7 @@ export function resultOf({ id, name }: ToolCall, given: unknown, length: number)
     result: text.length <= length ? text : cut(text, length),
     status: 'completed',
     is_error: false,
-    ...(beside.content_items && { content_items: beside.content_items }),
+    ...(beside.content_items && { content_items: withIds(beside.content_items, () => crypto.randomUUID()) }),
     ...(beside.data !== undefined && { data: beside.data }),
   }
 }

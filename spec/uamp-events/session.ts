@@ -13,6 +13,10 @@ export const session = uampEvents('session', {
     '8.1',
     'Instructions, tools and extensions of the session reach the agent; extensions as they came.',
   ],
+  'uamp:session:provider-extensions': [
+    '5.1, 8.1',
+    'Extensions keyed by provider choose its model and switch its thinking, as in the example: openai.model, anthropic.thinking.',
+  ],
   'uamp:session:echo': ['6.1', 'session.created repeats the agent and the chat that were asked for.'],
   'uamp:session:agent': ['5.1', '`agent` chooses who answers, also when several share a connection.'],
   'uamp:session:agent-offline': ['6.3', 'An agent that is not there gives session.error `agent_offline`.'],

@@ -41,7 +41,7 @@ export async function* modelLoop(
   const tools = [...options.tools(), ...handoffs.tools]
   const runTools = toolRunner(turn, { tools, fromModel: true, ...options.limits })
   const config = withTools(await instructed(), tools)
-  const chain = new ModelChain(options.chain, inChosenOrder(options.chain.models, config))
+  const chain = new ModelChain(options.chain, inChosenOrder(options.chain.models, config), turn.transport)
   const messages = [...turn.messages, ...(turn.said ?? [])]
   const ids = new CallIds(messages)
   const check = options.checkOutput ? checkerOf(config.response_format) : undefined

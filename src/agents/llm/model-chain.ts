@@ -40,12 +40,14 @@ export interface ChainOptions {
 export class ModelChain {
   readonly #options: ChainOptions
   readonly #models: readonly Model[]
+  readonly #transport: string | undefined
   /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
 
-  constructor(options: ChainOptions, models: readonly Model[]) {
+  constructor(options: ChainOptions, models: readonly Model[], transport: string | undefined) {
     this.#options = options
     this.#models = models
+    this.#transport = transport
   }
 
   async open(
@@ -83,7 +85,7 @@ export class ModelChain {
   priced(draft: Draft, model: Model, config: SessionConfig): Draft {
     if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
     const { name } = model.provider
-    const price = model.price ?? priceOf(name, modelIn({ model: model.model, messages: [], config }, name), this.#options.prices)
+    const price = model.price ?? priceOf(name, modelIn({ model: model.model, config }, name, this.#transport), this.#options.prices)
     return price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
   }
 
@@ -94,7 +96,14 @@ export class ModelChain {
     const window = await this.#options.windowOf(model)
     const told = name === this.#models[0]?.provider.name ? messages : messages.map(withoutThinking)
     return model.provider
-      .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, context)
+      .generate(
+        {
+          model: modelIn({ model: model.model, config }, name, this.#transport),
+          messages: window === undefined ? told : fitting(told, room(window, config, name)),
+          config,
+        },
+        context,
+      )
       [Symbol.asyncIterator]()
   }
 }

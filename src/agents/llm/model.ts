@@ -58,9 +58,16 @@ export function withFreeChoice(config: SessionConfig, provider: string): Session
   return extensions === config.extensions ? config : { ...config, ...(extensions && { extensions }) }
 }
 
-/** The model that answers. A client may name another one of the same provider; under `openai` it names the agent. */
-export function modelIn({ config, model }: ModelRequest, provider: string): string {
-  const named = provider === 'openai' ? undefined : slot(config, provider)['model']
+/**
+ * The model that answers. A client may name another one of the same provider. Under `openai`, clients of OpenAI's protocols name the
+ * agent, so there only a client of UAMP events names a model.
+ */
+export function modelIn(
+  { config, model }: Pick<ModelRequest, 'config' | 'model'>,
+  provider: string,
+  transport: string | undefined,
+): string {
+  const named = provider === 'openai' && transport !== 'events' ? undefined : slot(config, provider)['model']
   return typeof named === 'string' && named !== '' ? named : model
 }
 

@@ -38,6 +38,7 @@ const STOP_MS = 50
 /** The part of a session that a turn uses. */
 export interface TurnHost {
   readonly id: string
+  readonly transport: string
   readonly owner: Principal
   readonly client: Capabilities | undefined
   readonly duplex: boolean
@@ -78,6 +79,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly said: readonly Message[] | undefined
   readonly config: SessionConfig
   readonly asked: Turn['asked']
+  readonly transport: string
   readonly principal: Principal
   readonly client: Capabilities | undefined
   readonly silent: boolean
@@ -126,6 +128,7 @@ export class ActiveTurn implements Turn, Asker {
     this.said = start.said
     this.config = start.config
     this.asked = start.asked
+    this.transport = host.transport
     this.#secrets = start.secrets
     this.http = start.secrets.http
     this.principal = host.owner

@@ -76,6 +76,8 @@ export interface Turn {
   readonly config: SessionConfig
   /** `extensions` and `metadata` of the `response.create` itself. Those of the inputs, and their `context`, are in `messages`. */
   readonly asked?: { readonly extensions?: Slot | undefined; readonly metadata?: Slot | undefined } | undefined
+  /** The transport that the client speaks: `events`, `completions` … */
+  readonly transport?: string | undefined
   readonly principal: Principal
   /** What the client said it can do. */
   readonly client: Capabilities | undefined

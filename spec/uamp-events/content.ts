@@ -27,5 +27,6 @@ export const content = uampEvents('content', {
   'uamp:content:slots': ['14.3', '`extensions` and `metadata` of an input reach the agent with its message, and stay in the conversation.'],
   'uamp:content:items-win': ['8.5', 'Where a message has both, the content items are the whole of it.'],
   'uamp:content:content-is-text': ['8.5', 'Where a message has both, `content` is the text of the items.'],
+  'uamp:content:openai-calls': ['8.5, 8.6', 'Calls in `tool_calls` are understood in the form of OpenAI, too.'],
   'uamp:content:text-purity': ['8.5.4', 'No content URL is put into text.'],
 })

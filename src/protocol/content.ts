@@ -83,6 +83,13 @@ export function isMedia(item: { readonly type: string }): item is MediaItem {
 const URL_LENGTH = 2048
 const CONTENT_URL = /\/api\/content\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/i
 
+const CONTENT_LINK = /(?:https?:\/\/[^\s"'<>()]{0,256}?)?\/api\/content\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\?[^\s"'<>(),]*)?/gi
+
+/** §8.5.4: a text without content URLs. Each becomes the handle of its content, by which a model can still name it. */
+export function withoutContentUrls(text: string): string {
+  return text.includes('/api/content/') ? text.replace(CONTENT_LINK, '[content $1]') : text
+}
+
 /** §8.5.4: gives media a content id: its own, the one in an `/api/content/<uuid>` URL, or a new one. Also to media in a tool's result. */
 export function withContentId<T extends ContentItem>(item: T, newId: () => string): T {
   if (item.type === 'tool_result') return withIdsInside(item, newId) as T

@@ -109,9 +109,19 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   return { messages, stateless }
 }
 
-/** UAMP events §8.5.4: media in a conversation that a client sends needs content ids, too. */
+/** A conversation that a client sends, as agents rely on it: media has content ids, and `content` is the text of the items (§8.5). */
 export function withContentIds(messages: readonly Message[], newId: () => string): Message[] {
-  return messages.map((message) => (message.content_items ? { ...message, content_items: withIds(message.content_items, newId) } : message))
+  return messages.map((message) => {
+    const { role, content, content_items: given } = message
+    if (!given) return message
+    const items = withIds(given, newId)
+    // The content of a tool's message is its result; the items beside it are media.
+    if (role === 'tool') return { ...message, content_items: items }
+    const hasText = items.some(({ type }) => type === 'text')
+    // Some clients put only the media into the items, and the words beside them.
+    if (!hasText && role === 'user' && content) return { ...message, content_items: [{ type: 'text', text: content }, ...items] }
+    return { ...message, ...(hasText && { content: textOf(items) }), content_items: items }
+  })
 }
 
 function joinAudio(chunks: readonly string[]): string {

@@ -177,3 +177,41 @@ test('a token comes with the upgrade, as a subprotocol, or with the first messag
   await expect(wire.open()).rejects.toThrow('Credentials')
   expect(await wire.open({ token: 'a-secret-0123456789abcdef' })).toMatch(/^sess_/)
 })
+
+const SECRETS = { portal: 'portal-secret-0123456789', alice: 'alice-secret-0123456789ab' }
+
+verifies('uamp:session:platform', 'a platform sends each interaction under a session id of its own, and gets it answered', async () => {
+  const { url, gateway } = await startServer(mirror, { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const wire = await overWebSocket(url, { token: SECRETS.portal })
+  const messages = [
+    { role: 'user', content: 'Before' },
+    { role: 'assistant', content: 'Yes' },
+    { role: 'user', content: 'Now' },
+  ]
+  const ids = Array.from({ length: 300 }, () => crypto.randomUUID())
+  for (const session_id of ids) {
+    void wire.send({ type: 'input.text', text: 'Now', session_id, messages, context: { chat_id: session_id } })
+    void wire.send({ type: 'response.create', session_id })
+    if (session_id === ids[0]) continue
+    await wire.next((event) => event.type === 'response.done' && event['session_id'] === session_id)
+  }
+  const of = (id: string | undefined) => wire.heard.filter((event) => event['session_id'] === id)
+  for (const id of [ids[0], ids[299]]) {
+    expect(of(id).map(({ type }) => type)).toEqual(['response.created', 'response.delta', 'response.done'])
+    expect(mirrored(of(id)).messages).toEqual([...messages.slice(0, 2), { ...messages[2], context: { chat_id: id } }])
+  }
+  expect(wire.heard.filter(({ type }) => type.endsWith('.error') || type === 'session.created')).toEqual([])
+  await expect.poll(() => gateway.openSessions).toBe(0)
+})
+
+test('who is no platform gets no session for an unknown id', async () => {
+  const { url } = await startServer(mirror, { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const event = { type: 'input.text', text: 'hi', session_id: 'never-seen', messages: [{ role: 'user', content: 'hi' }] }
+  const alice = await overWebSocket(url, { token: SECRETS.alice })
+  expect(await alice.send(event)).toMatchObject({ code: 'not_found' })
+  const open = await startServer(mirror)
+  expect(await (await overWebSocket(open.url)).send(event)).toMatchObject({ code: 'not_found' })
+  const portal = await overWebSocket(url, { token: SECRETS.portal })
+  expect(await portal.send({ ...event, messages: undefined })).toMatchObject({ code: 'not_found' })
+  await expect(startServer(mirror, { tokens: SECRETS, grants: { nobody: ['platform'] } })).rejects.toThrow('nobody')
+})

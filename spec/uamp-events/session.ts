@@ -42,6 +42,10 @@ export const session = uampEvents('session', {
   'uamp:session:multiplex-required': ['4, 10', 'With several sessions an event without session_id is refused, not guessed.'],
   'uamp:session:multiplex-concurrent': ['10', 'Responses of several sessions on one connection run at the same time.'],
   'uamp:session:multiplex-tokens': ['10.2, 10.3', 'Each session on a connection may have a token of its own.'],
+  'uamp:session:platform': [
+    '10.2',
+    'A platform may send an interaction under a new session id with the whole conversation: its input starts the response.',
+  ],
   'uamp:session:multiplex-end': ['10.2', 'Ending one session leaves the others on the connection as they are.'],
 })
 

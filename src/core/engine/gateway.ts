@@ -172,6 +172,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       head: parent ?? null,
       messages: history,
       pending: [],
+      shownId: init.persist ? undefined : init.shownId,
       waiting: undefined,
       opening: { payment: init.payment, silent: init.silent === true && !init.persist },
       input: init.input,

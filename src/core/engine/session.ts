@@ -33,6 +33,8 @@ import { weigh, weighMessages } from '../basics/weight.ts'
 /** One conversation in progress. */
 export class AgentSession implements Session, TurnHost {
   readonly id: string
+  /** The id that its events carry. */
+  readonly shownId: string
   readonly transport: string
   readonly agent: string
   readonly owner: Principal
@@ -93,7 +95,8 @@ export class AgentSession implements Session, TurnHost {
     this.opening = state.opening
     this.#payment = state.opening?.payment
     this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
-    this.#stamp = new Stamp(state.id)
+    this.shownId = state.shownId ?? state.id
+    this.#stamp = new Stamp(state.id, undefined, this.shownId)
     this.#parked = state.waiting && new Parked(state.waiting)
     this.log = parts.log(() => this.#readersChanged())
   }

@@ -38,6 +38,7 @@ const STOP_MS = 50
 /** The part of a session that a turn uses. */
 export interface TurnHost {
   readonly id: string
+  readonly shownId: string
   readonly transport: string
   readonly owner: Principal
   readonly client: Capabilities | undefined
@@ -136,7 +137,7 @@ export class ActiveTurn implements Turn, Asker {
     this.silent = host.opening?.silent ?? false
     this.#host = host
     this.finished = new Promise((resolve) => (this.#finish = resolve))
-    this.#stamp = new Stamp(host.id, this.responseId)
+    this.#stamp = new Stamp(host.id, this.responseId, host.shownId)
     this.#limits = start.limits
     this.#held = start.held
     this.#request = start.request
@@ -211,7 +212,7 @@ export class ActiveTurn implements Turn, Asker {
   resume(responseId: string, keeper: TurnKeeper | undefined): void {
     this.responseId = responseId
     this.keeper = keeper
-    this.#stamp = new Stamp(this.sessionId, responseId)
+    this.#stamp = new Stamp(this.sessionId, responseId, this.#host.shownId)
     this.#before.push(...this.output.items())
     this.output = new Output()
     for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)

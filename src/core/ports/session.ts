@@ -138,6 +138,8 @@ export interface SessionInit {
    * end. In the last case a returning client can still answer all questions.
    */
   readonly onDetach: 'cancel' | 'continue' | 'finish'
+  /** The id that its events carry, if the client chose it (UAMP events §10.2). Only for a session that is not stored. */
+  readonly shownId?: string
   /** The protocol's name for the conversation: threadId, contextId, chat. */
   readonly alias?: Alias
   /** The response to continue from: `previous_response_id`, `parentRunId`. Ended responses never change, so an old one forks. */

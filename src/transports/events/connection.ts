@@ -1,3 +1,4 @@
+import { RESPONSE_ENDS } from '../../core/reading/ends.ts'
 import { eachBatch } from '../../core/reading/each-batch.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Reader, Session } from '../../core/ports/session.ts'
@@ -5,8 +6,9 @@ import type { Call, Host, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
+import { tokenPayment } from '../../protocol/payment.ts'
 import { parseClientText } from '../../protocol/parse.ts'
-import { announced, checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { announced, checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
 
 /** Sessions that one connection may carry. */
 const SESSIONS = 256
@@ -20,6 +22,8 @@ interface Attached {
   readonly session: Session
   readonly reader: Reader
   ack: boolean
+  /** The session of one interaction of a platform: it ends with its response, and only its input starts one. */
+  readonly once?: boolean
 }
 
 /** One WebSocket: any number of sessions, told apart by `session_id`. */
@@ -89,6 +93,9 @@ export class Connection {
       if (event.token !== undefined) this.#principal = await this.#identify(event.token)
       if (event.session === undefined && this.#sessions.size !== 1) return this.#updateConnection(event)
     }
+    if (event.session_id !== undefined && event.type === 'input.text' && event.messages && !this.#sessions.has(event.session_id)) {
+      if (await this.#interact(event, event.session_id)) return
+    }
     const attached = this.#find(event)
     if (event.type === 'session.update') await checkToken(this.#call.access, event.token, attached.session.owner)
     if (event.type === 'client.capabilities') {
@@ -96,6 +103,8 @@ export class Connection {
       attached.ack = ack
       attached.reader.understand(extensions)
     }
+    // The input has started the response already.
+    if (attached.once && event.type === 'response.create') return
     // Not awaited: the event takes effect now, in order. The acknowledgement says that it is durable.
     this.#underWay++
     void attached.session
@@ -112,11 +121,7 @@ export class Connection {
   }
 
   async #create(event: EventOf<'session.create'>): Promise<void> {
-    if (this.#sessions.size >= SESSIONS) {
-      throw new UampError('rate_limited', `One connection carries at most ${SESSIONS} sessions: end some, or connect again`, {
-        details: { limit: SESSIONS, retry_after: 1 },
-      })
-    }
+    this.#checkRoom()
     const principal = await this.#identify(event.token)
     const { session, after, resumed } = await openSession(this.#host, {
       event: this.#paymentToken === undefined ? event : { payment_token: this.#paymentToken, ...event },
@@ -138,17 +143,63 @@ export class Connection {
     this.#acknowledge(attached, event)
   }
 
-  /** The outbound loop of one session: everything between the cursor and the head in one write. */
-  async #follow({ session, reader }: Attached): Promise<void> {
+  /**
+   * UAMP events §10.2: a platform sends each interaction under a new session id, with the whole conversation. The session answers it,
+   * ends, and is not stored. False: the caller is no platform.
+   */
+  async #interact(event: EventOf<'input.text'>, id: string): Promise<boolean> {
+    const { agent, access } = this.#call
+    const principal = this.#principal
+    if (!principal || agent === undefined || !access.authorize(principal, 'platform', agent)) return false
+    checkAgent({ principal, access }, agent)
+    this.#checkRoom()
+    this.#fixed = true
+    const payment = tokenPayment(event.payment_token)
+    const session = await this.#host.gateway.open({
+      transport: 'events',
+      agent,
+      principal,
+      config: { modalities: ['text'] },
+      duplex: true,
+      persist: false,
+      onDetach: 'cancel',
+      shownId: id,
+      ...(payment && { payment }),
+    })
+    const attached = { session, reader: session.read({ after: session.lastSeq }), ack: false, once: true }
+    this.#sessions.set(id, attached)
+    void this.#follow(attached, id)
     try {
-      await eachBatch(reader, (batch) => this.#socket.send(batch))
+      await session.say([event], { type: 'response.create', event_id: this.#host.newId() })
+    } catch (thrown) {
+      attached.reader.close()
+      throw thrown
+    }
+    return true
+  }
+
+  #checkRoom(): void {
+    if (this.#sessions.size < SESSIONS) return
+    throw new UampError('rate_limited', `One connection carries at most ${SESSIONS} sessions: end some, or connect again`, {
+      details: { limit: SESSIONS, retry_after: 1 },
+    })
+  }
+
+  /** The outbound loop of one session: everything between the cursor and the head in one write. */
+  async #follow({ session, reader, once = false }: Attached, id = session.id): Promise<void> {
+    try {
+      await eachBatch(reader, (batch) => {
+        if (once && batch.has(RESPONSE_ENDS)) reader.close()
+        return this.#socket.send(batch)
+      })
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
-      this.#tell({ type: 'session.error', session_id: session.id, error: UampError.from(error).toBody() })
+      this.#tell({ type: 'session.error', session_id: id, error: UampError.from(error).toBody() })
       this.#socket.close(1011, 'internal error')
     } finally {
       session.leave()
-      if (this.#sessions.get(session.id)?.reader === reader) this.#sessions.delete(session.id)
+      if (this.#sessions.get(id)?.reader === reader) this.#sessions.delete(id)
+      if (once) await session.end()
     }
   }
 

@@ -45,7 +45,7 @@ export async function findSession(host: Host, id: string, caller: Caller): Promi
   return session
 }
 
-function checkAgent({ principal, access }: Caller, agent: string): void {
+export function checkAgent({ principal, access }: Caller, agent: string): void {
   if (!access.authorize(principal, 'call', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
 }
 

@@ -8,6 +8,7 @@ import { counter, mirror } from './support/agents.ts'
 import { startChild } from './support/child.ts'
 import { startServer } from './support/server.ts'
 import { isEnd, mirrored, say, textOf } from './support/talk.ts'
+import { verifies } from './support/verifies.ts'
 import { overSse, overWebSocket, type Connect, type Heard } from './support/wire.ts'
 
 const upTo = (last: number): string => Array.from({ length: last }, (_, n) => n + 1).join(' ')
@@ -135,11 +136,11 @@ function hasStrace(): boolean {
   }
 }
 
-test('slots of inputs and requests survive a restart, secrets in them sealed', async () => {
+verifies('uamp:session:chat', 'the chat, and slots of inputs and requests, survive a restart, secrets in them sealed', async () => {
   const data = folder()
   const before = await startServer(counter, { data })
   const wire = await overWebSocket(before.url)
-  const session = await wire.open()
+  const session = await wire.open({ chat: 'chat_1' })
   await wire.send({ type: 'input.text', text: '1', context: { chat_id: 'c', token: 'credential-of-a-client' } })
   await say(wire, '2', { create: { metadata: { run: 7 } } })
   await before.close({ graceMs: 0 })
@@ -148,6 +149,8 @@ test('slots of inputs and requests survive a restart, secrets in them sealed', a
   const after = await startServer({ ...mirror, name: 'counter' }, { data })
   const again = await overWebSocket(after.url)
   await again.follow(session, 0)
-  const { messages } = mirrored(await say(again, 'three', { session }))
+  expect(again.heard[0]).toMatchObject({ type: 'session.created', chat: 'chat_1', session_id: session })
+  const { messages, chat } = mirrored(await say(again, 'three', { session }))
+  expect(chat).toBe('chat_1')
   expect(messages[0]).toMatchObject({ content: '12', context: { chat_id: 'c', token: 'credential-of-a-client' } })
 })

@@ -6,14 +6,15 @@ import type { Draft } from '../../src/protocol/events.ts'
 
 /** Answers with what it was given, as JSON: the whole of the turn that a client can see. */
 export const mirror: AgentPort = defineAgent('mirror', async function* (turn) {
-  const { messages, config, asked, client, principal } = turn
-  yield text(JSON.stringify({ messages, config, asked, client, principal }))
+  const { messages, config, asked, chat, client, principal } = turn
+  yield text(JSON.stringify({ messages, config, asked, chat, client, principal }))
 })
 
 export interface Mirrored {
   readonly messages: Turn['messages']
   readonly config: Turn['config']
   readonly asked: Turn['asked']
+  readonly chat: Turn['chat']
   readonly client: Turn['client']
   readonly principal: Turn['principal']
 }

@@ -29,6 +29,8 @@ export interface SessionRecord {
   readonly onDetach: SessionInit['onDetach']
   readonly createdAt: number
   readonly client: Capabilities | undefined
+  /** The chat that the client opened it for. */
+  readonly chat?: string | undefined
 }
 
 /** The changing part of a stored session: written with every response. */

@@ -38,6 +38,7 @@ export class AgentSession implements Session, TurnHost {
   readonly transport: string
   readonly agent: string
   readonly owner: Principal
+  readonly chat: string | undefined
   readonly duplex: boolean
   readonly onDetach: SessionInit['onDetach']
   readonly createdAt: number
@@ -76,6 +77,7 @@ export class AgentSession implements Session, TurnHost {
     this.owner = state.owner
     this.config = state.config
     this.client = state.client
+    this.chat = state.chat
     this.duplex = state.duplex
     this.createdAt = state.createdAt
     this.idleSince = host.monotonic()

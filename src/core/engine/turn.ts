@@ -40,6 +40,7 @@ export interface TurnHost {
   readonly id: string
   readonly shownId: string
   readonly transport: string
+  readonly chat: string | undefined
   readonly owner: Principal
   readonly client: Capabilities | undefined
   readonly duplex: boolean
@@ -81,6 +82,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly config: SessionConfig
   readonly asked: Turn['asked']
   readonly transport: string
+  readonly chat: string | undefined
   readonly principal: Principal
   readonly client: Capabilities | undefined
   readonly silent: boolean
@@ -130,6 +132,7 @@ export class ActiveTurn implements Turn, Asker {
     this.config = start.config
     this.asked = start.asked
     this.transport = host.transport
+    this.chat = host.chat
     this.#secrets = start.secrets
     this.http = start.secrets.http
     this.principal = host.owner

@@ -78,6 +78,8 @@ export interface Turn {
   readonly asked?: { readonly extensions?: Slot | undefined; readonly metadata?: Slot | undefined } | undefined
   /** The transport that the client speaks: `events`, `completions` … */
   readonly transport?: string | undefined
+  /** The chat that the client opened the session for (UAMP events §5.1). */
+  readonly chat?: string | undefined
   readonly principal: Principal
   /** What the client said it can do. */
   readonly client: Capabilities | undefined

@@ -69,6 +69,8 @@ export interface Session {
   /** True: a client answers questions while the response runs. False: a question ends the response. */
   readonly duplex: boolean
   readonly config: SessionConfig
+  /** The chat that the client opened it for. */
+  readonly chat: string | undefined
   /** What the client said it can do. */
   readonly client: Capabilities | undefined
   /** The `seq` of the newest event. */

@@ -56,7 +56,7 @@ export function sessionsContract(binding: string, connect: Connect): void {
         const wire = await connect(url)
         expect(await refused(wire.open({ agent: 'nobody' }))).toMatchObject({
           code: 'agent_offline',
-          details: { agents: ['demo', 'mirror'] },
+          details: { agents: ['demo', 'mirror'], retry_after: expect.any(Number) },
         })
         await wire.open({ agent: 'mirror' })
         expect(mirrored(await say(wire, 'hi')).messages.at(-1)?.content).toBe('hi')

@@ -56,6 +56,8 @@ export const capabilities = uampEvents('capabilities', {
   'uamp:capabilities:after-created': ['6.4, 9.1', 'A capabilities event follows session.created.'],
   'uamp:capabilities:query': ['5.4, 9.1', 'capabilities.query is answered by capabilities, at any time, also during a response.'],
   'uamp:capabilities:on-change': ['6.4, 9.1', 'When what the agent can do changes in mid-session, a capabilities event says so.'],
+  'uamp:capabilities:model': ['5.4', 'capabilities.query with a model is answered for that model.'],
+  'uamp:capabilities:model-change': ['6.4', 'When another model answers (a fallback, a chosen one), a capabilities event says so.'],
   'uamp:capabilities:client': ['9.1', 'What the client announced in session.create is known to the session.'],
   'uamp:capabilities:client-update': ['5.5, 9.1', 'client.capabilities replaces what the client announced before.'],
 })

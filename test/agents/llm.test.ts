@@ -419,3 +419,34 @@ verifies(
     expect(asked[0]?.config.extensions).toEqual(extensions)
   },
 )
+
+verifies(
+  ['uamp:capabilities:model', 'uamp:capabilities:model-change'],
+  'a client is told what a model can do, when it asks and when another one answers',
+  async () => {
+    let down = true
+    const broken = answering(
+      () => {
+        if (down) throw new UampError('provider_error', 'down')
+        return [said('back')]
+      },
+      { name: 'first', able: { context_window: 1000 } },
+    )
+    const spare = answering(() => [said('ok')], { name: 'second', able: { context_window: 2000 } })
+    const { url } = await startServer(llmAgent({ name: 'bot', model: broken, fallbacks: [spare] }))
+    const wire = await overWebSocket(url)
+    await wire.open()
+    const told = () => wire.heard.filter(({ type }) => type === 'capabilities').map((event) => event['capabilities'])
+    expect(textOf(await say(wire, 'hi'))).toBe('ok')
+    expect(told().at(-1)).toMatchObject({ id: 'second/m', context_window: 2000 })
+    const count = told().length
+    await say(wire, 'still')
+    expect(told()).toHaveLength(count)
+    down = false
+    expect(textOf(await say(wire, 'and now'))).toBe('back')
+    expect(told().at(-1)).toMatchObject({ id: 'bot', context_window: 1000 })
+    expect(await wire.send({ type: 'capabilities.query', model: 'first/m' })).toBeUndefined()
+    expect(told().at(-1)).toMatchObject({ id: 'first/m', context_window: 1000 })
+    expect(await wire.send({ type: 'capabilities.query', model: 'third/m' })).toMatchObject({ code: 'not_found' })
+  },
+)

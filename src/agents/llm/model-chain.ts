@@ -1,5 +1,6 @@
 import type { ModelContext } from '../../core/ports/provider.ts'
 import type { Logger } from '../../core/ports/transport.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -34,6 +35,8 @@ export interface ChainOptions {
   readonly log: Logger
   /** Tokens that fit into a request to this model, if known. */
   readonly windowOf: (model: Model) => Promise<number | undefined>
+  /** What the agent can do with this model. */
+  readonly describe: (model: Model) => Promise<Capabilities>
 }
 
 /** The models of one turn. If one fails before it has said anything, the next one is asked. */

@@ -222,6 +222,7 @@ export class AgentSession implements Session, TurnHost {
         return this.end(event.reason)
       case 'capabilities.query':
         this.log.checkStore()
+        if (event.model !== undefined) return this.#describeModel(event.model)
         this.announceCapabilities()
         break
       case 'voice.invite':
@@ -240,6 +241,15 @@ export class AgentSession implements Session, TurnHost {
       case 'ping':
     }
     return Promise.resolve()
+  }
+
+  /** UAMP events §5.4: the capabilities with one model of the agent. */
+  async #describeModel(model: string): Promise<void> {
+    const agent = this.#host.findAgent(this.agent)
+    const isItself = model === agent?.capabilities.id
+    const capabilities = isItself ? agent?.capabilities : await agent?.capabilitiesOf?.(model)
+    if (!capabilities) throw new UampError('not_found', `"${this.agent}" has no model "${model}"`, { details: { model } })
+    this.log.append(this.#stamp, { type: 'capabilities', capabilities })
   }
 
   #configure({ config, client }: Pick<SessionState, 'config' | 'client'>, told?: () => void): Promise<void> {

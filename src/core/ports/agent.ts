@@ -16,6 +16,8 @@ export interface AgentPort {
   readonly name: string
   readonly description?: string
   readonly capabilities: Capabilities
+  /** What it can do with another of its models; undefined if it has no model of that name. */
+  capabilitiesOf?(model: string): Promise<Capabilities | undefined>
   /** For cards and catalogues. Default: one for each tool that its capabilities name. */
   readonly abilities?: readonly Ability[]
   /** The agent's tools, for clients that call one directly. */

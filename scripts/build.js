@@ -1,5 +1,6 @@
 // @ts-check
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,32 +30,45 @@ export function isStale() {
   return !existsSync(stamp) || INPUTS.some((name) => newest(join(root, name)) > statSync(stamp).mtimeMs)
 }
 
-/** An incremental compiler leaves the types of deleted sources behind, and the wildcards of `exports` would still publish them. */
-function prune() {
+/**
+ * An incremental compiler leaves the types of deleted sources behind, and the wildcards of `exports` would still publish them. Code has
+ * another name after each change.
+ *
+ * @param {ReadonlySet<string>} written
+ */
+function prune(written) {
   for (const file of filesBelow(dist)) {
     const name = relative(dist, file)
     if (name.endsWith('.d.ts') && !existsSync(join(root, 'src', name.replace(/\.d\.ts$/, '.ts')))) rmSync(file)
+    if (name.endsWith('.js') && !written.has(file)) rmSync(file)
   }
 }
 
 /** @param {string[]} args of node */
-function node(args) {
-  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0
+async function node(args) {
+  const [code] = await once(spawn(process.execPath, args, { cwd: root, stdio: 'inherit' }), 'exit')
+  return code === 0
 }
 
-/** @returns {boolean} whether it worked; the reasons are on the terminal */
-export function build() {
+/**
+ * @param {{ check?: boolean }} [options] false: write types without a check of the code, which is most of the compiler's work
+ * @returns {Promise<boolean>} whether it worked; the reasons are on the terminal
+ */
+export async function build({ check = true } = {}) {
   const started = new Date()
   rmSync(stamp, { force: true })
-  if (!node(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'])) return false
-  prune()
   const sources = filesBelow(join(root, 'src')).filter((file) => /(?<!\.test)\.ts$/.test(file))
-  bundle({ root, dist, sources, outputs: filesBelow(dist) })
-  if (!node(['scripts/write-schemas.js'])) return false
+  const [typed, written] = await Promise.all([
+    node(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', ...(check ? [] : ['--noCheck'])]),
+    bundle({ root, dist, sources }),
+  ])
+  if (!typed) return false
+  prune(written)
+  if (!(await node(['scripts/write-schemas.js']))) return false
   writeFileSync(stamp, '')
   // A source that was saved while we were building makes this build stale.
   utimesSync(stamp, started, started)
   return true
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = build() ? 0 : 1
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = (await build()) ? 0 : 1

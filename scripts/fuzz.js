@@ -2,5 +2,5 @@
 import { build, isStale } from './build.js'
 
 // Built here and not by npm, so that nothing is built when nothing has changed.
-if (isStale() && !build()) process.exit(1)
+if (isStale() && !(await build())) process.exit(1)
 await import('../test/fuzz/run.js')

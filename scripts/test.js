@@ -32,7 +32,7 @@ function runVitest() {
 /** @returns {Promise<boolean>} whether there is all that the tests need; the one is built while the other is installed */
 async function prepare() {
   const installing = installInterop()
-  const built = !isStale() || build()
+  const built = !isStale() || (await build())
   return (await installing) && built
 }
 

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { demo } from '../src/agents/demo/index.ts'
-import { heard, post, run, user } from './ag-ui/wire.ts'
+import { heard, joins, post, run, user } from './ag-ui/wire.ts'
 import { startServer } from './support/server.ts'
 
 /** A released session leaves memory while the next run of its thread has found it, but has not begun yet. */
 test('runs that come close together in one thread all count, and none is told an end that is not kept', async () => {
   const { url, logged } = await startServer(demo())
   for (let thread = 0; thread < 60; thread++) {
-    const input = { threadId: `thread ${thread}` }
+    const input = { threadId: `thread ${thread}`, ...joins }
     const runs = []
     for (let n = 0; n < 6; n++) {
       runs.push(post(url, [user(`${thread}.${n}`)], { input }))

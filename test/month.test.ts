@@ -15,7 +15,7 @@ const MANY = Number(process.env['UAMP_MONTH'] ?? (isLong ? 2_000 : 400))
 const MIB = 1024 * 1024
 const DAY = 24 * 3_600_000
 const ENDS = new Set(['response.done', 'response.error', 'response.cancelled'])
-const TABLES = ['records', 'record_index', 'streams', 'groups', 'group_index']
+const TABLES = ['records', 'entries', 'streams', 'groups', 'group_index']
 
 const brief = defineAgent('brief', async function* () {
   yield text('yes')

@@ -49,6 +49,7 @@ export const a2aV1 = a2a('1.0.1', {
   'a2a-1.0.rpc-request': ['9.3', 'What is no JSON-RPC 2.0 request gets the error that JSON-RPC has for it.'],
   'a2a-1.0.rpc-error': ['9.5', 'error.data is an array of objects with @type, ErrorInfo among them.'],
   'a2a-1.0.rpc-content-type': ['9.1', 'A request that is not sent as JSON is ContentTypeNotSupportedError.'],
+  'a2a-1.0.content-type': ['3.3.2', 'A part of a media type that the agent does not take is ContentTypeNotSupportedError.'],
   'a2a-1.0.rest-routes': ['11.3', 'Every operation has its path and method; subscribe has GET and POST.'],
   'a2a-1.0.rest-media-type': ['11.1', 'Answers are application/a2a+json; requests may be application/json too.'],
   'a2a-1.0.rest-query': ['11.5', 'What has no body takes its parameters from the query, in camelCase.'],

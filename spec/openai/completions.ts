@@ -46,8 +46,27 @@ export const completions = openAi('Chat Completions', {
   'openai-completions.store': ['store', 'With store the conversation is kept.'],
   'openai-completions.models': ['models', 'Every agent is a model, found by its decoded name.'],
   'openai-completions.capabilities': ['UAMP transports, Completions', 'GET /capabilities shows what the agent can do.'],
+  'openai-completions.stored': [
+    'stored completions',
+    'With `store` a completion is found, changed and deleted by its owner, and by nobody else.',
+  ],
+  'openai-completions.stored-list': ['stored completions', 'They are listed in pages, in both orders, by model and metadata.'],
+  'openai-completions.stored-messages': ['stored completions', 'The messages that one was asked with are listed in pages.'],
+  'openai-completions.model-settings': [
+    'create',
+    'logprobs, top_logprobs, logit_bias, user and seed go to providers that have them; logprobs and system_fingerprint come back.',
+  ],
   'openai-completions.error-shape': ['errors', 'Every refusal has message, type, code and param, and the status that clients know.'],
+  'openai-completions.unknown-path': ['errors', 'Paths under /v1 that nothing is at are refused in the same form.'],
   'openai-completions.error-param': ['errors', '`param` names the field that is wrong.'],
+  'openai-completions.upstream-429': [
+    'errors',
+    'A provider that refuses with 429 is told as 429 with when to come again, while nothing has been sent.',
+  ],
+  'openai-completions.answer-too-large': [
+    'errors',
+    'An answer beyond a limit of the server is an error of the server, not of the request.',
+  ],
   'openai-completions.stream-error': ['errors', 'A failure after the first chunk is an error event, and then the stream ends.'],
   'openai-completions.preflight': ['UAMP transports, Payment', 'What fails before the first chunk is a status, also for a stream.'],
   'openai-completions.should-retry': ['retries', 'x-should-retry is false where the agent had begun; 429 says when to come again.'],

@@ -23,6 +23,19 @@ export const responses = openAi('Responses', {
     'function calling',
     'A call of a client function is a function_call item whose arguments are streamed.',
   ],
+  'openai-responses.socket-unstored': [
+    'WebSocket mode',
+    'previous_response_id goes on from an unstored response of the same socket, and of no other.',
+  ],
+  'openai-responses.input-tokens': ['input tokens', 'POST /responses/input_tokens counts what a request would send, and asks nobody.'],
+  'openai-responses.compact': [
+    'compact',
+    'POST /responses/compact gives what the user said and one compaction item, which stand for the conversation in a later input.',
+  ],
+  'openai-responses.hosted-tools': [
+    'tools',
+    'Tools of other types than function go to a provider that has them; for other agents they are refused with the name of the agent.',
+  ],
   'openai-responses.server-tools': [
     'function calling',
     'What the agent runs itself is never a function_call: it is an mcp_call with its output.',

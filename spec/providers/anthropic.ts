@@ -33,6 +33,10 @@ export const anthropic = provider('Anthropic Messages', {
     'streaming',
     'Text is told as it comes, wherever the stream was cut; pings, comments and unknown events are passed over.',
   ],
+  'anthropic.interleaved': [
+    'streaming',
+    'The index of a delta names its block: blocks that overlap stay apart, and are told in their order.',
+  ],
   'anthropic.arguments': ['streaming', 'The arguments of parallel calls are told as they come, under the id and name of each call.'],
   'anthropic.thoughts': [
     'streaming',

@@ -41,6 +41,7 @@ export const modelAgent = provider('Model agents', {
   'model.tools-harmless': ['budgets', 'A tool that throws, hangs, floods, or asks its own agent for ever ends as a failed or cut result.'],
   'model.arguments': ['tools', 'Arguments that are no JSON or do not fit, and tools that do not exist, go back to the model.'],
   'model.handoff-circle': ['handoffs', 'Agents that hand over in a circle are made to answer.'],
+  'model.own-thoughts': ['thoughts', 'An agent with several models shows each only the thoughts that it signed itself.'],
   'model.isolated': ['tools', '1,000 turns with parallel tools on one agent, 50 at a time, do not see each other.'],
 })
 

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { fetchHttp } from '../core/http/fetch-http.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Provider } from '../core/ports/provider.ts'
@@ -76,6 +77,8 @@ export function ollamaUrl(host = '127.0.0.1:11434'): string | undefined {
 
 /** The model that was changed last, which Ollama lists first; undefined if there is none, or no Ollama. */
 async function ollamaModel(url: string): Promise<string | undefined> {
+  // Most machines have none, and the first `fetch` of a process takes a tenth of a server's start.
+  if (!(await isListening(new URL(url)))) return undefined
   try {
     const timeouts = { firstByteMs: PROBE_MS, idleMs: PROBE_MS, totalMs: PROBE_MS }
     const request = { url: `${url}/api/tags`, method: 'GET', headers: {}, signal: new AbortController().signal } as const
@@ -88,4 +91,15 @@ async function ollamaModel(url: string): Promise<string | undefined> {
   } catch {
     return undefined
   }
+}
+
+function isListening({ hostname, port }: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), timeout: PROBE_MS })
+    const end = (listening: boolean) => (): void => {
+      socket.destroy()
+      resolve(listening)
+    }
+    socket.once('connect', end(true)).once('error', end(false)).once('timeout', end(false))
+  })
 }

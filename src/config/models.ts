@@ -51,7 +51,7 @@ export class Models {
       provider: {
         // Settings and prices are found under this name. Another name is another server of the same kind.
         name: typeOf(provider) ?? provider,
-        ...present({ apiKey, baseUrl, headers, retries: given?.retries }),
+        ...present({ apiKey, baseUrl, headers, retries: given?.retries, timeouts: given?.timeouts && present(given.timeouts) }),
       },
     }
   }

@@ -1,3 +1,4 @@
+import type { Timeouts } from '../core/ports/http.ts'
 import type { Provider } from '../core/ports/provider.ts'
 import { PROVIDER_TYPES, type ProviderType } from './schema.ts'
 
@@ -7,6 +8,7 @@ export interface ProviderOptions {
   readonly baseUrl?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly retries?: number
+  readonly timeouts?: Partial<Timeouts>
 }
 
 export interface ProviderKind {

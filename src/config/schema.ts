@@ -74,6 +74,10 @@ export type RemoteEntry = z.infer<typeof RemoteEntry>
 export const PROVIDER_TYPES = ['openai', 'anthropic', 'google', 'fireworks', 'deepseek', 'ollama', 'openai-compatible'] as const
 export type ProviderType = (typeof PROVIDER_TYPES)[number]
 
+/** The longest timer in JavaScript. */
+const LONGEST_MS = 2 ** 31 - 1
+const milliseconds = z.optional(z.int('must be whole milliseconds').check(z.minimum(1), z.maximum(LONGEST_MS)))
+
 const ProviderEntry = z.strictObject({
   type: z.optional(z.enum(PROVIDER_TYPES)),
   apiKey: text,
@@ -81,6 +85,7 @@ const ProviderEntry = z.strictObject({
   baseUrl: text,
   headers: table,
   retries: z.optional(z.int().check(z.minimum(0), z.maximum(10))),
+  timeouts: z.optional(z.strictObject({ firstByteMs: milliseconds, idleMs: milliseconds, totalMs: milliseconds })),
 })
 export type ProviderEntry = z.infer<typeof ProviderEntry>
 

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import { list, Slot } from './json.ts'
+import { list, Slot, uampIn } from './json.ts'
 import { limits } from './limits.ts'
 import { Modalities } from './session-config.ts'
 
@@ -52,3 +52,9 @@ export const Capabilities = z.object({
   extensions: z.optional(Slot),
 })
 export type Capabilities = z.infer<typeof Capabilities>
+
+/** The extension events (`x.*`) that a client announces. */
+export function understoodEvents(client: Capabilities | undefined): readonly string[] | 'all' {
+  const { events } = uampIn(client?.extensions)
+  return Array.isArray(events) ? events.filter((name) => typeof name === 'string') : events === true ? 'all' : []
+}

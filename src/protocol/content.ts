@@ -27,8 +27,11 @@ function item<const T extends string, F extends z.core.$ZodLooseShape>(type: T, 
   return z.object({ type: z.literal(type), ...fields })
 }
 
+/** Ours: encrypted reasoning that belongs to a text or a call. It goes back to whoever made it, and nobody else reads it. */
+const encrypted = { encrypted_value: text }
+
 /** `refusal` is ours: the agent declines. Clients that do not know the field show the text. */
-export const TextContent = item('text', { text: z.string(), refusal: flag })
+export const TextContent = item('text', { text: z.string(), refusal: flag, ...encrypted })
 export const ImageContent = item('image', { image: Media, format: text, detail: z.optional(ImageDetail), alt_text: text, ...handle })
 export const AudioContent = item('audio', {
   audio: Media,
@@ -41,7 +44,7 @@ export const VideoContent = item('video', { video: Media, format: text, duration
 export const FileContent = item('file', { file: Media, filename: z.string(), mime_type: z.string(), size_bytes: number, ...handle })
 
 /** A call of a tool; `arguments` is JSON text. */
-export const ToolCall = z.object({ id: z.string(), name: z.string(), arguments: JsonText })
+export const ToolCall = z.object({ id: z.string(), name: z.string(), arguments: JsonText, ...encrypted })
 export type ToolCall = z.infer<typeof ToolCall>
 export const ToolCallContent = item('tool_call', { tool_call: ToolCall })
 
@@ -83,7 +86,8 @@ export function isMedia(item: { readonly type: string }): item is MediaItem {
 const URL_LENGTH = 2048
 const CONTENT_URL = /\/api\/content\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/i
 
-const CONTENT_LINK = /(?:https?:\/\/[^\s"'<>()]{0,256}?)?\/api\/content\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\?[^\s"'<>(),]*)?/gi
+const CONTENT_LINK =
+  /(?:https?:\/\/[^\s"'<>()]{0,256}?)?\/api\/content\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\?[^\s"'<>(),]*)?/gi
 
 /** §8.5.4: a text without content URLs. Each becomes the handle of its content, by which a model can still name it. */
 export function withoutContentUrls(text: string): string {

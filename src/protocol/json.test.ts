@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { excessIn, isDeeperThan, jsonIn, list, outlineOf, parseJson, utf8Length } from './json.ts'
+import { excessIn, isDeeperThan, jsonIn, list, outlineOf, parseJson, uampIn, utf8Length } from './json.ts'
 import { limits } from './limits.ts'
 import * as z from 'zod/mini'
 
@@ -104,4 +104,13 @@ test('a list that is too long is refused without looking at its entries', () => 
 
 test('bytes are counted as UTF-8', () => {
   expect(utf8Length('aé€😀')).toBe(1 + 2 + 3 + 4)
+})
+
+test.each([undefined, null, {}, { uamp: null }, { uamp: [1] }, { uamp: 'no' }])('%j has nothing of ours', (slot) => {
+  expect(uampIn(slot)).toEqual({})
+})
+
+test('what is ours is given as it is', () => {
+  const uamp = { mode: 'ask' }
+  expect(uampIn({ uamp, other: 1 })).toBe(uamp)
 })

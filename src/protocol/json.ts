@@ -165,3 +165,9 @@ function isPlain(text: string): boolean {
   }
   return true
 }
+
+/** Our own part of a slot where anybody may add something (`extensions`, `_meta`, `metadata`). */
+export function uampIn(slot: Readonly<Slot> | null | undefined): Slot {
+  const uamp = slot?.['uamp']
+  return isRecord(uamp) ? uamp : {}
+}

@@ -3,7 +3,7 @@ import { UampError } from './errors.ts'
 import { ClientEvent } from './events.ts'
 import { FIRST_EXPLAINED, FIRST_MISTAKE, kindOf } from './explain.ts'
 import { isDeeperThan, isRecord, JsonBoundError, parseJson } from './json.ts'
-import { complete, inKnownWords, misplaced } from './lenient.ts'
+import { inKnownWords } from './lenient.ts'
 import { limits } from './limits.ts'
 
 /**
@@ -14,12 +14,16 @@ export type ParsedEvent =
   | { readonly kind: 'event'; readonly event: ClientEvent }
   | { readonly kind: 'unknown'; readonly type: string; readonly event_id: string | undefined; readonly session_id: string | undefined }
 
+type Fields = Readonly<Record<string, unknown>>
+
 interface Issue {
   readonly path: string
   readonly message: string
 }
 
 const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.type.def.values[0] as string, schema]))
+/** Root fields that some clients put into `session`. */
+const IN_SESSION = ['agent', 'token', 'chat', 'payment_token']
 
 /** Parses one client event from a text. Throws `invalid_request`, or `too_large` for a text with too many values. */
 export function parseClientText(text: string, newId: () => string): ParsedEvent {
@@ -67,7 +71,7 @@ function parseFlat(value: unknown, newId: () => string): ParsedEvent {
   throw refusal(value, `${type}: "${issues[0]?.path}" ${issues[0]?.message}`, { issues })
 }
 
-function validate(schema: z.ZodMiniType<ClientEvent>, event: Readonly<Record<string, unknown>>) {
+function validate(schema: z.ZodMiniType<ClientEvent>, event: Fields) {
   // Not `z.safeParse`, which makes a context for each call: that would take longer than the rest.
   const { value, issues } = schema._zod.run({ value: event, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<ClientEvent>
   if (issues.length === 0) return { success: true as const, data: value }
@@ -91,7 +95,7 @@ function isId(value: unknown): value is string {
 }
 
 function refusal(
-  event: Readonly<Record<string, unknown>>,
+  event: Fields,
   message: string,
   { issues, cause }: { readonly issues: readonly Issue[]; readonly cause?: unknown },
 ): UampError {
@@ -106,4 +110,36 @@ function refusal(
 function excessive({ bound, message }: JsonBoundError): UampError {
   const code = bound === 'members' ? 'too_large' : 'invalid_request'
   return new UampError(code, `An event ${message}`, { details: { issues: [{ path: '', message }] } })
+}
+
+const isAbsent = (value: unknown) => value === undefined || value === null
+
+/**
+ * What real clients send, though the specification says otherwise: root fields that are in the wrong place, with the path of each: the portal's `session.create` has agent and token inside `session`, and
+ * older clients send `conversation_id` for `chat_id`.
+ */
+function misplaced(event: Fields): Readonly<Record<string, string>> | undefined {
+  switch (event.type) {
+    case 'session.create': {
+      const { session } = event
+      if (!isRecord(session)) return undefined
+      const found = IN_SESSION.filter((name) => isAbsent(event[name]) && !isAbsent(session[name]))
+      return found.length === 0 ? undefined : Object.fromEntries(found.map((name) => [name, `session.${name}`]))
+    }
+    case 'input.typing':
+    case 'message.read':
+      return isAbsent(event.chat_id) && !isAbsent(event.conversation_id) ? { chat_id: 'conversation_id' } : undefined
+    default:
+      return undefined
+  }
+}
+
+/** Moves misplaced fields to the root, and adds an id. An empty id counts as missing, because ids identify repeats. */
+function complete(event: Fields, found: ReturnType<typeof misplaced>, newId: () => string): Fields {
+  const named = !isAbsent(event.event_id) && event.event_id !== ''
+  if (named && !found) return event
+  const completed: Record<string, unknown> = { ...event }
+  if (!named) completed.event_id = newId()
+  for (const name in found) completed[name] = isRecord(event.session) ? event.session[name] : event.conversation_id
+  return completed
 }

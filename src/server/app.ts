@@ -1,7 +1,6 @@
 import { Hono } from 'hono'
-import { clocksOf, type Clocks } from '../core/basics/clocks.ts'
+import { clocksOf, timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import { fetchHttp } from '../core/http/fetch-http.ts'
-import { timeOrderedIds } from '../core/basics/ids.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp, HttpClient } from '../core/ports/http.ts'
 import type { Keys } from '../core/ports/keys.ts'

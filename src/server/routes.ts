@@ -2,7 +2,7 @@ import type { ParamIndexMap, Params } from 'hono/router'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { SmartRouter } from 'hono/router/smart-router'
 import { TrieRouter } from 'hono/router/trie-router'
-import { agentAtRoot } from '../core/edge/choose-agent.ts'
+import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -141,7 +141,8 @@ export class Routes {
         if (match) return match.mounted.refuse
       }
     }
-    return errorResponse
+    const { refusal } = this.#options.transports.find(({ under }) => under !== undefined && place.path.startsWith(under)) ?? {}
+    return refusal ?? errorResponse
   }
 
   /** What the route at a path says of its body. */

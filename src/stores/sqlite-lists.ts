@@ -12,7 +12,7 @@ const STEP_BYTES = 128 * 1024
 type Order = 'ASC' | 'DESC'
 type Listing = PageRequest & { readonly descending?: boolean }
 type Pair = { readonly first: Statement; readonly next: Statement }
-type Entry = readonly [sort: string, key: string, bytes: number, value: string | null]
+type Entry = readonly [sort: string, record: number, key: string, bytes: number, value: string | null]
 type Item = { readonly key: string; readonly value: Json }
 
 export interface ListOptions {
@@ -38,7 +38,7 @@ export class Lists {
   async list(index: string, { after, limit = 100, descending = false }: Listing): Promise<Page<Item>> {
     checkName(index)
     if (!Number.isSafeInteger(limit) || limit < 1) throw new UampError('invalid_request', 'A page has at least one item')
-    const cursor = after === undefined ? [] : parseCursor(after)
+    const cursor = after === undefined ? [] : placeAt(after)
     const { first, next } = this.#lists[descending ? 'DESC' : 'ASC']
     const { read, expiryTime } = this.#options
     const statement = after === undefined ? first : next
@@ -53,7 +53,7 @@ export class Lists {
   async #items(rows: readonly Entry[]): Promise<Item[]> {
     const items: Item[] = []
     let left = STEP_BYTES
-    for (const [, key, bytes, value] of rows) {
+    for (const [, , key, bytes, value] of rows) {
       if (value === null && (left -= bytes) < 0) {
         await turn()
         left = STEP_BYTES
@@ -67,31 +67,39 @@ export class Lists {
 
   keys(index: string, { after, limit = 100 }: PageRequest): Page<{ key: string; bytes: number }> {
     checkName(index)
-    const [statement, cursor] = after === undefined ? [this.#keys.first, []] : [this.#keys.next, parseCursor(after)]
+    const [statement, cursor] = after === undefined ? [this.#keys.first, []] : [this.#keys.next, placeAt(after)]
     const rows = statement.all([index, ...cursor, limit + 1]) as Entry[]
     const shown = rows.slice(0, limit)
     const end = shown.at(-1)
-    return { items: shown.map(([, key, bytes]) => ({ key, bytes })), next: end && rows.length > limit ? cursorAt(end) : undefined }
+    return { items: shown.map(([, , key, bytes]) => ({ key, bytes })), next: end && rows.length > limit ? cursorAt(end) : undefined }
   }
 }
 
 /** The statements for the first page, and for a page after a cursor. */
 function pair(db: Connection, sql: (cursor: string) => string, than: '<' | '>'): Pair {
-  return { first: db.query(sql('')), next: db.query(sql(`AND (i.sort, i.key) ${than} (?, ?)`)) }
+  return { first: db.query(sql('')), next: db.query(sql(`AND (i.sort, i.record) ${than} (?, ?)`)) }
 }
 
 function listing(order: Order): (cursor: string) => string {
-  return (cursor) => `SELECT i.sort, i.key, octet_length(r.value), CASE WHEN octet_length(r.value) <= ${SMALL_BYTES} THEN r.value END
-    FROM record_index i JOIN records r ON r.key = i.key
+  return (
+    cursor,
+  ) => `SELECT i.sort, i.record, r.key, octet_length(r.value), CASE WHEN octet_length(r.value) <= ${SMALL_BYTES} THEN r.value END
+    FROM entries i JOIN records r ON r.id = i.record
     WHERE i.name = ? ${cursor} AND (r.expires IS NULL OR r.expires > ?)
-    ORDER BY i.sort ${order}, i.key ${order} LIMIT ?`
+    ORDER BY i.sort ${order}, i.record ${order} LIMIT ?`
 }
 
 function keysOf(cursor: string): string {
-  return `SELECT i.sort, i.key, octet_length(r.value) FROM record_index i JOIN records r ON r.key = i.key
-    WHERE i.name = ? ${cursor} ORDER BY i.sort, i.key LIMIT ?`
+  return `SELECT i.sort, i.record, r.key, octet_length(r.value) FROM entries i JOIN records r ON r.id = i.record
+    WHERE i.name = ? ${cursor} ORDER BY i.sort, i.record LIMIT ?`
 }
 
-function cursorAt([sort, key]: Entry): string {
-  return JSON.stringify([sort, key])
+function cursorAt([sort, record]: Entry): string {
+  return JSON.stringify([sort, String(record)])
+}
+
+function placeAt(after: string): [sort: string, record: number] {
+  const [sort, record] = parseCursor(after)
+  if (!/^\d{1,15}$/.test(record)) throw new UampError('invalid_request', 'The cursor is not one of this list')
+  return [sort, Number(record)]
 }

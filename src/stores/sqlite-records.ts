@@ -65,6 +65,8 @@ export class Records {
   readonly #planned = new Map<string, Planned>()
   #version = 0
   #reserved = 0
+  /** The highest id of a record. */
+  #newest = 0
 
   readonly #reservation: Statement
   readonly #reserve: Statement
@@ -81,18 +83,18 @@ export class Records {
   constructor(db: Connection, options: RecordOptions) {
     this.#db = db
     this.#options = options
-    this.#reservation = db.query(`SELECT value FROM marks WHERE name = 'version'`)
+    this.#reservation = db.query(`SELECT value, coalesce((SELECT max(id) FROM records), 0) FROM marks WHERE name = 'version'`)
     this.#reserve = db.command(`UPDATE marks SET value = ? WHERE name = 'version'`)
     this.#find = db.query('SELECT id, version, expires, places FROM records WHERE key = ?')
     this.#update = db.command('UPDATE records SET value = ?, version = ?, expires = ?, places = ? WHERE id = ?')
     this.#delete = db.command('DELETE FROM records WHERE id IN (SELECT value FROM json_each(?))')
     this.#insert = new Rows(
       db,
-      5,
-      (rows) => `INSERT INTO records (value, version, expires, places, key) VALUES ${rows} ON CONFLICT (key) DO NOTHING`,
+      6,
+      (rows) => `INSERT INTO records (id, key, value, version, expires, places) VALUES ${rows} ON CONFLICT (key) DO NOTHING`,
     )
-    this.#place = new Rows(db, 3, (rows) => `INSERT INTO record_index (name, sort, key) VALUES ${rows}`)
-    this.#displace = new Rows(db, 3, (rows) => `DELETE FROM record_index WHERE (name, sort, key) IN (VALUES ${rows})`)
+    this.#place = new Rows(db, 3, (rows) => `INSERT INTO entries (name, sort, record) VALUES ${rows}`)
+    this.#displace = new Rows(db, 3, (rows) => `DELETE FROM entries WHERE (name, sort, record) IN (VALUES ${rows})`)
     this.#get = db.query('SELECT value, version FROM records WHERE key = ? AND (expires IS NULL OR expires > ?)')
     this.#scan = db.query(
       `SELECT id, key, octet_length(value) + octet_length(key), places FROM records
@@ -107,7 +109,9 @@ export class Records {
   reload(): void {
     this.#planned.clear()
     this.#options.counts.reload()
-    this.#reserved = (this.#reservation.get([]) as [number])[0]
+    const [reserved, newest] = this.#reservation.get([]) as [number, number]
+    this.#reserved = reserved
+    this.#newest = newest
   }
 
   get(key: string): Stored | undefined {
@@ -120,7 +124,7 @@ export class Records {
     const rows = this.#scan.all([after, this.#options.now(), limit]) as [number, string, number, string | null][]
     return rows.map(([id, key, bytes, places]) => ({
       id,
-      kept: { type: 'record', key, bytes, index: Object.fromEntries(placesIn(places)) },
+      kept: { type: 'record', key, bytes, index: Object.fromEntries(placesIn(key, places)) },
     }))
   }
 
@@ -160,10 +164,12 @@ export class Records {
     const entries: Entries = { gone: [], come: [] }
     let apart = 0
     for (const [key, { row, next }] of this.#planned) {
-      if (next && row) this.#update.run([next.text, next.version, next.expires, placesText(next.places), row[0]])
-      else if (next) inserts.push(next.text, next.version, next.expires, placesText(next.places), key)
-      else if (row) deletes.push(row[0])
-      compare(key, [placesIn(row?.[3] ?? null), next?.places ?? []], entries)
+      if (!row && !next) continue
+      const id = row?.[0] ?? ++this.#newest
+      if (next && row) this.#update.run([next.text, next.version, next.expires, placesText(key, next.places), id])
+      else if (next) inserts.push(id, key, next.text, next.version, next.expires, placesText(key, next.places))
+      else deletes.push(id)
+      compare(id, [placesIn(key, row?.[3] ?? null), next?.places ?? []], entries)
       if (next) this.#db.written += next.text.length + (row || ++apart <= APART ? PAGES_BYTES : 0)
     }
     this.#planned.clear()
@@ -171,17 +177,16 @@ export class Records {
       this.#delete.run([JSON.stringify(deletes)])
       this.#db.scrub = true
     }
-    if (this.#insert.run(inserts) < inserts.length / 5) throw new Surprise()
+    if (this.#insert.run(inserts) < inserts.length / 6) throw new Surprise()
     this.#displace.run(entries.gone)
     this.#place.run(entries.come)
     this.#tell(entries.gone, -1)
     this.#tell(entries.come, 1)
   }
 
-  #tell(entries: readonly string[], by: 1 | -1): void {
+  #tell(entries: readonly (string | number)[], by: 1 | -1): void {
     for (let at = 0; at < entries.length; at += 3) {
-      const [index = '', sort = '', key = ''] = entries.slice(at, at + 3)
-      this.#options.counts.note(index, [sort, key], by)
+      this.#options.counts.note(entries[at] as string, [entries[at + 1] as string, entries[at + 2] as number], by)
     }
   }
 
@@ -216,21 +221,50 @@ export class Records {
 
 /** Index entries, as the columns of rows in sequence. */
 interface Entries {
-  readonly gone: string[]
-  readonly come: string[]
+  readonly gone: (string | number)[]
+  readonly come: (string | number)[]
 }
 
-function placesText(places: readonly Place[]): string | null {
-  return places.length === 0 ? null : JSON.stringify(places)
+/** Stands for a sort key that is the last part of the record's key, and for one that the place before it has. */
+const AS_KEY = 0
+const AS_BEFORE = 1
+type KeptSort = string | typeof AS_KEY | typeof AS_BEFORE
+
+/** A record's places as JSON, with names and sort keys in turns: most sort keys need not be repeated. */
+function placesText(key: string, places: readonly Place[]): string | null {
+  if (places.length === 0) return null
+  const last = lastPart(key)
+  let before: string | undefined
+  const kept: KeptSort[] = []
+  for (const [name, sort] of places) {
+    kept.push(name, sort === last ? AS_KEY : sort === before ? AS_BEFORE : sort)
+    before = sort
+  }
+  return JSON.stringify(kept)
 }
 
-function placesIn(text: string | null): readonly Place[] {
-  return text === null ? [] : (JSON.parse(text) as Place[])
+function placesIn(key: string, text: string | null): readonly Place[] {
+  if (text === null) return []
+  const kept = JSON.parse(text) as (KeptSort | Place)[]
+  // Formats 1 and 2 wrote pairs.
+  if (typeof kept[0] === 'object') return kept as Place[]
+  const places: Place[] = []
+  let before = ''
+  for (let at = 0; at < kept.length; at += 2) {
+    const sort = kept[at + 1] as KeptSort
+    before = sort === AS_KEY ? lastPart(key) : sort === AS_BEFORE ? before : sort
+    places.push([kept[at] as string, before])
+  }
+  return places
 }
 
-function compare(key: string, [before, after]: readonly [readonly Place[], readonly Place[]], { gone, come }: Entries): void {
-  for (const [index, sort] of without(before, after)) gone.push(index, sort, key)
-  for (const [index, sort] of without(after, before)) come.push(index, sort, key)
+function lastPart(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1)
+}
+
+function compare(id: number, [before, after]: readonly [readonly Place[], readonly Place[]], { gone, come }: Entries): void {
+  for (const [index, sort] of without(before, after)) gone.push(index, sort, id)
+  for (const [index, sort] of without(after, before)) come.push(index, sort, id)
 }
 
 function without(places: readonly Place[], others: readonly Place[]): readonly Place[] {
@@ -238,13 +272,16 @@ function without(places: readonly Place[], others: readonly Place[]): readonly P
   return places.filter(([index, sort]) => !others.some((other) => other[0] === index && other[1] === sort))
 }
 
+/** Where an index has a record. */
+type EntryPlace = readonly [sort: string, record: number]
+
 /** A count in progress: `count` includes all entries up to `at`. */
 interface Walk {
   readonly index: string
   /** Undefined: it counts the whole index, and its result is kept. */
   readonly from: string | undefined
   count: number
-  at: readonly [sort: string, key: string] | undefined
+  at: EntryPlace | undefined
   /** The number of `reload`s when it began. */
   generation: number
 }
@@ -267,11 +304,11 @@ export class IndexCounts {
   /** `read` runs after all earlier writes are in the tables. */
   constructor(db: Connection, read: Read) {
     this.#read = read
-    const entries = 'FROM record_index i WHERE i.name = ? AND'
-    const step = (cursor: string) => db.query(`SELECT i.sort, i.key ${entries} ${cursor} ORDER BY i.sort, i.key LIMIT 1 OFFSET ?`)
+    const entries = 'FROM entries WHERE name = ? AND'
+    const step = (cursor: string) => db.query(`SELECT sort, record ${entries} ${cursor} ORDER BY sort, record LIMIT 1 OFFSET ?`)
     const rest = (cursor: string) => db.query(`SELECT COUNT(*) ${entries} ${cursor}`)
-    this.#step = { first: step('i.sort >= ?'), next: step('(i.sort, i.key) > (?, ?)') }
-    this.#rest = { first: rest('i.sort >= ?'), next: rest('(i.sort, i.key) > (?, ?)') }
+    this.#step = { first: step('sort >= ?'), next: step('(sort, record) > (?, ?)') }
+    this.#rest = { first: rest('sort >= ?'), next: rest('(sort, record) > (?, ?)') }
   }
 
   /** Drops the counts: after a rollback. */
@@ -282,7 +319,7 @@ export class IndexCounts {
   }
 
   /** Called when an entry is added or removed. */
-  note(index: string, entry: readonly [sort: string, key: string], by: 1 | -1): void {
+  note(index: string, entry: EntryPlace, by: 1 | -1): void {
     const known = this.#counts.get(index)
     if (known !== undefined) this.#counts.set(index, known + by)
     const walk = this.#walks.get(index)
@@ -320,7 +357,7 @@ export class IndexCounts {
     }
     const at = walk.at ?? [from ?? '']
     const way = walk.at ? 'next' : 'first'
-    const step = this.#step[way].get([index, ...at, COUNT_STEP - 1]) as [string, string] | undefined
+    const step = this.#step[way].get([index, ...at, COUNT_STEP - 1]) as [string, number] | undefined
     if (step) {
       walk.at = step
       walk.count += COUNT_STEP
@@ -337,7 +374,6 @@ export class IndexCounts {
 }
 
 /** Compares bytes, as SQLite does. */
-function isAfter(entry: readonly [string, string], other: readonly [string, string]): boolean {
-  const [a, b] = entry[0] === other[0] ? [entry[1], other[1]] : [entry[0], other[0]]
-  return Buffer.compare(Buffer.from(a), Buffer.from(b)) > 0
+function isAfter([sort, record]: EntryPlace, other: EntryPlace): boolean {
+  return sort === other[0] ? record > other[1] : Buffer.compare(Buffer.from(sort), Buffer.from(other[0])) > 0
 }

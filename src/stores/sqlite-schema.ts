@@ -4,13 +4,15 @@ import Database from 'libsql'
 import { UampError } from '../protocol/errors.ts'
 
 const APPLICATION_ID = 0x75616d70
-const SCHEMA_VERSION = 2
+const SCHEMA_VERSION = 3
+
+const ENTRIES = 'CREATE TABLE entries (name TEXT, sort TEXT, record INTEGER, PRIMARY KEY (name, sort, record)) WITHOUT ROWID;'
 
 /**
  * `groups` is append-only and has no index of its own: an index page per stream would go to the log with every group, and cost more
  * than the group. `group_index` follows in batches, up to the mark `indexed`. Dropping a stream removes its name; its groups are
  * purged bit by bit. `streams.bytes` follows up to the mark `weighed`; it is null for streams of earlier versions. `records.places`
- * holds the record's index entries as JSON.
+ * holds the record's entries in indexes as JSON: see `placesText`. An entry names its record by id, because keys are long.
  */
 const SCHEMA = `
   CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -21,7 +23,7 @@ const SCHEMA = `
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, value TEXT NOT NULL, version INTEGER NOT NULL, expires INTEGER, places TEXT
   );
   CREATE INDEX records_expires ON records (expires) WHERE expires IS NOT NULL;
-  CREATE TABLE record_index (name TEXT, sort TEXT, key TEXT, PRIMARY KEY (name, sort, key)) WITHOUT ROWID;
+  ${ENTRIES}
   INSERT INTO marks VALUES ('indexed', 0), ('version', 0), ('weighed', 0);
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};
@@ -163,6 +165,8 @@ export class Rows {
   }
 }
 
+/** How many entries of an older file one transaction moves. */
+const MOVE_ENTRIES = 10_000
 /** The value of `PRAGMA auto_vacuum`. */
 const INCREMENTAL = 2
 /** Unused pages that stay for the next writes, and how many go in one step, which blocks the event loop for a millisecond or two. */
@@ -227,11 +231,34 @@ function migrate(db: Database.Database, path: string): void {
   db.exec(`BEGIN; ${SCHEMA} COMMIT`)
 }
 
-/** Adds what version 0.1 did not have, and marks the file: that version cannot read what this one writes, and then refuses to open it. */
+/**
+ * Adds what earlier formats did not have, and marks the file: older versions cannot read what this one writes, and then refuse to
+ * open it. A process that dies on the way leaves a file with this mark; the next one goes on.
+ */
 function upgrade(db: Database.Database): void {
   const has = db.prepare(`SELECT 1 FROM pragma_table_info('streams') WHERE name = 'bytes'`).get() !== undefined
   const add = `ALTER TABLE streams ADD COLUMN bytes INTEGER; INSERT INTO marks SELECT 'weighed', coalesce(max(id), 0) FROM groups;`
-  db.exec(`BEGIN; ${has ? '' : add} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`)
+  const entries = hasTable(db, 'entries') ? '' : ENTRIES
+  db.exec(`BEGIN; ${has ? '' : add} ${entries} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`)
+  if (hasTable(db, 'record_index')) moveEntries(db)
+}
+
+/** Moves the entries of formats 1 and 2, which named records by key, in steps: one step would need much memory and a long log. */
+function moveEntries(db: Database.Database): void {
+  const last = db.prepare(`SELECT name, sort, key FROM record_index ORDER BY name, sort, key LIMIT 1 OFFSET ${MOVE_ENTRIES - 1}`).raw()
+  const move = (until: string) => `
+    INSERT OR IGNORE INTO entries SELECT i.name, i.sort, r.id FROM record_index i JOIN records r ON r.key = i.key ${until};
+    DELETE FROM record_index AS i ${until};`
+  const bound = db.prepare('SELECT quote(?), quote(?), quote(?)').raw()
+  for (let end = last.get(); end !== undefined; end = last.get()) {
+    const [name, sort, key] = bound.get(end as string[]) as string[]
+    db.exec(`BEGIN; ${move(`WHERE (i.name, i.sort, i.key) <= (${name}, ${sort}, ${key})`)} COMMIT`)
+  }
+  db.exec(`BEGIN; ${move('')} DROP TABLE record_index; COMMIT`)
+}
+
+function hasTable(db: Database.Database, name: string): boolean {
+  return db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?`).get([name]) !== undefined
 }
 
 function pragma(db: Database.Database, name: string): number {

@@ -1,8 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { once } from 'node:events'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
+import { run } from '../../test/support/store-process.ts'
 import type { Store } from '../core/ports/store.ts'
 import { sqliteStore } from './sqlite.ts'
 
@@ -101,3 +103,87 @@ test('a file of version 0.1 becomes one that can shrink, and what was deleted in
   await tidy(store)
   expect(statSync(path).size).toBeLessThan(512 * 1024)
 })
+
+/** A file of format 2 with records in two indexes. */
+function fileOfFormat2(path: string, records: number): void {
+  oldFile(path, 1)
+  const db = new Database(path)
+  db.exec(`
+    ALTER TABLE streams ADD COLUMN bytes INTEGER;
+    INSERT INTO marks VALUES ('weighed', 0);
+    PRAGMA user_version = 2;
+    WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ${records})
+      INSERT INTO records SELECT i, 'a/k/' || i, i, 1, NULL, json_array(json_array('i', printf('%06d', i % 1000)), json_array('j', '' || i)) FROM n;
+    INSERT INTO record_index SELECT p.value ->> 0, p.value ->> 1, r.key FROM records r, json_each(r.places) p;
+  `)
+  db.close()
+}
+
+async function assertMoved(path: string, records: number): Promise<void> {
+  const store = open(path)
+  expect([await store.count('i'), await store.count('j')]).toEqual([records, records])
+  const { items } = await store.list('i', { limit: records })
+  expect(new Set(items.map(({ key }) => key)).size).toBe(records)
+  expect(items.map(({ value }) => Number(value) % 1000)).toEqual(items.map(({ value }) => Number(value) % 1000).toSorted((a, b) => a - b))
+  await store.set('a/k/1', 'new', { index: [['j', '1']] })
+  await store.delete('a/k/2')
+  expect([await store.count('i'), await store.count('j')]).toEqual([records - 2, records - 1])
+  expect((await store.list('j', { limit: 2 })).items.map(({ key }) => key)).toEqual(['a/k/1', 'a/k/10'])
+  await store.close()
+}
+
+test('the entries of a file of format 2 move, and records that it wrote move and leave their indexes', async () => {
+  const path = newPath()
+  fileOfFormat2(path, 25_000)
+  await assertMoved(path, 25_000)
+  const left = `SELECT count(*) FROM sqlite_schema WHERE name = 'record_index'`
+  expect(numbers(path, left, 'SELECT count(*) FROM entries')).toEqual([0, 25_000 * 2 - 3])
+})
+
+test('a file whose entries have moved in part goes on, and older versions refuse it', async () => {
+  const path = newPath()
+  fileOfFormat2(path, 25_000)
+  // The second step fails, as if the process had died there.
+  execute(path, `CREATE TRIGGER stop BEFORE DELETE ON record_index WHEN old.name = 'j' BEGIN SELECT RAISE(ABORT, 'stop'); END`)
+  // The driver keeps a lock in the process that failed.
+  const child = run(`try { sqliteStore({ path: ${JSON.stringify(path)} }) } catch ({ cause }) { process.send(cause.message) }`)
+  const [reason] = (await once(child, 'message')) as [unknown]
+  expect(reason).toBe('stop')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  expect(numbers(path, 'SELECT count(*) FROM entries', 'SELECT count(*) FROM record_index', 'PRAGMA user_version')).toEqual([
+    20_000, 30_000, 3,
+  ])
+  execute(path, 'DROP TRIGGER stop')
+  await assertMoved(path, 25_000)
+})
+
+test.each([1, 2, 3])('a process that is killed while it moves entries, with %i MiB in the log, loses none', async (mebibytes) => {
+  const path = newPath()
+  fileOfFormat2(path, 30_000)
+  const child = run(`sqliteStore({ path: ${JSON.stringify(path)} }); process.send('open')`)
+  const log = () => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  let over = false
+  for (const event of ['message', 'exit']) child.once(event, () => (over = true))
+  while (!over && log() < mebibytes * 1024 * 1024) await new Promise((resolve) => setImmediate(resolve))
+  expect(child.exitCode).toBeNull()
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await assertMoved(path, 30_000)
+})
+
+function execute(path: string, sql: string): void {
+  const db = new Database(path)
+  db.exec(sql)
+  db.close()
+}
+
+/** Asks a copy, because the driver locks a file until all statements are garbage-collected. */
+function numbers(path: string, ...queries: readonly string[]): number[] {
+  const copy = newPath()
+  for (const name of readdirSync(join(path, '..'))) copyFileSync(join(path, '..', name), join(copy, '..', name))
+  const db = new Database(copy)
+  const found = queries.map((sql) => (db.prepare(sql).raw().get() as [number])[0])
+  db.close()
+  return found
+}

@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
-import { fstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { fstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { buildSync } from 'esbuild'
+import { join } from 'node:path'
 import Database from 'libsql'
 import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { run } from '../../test/support/store-process.ts'
 import { storeContract } from '../../test/contract/store.ts'
 import { all } from '../../test/contract/store-streams.ts'
 import type { Group, Store } from '../core/ports/store.ts'
@@ -14,11 +13,9 @@ import { sqliteStore, type SqliteStoreOptions } from './sqlite.ts'
 const POSIX = process.platform !== 'win32'
 const folder = mkdtempSync(join(tmpdir(), 'uamp-store-'))
 const opened: Store[] = []
-const children: ChildProcess[] = []
 let files = 0
 
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL')
   await Promise.allSettled(opened.splice(0).map((store) => store.close()))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -260,11 +257,11 @@ describe('the file', () => {
   test('is marked when this version opens it, so that an older one does not misread what is written now', async () => {
     const path = newPath()
     await open({ path }).close()
-    execute(path, 'PRAGMA user_version = 1')
+    execute(path, 'PRAGMA user_version = 2')
     await open({ path }).close()
     const db = new Database(path)
     onTestFinished(() => void db.close())
-    expect(db.prepare('PRAGMA user_version').raw().get()).toEqual([2])
+    expect(db.prepare('PRAGMA user_version').raw().get()).toEqual([3])
   })
 
   test('is refused when it is the database of something else', () => {
@@ -318,7 +315,7 @@ test('deletes expired records and dropped streams as it goes', async () => {
   }
   await store.close()
   expect(errors).toEqual([])
-  const counts = ['records', 'record_index', 'groups', 'group_index', 'streams'].map((table) => count(path, table))
+  const counts = ['records', 'entries', 'groups', 'group_index', 'streams'].map((table) => count(path, table))
   expect(counts).toEqual([1, 1, 1, 1, 1])
   const again = open({ path })
   await again.append('kept', group(2))
@@ -342,27 +339,6 @@ function open(options: SqliteStoreOptions): Store {
   const store = sqliteStore(options)
   opened.push(store)
   return store
-}
-
-/** Runs code that uses `sqliteStore` in a process of its own, after a shell command. */
-function run(code: string, command?: string): ChildProcess {
-  const outfile = join(newPath(), 'child.mjs')
-  const contents = `import { sqliteStore } from './sqlite.ts'\n${code}`
-  buildSync({
-    stdin: { contents, resolveDir: import.meta.dirname },
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    packages: 'external',
-  })
-  symlinkSync(resolve('node_modules'), join(outfile, '..', 'node_modules'), 'junction')
-  const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const
-  const child = command
-    ? spawn('sh', ['-c', `${command}; exec "$0" "$1"`, process.execPath, outfile], { stdio: [...stdio] })
-    : spawn(process.execPath, [outfile], { stdio: [...stdio] })
-  children.push(child)
-  return child
 }
 
 function count(path: string, table: string): number {

@@ -1,7 +1,7 @@
 import { fdatasync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { clocksOf, expiryClock, type Clocks } from '../core/basics/clocks.ts'
+import { clocksOf, expiryClock, type Clocks } from '../core/basics/time.ts'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { Lists } from './sqlite-lists.ts'

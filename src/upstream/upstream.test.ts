@@ -97,6 +97,18 @@ test('who is told to come back in an hour is not kept waiting', async () => {
   expect(attempts()).toBe(1)
 })
 
+test('nor is whoever is told to come back in some seconds: a client that has seen nothing yet can be told the same', async () => {
+  const { call, attempts } = await upstream((_, response) => refuse(response, 429, { 'retry-after': '1' }))
+  expect((await failure(call())).details).toMatchObject({ retry_after: 1 })
+  expect(attempts()).toBe(1)
+})
+
+test('a server that hangs is asked once', async () => {
+  const { call, attempts } = await upstream(() => undefined)
+  expect((await failure(call({ timeouts: { firstByteMs: 30 } }))).code).toBe('timeout')
+  expect(attempts()).toBe(1)
+})
+
 test.each([
   [500, {}],
   [409, { 'retry-after-ms': '1' }],
@@ -237,7 +249,7 @@ test('headers that are too long say so', async () => {
 
 test('an abort closes the connection: while it waits to try again, before the answer, in the middle of it', async () => {
   const reason = new UampError('cancelled', 'Enough')
-  const waits = await upstream((_, response) => refuse(response, 503, { 'retry-after': '30' }))
+  const waits = await upstream((_, response) => refuse(response, 503, { 'retry-after-ms': '500' }))
   const stop = new AbortController()
   const waiting = failure(waits.call({ signal: stop.signal }))
   await expect.poll(waits.attempts).toBe(1)

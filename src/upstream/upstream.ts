@@ -32,7 +32,13 @@ const ANSWER_MS = 60 * 60_000
 /** How often a request is sent again before the first byte of an answer. After that byte the answer would begin a second time. */
 const RETRIES = 2
 const FIRST_WAIT_MS = 500
+/** The longest pause that is chosen here, between the last attempts of many. */
 const LONGEST_WAIT_MS = 60_000
+/**
+ * The longest pause that the server may ask for. Whoever waits longer is told when to come again: the answer to a client begins after
+ * two seconds at the latest, and then it has no status to be told with. A fallback is asked at once.
+ */
+const LONGEST_ASKED_MS = 500
 
 /** Bounds of an answer. By default it may be silent for 120 s, before its beginning and within it. */
 export interface AnswerBounds {
@@ -76,7 +82,8 @@ export interface UpstreamCall extends AnswerBounds {
 
 /**
  * Sends a request to a provider. Resolves with a good answer; rejects with a `UampError` otherwise. A refusal that may pass (408,
- * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says; but see `once`.
+ * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says, if that is soon; but see
+ * `once`. A server that hangs is not: it may be at work on the first request, and a fallback may be waiting for its turn.
  */
 export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   const { signal, retries = RETRIES, random = Math.random } = call
@@ -87,6 +94,8 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
     if ('answer' in tried) return tried.answer
     const { error, mayPass, retryAfterMs } = tried
     if (!mayPass || attempt >= retries) throw error
+    if (retryAfterMs !== undefined && retryAfterMs > LONGEST_ASKED_MS) throw error
+    if (performance.now() - begun >= (call.timeouts.firstByteMs ?? SILENCE_MS)) throw error
     const waitMs = retryAfterMs ?? FIRST_WAIT_MS * 2 ** attempt * (0.75 + random() / 4)
     if (waitMs > LONGEST_WAIT_MS) throw error
     await pause(waitMs, signal)
@@ -157,7 +166,7 @@ async function send(
     signal.throwIfAborted()
     const over = beyond(thrown)
     if (over) return { error: over, mayPass: false }
-    if (isTimeout(thrown)) return { error: late(`${name} did not answer within ${timeouts.firstByteMs} ms`, thrown), mayPass: !once }
+    if (isTimeout(thrown)) return { error: late(`${name} did not answer within ${timeouts.firstByteMs} ms`, thrown), mayPass: false }
     if (thrown instanceof UampError) return { error: thrown, mayPass: !once && thrown.code === 'provider_error' }
     return { error: new UampError('provider_error', `${name} cannot be reached`, { cause: thrown }), mayPass: !once || isUnsent(thrown) }
   }

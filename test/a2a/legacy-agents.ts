@@ -3,10 +3,14 @@ import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 
 /** Says what it was given: the texts of the conversation, and the items of the last message. */
-export const given: AgentPort = defineAgent('given', async function* ({ messages }) {
-  const last = messages.at(-1)
-  yield text(JSON.stringify({ texts: messages.map(({ content }) => content), items: last?.content_items ?? [] }))
-})
+export const given: AgentPort = defineAgent(
+  'given',
+  async function* ({ messages }) {
+    const last = messages.at(-1)
+    yield text(JSON.stringify({ texts: messages.map(({ content }) => content), items: last?.content_items ?? [] }))
+  },
+  { capabilities: { modalities: ['text', 'image', 'audio', 'video', 'file'] } },
+)
 
 /** Says three words and is done. */
 export const three: AgentPort = defineAgent('three', async function* () {

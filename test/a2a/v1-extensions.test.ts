@@ -1,10 +1,13 @@
 import { describe, expect } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
+import { mirror } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { all, BINDINGS, textOf, user } from './v1-wire.ts'
 
+const TOOLS = 'https://uamp.dev/a2a/tools/v1'
+const DOUBLE = { type: 'function', function: { name: 'double', description: 'Twice a number', parameters: { type: 'object' } } }
 const WEATHER = 'https://example.com/extensions/weather/v1'
 const BADGE = 'https://example.com/extensions/badge/v2'
 
@@ -32,6 +35,41 @@ describe.each(BINDINGS)('extensions over %s', (_, binding) => {
     // The name that 0.3 has for the header.
     const older = await api.call('SendMessage', { message: user('hi') }, { 'x-a2a-extensions': WEATHER })
     expect(older.headers.get('a2a-extensions')).toBe(WEATHER)
+  })
+
+  verifies('a2a-1.0.extensions', 'a client that activates the one for tools can declare tools', async () => {
+    const { url } = await startServer(mirror)
+    const api = binding(url)
+    const message = user('hi', { metadata: { [TOOLS]: { tools: [DOUBLE] }, trace: 't' } })
+    const seen = async (headers: Record<string, string>) => {
+      const { result } = await api.call('SendMessage', { message }, headers)
+      return JSON.parse(result.task.artifacts[0].parts[0].text).config
+    }
+    const active = await seen({ 'a2a-extensions': TOOLS })
+    expect(active).toMatchObject({ tools: [DOUBLE], extensions: { a2a: { metadata: { trace: 't' } } } })
+    expect(active.extensions.a2a.metadata).not.toHaveProperty([TOOLS])
+    const passive = await seen({})
+    expect(passive).not.toHaveProperty('tools')
+    expect(passive.extensions.a2a.metadata).toEqual(message.metadata)
+  })
+
+  verifies('a2a-1.0.extensions', 'tools of another form, and the name of a tool of the agent, are refused', async () => {
+    const owner = defineAgent('owner', mirror.run, { capabilities: { tools: { built_in_tools: ['double'] } } })
+    const { url } = await startServer([mirror, owner])
+    const declare = async (agent: string, tools: unknown) =>
+      (
+        await binding(`${url}/agents/${agent}`).call(
+          'SendMessage',
+          { message: user('hi', { metadata: { [TOOLS]: { tools } } }) },
+          { 'a2a-extensions': TOOLS },
+        )
+      ).error
+    const at = `message.metadata.${TOOLS}.tools`
+    expect(await declare('mirror', 'double')).toMatchObject({ reason: 'INVALID_PARAMS', field: at })
+    const nameless = { type: 'function', function: { name: 'a b' } }
+    expect(await declare('mirror', [DOUBLE, nameless])).toMatchObject({ reason: 'INVALID_PARAMS', field: `${at}[1].function.name` })
+    expect(await declare('mirror', Array(129).fill(DOUBLE))).toMatchObject({ reason: 'INVALID_PARAMS', field: at })
+    expect(await declare('owner', [DOUBLE])).toMatchObject({ message: '"double" is a tool of the agent itself: give yours another name' })
   })
 
   verifies('a2a-1.0.extension-required', 'one that is needed must be declared (§3.3.4)', async () => {

@@ -55,6 +55,30 @@ verifies('ag-ui.interrupt-pending', 'a run without a decision is refused, and th
   expect(again).toMatchObject({ status: 400, details: { code: 'unknown_interrupt' } })
 })
 
+verifies(
+  ['ag-ui.interrupt-pending', 'ag-ui.profile'],
+  'a thread of a client that knows no resume was stuck at the first question',
+  async () => {
+    let wiped = 0
+    const wipes = defineAgent('wipes', async function* (turn) {
+      if (turn.messages.at(-1)?.content !== 'wipe') return yield text(`${turn.messages.length} messages`)
+      const { approved } = await turn.ask('x.approval.request', { message: 'Really?' })
+      if (approved) wiped++
+    })
+    const { url } = await startServer(wipes)
+    const old = { ...input, protocolVersion: undefined }
+    const asked = await run(url, [user('u1', 'wipe')], { input: old })
+    expect(asked.end['outcome'].type).toBe('interrupt')
+    // The same messages again decide nothing.
+    expect(await refusal(await post(url, [user('u1', 'wipe')], { input: { ...input } }))).toMatchObject({ status: 409 })
+    const next = await run(url, [user('u1', 'wipe'), user('u2', 'never mind')], { input: old })
+    expect(next.said).toBe('2 messages')
+    const after = [user('u1', 'wipe'), user('u2', 'never mind'), ...messagesOf(next.events), user('u3', 'and now?')]
+    expect((await run(url, after, { input: old })).said).toBe('4 messages')
+    expect(wiped).toBe(0)
+  },
+)
+
 verifies('ag-ui.interrupt', 'who decides and says more is answered in the next run', async () => {
   const { url } = await startServer(demo())
   const { id } = await interrupted(url)

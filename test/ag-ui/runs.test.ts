@@ -6,7 +6,7 @@ import { mirror, scripted, type Mirrored } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { everything } from './agents.ts'
-import { post, refusal, run, user, type Heard } from './wire.ts'
+import { joins, post, refusal, run, user, type Heard } from './wire.ts'
 
 /** One event as a line, without the ids that are new in every run. */
 function line(event: Heard): string {
@@ -311,7 +311,7 @@ verifies(['ag-ui.profile', 'ag-ui.snapshot'], 'media in a conversation that a cl
   const picture = { type: 'image', source: { type: 'data', value: 'iVBORw==', mimeType: 'image/png' } }
   const input = { threadId: 'pictures', protocolVersion: undefined }
   await run(url, [user('u1', [{ type: 'text', text: 'see' }, picture])], { input })
-  const { events } = await run(url, [user('u2', 'and?')], { input })
+  const { events } = await run(url, [user('u2', 'and?')], { input: { ...input, ...joins } })
   const snapshot = events.find(({ type }) => type === 'MESSAGES_SNAPSHOT') as Heard
   expect(snapshot['messages'][0].content).toEqual([
     { type: 'text', text: 'see' },

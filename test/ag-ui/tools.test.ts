@@ -31,10 +31,11 @@ verifies(['ag-ui.client-tools', 'ag-ui.order'], 'a call of the page ends the run
   ])
 })
 
-verifies('ag-ui.profile', 'clients of 0.0.x are not told which calls wait', async () => {
+verifies('ag-ui.profile', 'pages of 0.0.x took a run with an open call for the end of the turn, and never ran it', async () => {
   const { url } = await startServer(demo())
-  const { end } = await run(url, '/tool pick', { input: { tools, protocolVersion: undefined } })
-  expect(end['outcome']).toEqual({ type: 'success' })
+  const input = { tools, protocolVersion: undefined }
+  expect((await run(url, '/tool pick', { input })).end).not.toHaveProperty('outcome')
+  expect((await run(url, '/tool add {"a":1,"b":2}', { input })).end['outcome']).toEqual({ type: 'success' })
 })
 
 verifies('ag-ui.client-tools', 'several calls are answered at once, also with media and failures', async () => {

@@ -14,6 +14,9 @@ export interface Posted {
 
 export const user = (id: string, content: unknown = id) => ({ id, role: 'user', content })
 
+/** Part of the input of a client that does not have the conversation. */
+export const joins = { forwardedProps: { uamp: { join: true } } }
+
 /** A run, as `fetch` answers it. A text is the one message of a new thread. */
 export function post(url: string, said: string | readonly object[], { headers = {}, signal, input }: Posted = {}): Promise<Response> {
   const messages = typeof said === 'string' ? [user(crypto.randomUUID(), said)] : said
@@ -41,20 +44,27 @@ export async function replay(url: string, runId: string, headers: Readonly<Recor
   return heard(text)
 }
 
-/** As AG-UI's clients read it: line feeds alone, one line of data each. Others they fail on. */
+/**
+ * As AG-UI's clients read it: line feeds alone, one line of data each. Others they fail on. Timestamps, which a replay has not, are
+ * in `times` alone.
+ */
 export function heard(text: string) {
   expect(text).not.toContain('\r')
   const frames = text.split('\n\n').filter((frame) => frame !== '')
   const events: Heard[] = []
   const ids: string[] = []
+  const times: (number | undefined)[] = []
   for (const frame of frames) {
     if (frame.startsWith(':')) continue
     const [, id, data] = /^id: ([\d.]+-\w+)\ndata: ([^\n]*)$/.exec(frame) ?? []
     expect(data, frame).toBeDefined()
-    events.push(JSON.parse(data as string) as Heard)
+    const { timestamp, ...event } = JSON.parse(data as string) as Heard
+    events.push(event as Heard)
+    times.push(timestamp as number | undefined)
     ids.push(id as string)
   }
-  return { events, ids, types: events.map(({ type }) => type), said: textOf(events), end: events.at(-1) as Heard, text }
+  const bare = text.replaceAll(/,"timestamp":\d+\}$/gm, '}')
+  return { events, ids, times, types: events.map(({ type }) => type), said: textOf(events), end: events.at(-1) as Heard, text: bare }
 }
 
 function textOf(events: readonly Heard[]): string {

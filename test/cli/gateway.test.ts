@@ -50,6 +50,9 @@ agents:
   - name: three
     model: mine/error-500
     fallbacks: [openai/echo]
+  - name: four
+    model: hung/silent
+    fallbacks: [openai/echo]
 defaultAgent: one
 prices:
   openai/echo: { input: 1000000, output: 1000000 }
@@ -57,10 +60,11 @@ providers:
   openai: { baseUrl: "${upstream.url}/openai/v1" }
   anthropic: { baseUrl: "\${BASE}/anthropic", apiKeyEnv: OTHER_KEY }
   mine: { baseUrl: "${upstream.url}/compatible/v1", retries: 0 }
+  hung: { type: anthropic, baseUrl: "${upstream.url}/anthropic", timeouts: { firstByteMs: 100 } }
 `,
     })
     const { url } = await serving([], { cwd, env: { ...KEYS, BASE: upstream.url, OTHER_KEY: 'another-key' } })
-    expect(await agentsOf(url)).toEqual(['one', 'two', 'three'])
+    expect(await agentsOf(url)).toEqual(['one', 'two', 'three', 'four'])
 
     const first = await completion(url, 'one', 'Say this')
     expect(first.text).toContain('Say this')
@@ -82,6 +86,7 @@ providers:
     expect(upstream.requests.at(-1)?.headers).toMatchObject({ 'x-api-key': 'another-key' })
 
     expect((await completion(url, 'three', 'Say that')).text).toContain('Say that')
+    expect((await completion(url, 'four', 'Say it')).text).toContain('Say it')
   },
 )
 

@@ -133,7 +133,10 @@ export function storeContract(name: string, open: (now: () => number) => Store |
               ['other', 'x'],
             ],
           })
-        const keys = sorted.map(({ key }) => key)
+        const keys = await pages(store, 'i', { limit: 100 })
+        // Those with the same sort key come in an order of the store's own.
+        expect(keys.toSorted()).toEqual(sorted.map(({ key }) => key))
+        expect(keys.map((key) => sorted.find((one) => one.key === key)?.sort)).toEqual(sorted.map(({ sort }) => sort))
         for (const limit of [1, 2, 3, 7, 8]) {
           expect(await pages(store, 'i', { limit })).toEqual(keys)
           expect(await pages(store, 'i', { limit, descending: true })).toEqual(keys.toReversed())

@@ -5,12 +5,9 @@ const CHECKS = ['text', 'tool', 'cancel', 'error'] as const
 export type Check = (typeof CHECKS)[number]
 
 /** Why a tool of the client's does not get to an agent elsewhere; undefined: it does. */
-export function lost({ declares }: Inbound, { tools }: Remote): string | undefined {
-  if (tools === 'none')
-    return 'No tool of the client: ACP has none but files, terminals and MCP servers. The agent gets files and terminals, of the folder that the operator named.'
-  if (tools === 'declared' && !declares)
-    return 'No tool of the client: A2A has no word for the tools that a client has, and this agent may call only those that were declared.'
-  return undefined
+export function lost({ tools }: Remote): string | undefined {
+  if (tools) return undefined
+  return 'No tool of the client: ACP has none but files, terminals and MCP servers. The agent gets files and terminals, of the folder that the operator named.'
 }
 
 /** What was found. Whatever is not in it was not. */
@@ -42,7 +39,7 @@ export interface Shown {
 export function matrixTable({ inbounds, remotes, findings }: Shown): { text: string; notes: readonly string[] } {
   const notes: string[] = []
   const cell = (inbound: Inbound, remote: Remote): string => {
-    const reason = lost(inbound, remote)
+    const reason = lost(remote)
     if (reason !== undefined && !notes.includes(reason)) notes.push(reason)
     const mark = reason === undefined ? '' : ` (${notes.indexOf(reason) + 1})`
     const shown = CHECKS.filter((check) => findings.has(inbound, remote, check) && (check !== 'tool' || reason === undefined))

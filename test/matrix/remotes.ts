@@ -11,23 +11,20 @@ import { remoteCompletions } from '../../src/remotes/completions/index.ts'
 import { remoteEvents } from '../../src/remotes/events/index.ts'
 import { Endings, farAgent, NOTES } from './far-agent.ts'
 
-/** What becomes of tools of the client's on the way to an agent elsewhere. */
-type Tools = 'asked' | 'declared' | 'none'
-
 export interface Remote {
   readonly name: string
   /** The agent's name here. */
   readonly agent: string
-  /** `asked`: it may call any; `declared`: only those that it was told of; `none`: it is told of none. */
-  readonly tools: Tools
+  /** Whether it gets the tools of clients. */
+  readonly tools: boolean
 }
 
 export const REMOTES: readonly Remote[] = [
-  { name: 'UAMP events', agent: 'by-events', tools: 'asked' },
-  { name: 'Chat Completions', agent: 'by-completions', tools: 'declared' },
-  { name: 'A2A', agent: 'by-a2a', tools: 'asked' },
-  { name: 'AG-UI', agent: 'by-ag-ui', tools: 'declared' },
-  { name: 'ACP', agent: 'by-acp', tools: 'none' },
+  { name: 'UAMP events', agent: 'by-events', tools: true },
+  { name: 'Chat Completions', agent: 'by-completions', tools: true },
+  { name: 'A2A', agent: 'by-a2a', tools: true },
+  { name: 'AG-UI', agent: 'by-ag-ui', tools: true },
+  { name: 'ACP', agent: 'by-acp', tools: false },
 ]
 
 export interface World {

@@ -41,6 +41,36 @@ async function connect(url: string, path = '/v1/responses', headers: Record<stri
 const server = (agents: AgentPort | readonly AgentPort[] = demo(), options: Parameters<typeof startServer>[1] = {}) =>
   startServer(agents, options)
 
+verifies('openai-responses.socket-unstored', 'an unstored response is gone on from on its own socket, and on no other', async () => {
+  const { url } = await server(demo(), { tokens: { alice: 'alice-0123456789abcdef' } })
+  const headers = { authorization: 'Bearer alice-0123456789abcdef' }
+  const wire = await connect(url, '/v1/responses', headers)
+  const idOf = (events: readonly Told[]): string => (events.at(-1)?.['response'] as Json)['id'] as string
+  const first = await wire.ask({ model: 'demo', input: 'one', store: false })
+  const second = await wire.ask({ model: 'demo', input: 'two', store: false, previous_response_id: idOf(first) })
+  expect((second.at(-1)?.['response'] as Json)['previous_response_id']).toBe(idOf(first))
+  const third = await wire.ask({ model: 'demo', input: '/history', previous_response_id: idOf(second), store: false })
+  for (const said of ['one', 'You said: one', 'two', 'You said: two']) expect(deltasOf(third)).toContain(said)
+  // An earlier one is still there: that forks the conversation.
+  const fork = await wire.ask({ model: 'demo', input: '/history', previous_response_id: idOf(first), store: false })
+  expect(deltasOf(fork)).toContain('You said: one')
+  expect(deltasOf(fork)).not.toContain('two')
+
+  const called = await wire.ask({ model: 'demo', input: '/tool f {}', tools: [fn('f')], store: false })
+  const { call_id } = (called.at(-1)?.['response'] as Json)['output'].find(({ type }: Json) => type === 'function_call') as Json
+  const output = [{ type: 'function_call_output', call_id, output: 'sun' }]
+  const answered = await wire.ask({ model: 'demo', input: output, tools: [fn('f')], store: false, previous_response_id: idOf(called) })
+  expect(deltasOf(answered)).toContain('sun')
+
+  const other = await connect(url, '/v1/responses', headers)
+  const refused = await other.ask({ model: 'demo', input: 'x', previous_response_id: idOf(first) })
+  expect(refused.at(-1)).toMatchObject({ type: 'error', status: 400, error: { code: 'previous_response_not_found' } })
+  // After sixteen others the first one is forgotten.
+  for (let n = 0; n < 16; n++) await wire.ask({ model: 'demo', input: `${n}`, store: false })
+  const late = await wire.ask({ model: 'demo', input: 'x', store: false, previous_response_id: idOf(first) })
+  expect(late.at(-1)).toMatchObject({ type: 'error', error: { code: 'previous_response_not_found' } })
+})
+
 verifies('openai-responses.websocket', 'several responses in sequence on one socket, each going on from the last', async () => {
   const { url } = await server()
   const wire = await connect(url)

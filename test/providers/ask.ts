@@ -1,6 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { Output } from '../../src/core/reading/output.ts'
-import { outputMessages } from '../../src/core/reading/output-messages.ts'
+import { Output, outputMessages } from '../../src/core/reading/output.ts'
 import type { ModelRequest, Provider } from '../../src/core/ports/provider.ts'
 import type { ContentItem, ToolResult } from '../../src/protocol/content.ts'
 import type { UampError } from '../../src/protocol/errors.ts'

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import { remoteA2a } from '../../src/remotes/a2a/index.ts'
 import { endless } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
@@ -47,6 +49,25 @@ test.each([
   const [said, repeated] = [await say(direct, command), await say(remote, command)]
   expect(textOf(repeated)).toBe(textOf(said))
   expect(endOf(repeated)).toEqual(endOf(said))
+})
+
+test('tools of the client are declared there, and their calls come back', async () => {
+  const double = { type: 'function', function: { name: 'double', parameters: { type: 'object' } } }
+  const there = await startServer(
+    defineAgent('declared', async function* (turn) {
+      const names = (turn.config.tools ?? []).map((tool) => tool.function.name)
+      const { result } = await turn.ask('tool.call', { name: names[0] ?? 'none', arguments: '{"n":4}' })
+      yield text(`${names.join()} said ${result}`)
+    }),
+  )
+  const here = await startServer(remoteA2a({ name: 'far', url: there.url }))
+  const client = await overWebSocket(here.url)
+  await client.open({ session: { modalities: ['text'], tools: [double] } })
+  const answer = say(client, 'go')
+  const { call_id, name } = await client.next('tool.call')
+  expect(name).toBe('double')
+  await client.send({ type: 'tool.result', call_id, result: 'eight' })
+  expect(textOf(await answer)).toBe('double said eight')
 })
 
 test('the conversation is known there', async () => {

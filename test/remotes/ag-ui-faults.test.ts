@@ -91,9 +91,9 @@ verifies('ag-ui-remote.thinking', 'thoughts of two messages are apart, and what 
   ])
   expect(outputOf(events)).toEqual([
     { type: 'thinking', thinking: 'one thought\n\nanother' },
-    { type: 'text', text: 'Fine' },
+    { type: 'text', text: 'Fine', encrypted_value: 'secret' },
   ])
-  expect(events.find(({ type }) => type === 'x.reasoning.encrypted')).toMatchObject({ value: 'secret', entity_id: 'm', subtype: 'message' })
+  expect(events.find(({ type }) => type === 'x.reasoning.encrypted')).toMatchObject({ value: 'secret', subtype: 'message' })
 })
 
 verifies('ag-ui-remote.events', 'messages that are told at the same time are not mixed', async () => {

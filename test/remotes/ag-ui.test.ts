@@ -125,7 +125,7 @@ verifies('ag-ui-remote.thinking', 'the thinking events of 0.0.x, and reasoning w
   ])
 })
 
-verifies('ag-ui-remote.events', 'what nobody knows, drafts, and an answer that is only in a snapshot', async () => {
+verifies(['ag-ui-remote.events', 'ag-ui-remote.meta'], 'what nobody knows, drafts, and an answer that is only in a snapshot', async () => {
   const { url } = await peer([
     { type: 'META', metaType: 'thumbs_up', payload: 1 },
     { type: 'NEWER_THAN_US', a: 1 },
@@ -141,6 +141,7 @@ verifies('ag-ui-remote.events', 'what nobody knows, drafts, and an answer that i
   expect(events.filter(({ type }) => type === 'x.custom' || type === 'x.raw')).toMatchObject([
     { name: 'meta.thumbs_up', value: 1 },
     { event: { type: 'NEWER_THAN_US', a: 1 } },
+    { event: { type: 'TEXT_MESSAGE_CHUNK', messageId: 'u', role: 'user', delta: 'not mine' }, source: 'ag-ui' },
   ])
   expect(events.at(-1)?.['response'].usage).toMatchObject({ input_tokens: 4, output_tokens: 2 })
 })

@@ -5,10 +5,14 @@ import type { AgentPort, Turn } from '../../src/core/ports/agent.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 
 /** Answers with what it was given, as JSON: the whole of the turn that a client can see. */
-export const mirror: AgentPort = defineAgent('mirror', async function* (turn) {
-  const { messages, config, asked, chat, client, principal } = turn
-  yield text(JSON.stringify({ messages, config, asked, chat, client, principal }))
-})
+export const mirror: AgentPort = defineAgent(
+  'mirror',
+  async function* (turn) {
+    const { messages, config, asked, chat, client, principal } = turn
+    yield text(JSON.stringify({ messages, config, asked, chat, client, principal }))
+  },
+  { capabilities: { modalities: ['text', 'image', 'audio', 'video', 'file'] } },
+)
 
 export interface Mirrored {
   readonly messages: Turn['messages']

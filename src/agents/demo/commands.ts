@@ -3,14 +3,14 @@ import type { Turn } from '../../core/ports/agent.ts'
 import { toolRunner } from '../../core/tools/tool-loop.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { itemsOf, type Message } from '../../protocol/message.ts'
-import { emptyMp4, PNG, tone } from './media.ts'
-import { base64 } from '../../protocol/base64.ts'
+import { itemsOf, textOf, type Message } from '../../protocol/message.ts'
+import { CHUNK_BYTES, emptyMp4, PNG, SAMPLE_RATE, tone } from './media.ts'
+import { base64, bytesIn } from '../../protocol/base64.ts'
+import type { Draft } from '../../protocol/events.ts'
 import { sample } from './sample.ts'
-import { pacer, say, spent, type Drafts } from './say.ts'
-import { handle, speak } from './speak.ts'
-import { tools } from './tools.ts'
+import { pacer, tools } from './tools.ts'
 
+type Drafts = AsyncGenerator<Draft, void>
 type Command = (rest: string, turn: Turn) => Drafts
 
 /** Bounds, because a demo on a public address must stay cheap. */
@@ -18,6 +18,39 @@ const MAX_STEPS = 10_000
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_SECONDS = 30
 const PIECE = 64 * 1024
+
+/** What the demo says to the last message of its user: an echo, or what a slash command shows. */
+export function answer(turn: Turn): Drafts {
+  // Messages of tools may follow.
+  const last = turn.messages.findLast(({ role }) => role === 'user')
+  // If a message has several inputs, the last one is the command.
+  const texts = last?.content_items?.flatMap((item) => (item.type === 'text' ? [item.text] : []))
+  const [, name, rest = ''] = /^\/(\w+)\s*([^]*)$/.exec(texts?.at(-1) ?? last?.content ?? '') ?? []
+  if (name === undefined) return reply(last, turn)
+  const command = COMMANDS.get(name)
+  return command ? command.run(rest.trim(), turn) : say(`There is no command /${name}. Try /help.`, turn)
+}
+
+function reply(last: Message | undefined, turn: Turn): Drafts {
+  const items = last?.content_items ?? []
+  const heard = items.find((item) => item.type === 'audio')
+  if (heard && !items.some((item) => item.type === 'text')) return answerAudio(heard, turn)
+  return say(`You said: ${last?.content ?? textOf(items)}`, turn)
+}
+
+/** Says a sentence word by word. */
+async function* say(sentence: string, turn: Turn): Drafts {
+  const words = sentence.match(/\s*\S+\s*$|\s*\S+/g) ?? []
+  for (const word of words) yield text(word)
+  yield spent(turn, words.length)
+}
+
+/** The usage of an answer. The demo has no tokens, so a word of output and four letters of input count as one. */
+function spent({ messages }: Turn, words: number): Draft {
+  let letters = 0
+  for (const { content = '' } of messages) letters += content.length
+  return { type: 'usage.delta', delta: { input_tokens: Math.ceil(letters / 4), output_tokens: words } }
+}
 
 async function* count(rest: string, turn: Turn): Drafts {
   const [number = '10', ms = '0'] = rest.split(/\s+/)
@@ -185,4 +218,40 @@ function shown(item: ContentItem): string {
     default:
       return `[${item.type} ${item.content_id}]`
   }
+}
+
+interface Speech {
+  readonly bytes: Uint8Array
+  readonly transcript: string
+  readonly description: string
+}
+
+/** Audio and its transcript, a tenth of a second at a time; then the whole item. */
+async function* speak({ bytes, transcript, description }: Speech, turn: Turn): Drafts {
+  const words = transcript.match(/\s*\S+/g) ?? []
+  const duration_ms = Math.round((bytes.length / 2 / SAMPLE_RATE) * 1000)
+  for (let at = 0, chunk = 0; at < bytes.length; at += CHUNK_BYTES, chunk++) {
+    yield { type: 'audio.delta', audio: base64(bytes.subarray(at, at + CHUNK_BYTES)), format: 'pcm16' }
+    const word = words[chunk]
+    if (word !== undefined) yield { type: 'transcript.delta', transcript: word }
+  }
+  yield { type: 'audio.done', duration_ms }
+  yield { type: 'transcript.done', transcript }
+  yield {
+    type: 'response.delta',
+    delta: { type: 'audio', audio: base64(bytes), format: 'pcm16', duration_ms, transcript, ...handle(description) },
+  }
+  yield spent(turn, words.length)
+}
+
+/** Answers audio with audio: repeats samples, and plays a tone for other formats. */
+function answerAudio({ audio, format }: Extract<ContentItem, { type: 'audio' }>, turn: Turn): Drafts {
+  const heard = typeof audio === 'string' && (format === undefined || format === 'pcm16') ? bytesIn(audio) : undefined
+  if (!heard) return speak({ bytes: tone(1), transcript: 'I heard you, but I only repeat pcm16.', description: 'A tone' }, turn)
+  const seconds = (heard.length / 2 / SAMPLE_RATE).toFixed(1)
+  return speak({ bytes: heard, transcript: `You said ${seconds} s of audio.`, description: 'What you said' }, turn)
+}
+
+function handle(description: string): { content_id: string; description: string } {
+  return { content_id: crypto.randomUUID(), description }
 }

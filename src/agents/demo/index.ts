@@ -1,11 +1,7 @@
 import { defineAgent } from '../../core/agent-kit/define-agent.ts'
-import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import type { Draft } from '../../protocol/events.ts'
-import { textOf, type Message } from '../../protocol/message.ts'
+import type { AgentPort } from '../../core/ports/agent.ts'
 import { abilitiesOf } from '../abilities.ts'
-import { COMMANDS } from './commands.ts'
-import { say } from './say.ts'
-import { answerAudio } from './speak.ts'
+import { answer, COMMANDS } from './commands.ts'
 import { tools } from './tools.ts'
 
 /** An agent that shows every event without a key, deterministic and free. It echoes text; a slash command shows one thing. */
@@ -31,22 +27,4 @@ export function demo(): AgentPort {
     },
     tools,
   })
-}
-
-function answer(turn: Turn): AsyncGenerator<Draft, void> {
-  // Messages of tools may follow.
-  const last = turn.messages.findLast(({ role }) => role === 'user')
-  // If a message has several inputs, the last one is the command.
-  const texts = last?.content_items?.flatMap((item) => (item.type === 'text' ? [item.text] : []))
-  const [, name, rest = ''] = /^\/(\w+)\s*([^]*)$/.exec(texts?.at(-1) ?? last?.content ?? '') ?? []
-  if (name === undefined) return reply(last, turn)
-  const command = COMMANDS.get(name)
-  return command ? command.run(rest.trim(), turn) : say(`There is no command /${name}. Try /help.`, turn)
-}
-
-function reply(last: Message | undefined, turn: Turn): AsyncGenerator<Draft, void> {
-  const items = last?.content_items ?? []
-  const heard = items.find((item) => item.type === 'audio')
-  if (heard && !items.some((item) => item.type === 'text')) return answerAudio(heard, turn)
-  return say(`You said: ${last?.content ?? textOf(items)}`, turn)
 }

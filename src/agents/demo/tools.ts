@@ -1,6 +1,5 @@
 import type { Tool } from '../../core/ports/skill.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { pacer } from './say.ts'
 
 /** The longest time that `slow` takes. */
 const SLOW_MS = 30_000
@@ -41,3 +40,14 @@ export const tools: readonly Tool[] = [
     },
   },
 ]
+
+/** Waits `ms` between steps until the signal aborts. All steps share one listener, because there is one for every delta. */
+export function pacer(ms: number, signal: AbortSignal): () => Promise<void> {
+  let wake: (() => void) | undefined
+  signal.addEventListener('abort', () => wake?.(), { once: true })
+  return () =>
+    new Promise<void>((resolve) => {
+      wake = resolve
+      setTimeout(resolve, ms)
+    })
+}

@@ -70,7 +70,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       models,
       log,
       prices: { ...PRICES, ...init.prices },
-      windowOf: async (of) => of.contextWindow ?? (await capabilitiesOf(of))?.context_window,
+      capabilitiesOf,
       describe: async (of) => describe(await capabilitiesOf(of), of === model ? name : modelId(of)),
     },
     tools: allTools,

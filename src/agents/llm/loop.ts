@@ -1,7 +1,7 @@
 import { text } from '../../core/agent-kit/drafts.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { RoutedEvent, Tool } from '../../core/ports/skill.ts'
-import { outputMessages } from '../../core/reading/output-messages.ts'
+import { outputMessages } from '../../core/reading/output.ts'
 import { toolDefinition } from '../../core/tools/tool.ts'
 import { toolRunner, type ToolRunnerOptions } from '../../core/tools/tool-loop.ts'
 import type { ToolCall, ToolResult } from '../../protocol/content.ts'
@@ -64,7 +64,7 @@ export async function* modelLoop(
         if (told) yield told
       }
       for (let next = await rest.next(); !next.done; next = await rest.next()) {
-        const told = step.take(next.value)
+        const told = step.take(next.value.type === 'thinking' ? chain.marked(next.value, model) : next.value)
         if (told) yield told.type === 'usage.delta' ? chain.priced(told, model, config) : told
       }
     } finally {

@@ -1,3 +1,4 @@
+import { tokensOfConfig } from '../../core/basics/tokens.ts'
 import type { ModelContext } from '../../core/ports/provider.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -5,8 +6,9 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { maxTokensIn, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
-import { fitting, tokensOfConfig } from './context.ts'
+import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
+import { maxTokensIn, modelId, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
+import { fitting } from './context.ts'
 import { costOf, priceOf, type PriceTable } from './prices.ts'
 
 /** The part of a window that is left for the answer if nobody says how long it may be. */
@@ -33,8 +35,8 @@ export interface ChainOptions {
   readonly models: readonly Model[]
   readonly prices: PriceTable
   readonly log: Logger
-  /** Tokens that fit into a request to this model, if known. */
-  readonly windowOf: (model: Model) => Promise<number | undefined>
+  /** What its provider says of a model, if that is known. */
+  readonly capabilitiesOf: (model: Model) => Promise<Capabilities | undefined>
   /** What the agent can do with this model. */
   readonly describe: (model: Model) => Promise<Capabilities>
 }
@@ -68,7 +70,7 @@ export class ModelChain {
       try {
         const rest = await this.#ask(model, { messages, config, first, context })
         const began = await untilWord(rest, said)
-        const priced = [...spent, ...said.map((draft) => this.priced(draft, model, config))]
+        const priced = [...spent, ...said.map((draft) => this.marked(this.priced(draft, model, config), model))]
         return { model, first: priced, rest: began ? rest : ended() }
       } catch (thrown) {
         context.signal.throwIfAborted()
@@ -92,12 +94,25 @@ export class ModelChain {
     return price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
   }
 
+  /** Names the model in the signature of its thought, if the agent has several: only that model may see it again. */
+  marked(draft: Draft, model: Model): Draft {
+    if (draft.type !== 'thinking' || draft.signature === undefined || this.#models.length === 1) return draft
+    return { ...draft, signature: markOf(model) + draft.signature }
+  }
+
   async #ask(model: Model, { messages, config: given, first, context }: Asked): Promise<AsyncIterator<Draft>> {
     const { name } = model.provider
     const settled = withSettings(given, model)
     const config = first ? settled : withFreeChoice(settled, name)
-    const window = await this.#options.windowOf(model)
-    const told = name === this.#models[0]?.provider.name ? messages : messages.map(withoutThinking)
+    const able = await this.#options.capabilitiesOf(model)
+    for (const { type } of hostedToolsIn(given)) {
+      if (!hasHostedTool(able, String(type))) throw lacking(model, String(type))
+    }
+    const window = model.contextWindow ?? able?.context_window
+    // An answer in one piece may take as long as the whole. A model that hangs shows itself sooner in a stream.
+    const { signal, http, sessionId, redact } = context
+    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, silent: false }
+    const told = this.#models.length === 1 ? messages : messages.map((message) => withOwnThoughts(message, markOf(model)))
     return model.provider
       .generate(
         {
@@ -105,10 +120,15 @@ export class ModelChain {
           messages: window === undefined ? told : fitting(told, room(window, config, name)),
           config,
         },
-        context,
+        asked,
       )
       [Symbol.asyncIterator]()
   }
+}
+
+function lacking({ model }: Model, type: string): UampError {
+  const details = { param: 'tools', code: 'unsupported_value' }
+  return new UampError('invalid_request', `The model "${model}" has no tool of the type "${type}"`, { details })
 }
 
 /** Tokens of the window that are left for the conversation. */
@@ -129,9 +149,17 @@ async function untilWord(drafts: AsyncIterator<Draft>, said: Draft[]): Promise<b
 
 async function* ended(): AsyncGenerator<Draft, void> {}
 
-/** Providers refuse thoughts that another one signed. */
-function withoutThinking(message: Message): Message {
+function markOf(model: Model): string {
+  return `${modelId(model)}|`
+}
+
+/** Without the thoughts that other models signed, which no provider takes. */
+function withOwnThoughts(message: Message, mark: string): Message {
   const { content_items } = message
   if (!content_items?.some(({ type }) => type === 'thinking')) return message
-  return { ...message, content_items: content_items.filter(({ type }) => type !== 'thinking') }
+  const items = content_items.flatMap((item) => {
+    if (item.type !== 'thinking' || item.signature === undefined) return [item]
+    return item.signature.startsWith(mark) ? [{ ...item, signature: item.signature.slice(mark.length) }] : []
+  })
+  return { ...message, content_items: items }
 }

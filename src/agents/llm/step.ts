@@ -1,5 +1,4 @@
-import { Output } from '../../core/reading/output.ts'
-import { outputMessages } from '../../core/reading/output-messages.ts'
+import { Output, outputMessages } from '../../core/reading/output.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
@@ -91,7 +90,7 @@ export class Step {
     if (delta.refusal) this.refused = true
     if (!this.#holds || delta.refusal) return draft
     this.#heldLength += delta.text.length
-    if (this.#heldLength > HELD) throw new UampError('too_large', `The answer is longer than ${HELD} characters`)
+    if (this.#heldLength > HELD) throw new UampError('provider_error', `The answer is longer than ${HELD} characters`)
     this.#held.push(delta.text)
     return undefined
   }

@@ -1,7 +1,8 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { agentAtRoot } from '../../core/edge/choose-agent.ts'
+import { agentAtRoot } from '../../core/edge/asked.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { pinoLog } from '../../server/node/log.ts'
 import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Source } from '../../config/source.ts'
@@ -34,7 +35,6 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     const { relay } = await import('../acp-relay.ts')
     return relay({ url, token, input, output })
   }
-  const { pinoLog } = await import('../../server/node/log.ts')
   const log = pinoLog({ level: env['UAMP_DEBUG'] === '1' ? 'debug' : 'warn' })
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await (url === undefined

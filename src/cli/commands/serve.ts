@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import type { RunningServer, ServeOptions } from '../../serve/index.ts'
-import { agentAtRoot } from '../../core/edge/choose-agent.ts'
+import { agentAtRoot } from '../../core/edge/asked.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { pinoLog } from '../../server/node/log.ts'
 import { present } from '../../wire/fields.ts'
 import { banner } from '../banner.ts'
 import { retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
@@ -43,7 +44,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   // The server goes on if nobody reads its output any more.
   stdout.on('error', () => undefined)
   const fromFlags = { ...fileTokens(flags.tokenFile), ...parseTokens(flags.token ?? [], '--token') }
-  const log = lazyLog()
+  const log = pinoLog()
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await loadSetup(fileOf(given, flags), context)
   const { settings } = setup
@@ -69,17 +70,6 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
 function fileOf(given: string | undefined, { config }: ServeFlags): string | undefined {
   if (given === undefined || config === undefined) return given ?? config
   throw new UampError('invalid_request', `Name one file to serve: either ${given}, or --config ${config}`)
-}
-
-/** Loads the logger with its first line, which a start with a mistake in the config never reaches. */
-function lazyLog(): Logger {
-  let log: Logger | undefined
-  let loading: Promise<void> | undefined
-  return (level, message, fields) => {
-    if (log) return log(level, message, fields)
-    loading ??= import('../../server/node/log.ts').then(({ pinoLog }) => void (log = pinoLog()))
-    void loading.then(() => log?.(level, message, fields))
-  }
 }
 
 function reloading(assembly: Assembly, { agents }: RunningServer, context: AssembleContext): Reloader {

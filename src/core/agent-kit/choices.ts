@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
-import { uampIn } from '../../protocol/extensions.ts'
+import { uampIn } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 
 const Choice = z.object({ id: z.string(), name: z.optional(z.string()), description: z.optional(z.string()) })

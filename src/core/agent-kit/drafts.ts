@@ -1,9 +1,8 @@
 import jsonPatch from 'fast-json-patch'
 import type * as z from 'zod/mini'
 import type { Draft } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
+import { uampIn, type Slot } from '../../protocol/json.ts'
 import type { PatchOperation } from '../../protocol/extension-events.ts'
-import type { Slot } from '../../protocol/json.ts'
 import type { Turn } from '../ports/agent.ts'
 
 type Patch = readonly z.infer<typeof PatchOperation>[]

@@ -3,7 +3,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from '../ports/access.ts'
 import type { Gateway } from '../ports/session.ts'
-import { isEnd } from '../reading/ends.ts'
+import { isEnd } from '../reading/response-fold.ts'
 
 export interface Exchange {
   /** The transport that asks: the meter counts by it. */

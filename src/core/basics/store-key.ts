@@ -16,6 +16,11 @@ export function tenantIn(key: string): string {
   return decodeURIComponent(key.slice(0, key.indexOf('/')))
 }
 
+/** The last part of a key. */
+export function idIn(key: string): string {
+  return decodeURIComponent(key.slice(key.lastIndexOf('/') + 1))
+}
+
 /** The index of records that are deleted with a session. It is called `aliases` because it first held only these. */
 export function goesWith(tenant: string, session: string): string {
   return storeKey(tenant, 'aliases', session)

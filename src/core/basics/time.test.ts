@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pause, unlessAborted } from './time.ts'
+import { clocksOf, expiryClock, pause, timeOrderedIds, unlessAborted } from './time.ts'
 
 test('a pause ends with its time, or with the reason of the abort', async () => {
   await pause(1, new AbortController().signal)
@@ -16,4 +16,80 @@ test('a promise, unless it is aborted before', async () => {
   const never = unlessAborted(new Promise(() => undefined), controller.signal)
   controller.abort(new Error('enough'))
   await expect(never).rejects.toThrow('enough')
+})
+
+const HOUR = 3_600_000
+const MONTH = 30 * 24 * HOUR
+
+function clocks() {
+  const time = { wall: 1_000 * HOUR, ticks: 0 }
+  const pass = (ms: number): void => {
+    time.wall += ms
+    time.ticks += ms
+  }
+  return { time, pass, expired: expiryClock({ now: () => time.wall, monotonic: () => time.ticks }) }
+}
+
+test('the expiry clock is the wall clock while that does not leap', () => {
+  const { time, pass, expired } = clocks()
+  for (const ms of [0, 1, 50_000, HOUR, MONTH]) {
+    pass(ms)
+    expect(expired()).toBe(time.wall)
+  }
+})
+
+test.each([HOUR, MONTH])('a leap ahead by %d ms is believed after a day', (leap) => {
+  const { time, pass, expired } = clocks()
+  const before = time.wall
+  time.wall += leap
+  expect(expired()).toBe(before)
+  pass(23 * HOUR)
+  expect(expired()).toBe(before + 23 * HOUR)
+  pass(HOUR)
+  expect(expired()).toBe(time.wall)
+})
+
+test('a leap ahead that is taken back has done nothing', () => {
+  const { time, pass, expired } = clocks()
+  time.wall += MONTH
+  expired()
+  pass(HOUR)
+  time.wall -= MONTH
+  expect(expired()).toBe(time.wall)
+  time.wall += MONTH
+  expired()
+  pass(23.5 * HOUR)
+  expect(expired()).toBe(time.wall - MONTH)
+})
+
+test.each([HOUR, MONTH])('a step back by %d ms counts at once, and its correction is doubted', (ms) => {
+  const { time, expired } = clocks()
+  time.wall -= ms
+  expect(expired()).toBe(time.wall)
+  const low = time.wall
+  time.wall += ms
+  expect(expired()).toBe(low)
+})
+
+test('whoever gives one clock moves both', () => {
+  let time = 5
+  const { now, monotonic } = clocksOf({ now: () => time })
+  time = 7
+  expect([now(), monotonic()]).toEqual([7, 7])
+})
+
+const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+test('ids sort in the order they were made, within a millisecond and when the clock is set back', () => {
+  let now = 1_800_000_000_000
+  const newId = timeOrderedIds(() => now)
+  const ids = Array.from({ length: 20_000 }, (_, index) => {
+    if (index === 10_000) now -= 3_600_000
+    return newId()
+  })
+  now += 7_200_000
+  ids.push(newId())
+  expect(ids.toSorted()).toEqual(ids)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) expect(id).toMatch(UUID_7)
 })

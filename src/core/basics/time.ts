@@ -1,3 +1,69 @@
+/** The two clocks of the server, named so that nobody passes one for the other. */
+export interface Clocks {
+  /** The wall clock, in milliseconds since 1970: for times that are shown or stored. It steps when somebody sets it. */
+  readonly now: () => number
+  /** Milliseconds since some moment. It never steps, so use it to measure durations. */
+  readonly monotonic: () => number
+}
+
+/** Fills in the real clocks. If only `now` is given, as in tests, it moves both clocks. */
+export function clocksOf({ now, monotonic }: Partial<Clocks>): Clocks {
+  return { now: now ?? Date.now, monotonic: monotonic ?? now ?? (() => performance.now()) }
+}
+
+/** A wall clock that gets ahead of the monotonic one by more than this has leapt. */
+const LEAP_MS = 60_000
+/** How long the wall clock must keep a new time before anything expires by it. */
+const DOUBT_MS = 24 * 3_600_000
+
+/**
+ * The wall clock that decides whether stored data has expired. Only wall time outlives the process, but a clock that leaps ahead
+ * would delete every conversation at the next sweep. So a leap ahead counts only after a day. A step back counts at once, because it
+ * only makes data live longer.
+ */
+export function expiryClock({ now, monotonic }: Clocks): () => number {
+  let wall = now()
+  let at = monotonic()
+  let doubtedAt: number | undefined
+  return () => {
+    const [seen, ticks] = [now(), monotonic()]
+    const expected = wall + (ticks - at)
+    if (seen > expected + LEAP_MS) {
+      doubtedAt ??= ticks
+      if (ticks - doubtedAt < DOUBT_MS) return expected
+    }
+    ;[wall, at, doubtedAt] = [seen, ticks, undefined]
+    return seen
+  }
+}
+
+/** The largest number that fits into the three hex digits behind the version. */
+const COUNT_MAX = 0xfff
+
+/**
+ * Makes ids that nobody can guess and that sort in the order they were made (RFC 9562, UUID version 7, method 1), even within a
+ * millisecond or after the clock was set back. Records of the same time then lie side by side in the store.
+ */
+export function timeOrderedIds(now: () => number): () => string {
+  let last = 0
+  let count = 0
+  let head = ''
+  const next = (time: number, from: number): void => {
+    const hex = time.toString(16).padStart(12, '0')
+    head = `${hex.slice(0, 8)}-${hex.slice(8)}-7`
+    last = time
+    count = from
+  }
+  return () => {
+    const random = crypto.randomUUID()
+    const time = now()
+    // The count begins in the lower half, so that there is room to count up.
+    if (time > last) next(time, Number.parseInt(random.slice(15, 18), 16) & (COUNT_MAX >> 1))
+    else if (++count > COUNT_MAX) next(last + 1, 0)
+    return head + count.toString(16).padStart(3, '0') + random.slice(18)
+  }
+}
+
 /** Resolves after `ms`. Rejects with the signal's reason if that is aborted first. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -29,5 +95,68 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
     throw thrown
   } finally {
     signal.removeEventListener('abort', aborted)
+  }
+}
+
+const globals = globalThis as { setImmediate?: (run: () => void) => unknown }
+
+/** Runs a callback after promise callbacks and events that are due now, by `setImmediate` where there is one. */
+export const defer: (run: () => void) => void = globals.setImmediate
+  ? (run) => void globals.setImmediate?.(run)
+  : (run) => void setTimeout(run, 0)
+
+/** Resolves in the next turn of the event loop, so that everything that is due runs before. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => defer(resolve))
+
+/** Runs callbacks together at the end of a turn of the event loop, so that a log wakes its readers once for many events. */
+export class Ticker {
+  #due: (() => void)[] = []
+
+  schedule(run: () => void): void {
+    if (this.#due.push(run) === 1) defer(() => this.#tick())
+  }
+
+  #tick(): void {
+    const due = this.#due
+    this.#due = []
+    for (const run of due) run()
+  }
+}
+
+/** How many agents continue in one turn of the event loop. */
+const PER_TURN = 4
+
+/**
+ * Lets agents that never wait take turns, a few at a time with a whole slice each. If a thousand ran side by side, each would get a
+ * few events and every write would be small; if all got a slice in one turn of the event loop, nothing else would run.
+ */
+export class Turnstile {
+  #waiting: (() => void)[] = []
+  /** Agents that have begun continue before others begin: a thousand half-made responses would take more memory. */
+  #going: (() => void)[] = []
+  /** How many agents were let through in this turn of the event loop. */
+  #admitted = 0
+
+  /** Returns undefined if a new agent may begin at once, because this turn of the event loop has room. */
+  enter(): Promise<void> | undefined {
+    if (this.#admitted >= PER_TURN || this.#waiting.length > 0 || this.#going.length > 0) return this.pass(false)
+    if (this.#admitted++ === 0) defer(this.#turn)
+    return undefined
+  }
+
+  /** Resolves in a later turn of the event loop; `first`: before all agents that passed without it. */
+  pass(first: boolean): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#admitted === 0 && this.#waiting.length + this.#going.length === 0) defer(this.#turn)
+      ;(first ? this.#going : this.#waiting).push(resolve)
+    })
+  }
+
+  readonly #turn = (): void => {
+    const next = this.#going.splice(0, PER_TURN)
+    if (next.length < PER_TURN) next.push(...this.#waiting.splice(0, PER_TURN - next.length))
+    this.#admitted = next.length
+    if (next.length > 0) defer(this.#turn)
+    for (const go of next) go()
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Message } from '../../protocol/message.ts'
-import { outputMessages } from '../reading/output-messages.ts'
+import { outputMessages } from '../reading/output.ts'
 import { weighMessages } from './weight.ts'
 
 const LARGE = 100_000

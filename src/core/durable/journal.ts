@@ -1,11 +1,10 @@
 import type { ClientEvent } from '../../protocol/events.ts'
-import { defer } from '../basics/defer.ts'
+import { defer } from '../basics/time.ts'
 import type { Numbering } from './epoch.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { Group, Operation } from '../ports/store.ts'
 import type { HeadRecord, Records, SessionRecord, TurnRecord } from './records.ts'
-import { pays } from './sealed-records.ts'
-import { holdsPayment } from '../secrets/sealing.ts'
+import { holdsPayment, pays } from '../secrets/sealing.ts'
 import type { StoredAt } from '../engine/session-parts.ts'
 
 interface JournalOptions {

@@ -5,7 +5,7 @@ import type { Json } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { nextTurn } from '../basics/defer.ts'
+import { nextTurn } from '../basics/time.ts'
 import type { Numbering } from './epoch.ts'
 import type { Principal } from '../ports/access.ts'
 import type { Turn } from '../ports/agent.ts'
@@ -14,8 +14,8 @@ import type { Alias, SessionInit } from '../ports/session.ts'
 import type { Operation, Page, PageRequest, Place, SetOperation, Store } from '../ports/store.ts'
 import type { Answer, Question } from '../engine/questions.ts'
 import { TURNS } from '../reading/conversation.ts'
-import { pays, SealedRecords } from './sealed-records.ts'
-import { goesWith, storeKey, tenantIn } from '../basics/store-key.ts'
+import { pays, SealedRecords } from '../secrets/sealing.ts'
+import { goesWith, idIn, storeKey, tenantIn } from '../basics/store-key.ts'
 import { weigh } from '../basics/weight.ts'
 
 /** The fixed part of a stored session: written when it opens and when its configuration changes. */
@@ -50,8 +50,16 @@ export interface HeadRecord extends Numbering {
 
 export type Head = HeadRecord & { readonly tenant: string }
 
-/** A head in the store: leaves out what its key says, and its session leaves out what the head says. */
-type StoredHead = Omit<HeadRecord, 'id' | 'session'> & { readonly session?: Omit<SessionRecord, 'id' | 'agent'> | undefined }
+/** A head in the store: leaves out what its key says and what most have in common, and its session leaves out what the head says. */
+type StoredHead = Omit<HeadRecord, 'id' | 'session' | 'consumed' | 'closed'> & {
+  readonly consumed?: number
+  readonly closed?: boolean
+  readonly session?: Omit<SessionRecord, 'id' | 'agent' | 'owner' | 'duplex' | 'createdAt'> & {
+    readonly owner: Pick<Principal, 'scopes'>
+    readonly duplex?: boolean
+    readonly createdAt?: number
+  }
+}
 
 /** One response of a conversation. It does not change once it has ended. */
 export interface TurnRecord {
@@ -159,8 +167,16 @@ export class Records {
     const index: Place[] = [[AGE, at]]
     if (!head.closed) index.push([storeKey(tenant, 'sessions', head.owner), at])
     // `undefined` is not stored. A copy without a field costs more than one with it.
-    const inside = session && { ...session, id: undefined, agent: undefined }
-    const value = { ...head, id: undefined, session: inside }
+    const inside = session && {
+      ...session,
+      id: undefined,
+      agent: undefined,
+      owner: { ...session.owner, tenant: undefined, id: undefined },
+      duplex: session.duplex || undefined,
+      createdAt: session.createdAt === head.updatedAt ? undefined : session.createdAt,
+    }
+    const { consumed, closed } = head
+    const value = { ...head, id: undefined, consumed: consumed || undefined, closed: closed || undefined, session: inside }
     return { op: 'set', key: headKey(tenant, head.id), value: value as unknown as Json, options: { index } }
   }
 
@@ -172,7 +188,7 @@ export class Records {
     if (parent !== null) index.push([this.#childrenOf(tenant, parent), id])
     if (status === 'open') index.push([OPEN, id])
     if (alias) index.push([namedBy(tenant, record.owner, alias), id])
-    return { op: 'set', key, value: this.sealed.turn(record, { key, used }) as unknown as Json, options: { index } }
+    return { op: 'set', key, value: this.sealed.turn(record, { key, used }), options: { index } }
   }
 
   /** Names a session. The write fails with `conflict` while another open session has the name; the name is deleted with its session. */
@@ -348,11 +364,14 @@ export class Records {
   }
 }
 
-/** Takes the ids from the key; version 0.1 wrote them into the value, too. */
+/** Adds what a stored head leaves out. Formats 1 and 2 left out less. */
 function headIn({ key, value }: { readonly key: string; readonly value: Json }): Head {
-  const { session, ...head } = value as unknown as StoredHead
-  const id = decodeURIComponent(key.slice(key.lastIndexOf('/') + 1))
-  return { ...head, id, tenant: tenantIn(key), ...(session && { session: { ...session, id, agent: head.agent } }) }
+  const { session, ...stored } = value as unknown as StoredHead
+  const [id, tenant] = [idIn(key), tenantIn(key)]
+  const head = { consumed: 0, closed: false, ...stored, id, tenant }
+  if (!session) return head
+  const owner = { tenant, id: head.owner, ...session.owner }
+  return { ...head, session: { duplex: false, createdAt: head.updatedAt, ...session, id, agent: head.agent, owner } }
 }
 
 function headKey(tenant: string, session: string): string {

@@ -1,6 +1,6 @@
 import { Entry, isPlainText, Slice, Stamp } from '../log/entry.ts'
 import { lastNumber } from './epoch.ts'
-import { decodeGroup, encodeSlice } from '../log/log-format.ts'
+import { decodeGroup, encodeSlice } from '../log/log-store.ts'
 import { Output } from '../reading/output.ts'
 import type { RecoverKeeper, TurnKeeper } from '../ports/keeper.ts'
 import type { Records, TurnRecord } from './records.ts'

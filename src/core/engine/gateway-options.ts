@@ -1,5 +1,5 @@
 import type { AgentRegistry } from './agent-registry.ts'
-import type { Clocks } from '../basics/clocks.ts'
+import type { Clocks } from '../basics/time.ts'
 import type { CoreLimits } from '../basics/limits.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Keys } from '../ports/keys.ts'

@@ -3,12 +3,12 @@ import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { outputMessages } from '../reading/output-messages.ts'
+import { outputMessages } from '../reading/output.ts'
 import type { AgentPort, Turn } from '../ports/agent.ts'
 import type { ResponseOptions, Session } from '../ports/session.ts'
 import { answered, type Answer, type Question } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
-import type { TurnStart } from './turn.ts'
+import type { ActiveTurn, TurnStart } from './turn.ts'
 import type { EndDraft } from '../ports/keeper.ts'
 import type { SessionHost } from './session-parts.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
@@ -75,7 +75,7 @@ export function slotsIn({ extensions, metadata }: EventOf<'response.create'>): T
 export function closedRecord(
   record: TurnRecord,
   end: End,
-  { endedAt, usage, answers }: { endedAt: number; usage: Usage | undefined; answers: Readonly<Record<string, Answer>> },
+  { endedAt, turn }: { readonly endedAt: number; readonly turn: Pick<ActiveTurn, 'output' | 'questions'> },
 ): TurnRecord {
   const waiting = end.kind === 'done' ? end.waiting : undefined
   return {
@@ -83,8 +83,8 @@ export function closedRecord(
     output: end.output,
     status: waiting ? 'waiting' : end.kind === 'done' ? 'completed' : end.kind,
     error: end.kind === 'failed' ? end.error : undefined,
-    usage,
-    answers: waiting ? answers : record.answers,
+    usage: turn.output.usage,
+    answers: waiting ? turn.questions.answers : record.answers,
     questions: waiting,
     endedAt,
   }
@@ -108,7 +108,7 @@ export function messagesOf({ input, output }: TurnRecord): Message[] {
 
 export function turnStart(
   session: Pick<Session, 'duplex' | 'config'>,
-  { record, run, limits, secrets, held, payment, keeper }: Pick<TurnStart, 'limits' | 'secrets' | 'held' | 'payment' | 'keeper'> & TurnRun,
+  { record, run, limits, held, payment, keeper }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper'> & TurnRun,
 ): TurnStart {
   return {
     id: run.id,
@@ -121,7 +121,6 @@ export function turnStart(
     answers: record.answers,
     payment,
     limits,
-    secrets,
     held,
     keeper,
   }
@@ -227,25 +226,25 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
 
 interface Ended {
   readonly host: Pick<SessionHost, 'log' | 'meter'>
-  readonly secrets: Pick<SessionSecrets, 'value' | 'error'>
   readonly turn: { readonly firstDeltaMs: number | undefined }
   readonly end: End
   readonly events: number
 }
 
 /** The end without secrets. Also counts the response, and logs a failure. */
-export function reported(session: Reporting, { host, secrets, turn, end, events }: Ended): End {
+export function reported(session: Reporting, { host, turn, end, events }: Ended): End {
   const { transport, agent, id } = session
   host.meter?.countEvents(transport, events)
   if (turn.firstDeltaMs !== undefined) host.meter?.observeFirstDelta(transport, turn.firstDeltaMs)
   if (end.kind !== 'failed') return end
-  if (end.cause !== undefined) host.log('error', 'The agent failed', { agent, session: id, error: secrets.error(end.cause) })
+  if (end.cause !== undefined) host.log('error', 'The agent failed', { agent, session: id, error: session.secrets.error(end.cause) })
   host.meter?.countError(transport, end.error.code)
-  return { ...end, error: secrets.value(end.error) }
+  return { ...end, error: session.secrets.value(end.error) }
 }
 
 interface Reporting {
   readonly transport: string
   readonly agent: string
   readonly id: string
+  readonly secrets: Pick<SessionSecrets, 'value' | 'error'>
 }

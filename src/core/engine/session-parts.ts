@@ -4,7 +4,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { Holding } from './budget.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Payment } from '../../protocol/payment.ts'
-import type { Clocks } from '../basics/clocks.ts'
+import type { Clocks, Turnstile } from '../basics/time.ts'
 import type { CoreLimits } from '../basics/limits.ts'
 import type { Log as EventLog } from '../log/log.ts'
 import type { Principal } from '../ports/access.ts'
@@ -15,8 +15,14 @@ import type { InputEvent, Session, SessionInit } from '../ports/session.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 import type { SessionRecord, TurnRecord } from '../durable/records.ts'
 import type { RunStart } from './run.ts'
-import type { Turnstile } from './turnstile.ts'
 import type { Answer } from './questions.ts'
+
+/** How many client events a session remembers. */
+const REMEMBERED = 256
+/** A caller that found a session is expected to read it, to say something in it or to leave it within this time. */
+const USE_MS = 10_000
+
+const DONE = Promise.resolve()
 
 /** The state that a session starts from: new, or read from the store. */
 export interface SessionState extends SessionRecord {
@@ -112,5 +118,100 @@ export class Unread {
 
   clear(): void {
     clearTimeout(this.#timer)
+  }
+}
+
+/** Makes a session idempotent: an event that is sent again is accepted without effect. */
+export class Seen {
+  readonly #events = new Map<string, Promise<void>>()
+  #length = 0
+
+  /** Roughly the memory of the ids: a character may take two bytes. */
+  get bytes(): number {
+    return 2 * this.#length
+  }
+
+  /** A repeated event resolves with the first. A refused one may be sent again. */
+  once(event: Pick<ClientEvent, 'type' | 'event_id'>, accept: () => Promise<void>): Promise<void> {
+    // The type is part of the key, because hand-written clients reuse ids across types.
+    const key = `${event.type} ${event.event_id}`
+    const before = this.#events.get(key) ?? this.#events.get(event.event_id)
+    if (before) return before
+    const accepted = accept()
+    this.#set(key, accepted)
+    accepted.then(
+      () => this.#events.has(key) && this.#events.set(key, DONE),
+      () => this.#delete(key),
+    )
+    return accepted
+  }
+
+  /** Adds an event from before a restart, whose type is not known. */
+  addAny(eventId: string): void {
+    this.#set(eventId, DONE)
+  }
+
+  #set(key: string, accepted: Promise<void>): void {
+    if (!this.#events.has(key)) this.#length += key.length
+    this.#events.set(key, accepted)
+    if (this.#events.size <= REMEMBERED) return
+    const [oldest] = this.#events.keys()
+    if (oldest !== undefined) this.#delete(oldest)
+  }
+
+  #delete(key: string): void {
+    if (this.#events.delete(key)) this.#length -= key.length
+  }
+}
+
+/**
+ * How long a session stays in memory. Callers that have found it may not have read it yet, and it must stay for them: if the next
+ * caller's came from the store again, two objects would write one log.
+ */
+export class Stay {
+  readonly #clocks: Clocks
+  #callers = 0
+  #foundAt = 0
+  #ending: Promise<void> | undefined
+  /** The session leaves memory as soon as nobody needs it there. */
+  isReleased = false
+  /** Unloaded: the store has the session, and another object may act for it. */
+  over: 'ended' | 'unloaded' | undefined
+
+  constructor(clocks: Clocks) {
+    this.#clocks = clocks
+  }
+
+  get isUsed(): boolean {
+    return this.#callers > 0 && this.#clocks.monotonic() - this.#foundAt < USE_MS
+  }
+
+  /** Counts a caller that has found the session. */
+  found(): void {
+    this.#callers = this.isUsed ? this.#callers + 1 : 1
+    this.#foundAt = this.#clocks.monotonic()
+  }
+
+  left(): void {
+    if (this.#callers > 0) this.#callers--
+  }
+
+  release(): void {
+    this.isReleased = true
+    this.left()
+  }
+
+  /** Ends the session by `run`, once. Resolves when it has ended. */
+  end(run: () => Promise<void>): Promise<void> {
+    if (this.over === 'unloaded') return Promise.resolve()
+    this.over = 'ended'
+    return (this.#ending ??= run())
+  }
+
+  /** Throws `not_found` after the end, and `overloaded` for a caller that kept the session for too long without using it. */
+  check(): void {
+    if (this.over === 'ended') throw new UampError('not_found', 'This session has ended')
+    if (this.over === 'unloaded')
+      throw new UampError('overloaded', 'The session left memory before this came: send it again', { details: { retry_after: 1 } })
   }
 }

@@ -6,14 +6,12 @@ import { tokenPayment, type Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { Stamp } from '../log/entry.ts'
 import type { Holding } from './budget.ts'
-import { isInput, tidyResult } from './input.ts'
+import { isInput, PendingInputs, tidyResult } from './input.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
-import { outputMessages } from '../reading/output-messages.ts'
+import { outputMessages } from '../reading/output.ts'
 import { Parked } from './parking.ts'
-import { PendingInputs } from './pending-inputs.ts'
-import { responseConfig, withOverrides } from '../edge/overrides.ts'
-import { checkClientTools } from '../edge/own-tools.ts'
+import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, SessionInit, Waiting } from '../ports/session.ts'
@@ -21,13 +19,10 @@ import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
-import { Seen } from './seen.ts'
-import { notAwaited, notInProgress, responseInProgress, Unread } from './session-parts.ts'
+import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
-import { Stay } from './stay.ts'
 import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
-import type { Turnstile } from './turnstile.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
 
 /** One conversation in progress. */
@@ -45,11 +40,11 @@ export class AgentSession implements Session, TurnHost {
   readonly stored: boolean
   readonly log: Log
   readonly seen = new Seen()
-  readonly turnstile: Turnstile
+  readonly turnstile: SessionHost['turnstile']
   readonly newId: () => string
   readonly held: Holding
   readonly stay: Stay
-  readonly #secrets: SessionSecrets
+  #secrets: SessionSecrets | undefined
   config: SessionConfig
   client: Capabilities | undefined
   /** When the last response ended or the last reader left. */
@@ -85,7 +80,6 @@ export class AgentSession implements Session, TurnHost {
     this.newId = host.newId
     this.held = parts.held
     this.stay = new Stay(host)
-    this.#secrets = new SessionSecrets(host)
     this.#host = host
     this.#journal = parts.journal
     this.stored = parts.journal !== undefined
@@ -115,6 +109,11 @@ export class AgentSession implements Session, TurnHost {
   /** True if the session should leave memory as soon as it is not busy. */
   get unwanted(): boolean {
     return this.stored && (this.held.isLarge || this.stay.isReleased)
+  }
+
+  /** Made when an agent first calls somebody, or fails. */
+  get secrets(): SessionSecrets {
+    return (this.#secrets ??= new SessionSecrets(this.#host))
   }
 
   get responding(): boolean {
@@ -307,7 +306,7 @@ export class AgentSession implements Session, TurnHost {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
     const { keeper } = run.options
     const payment = tokenPayment(this.#pending.paymentToken) ?? this.#payment
-    const given = { record, run, limits: this.#host.limits, secrets: this.#secrets, held: this.held, payment, keeper }
+    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
@@ -371,8 +370,8 @@ export class AgentSession implements Session, TurnHost {
   /** Called by the turn when its response is over. */
   async ended(turn: ActiveTurn, given: End): Promise<void> {
     const before = this.#record as TurnRecord
-    const end = reported(this, { host: this.#host, secrets: this.#secrets, turn, end: given, events: this.log.head + 1 - before.after })
-    const record = closedRecord(before, end, { endedAt: this.#host.now(), usage: turn.output.usage, answers: turn.questions.answers })
+    const end = reported(this, { host: this.#host, turn, end: given, events: this.log.head + 1 - before.after })
+    const record = closedRecord(before, end, { endedAt: this.#host.now(), turn })
     const event = terminalEvent(turn.responseId, end, turn.output.usage)
     const { keeper } = turn
     const sealing = {

@@ -1,13 +1,12 @@
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import { understoodEvents, type Capabilities } from '../../protocol/capabilities.ts'
 import { withContentId, type ContentItem, type ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../../protocol/events.ts'
-import { understoodEvents } from '../../protocol/extensions.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { checkDraft, checkEvent, checkGenerator, plainText } from './check-draft.ts'
-import { defer } from '../basics/defer.ts'
+import { defer, type Turnstile } from '../basics/time.ts'
 import { Stamp } from '../log/entry.ts'
 import type { Holding } from './budget.ts'
 import type { CoreLimits } from '../basics/limits.ts'
@@ -20,8 +19,7 @@ import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from '../p
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
-import { responseCreated, type End } from './run.ts'
-import type { Turnstile } from './turnstile.ts'
+import { responseCreated, resultsIn, type End } from './run.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { weigh } from '../basics/weight.ts'
 
@@ -48,6 +46,8 @@ export interface TurnHost {
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
+  /** The agent's HTTP client, and the redaction of the secrets that it sends. */
+  readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
   /** Closes the response; resolves once readers see the end. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -65,8 +65,6 @@ export interface TurnStart {
   readonly asked?: Turn['asked']
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   readonly payment?: Payment | undefined
-  /** The agent's HTTP client, and the redaction of the secrets that it sends. */
-  readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
   /** Counts the output as it grows. */
   readonly held: Holding
@@ -86,9 +84,6 @@ export class ActiveTurn implements Turn, Asker {
   readonly principal: Principal
   readonly client: Capabilities | undefined
   readonly silent: boolean
-  readonly http: HttpClient
-  readonly #secrets: TurnStart['secrets']
-  readonly questions: QuestionBook
   /** Resolves when the turn's last response has ended. */
   readonly finished: Promise<void>
   responseId: string
@@ -100,11 +95,12 @@ export class ActiveTurn implements Turn, Asker {
   /** What the turn's earlier responses said. */
   readonly #before: ContentItem[] = []
   readonly #host: TurnHost
+  readonly #start: TurnStart
+  /** Made for the first question: most turns ask nothing. */
+  #questions: QuestionBook | undefined
   /** Made when `signal` is first read: most short responses end before that. */
   #controller: AbortController | undefined
   readonly #begun = performance.now()
-  readonly #limits: TurnStart['limits']
-  readonly #held: Holding
   #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
   #iterator: AsyncIterator<Draft> | undefined
@@ -113,7 +109,6 @@ export class ActiveTurn implements Turn, Asker {
   #stopped: UampError | undefined
   /** Tool results that came between two responses: they belong to the second one's output. */
   #parkedResults: ToolResult[] = []
-  readonly #request: string | undefined
   #announced = false
   /** True once the response has a plain text delta. */
   #spoke = false
@@ -133,19 +128,14 @@ export class ActiveTurn implements Turn, Asker {
     this.asked = start.asked
     this.transport = host.transport
     this.chat = host.chat
-    this.#secrets = start.secrets
-    this.http = start.secrets.http
     this.principal = host.owner
     this.client = host.client
     this.silent = host.opening?.silent ?? false
     this.#host = host
+    this.#start = start
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.id, this.responseId, host.shownId)
-    this.#limits = start.limits
-    this.#held = start.held
-    this.#request = start.request
     this.keeper = start.keeper
-    this.questions = new QuestionBook(this, start)
   }
 
   get signal(): AbortSignal {
@@ -156,8 +146,16 @@ export class ActiveTurn implements Turn, Asker {
     return this.#controller.signal
   }
 
+  get questions(): QuestionBook {
+    return (this.#questions ??= new QuestionBook(this, this.#start))
+  }
+
+  get http(): HttpClient {
+    return this.#host.secrets.http
+  }
+
   get redact(): (text: string) => string {
-    return (text) => this.#secrets.text(text)
+    return (text) => this.#host.secrets.text(text)
   }
 
   get duplex(): boolean {
@@ -180,20 +178,17 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   answer(event: ClientEvent): boolean {
-    const taken = this.questions.take(event)
-    if (taken && event.type === 'tool.result') {
-      const { call_id, result, is_error = false, content_items } = event
-      const status = is_error ? 'failed' : 'completed'
-      const answer: ToolResult = { call_id, result, status, is_error, ...(content_items && { content_items }) }
-      if (this.#closed) this.#parkedResults.push(answer)
-      else this.output.addResult(answer)
+    if (!this.questions.take(event)) return false
+    for (const { tool_result } of resultsIn([event as Answer])) {
+      if (this.#closed) this.#parkedResults.push(tool_result)
+      else this.output.addResult(tool_result)
     }
-    return taken
+    return true
   }
 
   async run(agent: AgentPort): Promise<void> {
     if (this.#stopped) return
-    const { turnTimeoutMs } = this.#limits
+    const { turnTimeoutMs } = this.#start.limits
     const late = (): void => this.cancel(new UampError('timeout', `The response took longer than ${turnTimeoutMs} ms`))
     this.#timer = setTimeout(late, turnTimeoutMs)
     this.#announce()
@@ -280,11 +275,11 @@ export class ActiveTurn implements Turn, Asker {
 
   /** Throws when the response exceeds its bound, or memory has no room for it. */
   #checkSize(bytes: number): void {
-    const { outputBytes } = this.#limits
+    const { outputBytes } = this.#start.limits
     if (bytes > outputBytes) {
       throw new UampError('too_large', `The response is larger than ${outputBytes} bytes`, { details: { limit: outputBytes } })
     }
-    this.#held.grow('output', bytes)
+    this.#start.held.grow('output', bytes)
   }
 
   /** Emits a draft, or returns the end of the response if the draft is one. */
@@ -345,7 +340,7 @@ export class ActiveTurn implements Turn, Asker {
   #announce(): void {
     if (this.#announced) return
     this.#announced = true
-    this.#host.log.append(this.#stamp, responseCreated(this.#request))
+    this.#host.log.append(this.#stamp, responseCreated(this.#start.request))
   }
 
   emit(given: Draft): void {

@@ -1,7 +1,6 @@
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
-import type { Slot } from '../../protocol/json.ts'
+import { uampIn, type Slot } from '../../protocol/json.ts'
 
 /** The part of the output that was streamed as speech. */
 export interface Spoken {

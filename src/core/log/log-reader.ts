@@ -1,7 +1,6 @@
 import type { ServerEvent } from '../../protocol/events.ts'
 import { Aside, Picked, type Slice } from './entry.ts'
-import { decodeGroup } from './log-format.ts'
-import type { LogStore } from './log-store.ts'
+import { decodeGroup, type LogStore } from './log-store.ts'
 import type { Batch, Reader, ReadOptions } from '../ports/session.ts'
 import type { Group } from '../ports/store.ts'
 
@@ -89,16 +88,30 @@ export class LogReader implements Reader {
   /** Not a generator, so that an idle reader is only one promise, and a batch takes fewer steps to its socket. */
   [Symbol.asyncIterator](): AsyncIterator<Batch, undefined> {
     return {
-      next: () => {
-        this.#settle()
-        const step = this.#step()
-        return step === undefined ? new Promise((resolve) => (this.#waiting = resolve)) : Promise.resolve(step)
-      },
+      next: () => this.#next(),
       return: () => {
         this.close()
         return Promise.resolve(DONE)
       },
     }
+  }
+
+  async each(take: (batch: Batch) => Promise<void>): Promise<void> {
+    while (await this.#pass(take));
+  }
+
+  /** A call of its own for each batch, because a loop would keep the last batch in memory while it waits for the next. */
+  async #pass(take: (batch: Batch) => Promise<void>): Promise<boolean> {
+    const { value, done } = await this.#next()
+    if (done) return false
+    await take(value)
+    return true
+  }
+
+  #next(): Promise<IteratorResult<Batch, undefined>> {
+    this.#settle()
+    const step = this.#step()
+    return step === undefined ? new Promise((resolve) => (this.#waiting = resolve)) : Promise.resolve(step)
   }
 
   /** The transport is done with the last batch: moves the cursor. */

@@ -1,10 +1,20 @@
-import type { Committer } from './committer.ts'
-import { encodeSlice, type StoredLog } from './log-format.ts'
 import type { Group, Operation, Store } from '../ports/store.ts'
-import type { Slice } from './entry.ts'
+import { Entry, Slice, Stamp, type Item } from './entry.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Logger } from '../ports/transport.ts'
+import type { ContentItem } from '../../protocol/content.ts'
+import type { Draft, ServerEvent } from '../../protocol/events.ts'
 
 /** This many events are committed without waiting for the next round. */
 const GROUP_EVENTS = 512
+/** How long a delta waits to be committed together with others. Inputs of clients never wait. */
+const ROUND_MS = 40
+/** Pause after a failed commit. */
+const RETRY_MS = 1000
+/** How often a failing store is logged. Groups fail by the thousand, and the log file may be on the same full disk. */
+const TELL_MS = 60_000
+/** Above this size the end of a response is stored without its output, which the response's record holds anyway. */
+const LARGE_END = 64 * 1024
 
 /** The part of the log that its store uses. */
 export interface CommittedLog {
@@ -123,4 +133,149 @@ export class LogStore implements StoredLog {
     const append: Operation[] = group ? [{ op: 'append', stream: this.#stream, group, expected: this.#position }] : []
     return this.#store.batch([...append, ...operations], options)
   }
+}
+
+/** A log with events to commit. */
+interface Committable {
+  commit(): Promise<void>
+}
+
+/** Commits the logs of a gateway in rounds: one timer for all of them, none per event. */
+export class Committer {
+  readonly #log: Logger
+  #due = new Set<Committable>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** Logs whose commit failed: new events do not start another one before the pause is over. */
+  readonly #failed = new Set<Committable>()
+  #toldAt = -Infinity
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  later(store: Committable): void {
+    this.#due.add(store)
+    this.#timer ??= setTimeout(() => this.#round(), ROUND_MS)
+  }
+
+  now(store: Committable): void {
+    this.#due.delete(store)
+    this.#commit(store)
+  }
+
+  #round(): void {
+    this.#timer = undefined
+    const due = this.#due
+    this.#due = new Set()
+    for (const store of due) this.#commit(store)
+  }
+
+  #commit(store: Committable): void {
+    if (this.#failed.has(store)) return
+    store.commit().catch((error: unknown) => {
+      // The session was removed, or something else has written it: these events can never be stored.
+      const isLost = error instanceof UampError && error.code === 'conflict'
+      if (!isLost) this.#retry(store)
+      const now = performance.now()
+      if (now - this.#toldAt < TELL_MS) return
+      this.#toldAt = now
+      this.#log('error', `A group of events could not be stored${isLost ? '' : '; trying again'}`, { error })
+    })
+  }
+
+  #retry(store: Committable): void {
+    this.#failed.add(store)
+    setTimeout(() => {
+      this.#failed.delete(store)
+      this.later(store)
+    }, RETRY_MS)
+  }
+}
+
+/** A session's log in the store. */
+export interface StoredLog {
+  readonly sessionId: string
+  /** The output in a response's record. */
+  outputOf(responseId: string): Promise<readonly ContentItem[]>
+}
+
+/**
+ * Encodes a slice of the log as lines. `>` with a response id begins the events of that response; `>` alone, those outside one. Every
+ * other line is the JSON of an event without its stamp, or an array with the texts of consecutive text deltas.
+ */
+export function encodeSlice({ items, stamps }: Slice): string {
+  const lines: string[] = []
+  let stamp: Stamp | undefined
+  for (let index = 0; index < items.length;) {
+    if (stamps[index] !== stamp) lines.push(`>${(stamp = stamps[index] as Stamp).responseId ?? ''}`)
+    const item = items[index] as Item
+    if (typeof item !== 'string') {
+      lines.push(lineOf(item))
+      index++
+      continue
+    }
+    const from = index
+    while (index < items.length && typeof items[index] === 'string' && stamps[index] === stamp) index++
+    lines.push(JSON.stringify(items.slice(from, index)))
+  }
+  return lines.join('\n')
+}
+
+/** The events of a stored group after `after`. */
+export async function decodeGroup({ sessionId, outputOf }: StoredLog, group: Group, after: number): Promise<Slice> {
+  const items: Item[] = []
+  const stamps: Stamp[] = []
+  let stamp: Stamp | undefined
+  for (const line of group.text.split('\n')) {
+    if (line.startsWith('>')) {
+      stamp = new Stamp(sessionId, line.slice(1) || undefined)
+    } else if (line.startsWith('[')) {
+      const texts = JSON.parse(line) as string[]
+      // Version 0.1 wrote the response id into each line.
+      const said = stamp ?? new Stamp(sessionId, texts.shift())
+      for (const text of texts) {
+        items.push(text)
+        stamps.push(said)
+      }
+    } else {
+      const seq = group.first + items.length
+      const { session_id: _, event_id: __, seq: ___, response_id, output_of, ...stored } = JSON.parse(line) as StoredEvent
+      const told = stamp ?? new Stamp(sessionId, response_id)
+      const draft = withId(stored as Draft, told.responseId)
+      items.push(new Entry(told, seq, output_of === undefined || seq <= after ? draft : withOutput(draft, await outputOf(output_of))))
+      stamps.push(told)
+    }
+  }
+  return new Slice(group.first, items, stamps).after(after)
+}
+
+type StoredEvent = ServerEvent & { response_id?: string; output_of?: string }
+
+function lineOf(entry: Entry): string {
+  const { responseId } = entry.stamp
+  if (responseId === undefined) return entry.body
+  if (entry.size <= LARGE_END) return withoutId(entry.body, responseId)
+  const short = withOutput(entry.draft, [])
+  return short === entry.draft ? entry.body : JSON.stringify({ ...short, output_of: responseId })
+}
+
+const DONE = '{"type":"response.done","response":{'
+
+/** The end of a response without its id, which the line that begins its events has. Returns other events unchanged. */
+function withoutId(body: string, responseId: string): string {
+  if (!body.startsWith(DONE)) return body
+  const id = `"id":${JSON.stringify(responseId)},`
+  return body.startsWith(id, DONE.length) ? DONE + body.slice(DONE.length + id.length) : body
+}
+
+/** The opposite of `withoutId`. */
+function withId(draft: Draft, id: string | undefined): Draft {
+  if (draft.type !== 'response.done' || id === undefined) return draft
+  return { ...draft, response: { id, ...(draft.response as Omit<typeof draft.response, 'id'>) } }
+}
+
+/** Replaces the output in the end of a response. Returns other events unchanged. */
+function withOutput(draft: Draft, output: readonly ContentItem[]): Draft {
+  if (draft.type === 'response.done') return { ...draft, response: { ...draft.response, output: [...output] } }
+  return draft.type === 'response.cancelled' ? { ...draft, partial_output: [...output] } : draft
 }

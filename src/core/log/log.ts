@@ -1,7 +1,7 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
 import { Aside, Entry, isPlainText, Slice, type Item, type Stamp, unstamped } from './entry.ts'
-import type { Ticker } from '../basics/defer.ts'
+import type { Ticker } from '../basics/time.ts'
 import { LogReader, type ReadableLog } from './log-reader.ts'
 import type { CommittedLog, LogStore } from './log-store.ts'
 import type { ReadOptions, SessionInit } from '../ports/session.ts'

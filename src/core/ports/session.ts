@@ -40,6 +40,8 @@ export interface Visitor {
 
 /** A cursor on the log. Each step yields everything between the cursor and the head, so that a transport can write it in one piece. */
 export interface Reader extends AsyncIterable<Batch> {
+  /** Passes each batch to `take`, one after the other, until the iteration ends. */
+  each(take: (batch: Batch) => Promise<void>): Promise<void>
   /** False when some events after `after` are gone: the client must be told of the gap. */
   readonly recovered: boolean
   /** Changes which extension events this reader gets. */

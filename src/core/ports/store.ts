@@ -23,7 +23,10 @@ export interface Store {
   /** Returns the new version. */
   set(key: string, value: Json, options?: SetOptions & { readonly sync?: boolean }): Promise<number>
   delete(key: string): Promise<void>
-  /** Large values may be read one by one, so a record that changes meanwhile comes in its new form, and a deleted one is missing. */
+  /**
+   * In the order of the sort keys. Records with the same one come in an order of the store's own, which is the same on every page. Large
+   * values may be read one by one, so a record that changes meanwhile comes in its new form, and a deleted one is missing.
+   */
   list(index: string, page: PageRequest & { readonly descending?: boolean }): Promise<Page<{ readonly key: string; readonly value: Json }>>
   /**
    * How many records an index has; with `from`, only those with this sort key or a higher one. An expired record counts until it

@@ -1,5 +1,5 @@
 import type { UampError } from '../../protocol/errors.ts'
-import type { Clocks } from '../basics/clocks.ts'
+import type { Clocks } from '../basics/time.ts'
 import type { Access, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
 import type { GuardedHttp, HttpClient } from './http.ts'
@@ -14,6 +14,8 @@ export interface Transport {
   routes(host: Host): readonly Route[]
   /** This protocol's form of an HTTP refusal, for every request refused at its paths. Default: the server's own form. */
   refusal?(error: UampError, options?: RefusalOptions): Response
+  /** Where this form is also used for paths that nothing is at: `/v1/`. */
+  readonly under?: string
 }
 
 export interface RefusalOptions {

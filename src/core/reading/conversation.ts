@@ -1,4 +1,4 @@
-import { nextTurn } from '../basics/defer.ts'
+import { nextTurn } from '../basics/time.ts'
 import type { Principal } from '../ports/access.ts'
 import type { Gateway, StoredResponse } from '../ports/session.ts'
 

@@ -5,6 +5,7 @@ import { addUsage, type Usage } from '../../protocol/usage.ts'
 import { StreamedSpeech } from './streamed-speech.ts'
 import type { Spoken } from '../engine/unsaid.ts'
 import { weigh } from '../basics/weight.ts'
+import { textOf, type Message } from '../../protocol/message.ts'
 
 /** How many pieces of a text are collected before they are joined. */
 const PIECES = 32
@@ -64,6 +65,8 @@ export class Output {
         this.#asked.add(id)
         return
       }
+      case 'x.reasoning.encrypted':
+        return this.#encrypt(draft)
       case 'usage.delta':
         this.#usage = addUsage(this.#usage, draft.delta)
         return
@@ -168,6 +171,20 @@ export class Output {
     else this.#items[index] = { ...known, tool_call: { ...known.tool_call, arguments: known.tool_call.arguments + call.arguments } }
   }
 
+  /** Encrypted reasoning stays with its call, or with what was said last. */
+  #encrypt({ value, entity_id, subtype }: Draft & { type: 'x.reasoning.encrypted' }): void {
+    this.#close()
+    const isMeant = (item: ContentItem): boolean =>
+      subtype === 'tool-call'
+        ? item.type === 'tool_call' && item.tool_call.id === entity_id
+        : item.type === 'text' || item.type === 'thinking'
+    const item = this.#items.findLast(isMeant)
+    if (!item) return
+    this.#size += value.length
+    if (item.type === 'tool_call') item.tool_call = { ...item.tool_call, encrypted_value: value }
+    else Object.assign(item, item.type === 'text' ? { encrypted_value: value } : { signature: value })
+  }
+
   #close(): void {
     if (!this.#open) return
     const { text, pieces, item } = this.#open
@@ -177,4 +194,33 @@ export class Output {
     if (joined === '' && item.type === 'text') return
     this.#items.push((item.type === 'text' ? { text: joined, ...item } : { thinking: joined, ...item }) as ContentItem)
   }
+}
+
+/** The output of a response as messages of the conversation: what the assistant said and called, and each tool's result. */
+export function outputMessages(output: readonly ContentItem[]): Message[] {
+  const messages: Message[] = []
+  let said: ContentItem[] = []
+  const flush = (): void => {
+    if (said.length === 0) return
+    const calls = said.flatMap((item) => (item.type === 'tool_call' ? [item.tool_call] : []))
+    messages.push({ role: 'assistant', content: textOf(said), content_items: [...said], ...(calls.length > 0 && { tool_calls: calls }) })
+    said = []
+  }
+  for (const item of output) {
+    if (item.type === 'tool_result') {
+      flush()
+      const { call_id, result, content_items, is_error } = item.tool_result
+      messages.push({
+        role: 'tool',
+        tool_call_id: call_id,
+        content: result,
+        ...(content_items && { content_items }),
+        ...(is_error && { is_error }),
+      })
+    } else {
+      said.push(item)
+    }
+  }
+  flush()
+  return messages
 }

@@ -1,6 +1,6 @@
 import type { ServerEvent } from '../../protocol/events.ts'
 import type { Batch, Reader } from '../ports/session.ts'
-import { isEnd, RESPONSE_ENDS } from './ends.ts'
+import { isEnd, RESPONSE_ENDS } from './response-fold.ts'
 
 /** How long the headers of a streamed HTTP response wait for the first word. */
 export const PREFLIGHT_MS = 2_000

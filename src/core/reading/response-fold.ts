@@ -1,8 +1,8 @@
 import type { ContentItem } from '../../protocol/content.ts'
-import type { ServerEvent } from '../../protocol/events.ts'
+import type { ServerEvent, EventOf } from '../../protocol/events.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
 import type { Batch, Visitor } from '../ports/session.ts'
-import { isEnd, isQuestion, type Question } from './ends.ts'
+import { uampIn } from '../../protocol/json.ts'
 
 /**
  * Picks the events of one response out of a session's log, which holds other responses too. Encoders extend it, so that each text is
@@ -63,4 +63,30 @@ export abstract class ResponseFold implements Visitor {
     }
     this.tell(event)
   }
+}
+
+/** The events that end a response. */
+export const RESPONSE_ENDS: ReadonlySet<string> = new Set(['response.done', 'response.error', 'response.cancelled'])
+
+export type EndEvent = EventOf<'response.done' | 'response.error' | 'response.cancelled'>
+
+export function isEnd(event: { readonly type: string }): event is EndEvent {
+  return RESPONSE_ENDS.has(event.type)
+}
+
+/** Stop reason; absent when the answer is complete. */
+export function stopReason({ response }: Pick<EventOf<'response.done'>, 'response'>): string | undefined {
+  const reason = uampIn(response.extensions)['stop_reason']
+  return typeof reason === 'string' ? reason : undefined
+}
+
+/** True if a response ended with questions, which the next request answers. */
+export function isWaiting({ response }: Pick<EventOf<'response.done'>, 'response'>): boolean {
+  return Array.isArray(uampIn(response.extensions)['waiting'])
+}
+
+export type Question = EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>
+
+export function isQuestion<E extends { readonly type: string }>(event: E): event is Extract<E, Pick<Question, 'type'>> {
+  return event.type === 'tool.call' || event.type === 'x.approval.request' || event.type === 'payment.required'
 }

@@ -1,7 +1,7 @@
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Batch, Reader, Session } from '../ports/session.ts'
 import type { Call, Frame, Host } from '../ports/transport.ts'
-import { RESPONSE_ENDS, type EndEvent } from './ends.ts'
+import { RESPONSE_ENDS, type EndEvent } from './response-fold.ts'
 import { ResponseBatches, type Refused } from './response-batches.ts'
 
 export interface RunOptions {

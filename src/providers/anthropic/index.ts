@@ -7,6 +7,8 @@ import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
 
 export interface AnthropicOptions {
+  /** Its name in settings, capabilities and error messages. Default: `anthropic`. */
+  readonly name?: string
   readonly apiKey: string
   /** With or without `/v1` at its end. */
   readonly baseUrl?: string
@@ -20,6 +22,7 @@ export interface AnthropicOptions {
 
 /** Claude, through the Messages API. */
 export function anthropic({
+  name = 'anthropic',
   apiKey,
   baseUrl = 'https://api.anthropic.com',
   version: pinned,
@@ -29,15 +32,15 @@ export function anthropic({
 }: AnthropicOptions): Provider {
   const url = `${baseUrl.replace(/(\/v1)?\/*$/, '')}/v1/messages`
   return {
-    name: 'anthropic',
+    name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
-    capabilities: async (model) => capabilitiesOf(model),
+    capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
 
     generate: (request, context) =>
       answerDrafts(() => {
-        const { version, body } = toRequest(request, pinned)
+        const { version, body } = toRequest(request, { name, pinned })
         const sent = { 'anthropic-version': version, 'x-api-key': apiKey, ...headers }
-        return askModel({ name: 'anthropic', url, headers: sent, body, timeouts, retries }, context)
-      }, new AnswerStream()),
+        return askModel({ name, url, headers: sent, body, timeouts, retries }, context)
+      }, new AnswerStream(name)),
   }
 }

@@ -20,7 +20,7 @@ function built(
 ): { version: string; body: Body } {
   const { settings, ...request } = given
   const config = { modalities: ['text'], ...settings }
-  return toRequest({ model: 'claude-opus-5', messages: HELLO, config, ...request }, pinned) as { version: string; body: Body }
+  return toRequest({ model: 'claude-opus-5', messages: HELLO, config, ...request }, { pinned }) as { version: string; body: Body }
 }
 
 const said = (content_items: ContentItem[]): Message => ({ role: 'assistant', content_items })

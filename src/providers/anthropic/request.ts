@@ -23,16 +23,26 @@ export interface MessagesRequest {
   readonly body: Own
 }
 
-/** A request of the Messages API. `pinned` is a fixed version, whatever the request asks for. */
-export function toRequest({ model: usual, messages, config }: ModelRequest, pinned?: string): MessagesRequest {
-  const own = ownSlot(config, 'anthropic')
-  const settings = settingsFor(config, 'anthropic')
-  const model = modelFor(config, 'anthropic') ?? usual
+export interface RequestOptions {
+  /** The provider's name, under which its settings stand. */
+  readonly name?: string
+  /** A fixed version, whatever the request asks for. */
+  readonly pinned?: string | undefined
+}
+
+/** A request of the Messages API. */
+export function toRequest(
+  { model: usual, messages, config }: ModelRequest,
+  { name = 'anthropic', pinned }: RequestOptions = {},
+): MessagesRequest {
+  const own = ownSlot(config, name)
+  const settings = settingsFor(config, name)
+  const model = modelFor(config, name) ?? usual
   const traits = traitsOf(model)
   const { system, speeches } = toSpeeches(messages)
   const format = formatFor(config, traits)
   const tools = toolsOf(config, format)
-  const choice = toolChoice(config, settings, format)
+  const choice = toolChoice(config, { settings, own: own['tool_choice'], format })
   const wanted = thinkingFor(traits, { own, effort: settings.reasoning_effort })
   // The API refuses thoughts beside a forced call, and a budget beside results of a call whose thoughts are missing.
   const forced = choice?.['type'] === 'any' || choice?.['type'] === 'tool'
@@ -58,6 +68,7 @@ export function toRequest({ model: usual, messages, config }: ModelRequest, pinn
     }),
     ...(stop.length > 0 && { stop_sequences: stop }),
     ...sampling,
+    ...(settings.user !== undefined && { metadata: { user_id: settings.user } }),
     ...Object.fromEntries(VERBATIM.filter((key) => own[key] !== undefined).map((key) => [key, own[key]])),
   }
   const version = pinned ?? (Object.keys(sampling).length > 0 ? SAMPLING_VERSION : VERSION)

@@ -80,6 +80,67 @@ describe('calls', () => {
   })
 })
 
+describe('blocks that overlap', () => {
+  const start = (index: number, content_block: unknown) => ({ type: 'content_block_start', index, content_block })
+  const delta = (index: number, given: unknown) => ({ type: 'content_block_delta', index, delta: given })
+  const stop = (index: number) => ({ type: 'content_block_stop', index })
+
+  verifies('anthropic.interleaved', 'each delta belongs to the block that its index names', () => {
+    const { items } = read(
+      start(0, { type: 'thinking', thinking: '' }),
+      start(1, { type: 'text', text: '' }),
+      delta(1, { type: 'text_delta', text: 'Hel' }),
+      delta(0, { type: 'thinking_delta', thinking: 'I th' }),
+      start(2, { type: 'tool_use', id: 'a', name: 'one', input: {} }),
+      start(3, { type: 'tool_use', id: 'b', name: 'two', input: {} }),
+      delta(3, { type: 'input_json_delta', partial_json: '{"b":' }),
+      delta(2, { type: 'input_json_delta', partial_json: '{"a":' }),
+      delta(0, { type: 'thinking_delta', thinking: 'ink' }),
+      delta(0, { type: 'signature_delta', signature: 's' }),
+      stop(1),
+      delta(3, { type: 'input_json_delta', partial_json: '2}' }),
+      stop(3),
+      stop(0),
+      delta(2, { type: 'input_json_delta', partial_json: '1}' }),
+      stop(2),
+      STOP,
+    )
+    expect(items).toEqual([
+      { type: 'thinking', thinking: 'I think', signature: 's' },
+      { type: 'text', text: 'Hel' },
+      { type: 'tool_call', tool_call: { id: 'a', name: 'one', arguments: '{"a":1}' } },
+      { type: 'tool_call', tool_call: { id: 'b', name: 'two', arguments: '{"b":2}' } },
+    ])
+  })
+
+  test('the first of them is told at once, and a block without an end is told with the message', () => {
+    const stream = new AnswerStream()
+    const drafts: Draft[] = []
+    const tell = (event: unknown) => stream.read(JSON.stringify(event), drafts)
+    tell(start(0, { type: 'text', text: 'a' }))
+    tell(start(1, { type: 'text', text: 'b' }))
+    tell(delta(0, { type: 'text_delta', text: 'c' }))
+    expect(drafts).toHaveLength(2)
+    tell(STOP)
+    expect(drafts.map((draft) => draft.type === 'response.delta' && draft.delta.type === 'text' && draft.delta.text)).toEqual([
+      'a',
+      'c',
+      'b',
+    ])
+  })
+
+  test('a block may not make another wait for ever', () => {
+    const stream = new AnswerStream('claude')
+    const drafts: Draft[] = []
+    stream.read(JSON.stringify(start(0, { type: 'text', text: 'a' })), drafts)
+    stream.read(JSON.stringify(start(1, { type: 'text', text: '' })), drafts)
+    const flood = JSON.stringify(delta(1, { type: 'text_delta', text: 'x' }))
+    expect(() => {
+      for (let sent = 0; sent <= 65_536; sent++) stream.read(flood, drafts)
+    }).toThrow('claude sent too much of one block before it ended another')
+  })
+})
+
 describe('the end', () => {
   verifies('anthropic.stop', 'has its reason', () => {
     const stop = (...end: Parameters<typeof ended>) => read(...ended(...end)).drafts.at(-1)

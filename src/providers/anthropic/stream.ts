@@ -1,6 +1,7 @@
 import { callDraft, refusalDraft, type AnswerReader } from '../../upstream/answer-drafts.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { text } from '../../core/agent-kit/drafts.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { cutOff, eventData, failureOf } from '../../wire/upstream.ts'
@@ -9,6 +10,7 @@ import { JSON_TOOL } from './tools.ts'
 /** Messages API, streaming: the fields that are read. Any of them may be missing, and other events may come. */
 interface WireEvent {
   readonly type?: string
+  readonly index?: number
   readonly message?: { readonly usage?: WireUsage | null } | null
   readonly content_block?: WireBlock | null
   readonly delta?: WireDelta | null
@@ -54,36 +56,57 @@ const STOPS: Readonly<Record<string, 'length' | 'content_filter'>> = {
   refusal: 'content_filter',
 }
 
-/** Blocks come one after the other, so deltas belong to the block that began last. */
+/** What is known of a block that has begun. */
 type Open =
   | { readonly type: 'tool'; readonly id: string; readonly name: string; streamed: boolean }
   /** `whole`: it directly follows another thought, and comes in one piece, because pieces would be added to the first. */
   | { readonly type: 'thought'; readonly whole: boolean; content: string; signature: string | undefined }
   | { readonly type: 'json' | 'other' }
 
-/** Turns the events of one answer into drafts. */
+interface Block {
+  readonly index: number | undefined
+  readonly open: Open
+  /** What it said while an earlier block was still open. */
+  readonly held: Draft[]
+  stopped: boolean
+}
+
+/** The most drafts that wait for an earlier block to stop. */
+const HELD = 65_536
+
+/**
+ * Turns the events of one answer into drafts. Blocks may overlap, and their `index` tells whose a delta is. Texts and thoughts have no
+ * number in UAMP events, so the blocks are told one after the other: a later block waits until the earlier ones have stopped.
+ */
 export class AnswerStream implements AnswerReader {
-  #open: Open = { type: 'other' }
+  readonly #name: string
+  /** The blocks that are not told to their end, in their order. */
+  #blocks: Block[] = []
+  #held = 0
   #afterThought = false
   #usage: WireUsage | undefined
   #stop: { readonly reason: string; readonly explanation: string | undefined } | undefined
   #ended = false
+
+  constructor(name = 'anthropic') {
+    this.#name = name
+  }
 
   get over(): boolean {
     return this.#ended
   }
 
   read(data: string, out: Draft[]): void {
-    const event = eventData('anthropic', data) as WireEvent
+    const event = eventData(this.#name, data) as WireEvent
     switch (event.type) {
       case 'content_block_delta':
-        if (event.delta) this.#delta(event.delta, out)
+        if (event.delta) this.#delta(event.index, event.delta, out)
         return
       case 'content_block_start':
-        this.#start(event.content_block ?? {}, out)
+        this.#start(event.index, event.content_block ?? {}, out)
         return
       case 'content_block_stop':
-        this.#close(out)
+        this.#close(this.#find(event.index), out)
         return
       case 'message_start':
         this.#usage = laterUsage({}, event.message?.usage)
@@ -95,10 +118,11 @@ export class AnswerStream implements AnswerReader {
         return
       }
       case 'message_stop':
+        this.#closeAll(out)
         this.#ended = true
         return
       case 'error':
-        throw failureOf('anthropic', event.error)
+        throw failureOf(this.#name, event.error)
       default:
       // `ping`, and events that Anthropic adds later.
     }
@@ -111,93 +135,130 @@ export class AnswerStream implements AnswerReader {
 
   end(out: Draft[]): void {
     this.usage(out)
-    if (!this.#ended) throw cutOff('anthropic')
+    if (!this.#ended) throw cutOff(this.#name)
     const { reason = '', explanation } = this.#stop ?? {}
     const stop_reason = STOPS[reason]
     if (reason === 'refusal' && explanation !== undefined) out.push(refusalDraft(explanation))
     if (stop_reason) out.push(done({ stop: stop_reason }))
   }
 
-  #start(block: WireBlock, out: Draft[]): void {
+  /** The block with this number; without a number, the one that began last. */
+  #find(index: number | undefined): Block | undefined {
+    const [first] = this.#blocks
+    if (first?.index === index && this.#blocks.length <= 1) return first
+    return index === undefined ? this.#blocks.at(-1) : this.#blocks.find((block) => block.index === index && !block.stopped)
+  }
+
+  /** Where the drafts of a block go: out, or into what waits. */
+  #sink(block: Block, out: Draft[]): Draft[] {
+    if (block === this.#blocks[0]) return out
+    if (++this.#held > HELD) throw new UampError('provider_error', `${this.#name} sent too much of one block before it ended another`)
+    return block.held
+  }
+
+  #start(index: number | undefined, wire: WireBlock, out: Draft[]): void {
+    // Imitations leave out the number, or the end of a block.
+    const before = index === undefined ? this.#blocks.at(-1) : this.#find(index)
+    if (before) this.#close(before, out)
     const follows = this.#afterThought
-    this.#afterThought = false
-    this.#open = { type: 'other' }
-    switch (block.type) {
+    this.#afterThought = wire.type === 'thinking' || wire.type === 'redacted_thinking'
+    const block: Block = { index, open: opened(wire, follows), held: [], stopped: false }
+    this.#blocks.push(block)
+    switch (wire.type) {
       case 'text':
-        if (block.text) out.push(text(block.text))
+        if (wire.text) this.#sink(block, out).push(text(wire.text))
         return
       case 'tool_use':
-        if (block.name === JSON_TOOL) {
-          this.#open = { type: 'json' }
-          return
-        }
-        this.#open = { type: 'tool', id: block.id ?? '', name: block.name ?? '', streamed: false }
-        this.#arguments(isFilled(block.input) ? JSON.stringify(block.input) : '', out)
+        this.#arguments(block, isFilled(wire.input) ? JSON.stringify(wire.input) : '', out)
         return
       case 'thinking':
-        this.#open = { type: 'thought', whole: follows, content: '', signature: block.signature || undefined }
-        if (block.thinking) this.#think(block.thinking, out)
+        if (wire.thinking) this.#think(block, wire.thinking, out)
         return
-      case 'redacted_thinking':
+      case 'redacted_thinking': {
         // It has no text. Its data goes back like the signature of other thoughts.
-        out.push({
+        const { data: signature } = wire
+        const draft: Draft = {
           type: 'thinking',
           content: '',
           redacted: true,
           is_delta: false,
-          ...(block.data !== undefined && { signature: block.data }),
-        })
-        this.#afterThought = true
+          ...(signature !== undefined && { signature }),
+        }
+        this.#sink(block, out).push(draft)
         return
+      }
       default:
       // Tools that run at Anthropic are never requested.
     }
   }
 
-  #delta(delta: WireDelta, out: Draft[]): void {
+  #delta(index: number | undefined, delta: WireDelta, out: Draft[]): void {
+    const block = this.#find(index)
+    // Text needs no block: some imitations send none.
+    if (delta.type === 'text_delta') {
+      if (delta.text) (block ? this.#sink(block, out) : out).push(text(delta.text))
+      return
+    }
+    if (!block) return
     switch (delta.type) {
-      case 'text_delta':
-        if (delta.text) out.push(text(delta.text))
-        return
       case 'input_json_delta':
-        if (delta.partial_json) this.#arguments(delta.partial_json, out)
+        if (delta.partial_json) this.#arguments(block, delta.partial_json, out)
         return
       case 'thinking_delta':
-        if (delta.thinking) this.#think(delta.thinking, out)
+        if (delta.thinking) this.#think(block, delta.thinking, out)
         return
       case 'signature_delta':
-        if (this.#open.type === 'thought') this.#open.signature = (this.#open.signature ?? '') + (delta.signature ?? '')
+        if (block.open.type === 'thought') block.open.signature = (block.open.signature ?? '') + (delta.signature ?? '')
         return
       default:
       // Citations have no place in UAMP events.
     }
   }
 
-  #arguments(piece: string, out: Draft[]): void {
-    if (this.#open.type === 'json') out.push(text(piece))
-    if (this.#open.type !== 'tool') return
-    const { id, name } = this.#open
-    if (piece !== '') this.#open.streamed = true
-    out.push(callDraft(id, name, piece))
+  #arguments(block: Block, piece: string, out: Draft[]): void {
+    const { open } = block
+    if (open.type === 'json' && piece !== '') this.#sink(block, out).push(text(piece))
+    if (open.type !== 'tool') return
+    if (piece !== '') open.streamed = true
+    this.#sink(block, out).push(callDraft(open.id, open.name, piece))
   }
 
-  #think(piece: string, out: Draft[]): void {
-    if (this.#open.type !== 'thought') return
-    if (this.#open.whole) this.#open.content += piece
-    else out.push({ type: 'thinking', content: piece, is_delta: true })
-  }
-
-  #close(out: Draft[]): void {
-    const open = this.#open
-    this.#open = { type: 'other' }
-    if (open.type === 'tool' && !open.streamed) out.push(callDraft(open.id, open.name, '{}'))
+  #think(block: Block, piece: string, out: Draft[]): void {
+    const { open } = block
     if (open.type !== 'thought') return
-    const { whole, content, signature } = open
-    this.#afterThought = true
-    if (whole || signature !== undefined) {
-      out.push({ type: 'thinking', content, is_delta: !whole, ...(signature !== undefined && { signature }) })
-    }
+    if (open.whole) open.content += piece
+    else this.#sink(block, out).push({ type: 'thinking', content: piece, is_delta: true })
   }
+
+  /** The block has said all of it. If it was the first one, those that waited for it go on. */
+  #close(block: Block | undefined, out: Draft[]): void {
+    if (!block || block.stopped) return
+    block.stopped = true
+    const { open } = block
+    if (open.type === 'tool' && !open.streamed) this.#sink(block, out).push(callDraft(open.id, open.name, '{}'))
+    if (open.type === 'thought') {
+      const { whole, content, signature } = open
+      if (whole || signature !== undefined) {
+        this.#sink(block, out).push({ type: 'thinking', content, is_delta: !whole, ...(signature !== undefined && { signature }) })
+      }
+    }
+    while (this.#blocks[0]?.stopped) {
+      this.#blocks.shift()
+      for (const draft of this.#blocks[0]?.held.splice(0) ?? []) out.push(draft)
+    }
+    if (this.#blocks.length <= 1) this.#held = 0
+  }
+
+  #closeAll(out: Draft[]): void {
+    for (const block of this.#blocks.slice()) this.#close(block, out)
+  }
+}
+
+function opened(block: WireBlock, follows: boolean): Open {
+  if (block.type === 'thinking') return { type: 'thought', whole: follows, content: '', signature: block.signature || undefined }
+  if (block.type !== 'tool_use') return { type: 'other' }
+  if (block.name === JSON_TOOL) return { type: 'json' }
+  return { type: 'tool', id: block.id ?? '', name: block.name ?? '', streamed: false }
 }
 
 function isFilled(input: unknown): boolean {

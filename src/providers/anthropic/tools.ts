@@ -1,6 +1,6 @@
 import { isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { ownSlot, usableChoice, type Settings } from '../../wire/openai/settings.ts'
+import { usableChoice, type Settings } from '../../wire/openai/settings.ts'
 import type { Traits } from './models.ts'
 import { outputSchema } from './output-schema.ts'
 
@@ -44,11 +44,16 @@ export function formatFor({ response_format: wanted, tools = [] }: SessionConfig
   return { tool: { name: JSON_TOOL, description: 'Gives the answer.', input_schema: { type: 'object', ...schema } } }
 }
 
-export function toolChoice(config: SessionConfig, settings: Settings, format: Format): WireChoice | undefined {
+interface Choosing {
+  readonly settings: Settings
+  /** A choice in Anthropic's words. */
+  readonly own: unknown
+  readonly format: Format
+}
+
+export function toolChoice({ tools = [] }: SessionConfig, { settings, own, format }: Choosing): WireChoice | undefined {
   if (format.tool) return { type: 'tool', name: JSON_TOOL, disable_parallel_tool_use: true }
-  const { tools = [] } = config
   if (tools.length === 0) return undefined
-  const own = ownSlot(config, 'anthropic')['tool_choice']
   if (isRecord(own) && own['type'] !== 'function') return own
   const wanted = usableChoice(settings.tool_choice, tools)
   const single = settings.parallel_tool_calls === false && { disable_parallel_tool_use: true }

@@ -9,6 +9,8 @@ import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
 
 export interface GoogleOptions {
+  /** Its name in settings, capabilities and error messages. Default: `google`. */
+  readonly name?: string
   readonly apiKey: string
   /** With or without `/v1beta` at its end. */
   readonly baseUrl?: string
@@ -23,24 +25,28 @@ export interface GoogleOptions {
 const BASE = 'https://generativelanguage.googleapis.com'
 
 /** Gemini, through `streamGenerateContent`. */
-export function google({ apiKey, baseUrl = BASE, headers, timeouts, retries, newId = () => crypto.randomUUID() }: GoogleOptions): Provider {
+export function google(options: GoogleOptions): Provider {
+  const { name = 'google', apiKey, baseUrl = BASE, headers, timeouts, retries, newId = () => crypto.randomUUID() } = options
   const given = baseUrl.replace(/\/+$/, '')
   const base = /\/v\d+(alpha|beta)?\d*$/.test(given) ? given : `${given}/v1beta`
   return {
-    name: 'google',
+    name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
-    capabilities: async (model) => capabilitiesOf(model),
+    capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
 
     generate: (request, context) =>
-      answerDrafts(async () => {
-        const { model, body } = toRequest(request)
-        const path = model.includes('/') ? model : `models/${model}`
-        const url = `${base}/${encodeURI(path)}:streamGenerateContent?alt=sse`
-        const post = { name: 'google', url, headers: { 'x-goog-api-key': apiKey, ...headers }, body, timeouts, retries, explain }
-        return askModel(post, context).catch((error: unknown) => {
-          throw blamed(error)
-        })
-      }, new AnswerStream(newId)),
+      answerDrafts(
+        async () => {
+          const { model, body } = toRequest(request, name)
+          const path = model.includes('/') ? model : `models/${model}`
+          const url = `${base}/${encodeURI(path)}:streamGenerateContent?alt=sse`
+          const post = { name, url, headers: { 'x-goog-api-key': apiKey, ...headers }, body, timeouts, retries, explain }
+          return askModel(post, context).catch((error: unknown) => {
+            throw blamed(error)
+          })
+        },
+        new AnswerStream(newId, name),
+      ),
   }
 }
 

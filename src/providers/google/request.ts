@@ -23,10 +23,11 @@ export interface GenerateRequest {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-export function toRequest({ model: usual, messages, config }: ModelRequest): GenerateRequest {
-  const own = ownSlot(config, 'google')
-  const settings = settingsFor(config, 'google')
-  const model = modelFor(config, 'google') ?? usual
+/** `name`: the provider's name, under which its settings stand. */
+export function toRequest({ model: usual, messages, config }: ModelRequest, name = 'google'): GenerateRequest {
+  const own = ownSlot(config, name)
+  const settings = settingsFor(config, name)
+  const model = modelFor(config, name) ?? usual
   const traits = traitsOf(model)
   const { system, contents } = toContents(messages, traits)
   const format = formatFor(config, traits)
@@ -38,6 +39,8 @@ export function toRequest({ model: usual, messages, config }: ModelRequest): Gen
       maxOutputTokens: settings.max_tokens,
       stopSequences: settings.stop === undefined ? undefined : [settings.stop].flat(),
       seed: settings.seed,
+      responseLogprobs: settings.logprobs,
+      logprobs: settings.logprobs ? settings.top_logprobs : undefined,
       presencePenalty: settings.presence_penalty,
       frequencyPenalty: settings.frequency_penalty,
       thinkingConfig: thinkingFor(traits, own, settings.reasoning_effort),

@@ -55,13 +55,15 @@ const STOPS: Readonly<Record<string, 'length' | 'content_filter' | undefined>> =
 
 /** Turns the chunks of one answer into drafts. */
 export class AnswerStream implements AnswerReader {
+  readonly #name: string
   readonly #newId: () => string
   /** A signature ends a thought: the next piece begins another one. */
   #signed = false
   #usage: WireUsage | undefined
   #finish: { readonly reason: string; readonly message: string | undefined } | undefined
 
-  constructor(newId: () => string) {
+  constructor(newId: () => string, name = 'google') {
+    this.#name = name
     this.#newId = newId
   }
 
@@ -70,8 +72,8 @@ export class AnswerStream implements AnswerReader {
   }
 
   read(data: string, out: Draft[]): void {
-    const { candidates, promptFeedback, usageMetadata, error } = eventData('google', data) as WireChunk
-    if (error != null) throw failureOf('google', error)
+    const { candidates, promptFeedback, usageMetadata, error } = eventData(this.#name, data) as WireChunk
+    if (error != null) throw failureOf(this.#name, error)
     if (usageMetadata) this.#usage = usageMetadata
     // A blocked prompt has no candidate.
     const blocked = promptFeedback?.blockReason
@@ -90,10 +92,10 @@ export class AnswerStream implements AnswerReader {
   /** The stream has no end mark of its own: an answer without a finish reason was cut off. */
   end(out: Draft[]): void {
     this.usage(out)
-    if (!this.#finish) throw cutOff('google')
+    if (!this.#finish) throw cutOff(this.#name)
     const { reason, message } = this.#finish
     if (!Object.hasOwn(STOPS, reason)) {
-      throw new UampError('provider_error', `google stopped: ${message ?? reason}`, { details: { finish_reason: reason } })
+      throw new UampError('provider_error', `${this.#name} stopped: ${message ?? reason}`, { details: { finish_reason: reason } })
     }
     const stop_reason = STOPS[reason]
     if (stop_reason === 'content_filter' && message !== undefined) out.push(refusalDraft(message))

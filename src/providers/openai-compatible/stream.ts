@@ -19,6 +19,9 @@ import { ToolCalls } from './tool-calls.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** The most tokens whose probabilities are told. */
+const LOGPROBS = 32_768
+
 export interface StreamOptions {
   readonly name: string
   readonly thinkTags: boolean
@@ -40,6 +43,8 @@ export class ChatStream implements AnswerReader<string | Fields> {
   #usage: Fields | undefined
   #finish: string | undefined
   #signature: string | undefined
+  #fingerprint: string | undefined
+  #logprobs: unknown[] | undefined
   #over = false
 
   constructor(options: StreamOptions) {
@@ -83,13 +88,19 @@ export class ChatStream implements AnswerReader<string | Fields> {
       throw new UampError(finish === 'error' ? 'provider_error' : 'overloaded', `${name} stopped in the middle of its answer`)
     }
     const stop = finish === 'length' || finish === 'content_filter' ? finish : undefined
-    if (stop !== undefined || this.#signature !== undefined) out.push(done({ stop, signature: this.#signature }))
+    const openai = present({
+      system_fingerprint: this.#fingerprint,
+      logprobs: this.#logprobs && { content: this.#logprobs, refusal: null },
+    })
+    const extensions = Object.keys(openai).length === 0 ? undefined : { openai }
+    if (stop !== undefined || extensions || this.#signature !== undefined) out.push(done({ stop, signature: this.#signature, extensions }))
   }
 
   /** Returns the text of a chunk that holds nothing else. */
   #chunk(chunk: Fields, out: Draft[]): string | undefined {
     if (chunk['error'] != null) throw failureOf(this.#options.name, chunk['error'])
     if (isRecord(chunk['usage'])) this.#usage = chunk['usage']
+    if (typeof chunk['system_fingerprint'] === 'string') this.#fingerprint = chunk['system_fingerprint']
     if (typeof chunk['signature'] === 'string') this.#signature = chunk['signature']
     const choices: unknown = chunk['choices']
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
@@ -98,6 +109,7 @@ export class ChatStream implements AnswerReader<string | Fields> {
     const delta = choice['delta'] ?? choice['message']
     if (isRecord(delta)) this.#delta(delta, out, choice['delta'] == null)
     if (choice['error'] != null) throw failureOf(this.#options.name, choice['error'])
+    if (isRecord(choice['logprobs'])) this.#odds(choice['logprobs']['content'])
     if (typeof choice['finish_reason'] === 'string') this.#finish = choice['finish_reason']
     return isRecord(delta) && saysOnlyText(chunk, choice, delta) ? String(delta['content']) : undefined
   }
@@ -118,6 +130,13 @@ export class ChatStream implements AnswerReader<string | Fields> {
     this.#sign(out)
     // Calls of a whole message have no index: each entry is a call of its own.
     for (const [index, piece] of tool_calls.entries()) this.#calls.add(whole && isRecord(piece) ? { index, ...piece } : piece, out)
+  }
+
+  /** Probabilities of tokens are told with the end: UAMP events have no place for them beside the text. */
+  #odds(content: unknown): void {
+    if (!Array.isArray(content)) return
+    this.#logprobs ??= []
+    for (const token of content as readonly unknown[]) if (this.#logprobs.length < LOGPROBS) this.#logprobs.push(token)
   }
 
   #content(content: string, out: Draft[]): void {
@@ -187,6 +206,7 @@ function said(value: unknown): value is string {
 /** True if a chunk holds nothing but a text, so that the next one like it needs no parsing. */
 function saysOnlyText(chunk: Fields, choice: Fields, { content, role: _role, ...others }: Fields): boolean {
   if (typeof content !== 'string' || chunk['usage'] != null || choice['finish_reason'] != null || choice['error'] != null) return false
+  if (choice['logprobs'] != null) return false
   return Object.values(others).every((value) => value == null)
 }
 

@@ -2,6 +2,7 @@ import { answerDrafts, inOnePiece } from '../../upstream/answer-drafts.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
+import { HOSTED_TOOLS, withHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { modelFor } from '../../wire/openai/settings.ts'
 import { factsOf, toCapabilities, type ModelFacts } from './models.ts'
 import { toBody } from './request.ts'
@@ -44,7 +45,7 @@ export function openai(options: OpenAiOptions): Provider {
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers: options.headers, urls: [baseUrl] }),
-    capabilities: async (model) => ({ ...toCapabilities(model, factsOf(model, models)), provider: name }),
+    capabilities: async (model) => withHostedTools({ ...toCapabilities(model, factsOf(model, models)), provider: name }, HOSTED_TOOLS),
     generate: (request, context) =>
       answerDrafts(() => {
         const model = modelFor(request.config, name) ?? request.model

@@ -1,7 +1,8 @@
 import type { ModelRequest } from '../../core/ports/provider.ts'
 import type { ResponseFormat, SessionConfig } from '../../protocol/session-config.ts'
+import { hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
 import { ownSlot, settingsFor, usableChoice, type Settings, type ToolChoice } from '../../wire/openai/settings.ts'
-import { fieldsOf } from '../../protocol/json.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
 import { toInput } from './input.ts'
 import type { ModelFacts } from './models.ts'
@@ -18,9 +19,11 @@ export interface BodyOptions {
 /** The body of a request. OpenAI stores nothing, so every request carries the whole conversation. */
 export function toBody({ model, messages, config }: ModelRequest, { name, facts, summary, defaults }: BodyOptions): Fields {
   const settings = settingsFor(config, name)
-  const { max_tokens, tool_choice, parallel_tool_calls, prompt_cache_key } = settings
+  const { max_tokens, tool_choice, parallel_tool_calls, prompt_cache_key, user } = settings
   const tools = config.tools ?? []
-  const choice = usableChoice(tool_choice, tools)
+  const hosted = hostedToolsIn(config)
+  const offered = [...tools.map(toTool), ...hosted]
+  const choice = hostedChoice(config, hosted) ?? usableChoice(tool_choice, tools)
   const thinks = facts.reasoning ?? false
   const format = formatFor(config.response_format)
   return {
@@ -34,12 +37,13 @@ export function toBody({ model, messages, config }: ModelRequest, { name, facts,
     stream: true,
     store: false,
     ...(prompt_cache_key !== undefined && { prompt_cache_key }),
+    ...(user !== undefined && { user }),
     ...(thinks ? thinking(settings, wantedSummary(config) ?? summary) : {}),
     ...sampling(settings, thinks),
     ...(max_tokens !== undefined && { max_output_tokens: max_tokens }),
-    ...(tools.length > 0 && { tools: tools.map(toTool) }),
+    ...(offered.length > 0 && { tools: offered }),
     ...(choice !== undefined && { tool_choice: toChoice(choice) }),
-    ...(tools.length > 0 && parallel_tool_calls !== undefined && { parallel_tool_calls }),
+    ...(offered.length > 0 && parallel_tool_calls !== undefined && { parallel_tool_calls }),
     ...textOptions(format?.field, settings.verbosity),
   }
 }
@@ -73,8 +77,16 @@ function toTool({ function: { name, description, parameters, strict } }: NonNull
   }
 }
 
-function toChoice(choice: ToolChoice): unknown {
-  return typeof choice === 'string' ? choice : { type: 'function', name: choice.name }
+/** A choice of a hosted tool, or of any tool where there are no functions. */
+function hostedChoice(config: SessionConfig, hosted: readonly Fields[]): Fields | 'required' | undefined {
+  const { tool_choice } = ownSlot(config, 'openai')
+  if (hosted.length === 0) return undefined
+  if (tool_choice === 'required') return tool_choice
+  return isRecord(tool_choice) && hosted.some(({ type }) => type === tool_choice['type']) ? tool_choice : undefined
+}
+
+function toChoice(choice: ToolChoice | Fields): unknown {
+  return typeof choice === 'object' && !('type' in choice) ? { type: 'function', name: choice['name'] } : choice
 }
 
 function textOptions(format: Fields | undefined, verbosity: string | undefined): Fields {

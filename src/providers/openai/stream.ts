@@ -126,6 +126,7 @@ export class ResponseStream implements AnswerReader<string | Fields> {
   #done(item: Fields, out: Draft[]): void {
     if (item['type'] === 'reasoning') return this.#reasoned(item, out)
     if (item['type'] === 'message') return this.#message(item, out)
+    if (item['type'] === 'image_generation_call') return drawn(item, out)
     const { id, arguments: args } = item
     if (item['type'] !== 'function_call') return
     if (!this.#calls.has(id)) this.#added({ ...item, arguments: '' }, out)
@@ -168,6 +169,13 @@ export class ResponseStream implements AnswerReader<string | Fields> {
 function piece(call: Call, args: string): Draft {
   call.streamed += args
   return callDraft(call.id, call.name, args)
+}
+
+/** The picture of a hosted tool. */
+function drawn({ result, output_format }: Fields, out: Draft[]): void {
+  if (typeof result !== 'string' || result === '') return
+  const format = typeof output_format === 'string' ? output_format : 'png'
+  out.push({ type: 'response.delta', delta: { type: 'image', image: result, format } })
 }
 
 /** UAMP events §8.7: here `input_tokens` includes the cache, and `cached_tokens` counts what was read from it. */

@@ -4,9 +4,9 @@ import type { Conversation } from '../../upstream/places.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
-import { isRecord } from '../../protocol/json.ts'
+import { isRecord, uampIn } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
+import { TOOLS_EXTENSION } from '../../wire/a2a/extensions.ts'
 import { isOtherTongue, reasonOf } from './errors.ts'
 import type { Follow } from './follow.ts'
 import { toParts } from './input.ts'
@@ -33,6 +33,8 @@ export interface ExchangeOptions {
   /** The next way to ask the agent; undefined when there is none left. */
   readonly next: () => Follow | undefined
   readonly newId: () => string
+  /** The agent takes tools of a client, by our extension. */
+  readonly takesTools: boolean
 }
 
 /** One turn: our message, what the agent answers, and its questions in between. */
@@ -120,10 +122,16 @@ export class Exchange {
   }
 
   async #opening(): Promise<Outgoing> {
-    const { turn, talk, place, newId } = this.#options
-    const metadata = metadataOf(turn)
+    const { turn, talk, place, newId, takesTools } = this.#options
+    const { tools = [] } = turn.config
+    const declared = takesTools && tools.length > 0
+    const metadata = { ...metadataOf(turn), ...(declared && { [TOOLS_EXTENSION]: { tools } }) }
     const parts = toParts(talk, { known: place !== undefined })
-    const message = { messageId: newId(), parts, contextId: place?.contextId, ...(metadata && { metadata }) }
+    const about = {
+      ...(Object.keys(metadata).length > 0 && { metadata }),
+      ...(declared && { extensions: [TOOLS_EXTENSION] }),
+    }
+    const message = { messageId: newId(), parts, contextId: place?.contextId, ...about }
     return place?.taskId !== undefined && (await this.#waits(place.taskId)) ? { ...message, taskId: place.taskId } : message
   }
 
@@ -208,11 +216,11 @@ function failure(message: Message | undefined, words: string): { code: string; m
 }
 
 /** The metadata of the client's own message, if it came over A2A. Payments stay here: they are for us and not for others. */
-function metadataOf({ config }: Turn): Struct | undefined {
+function metadataOf({ config }: Turn): Struct {
   const a2a = config.extensions?.['a2a']
   const metadata = isRecord(a2a) ? a2a['metadata'] : undefined
-  const kept = isRecord(metadata) ? Object.entries(metadata).filter(([key]) => !key.startsWith('x402.')) : []
-  return kept.length > 0 ? Object.fromEntries(kept) : undefined
+  const kept = isRecord(metadata) ? Object.entries(metadata).filter(([key]) => !key.startsWith('x402.') && key !== TOOLS_EXTENSION) : []
+  return Object.fromEntries(kept)
 }
 
 /** A2A has no field for usage. Agents put it into metadata, under the names that the vendor of their model has. */

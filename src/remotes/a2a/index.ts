@@ -11,7 +11,7 @@ import { Cards, type Card } from './card.ts'
 import { dialectOf, type Interface } from './dialect.ts'
 import { Endpoint } from './endpoint.ts'
 import { Exchange, type Place } from './exchange.ts'
-import { EVENTS_EXTENSION } from '../../wire/a2a/extensions.ts'
+import { EVENTS_EXTENSION, TOOLS_EXTENSION } from '../../wire/a2a/extensions.ts'
 import { Follow } from './follow.ts'
 
 export interface RemoteA2aOptions extends RemoteOptions {
@@ -73,7 +73,15 @@ class RemoteAgent implements AgentPort {
     if (change) yield change
     const { place, ...talk } = await this.#places.find(turn)
     const ways = this.#ways(turn, card)
-    const exchange = new Exchange({ name: this.name, turn, talk, place, next: () => ways.next().value, newId: this.#newId })
+    const exchange = new Exchange({
+      name: this.name,
+      turn,
+      talk,
+      place,
+      next: () => ways.next().value,
+      newId: this.#newId,
+      takesTools: card.extensions.includes(TOOLS_EXTENSION),
+    })
     let kept = false
     const keep = (): Promise<void> => {
       kept = true
@@ -138,9 +146,8 @@ class RemoteAgent implements AgentPort {
   #headers(card: Card, { home, interface: { version } }: Way): Record<string, string> {
     const { token, headers } = home ? this.#options : {}
     const key = token !== undefined && card.keyHeader !== undefined ? { [card.keyHeader]: token } : bearer(token)
-    const extensions = card.extensions.includes(EVENTS_EXTENSION)
-      ? { [version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: EVENTS_EXTENSION }
-      : {}
+    const uris = [EVENTS_EXTENSION, TOOLS_EXTENSION].filter((uri) => card.extensions.includes(uri))
+    const extensions = uris.length > 0 && { [version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: uris.join(', ') }
     return { ...key, ...extensions, ...headers }
   }
 }

@@ -62,4 +62,6 @@ export interface Outgoing {
   readonly contextId?: string | undefined
   readonly taskId?: string | undefined
   readonly metadata?: Struct | undefined
+  /** Of which there is something in the message. */
+  readonly extensions?: readonly string[] | undefined
 }

@@ -4,8 +4,7 @@ import { done } from '../../core/agent-kit/done.ts'
 import type { ContentItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
-import { excessIn, fieldsOf, isRecord, recordsIn, type Slot } from '../../protocol/json.ts'
+import { uampIn, excessIn, fieldsOf, isRecord, recordsIn, type Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { Message } from '../../protocol/message.ts'
 import { mediaItem, type WireMessage } from '../../wire/ag-ui/messages.ts'
@@ -18,6 +17,9 @@ const Media = z.object({ type: z.string(), source: z.object({ type: z.string(), 
 const Call = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) })
 
 type Assistant = WireMessage & { content: string }
+
+/** The most characters of another's message that are told at once. */
+const OTHERS_LENGTH = 256 * 1024
 
 /** How long a finished run waits for another run, or a late error, if its stream stays open. */
 const LINGER_MS = 500
@@ -48,7 +50,8 @@ export class Heard implements AnswerReader {
   messages: WireMessage[]
   readonly #options: HeardOptions
   readonly #sent: ReadonlySet<string>
-  readonly #ignored = new Set<unknown>()
+  /** What the other side says in the name of others, by message. */
+  readonly #others = new Map<string, { readonly role: string; content: string }>()
   readonly #speech = new Speech()
   readonly #thoughts = new Set<string>()
   /** The id of the newest thought, if nothing came after it. */
@@ -92,6 +95,7 @@ export class Heard implements AnswerReader {
 
   end(out: Draft[]): void {
     if (!this.over) throw cutOff(this.#options.name)
+    for (const id of this.#others.keys()) this.#tellOther(id, out)
     if (this.#spoke || this.interrupts.length > 0) return
     // Some servers give their answer only in a snapshot, or as the result.
     for (const { id, role, content } of this.messages) {
@@ -104,20 +108,20 @@ export class Heard implements AnswerReader {
   #event(type: string, event: Slot, out: Draft[]): void {
     const id = text(event['messageId'])
     const delta = text(event['delta'])
+    if (event['rawEvent'] != null) out.push({ type: 'x.raw', event: event['rawEvent'], source: 'ag-ui' })
     if (type.startsWith('REASONING_') && id !== '') this.#thoughts.add(id)
     // The words of a subagent are not the answer.
     if (text(event['subagentRunId']) !== '' && /^(TEXT_MESSAGE|REASONING)_/.test(type)) return this.#beside(raw(event), out)
     switch (type) {
       case 'TEXT_MESSAGE_START':
-        if (event['role'] != null && event['role'] !== 'assistant') this.#ignored.add(id)
-        return this.#speech.begin(id)
+        return this.#isOther(id, event['role']) ? undefined : this.#speech.begin(id)
       case 'TEXT_MESSAGE_CHUNK':
-        if (event['role'] != null && event['role'] !== 'assistant') this.#ignored.add(id)
+        this.#isOther(id || this.#said, event['role'])
         return this.#say((this.#said = id || this.#said), delta, out)
       case 'TEXT_MESSAGE_CONTENT':
         return this.#say(id, delta, out)
       case 'TEXT_MESSAGE_END':
-        return this.#speech.end(id, out)
+        return this.#others.has(id) ? this.#tellOther(id, out) : this.#speech.end(id, out)
       case 'REASONING_MESSAGE_CONTENT':
       case 'REASONING_MESSAGE_CHUNK':
       case 'THINKING_TEXT_MESSAGE_CONTENT':
@@ -156,11 +160,32 @@ export class Heard implements AnswerReader {
   }
 
   #say(id: string, delta: string, out: Draft[]): void {
-    if (delta === '' || this.#ignored.has(id)) return
+    if (delta === '') return
+    const other = this.#others.get(id)
+    if (other) {
+      other.content += delta
+      if (other.content.length > OTHERS_LENGTH) this.#tellOther(id, out)
+      return
+    }
     this.#thinking = undefined
     this.#spoke = true
     this.#assistant(id).content += delta
     this.#speech.say(id, delta, out)
+  }
+
+  /** True if the message is not the assistant's. */
+  #isOther(id: string, role: unknown): boolean {
+    if (role != null && role !== 'assistant' && !this.#others.has(id)) this.#others.set(id, { role: text(role), content: '' })
+    return this.#others.has(id)
+  }
+
+  /** The words of others are not the answer: only clients of AG-UI have a place for them. */
+  #tellOther(messageId: string, out: Draft[]): void {
+    const { role, content } = this.#others.get(messageId) ?? { role: '', content: '' }
+    this.#others.set(messageId, { role, content: '' })
+    if (content === '') return
+    this.messages.push({ id: messageId, role, content })
+    this.#beside(raw({ type: 'TEXT_MESSAGE_CHUNK', messageId, role, delta: content }), out)
   }
 
   #think(id: string, delta: string, out: Draft[]): void {
@@ -189,9 +214,14 @@ export class Heard implements AnswerReader {
   #encrypted({ encryptedValue, entityId, subtype }: Slot, out: Draft[]): void {
     const value = text(encryptedValue)
     const entity = text(entityId)
+    const message = this.messages.find(({ id, toolCalls }) => id === entity || recordsIn(toolCalls).some((call) => call['id'] === entity))
+    if (message && subtype !== 'tool-call') Object.assign(message, { encryptedValue: value })
+    else for (const call of recordsIn(message?.toolCalls)) if (call['id'] === entity) Object.assign(call, { encryptedValue: value })
     if (subtype !== 'tool-call' && (entity === '' || this.#thoughts.has(entity)))
       return this.#beside({ type: 'thinking', content: '', signature: value }, out)
-    out.push({ type: 'x.reasoning.encrypted', value, entity_id: entity, subtype: text(subtype) })
+    // Our client knows the call by our id, and the message as the newest one.
+    const ours = subtype === 'tool-call' && { entity_id: this.calls.get(entity)?.id ?? entity }
+    out.push({ type: 'x.reasoning.encrypted', value, ...ours, subtype: text(subtype) })
   }
 
   #call({ type, toolCallId, toolCallName, parentMessageId }: Slot, delta: string, out: Draft[]): void {

@@ -4,8 +4,7 @@ import type { Turn } from '../../core/ports/agent.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { ApprovalRequest } from '../../protocol/extension-events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
-import { fieldsOf, type Slot } from '../../protocol/json.ts'
+import { uampIn, fieldsOf, type Slot } from '../../protocol/json.ts'
 import { PaymentRequirements } from '../../protocol/payment.ts'
 
 const text = z.nullish(z.string())

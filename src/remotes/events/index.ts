@@ -1,7 +1,7 @@
 import { ClientAnswers } from '../../upstream/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import { isEnd, isQuestion } from '../../core/reading/ends.ts'
+import { isEnd, isQuestion } from '../../core/reading/response-fold.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'

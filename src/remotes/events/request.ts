@@ -1,6 +1,6 @@
 import type { Turn } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { uampIn } from '../../protocol/extensions.ts'
+import { uampIn } from '../../protocol/json.ts'
 import { plainText, slotsOf } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'

@@ -1,9 +1,10 @@
 /** How answers go out: their headers, their streams, and refusals on connections that have no answer object. */
+import { randomUUID } from 'node:crypto'
 import { ServerResponse, STATUS_CODES } from 'node:http'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Duplex, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Frame, Logger, Streamed, Texts } from '../../core/ports/transport.ts'
+import type { Frame, Logger, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Limits } from '../limits.ts'
 import type { Lingering } from './lingering.ts'
@@ -12,8 +13,12 @@ import { isInAnswer } from './connections.ts'
 import { utf8Write } from './frames.ts'
 import type { Sweeper, Swept } from './sweeper.ts'
 
-/** After so many writes the event loop gets a turn, so that a generator that never waits cannot starve the process. */
+/**
+ * After so many writes, or about so many bytes, the event loop gets a turn. A generator that never waits would starve the process, and
+ * so would a large answer to a client that reads as fast as it is written.
+ */
 const WRITES_PER_TURN = 64
+const BYTES_PER_TURN = 512 * 1024
 
 export interface StreamWriterOptions {
   readonly limits: Limits
@@ -38,6 +43,9 @@ export class StreamWriter implements Swept {
   #gone = false
   #lingers = false
   #writes = 0
+  #bytes = 0
+  /** What is still to be written of a frame that is too large for one turn. */
+  #rest: string[] = []
   #wake: (() => void) | undefined
   /** The frame that goes out in one piece with the end. */
   #last: Frame | undefined
@@ -70,13 +78,13 @@ export class StreamWriter implements Swept {
     try {
       if (this.#response.destroyed) this.#leave()
       while (await this.#writeNext());
-      if (this.#last === undefined) this.#response.end()
-      else this.#endWith(this.#last)
+      await this.#finish(this.#last)
     } catch (error) {
       log('error', 'A stream failed', { error })
       this.fail(UampError.from(error))
     } finally {
       this.#gone = true
+      this.#rest = []
       sweeper.delete(this)
     }
   }
@@ -90,17 +98,45 @@ export class StreamWriter implements Swept {
       if (step.value) this.#last = step.value
       return false
     }
-    const target = this.#write(step.value)
+    const content = contentOf(step.value)
     this.#quiet = false
-    if (target.writableLength > this.#options.limits.outboundBytes) await this.#drained(target)
-    else if (++this.#writes % WRITES_PER_TURN === 0) await nextTurn()
+    const wait = Array.isArray(content) ? this.#writeLarge(content, 0) : this.#hasRoom(this.#write(content))
+    if (wait) await wait
     return true
+  }
+
+  /** Writes the pieces of a large frame but the last few, as the client reads them. */
+  async #writeLarge(pieces: string[], left: number): Promise<void> {
+    this.#rest = pieces
+    while (!this.#gone && this.#rest.length > left) await this.#hasRoom(this.#write(this.#rest.shift() as string))
+  }
+
+  /** Undefined: more can be written at once. */
+  #hasRoom(target: Writable): Promise<void> | undefined {
+    if (target.writableLength > this.#options.limits.outboundBytes) return this.#drained(target)
+    if (++this.#writes < WRITES_PER_TURN && this.#bytes < BYTES_PER_TURN) return undefined
+    this.#writes = 0
+    this.#bytes = 0
+    return nextTurn()
+  }
+
+  async #finish(last: Frame | undefined): Promise<void> {
+    if (last === undefined) return void this.#response.end()
+    const content = contentOf(last)
+    if (!Array.isArray(content)) return this.#endWith(content)
+    await this.#writeLarge(content, 1)
+    if (!this.#gone) this.#endWith('')
   }
 
   /** Ends the answer after pending writes. */
   end(): void {
     this.#leave()
+    this.#writeRest()
     this.#response.end()
+  }
+
+  #writeRest(): void {
+    for (const piece of this.#rest.splice(0)) this.#write(piece)
   }
 
   /** Sends the last frame and the end in one write, so that a client which stops at the last event can reuse the connection. */
@@ -108,7 +144,8 @@ export class StreamWriter implements Swept {
     const { socket } = this.#response
     socket?.cork()
     try {
-      this.#write(frame)
+      this.#writeRest()
+      for (const content of [contentOf(frame)].flat()) this.#write(content)
       this.#response.end()
     } finally {
       socket?.uncork()
@@ -124,7 +161,7 @@ export class StreamWriter implements Swept {
       return
     }
     this.#leave()
-    this.#endWith(text)
+    this.#endWith(wholeOf(text))
   }
 
   sweep(now: number): void {
@@ -141,7 +178,7 @@ export class StreamWriter implements Swept {
       return
     }
     this.#leave()
-    this.#endWith(text)
+    this.#endWith(wholeOf(text))
     this.#lingers = true
     const { lingering } = this.#options
     const lingerer = { bytes: this.#response.socket?.writableLength ?? 0, cut: () => this.#response.destroy() }
@@ -150,6 +187,8 @@ export class StreamWriter implements Swept {
   }
 
   #beat(now: number, text: string): void {
+    // It would stand in the middle of a frame.
+    if (this.#rest.length > 0) return
     if (!this.#quiet || this.#quietSince === 0) {
       this.#quiet = true
       this.#quietSince = now
@@ -170,10 +209,10 @@ export class StreamWriter implements Swept {
    * Writes a text as a chunk to the connection, in one write. `response.write` makes four of it, which costs
    * a fifth more if events come one by one. It still writes bytes, and answers that wait for the connection behind an earlier one.
    */
-  #write(frame: Frame): Writable {
+  #write(content: string | Uint8Array): Writable {
     const { socket, chunkedEncoding } = this.#response
-    const content = frame instanceof Uint8Array ? frame : textOf(frame)
     if (content.length === 0) return this.#response
+    this.#bytes += content.length
     const framed = typeof content === 'string' && chunkedEncoding && socket !== null
     const target = framed ? socket : this.#response
     target.write(framed ? chunk(content) : content)
@@ -192,11 +231,40 @@ export class StreamWriter implements Swept {
   }
 }
 
-function textOf(frame: string | Texts): string {
-  if (typeof frame === 'string') return frame
+/** A failure is short: its frame is written in one piece. */
+function wholeOf(frame: Frame): string | Uint8Array {
+  const content = contentOf(frame)
+  return Array.isArray(content) ? content.join('') : content
+}
+
+/** The content of a frame; in pieces if it is too large for one turn of the event loop. */
+function contentOf(frame: Frame): string | string[] | Uint8Array {
+  if (frame instanceof Uint8Array) return frame
+  if (typeof frame === 'string') return frame.length > BYTES_PER_TURN ? piecesOf(frame) : frame
   let all = ''
-  frame.eachText((text) => (all += text))
-  return all
+  let pieces: string[] | undefined
+  frame.eachText((text) => {
+    if (text.length <= BYTES_PER_TURN) return void (all += text)
+    // Joined, all of it would be copied once more.
+    pieces = (pieces ?? []).concat(all === '' ? [] : all, piecesOf(text))
+    all = ''
+  })
+  if (pieces === undefined) return all
+  return all === '' ? pieces : pieces.concat(all)
+}
+
+function piecesOf(text: string): string[] {
+  const pieces: string[] = []
+  for (let at = 0; at < text.length; at += pieces.at(-1)?.length ?? 0) {
+    const end = at + BYTES_PER_TURN
+    pieces.push(text.slice(at, isPair(text, end) ? end + 1 : end))
+  }
+  return pieces
+}
+
+/** Whether a cut here would be in the middle of a surrogate pair, both halves of which would be lost. */
+function isPair(text: string, at: number): boolean {
+  return (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(at) & 0xfc00) === 0xdc00
 }
 
 /**
@@ -216,16 +284,25 @@ export function chunk(text: string): Buffer {
 /** Makes browsers believe the type of an answer, whatever its beginning looks like. */
 const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 
+/** Tells answers apart. A transport may have set its own. */
+const REQUEST_ID = 'x-request-id'
+
+function newRequestId(): string {
+  return `req_${randomUUID()}`
+}
+
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /**
- * Adds the header to every answer of our own server. It adds it with the other headers, because `setHeader` would cost six microseconds:
- * Node then takes the headers of an answer one by one.
+ * Adds both headers to every answer of our own server. It adds them with the other headers, because `setHeader` would cost six
+ * microseconds: Node then takes the headers of an answer one by one.
  */
 export class PlainResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
     const given = typeof reason === 'string' ? headers : reason
-    const all = Array.isArray(given) ? [...given, ...NOSNIFF] : { [NOSNIFF[0]]: NOSNIFF[1], ...given }
+    const all = Array.isArray(given)
+      ? [...given, ...NOSNIFF, ...(given.includes(REQUEST_ID) ? [] : [REQUEST_ID, newRequestId()])]
+      : { [NOSNIFF[0]]: NOSNIFF[1], [REQUEST_ID]: given?.[REQUEST_ID] ?? newRequestId(), ...given }
     return typeof reason === 'string' ? super.writeHead(status, reason, all) : super.writeHead(status, all)
   }
 }
@@ -233,6 +310,7 @@ export class PlainResponse<R extends IncomingMessage = IncomingMessage> extends 
 /** The same for a response of a user's own server. */
 export function withoutSniffing(response: ServerResponse): void {
   response.setHeader(...NOSNIFF)
+  response.setHeader(REQUEST_ID, newRequestId())
 }
 
 /** Answers on a bare connection, which has no `ServerResponse`: before an upgrade, or if the request could not be parsed. */
@@ -248,6 +326,7 @@ export async function refuse(socket: Duplex, response: Response): Promise<void> 
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`]
   for (const [name, value] of response.headers) if (name !== 'connection') lines.push(`${name}: ${value}`)
   lines.push(NOSNIFF.join(': '))
+  if (!response.headers.has(REQUEST_ID)) lines.push(`${REQUEST_ID}: ${newRequestId()}`)
   lines.push(`content-length: ${Buffer.byteLength(body)}`, 'connection: close', '', body)
   socket.once('finish', () => socket.destroy())
   socket.end(lines.join('\r\n'))

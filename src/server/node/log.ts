@@ -1,4 +1,4 @@
-import { destination, pino, stdSerializers } from 'pino'
+import { createRequire } from 'node:module'
 import type { DestinationStream } from 'pino'
 import type { Logger } from '../../core/ports/transport.ts'
 import { redactedLog } from '../../core/secrets/redaction.ts'
@@ -12,18 +12,18 @@ export interface LogOptions {
   readonly to?: DestinationStream
 }
 
-/** JSON lines by pino, without secrets. */
-export function pinoLog({ level = 'info', to = destination({ dest: 2, sync: true }) }: LogOptions = {}): Logger {
-  const logger = pino(
-    {
-      level,
-      base: null,
-      serializers: { error: stdSerializers.err },
-    },
-    to,
-  )
+/** JSON lines by pino, without secrets. Most starts log nothing, so the first line loads pino. */
+export function pinoLog(options: LogOptions = {}): Logger {
+  let logger: ReturnType<typeof loaded> | undefined
   return redactedLog((severity, message, fields) => {
+    logger ??= loaded(options)
     if (fields === undefined) logger[severity](message)
     else logger[severity](fields, message)
   }, BY_NAME)
+}
+
+function loaded({ level = 'info', to }: LogOptions) {
+  // Not `import()`: a line before the end of the process would come too late.
+  const { destination, pino, stdSerializers } = createRequire(import.meta.url)('pino') as typeof import('pino')
+  return pino({ level, base: null, serializers: { error: stdSerializers.err } }, to ?? destination({ dest: 2, sync: true }))
 }

@@ -20,7 +20,7 @@ function raw(url: string, text: string): Promise<string> {
 const MESSAGES = [{ role: 'user', content: 'Hello' }]
 const json = (body: object) => ({ method: 'POST', body: JSON.stringify(body) })
 
-test('nobody is to guess what an answer is: good ones, refusals, streams, and what is no HTTP', async () => {
+test('every answer has an id of its own, and nobody is to guess what it is: good ones, refusals, streams, and what is no HTTP', async () => {
   const { url } = await startServer(demo(), { origins: ['https://app.example'] })
   const origin = { origin: 'https://app.example' }
   const requests: [string, RequestInit][] = [
@@ -52,11 +52,16 @@ test('nobody is to guess what an answer is: good ones, refusals, streams, and wh
     [`/${'x'.repeat(9_000)}`, {}],
     ['/uamp', {}],
   ]
+  const ids = new Set<string>()
   for (const [path, init] of requests) {
     const response = await fetch(url + path, init)
     await response.body?.cancel()
     const name = `${init.method ?? 'GET'} ${path.slice(0, 40)} ${response.status}`
     expect(response.headers.get('x-content-type-options'), name).toBe('nosniff')
+    const id = response.headers.get('x-request-id') ?? ''
+    expect(id, name).toMatch(/^req_[\w-]+$/)
+    expect(ids, name).not.toContain(id)
+    ids.add(id)
   }
   const head = `GET /uamp HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n`
   const many = Array.from({ length: 120 }, (_, index) => `x-${index}: 1\r\n`).join('')
@@ -71,5 +76,6 @@ test('nobody is to guess what an answer is: good ones, refusals, streams, and wh
     const answer = await raw(url, text)
     expect(answer, JSON.stringify(text.slice(0, 120))).toMatch(/^http\/1\.1 [45]\d\d/)
     expect(answer, JSON.stringify(text.slice(0, 120))).toContain('x-content-type-options: nosniff')
+    expect(answer, JSON.stringify(text.slice(0, 120))).toMatch(/\r\nx-request-id: req_[\w-]+\r\n/)
   }
 })

@@ -195,6 +195,27 @@ test('a reader that takes nothing for too long is cut, and the finally runs', as
   client.destroy()
 })
 
+test('a reader that is cut in the middle of a large frame gets the rest of it, and the error behind it', async () => {
+  const large = 'x'.repeat(24_000_000)
+  const cut = signal()
+  async function* one(): AsyncGenerator<string, void> {
+    try {
+      yield large
+    } finally {
+      cut.fire()
+    }
+  }
+  const { port } = await testServer({
+    limits: { outboundBytes: 64 * 1024, stallMs: 100 },
+    routes: [get('/large', async () => ({ status: 200, headers: {}, failure: (error) => `[${error.code}]`, frames: one() }))],
+  })
+  const client = netConnect(port, '127.0.0.1')
+  client.write('GET /large HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  await cut.fired
+  const { text } = chunked(Buffer.concat(await received(client)))
+  expect(text === `${large}[timeout]`).toBe(true)
+})
+
 test('an HTTP/1.0 client gets the stream too', async () => {
   const { port } = await testServer({
     routes: [
@@ -234,3 +255,72 @@ test('answers to requests sent at once come one after the other', async () => {
   const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\n/).slice(1)
   expect(bodies).toEqual(['4\r\none,\r\n7\r\nzwölf,\r\n0\r\n\r\n', '6\r\nthree,\r\n5\r\nfour,\r\n0\r\n\r\n'])
 })
+
+test('a frame of megabytes goes out in pieces, whole, and with the error of its protocol behind it', async () => {
+  // Every character is two code units, and the first one puts each cut between the two.
+  const large = `x${'😀'.repeat(1_500_000)}`
+  const failure = (error: UampError) => `[${error.code}]`
+  const whole = { status: 200, headers: {} }
+  const { url } = await testServer({
+    routes: [
+      get('/next', async () => ({ ...whole, frames: frames([large, 'end']) })),
+      get('/last', async () => ({ ...whole, frames: frames(['begin'], large) })),
+      get('/fails', async () => ({ ...whole, failure, frames: frames([large], new UampError('overloaded', 'Too much')) })),
+    ],
+  })
+  for (const [path, expected] of [
+    ['/next', `${large}end`],
+    ['/last', `begin${large}`],
+    ['/fails', `${large}[overloaded]`],
+  ] as const) {
+    const socket = netConnect(Number(new URL(url).port), '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+    const { text, largest } = chunked(Buffer.concat(await received(socket)))
+    expect(text === expected, path).toBe(true)
+    expect(largest).toBeLessThan(2 * 1024 * 1024)
+  }
+})
+
+test('the event loop gets turns while an answer is written to a client that reads at once', async () => {
+  let turns = 0
+  const count = (): void => void (turns++, (counting = setImmediate(count)))
+  let counting = setImmediate(count)
+  const during = signal<number>()
+  const { url } = await testServer({
+    routes: [
+      get('/stream', async function* () {
+        const before = turns
+        for (let i = 0; i < 24; i++) yield 'x'.repeat(60_000)
+        during.fire(turns - before)
+      }),
+    ],
+  })
+  expect((await (await fetch(`${url}/stream`)).text()).length).toBe(24 * 60_000)
+  clearImmediate(counting)
+  expect(await during.fired).toBeGreaterThanOrEqual(2)
+})
+
+/** Frames that are there at once, and the last one or an error. */
+async function* frames(all: readonly string[], last?: string | UampError): AsyncGenerator<string, string | void> {
+  yield* all
+  if (last instanceof UampError) throw last
+  return last
+}
+
+async function received(socket: AsyncIterable<Buffer>): Promise<Buffer[]> {
+  const all: Buffer[] = []
+  for await (const bytes of socket) all.push(bytes)
+  return all
+}
+
+/** Decodes the chunked coding. */
+function chunked(bytes: Buffer): { readonly text: string; readonly largest: number } {
+  const parts: Buffer[] = []
+  for (let at = bytes.indexOf('\r\n\r\n') + 4; at < bytes.length;) {
+    const end = bytes.indexOf('\r\n', at)
+    const size = Number.parseInt(bytes.toString('latin1', at, end), 16)
+    parts.push(bytes.subarray(end + 2, end + 2 + size))
+    at = end + 2 + size + 2
+  }
+  return { text: Buffer.concat(parts).toString(), largest: Math.max(...parts.map(({ length }) => length)) }
+}

@@ -1,5 +1,5 @@
 /** ACP over HTTP (Streamable HTTP and WebSocket transport): requests go in by POST, everything comes out on streams. */
-import { chooseAgent } from '../../core/edge/choose-agent.ts'
+import { chooseAgent } from '../../core/edge/asked.ts'
 import type { KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { errorText, readMessage, type RpcMessage } from '../../wire/json-rpc.ts'

@@ -1,5 +1,5 @@
 import type { InputEvent } from '../../core/ports/session.ts'
-import { stopReason } from '../../core/reading/ends.ts'
+import { stopReason } from '../../core/reading/response-fold.ts'
 import type { EventOf, Unsent } from '../../protocol/events.ts'
 import { fieldsOf, type Slot } from '../../protocol/json.ts'
 import { formatOf, type ContentBlock } from '../../wire/acp/blocks.ts'

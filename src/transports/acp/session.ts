@@ -1,6 +1,5 @@
-import { eachBatch } from '../../core/reading/each-batch.ts'
-import { withoutOwnTools } from '../../core/edge/own-tools.ts'
-import { isEnd, type EndEvent } from '../../core/reading/ends.ts'
+import { withoutOwnTools } from '../../core/edge/asked.ts'
+import { isEnd, type EndEvent } from '../../core/reading/response-fold.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import type { Tool } from '../../core/ports/skill.ts'
@@ -8,8 +7,7 @@ import type { Host } from '../../core/ports/transport.ts'
 import { toolDefinition } from '../../core/tools/tool.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
-import { uampIn } from '../../protocol/extensions.ts'
-import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
+import { uampIn, fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
 import { errorText, notificationText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
@@ -121,7 +119,7 @@ export class AcpSession implements Visitor {
 
   async #read(reader: Reader): Promise<void> {
     try {
-      await eachBatch(reader, async (batch) => {
+      await reader.each(async (batch) => {
         const { gateway } = this.#options.host
         const begun = await Begun.in(batch, (id) => (this.#isShown(id) ? undefined : gateway.response(id, this.session.owner)))
         // A newer reader tells this already.

@@ -1,7 +1,6 @@
 import { choicesOf, chosenIn } from '../../core/agent-kit/choices.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
-import { uampIn } from '../../protocol/extensions.ts'
-import type { Slot } from '../../protocol/json.ts'
+import { uampIn, type Slot } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
 

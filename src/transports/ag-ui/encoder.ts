@@ -1,7 +1,6 @@
 import type { Batch } from '../../core/ports/session.ts'
-import { isWaiting, stopReason, type Question } from '../../core/reading/ends.ts'
+import { isWaiting, stopReason, ResponseFold, type Question } from '../../core/reading/response-fold.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, alike, tellBy, type Mapping } from '../../core/reading/mapping.ts'
-import { ResponseFold } from '../../core/reading/response-fold.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf } from '../../protocol/json.ts'
@@ -26,6 +25,10 @@ export interface RunPlan {
   readonly resumes?: string | undefined
   /** The tools that the client runs. */
   readonly tools: ReadonlySet<string>
+  /** The state of the thread, for a client that joins it. */
+  readonly state?: unknown
+  /** `input` of `RUN_STARTED`. */
+  readonly input?: Readonly<Record<string, unknown>>
   /** Calls whose results the client brought, and which it therefore has. */
   readonly brought: ReadonlySet<string>
 }
@@ -48,6 +51,8 @@ interface Finish {
   readonly uamp?: object
   readonly result?: unknown
 }
+
+const OTHER_ROLES: ReadonlySet<unknown> = new Set(['user', 'system', 'developer'])
 
 const NOWHERE: Out = { text: () => undefined, event: () => undefined }
 
@@ -117,10 +122,7 @@ export class RunEncoder extends ResponseFold {
     'x.subagent.finished': ['`SUBAGENT_FINISHED`, `SUBAGENT_ERROR`', (run, event) => run.#answer.subagentFinished(event)],
     'x.reasoning.encrypted': ['`REASONING_ENCRYPTED_VALUE`', (run, event) => run.#answer.encrypted(event)],
     'x.custom': ['`CUSTOM`', (run, { name, value }) => run.#emit({ type: 'CUSTOM', name, value: value ?? null })],
-    'x.raw': [
-      '`RAW`',
-      (run, { event, source }) => run.#emit({ type: 'RAW', event: event ?? null, ...(source !== undefined && { source }) }),
-    ],
+    'x.raw': ['`RAW`', (run, { event, source }) => run.#raw(event, source)],
     'response.done': ['`RUN_FINISHED`', (run, event) => run.#done(event)],
     'response.cancelled': ['`RUN_FINISHED`, outcome `cancelled`', (run) => run.#finish({ type: 'cancelled' })],
     'response.error': ['`RUN_ERROR`', (run, { error }) => run.#fail(error)],
@@ -192,10 +194,11 @@ export class RunEncoder extends ResponseFold {
   }
 
   protected begin(): void {
-    const { threadId, runId, parentRunId, session, response } = this.#plan
+    const { threadId, runId, parentRunId, session, response, input, state } = this.#plan
     const uamp = { session_id: session, response_id: response }
     const parent = parentRunId !== undefined && { parentRunId }
-    this.#emit({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', ...parent, metadata: { uamp } })
+    this.#emit({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', ...parent, ...(input && { input }), metadata: { uamp } })
+    if (state !== undefined) this.#emit({ type: 'STATE_SNAPSHOT', snapshot: state })
     for (const messages of this.#snapshots) this.#emit({ type: 'MESSAGES_SNAPSHOT', messages })
   }
 
@@ -246,6 +249,19 @@ export class RunEncoder extends ResponseFold {
     const { content, replace } = event
     this.#answer.interject()
     this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId, activityType, content, ...(replace !== undefined && { replace }) })
+  }
+
+  /** What a remote agent of AG-UI said in the name of another is a message of that role. */
+  #raw(event: unknown, source: string | undefined): void {
+    const { type, role, delta } = source === 'ag-ui' ? fieldsOf(event) : {}
+    if (type !== 'TEXT_MESSAGE_CHUNK' || !OTHER_ROLES.has(role) || typeof delta !== 'string') {
+      return this.#emit({ type: 'RAW', event: event ?? null, ...(source !== undefined && { source }) })
+    }
+    this.#answer.settle()
+    const messageId = this.#answer.next()
+    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role })
+    this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
+    this.#emit({ type: 'TEXT_MESSAGE_END', messageId })
   }
 
   #other(event: ServerEvent): void {

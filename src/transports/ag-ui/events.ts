@@ -26,6 +26,9 @@ export interface Wire {
 /** Turns an event into one that the client's version understands; undefined: leave it out. */
 export type Shape = (event: AgUiEvent) => AgUiEvent | undefined
 
+/** Tells when events are written; a replay does not know when they were made. */
+export type Clock = () => number
+
 export const asItIs: Shape = (event) => event
 
 /** Server-sent events with one data line each and bare line feeds, because clients fail on anything else. */
@@ -35,12 +38,15 @@ export class SseWire implements Wire, Out {
   readonly #shape: Shape
   /** Follows the number in an event's id. */
   readonly #mark: string
+  readonly #now: Clock | undefined
+  #time = ''
   #visit: (text: string) => void = () => undefined
   #messageId: string | undefined
   #head = ''
 
-  constructor(shape: Shape, response: string) {
+  constructor(shape: Shape, response: string, now?: Clock) {
     this.#shape = shape
+    this.#now = now
     this.#mark = `-${markOf(response)}`
   }
 
@@ -49,6 +55,8 @@ export class SseWire implements Wire, Out {
     return {
       eachText: (visit) => {
         this.#visit = visit
+        // One look at the clock for everything that is written at once.
+        this.#time = this.#now ? `,"timestamp":${this.#now()}}` : '}'
         write(this)
       },
     }
@@ -59,11 +67,11 @@ export class SseWire implements Wire, Out {
       this.#messageId = messageId
       this.#head = `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":${JSON.stringify(messageId)},"delta":`
     }
-    this.#visit('id: ' + id + this.#mark + '\n' + this.#head + jsonText(delta) + '}\n\n')
+    this.#visit('id: ' + id + this.#mark + '\n' + this.#head + jsonText(delta) + this.#time + '\n\n')
   }
 
   event(event: AgUiEvent, id?: number | string): void {
     const shown = this.#shape(event)
-    if (shown) this.#visit(sseLine(JSON.stringify(shown), id === undefined ? undefined : id + this.#mark))
+    if (shown) this.#visit(sseLine(JSON.stringify(shown).slice(0, -1) + this.#time, id === undefined ? undefined : id + this.#mark))
   }
 }

@@ -4,14 +4,16 @@ import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { RunEncoder, type Place } from './encoder.ts'
-import { asItIs, SseWire, type Wire } from './events.ts'
+import { asItIs, SseWire, type Clock, type Wire } from './events.ts'
 import { toLegacy } from './legacy.ts'
 import { placeIn } from './place.ts'
 import { loadProto, ProtoWire, wantsProto, type ProtoModule } from './proto.ts'
-import { toAsked } from './request.ts'
+import { isLegacy, toAsked } from './request.ts'
 import { planOf, Runs, type RunRecord } from './runs.ts'
 import { Starter, type Started } from './start.ts'
-import { historyOf, snapshotsOf } from './thread.ts'
+import { stateAfter } from './state.ts'
+import { findThread, historyOf, snapshotsOf } from './thread.ts'
+import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 
 export interface AgUiOptions {
@@ -30,6 +32,7 @@ export function agUi({ proto = loadProto, runTtlMs = CORE_LIMITS.sessionTtlMs }:
       return [
         { method: 'POST', path: '/ag-ui', access: 'request', body: 'text', handle: (request, call) => endpoint.run(request, call) },
         { method: 'GET', path: '/ag-ui/runs/:runId', access: 'request', handle: (_, call) => endpoint.replay(call) },
+        { method: 'GET', path: '/ag-ui/threads/:threadId', access: 'request', handle: (_, call) => endpoint.thread(call) },
         { method: 'GET', path: '/ag-ui/capabilities', access: 'public', handle: (_, call) => endpoint.capabilities(call) },
       ]
     },
@@ -72,7 +75,7 @@ class Endpoint {
         if (!duplex) await run.refuse(refused)
         throw paymentRefusal(refused)
       }
-      const wire = await this.#wire(request, { legacy: asked.legacy, response: run.response })
+      const wire = await this.#wire(request, { legacy: asked.legacy, response: run.response }, this.#host.now)
       return this.#stream(run, started, { wire })
     } catch (thrown) {
       run.close()
@@ -100,6 +103,31 @@ class Endpoint {
     } catch (thrown) {
       run.close()
       throw thrown
+    }
+  }
+
+  /** `GET /ag-ui/threads/{threadId}`: the conversation and the state of a thread, as a run in which nothing is done. */
+  async thread(call: KnownCall): Promise<Response> {
+    const { gateway, newId } = this.#host
+    const { params, principal, request, agent } = call
+    const threadId = params['threadId'] ?? ''
+    const session = agent === undefined ? undefined : await findThread(gateway, call, { agent, threadId })
+    if (!session) throw new UampError('not_found', `There is no thread "${threadId}"`)
+    try {
+      const head = session.lastResponse === null ? undefined : await gateway.response(session.lastResponse, principal)
+      const state = head && (await stateAfter(session, head))
+      const [messages] = snapshotsOf(head ? await historyOf(gateway, head.id, principal) : [], [])
+      const run = { threadId, runId: newId() }
+      const shape = isLegacy(new URL(request.url).searchParams.get('protocolVersion') ?? undefined) ? toLegacy : asItIs
+      const told = [
+        { type: 'RUN_STARTED', ...run, protocolVersion: '1.0', metadata: { uamp: { session_id: session.id } } },
+        ...(state === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: state }]),
+        { type: 'MESSAGES_SNAPSHOT', messages },
+        { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' } },
+      ]
+      return new Response(told.map((event) => sseLine(JSON.stringify(shape(event)))).join(''), { headers: SSE_HEADERS })
+    } finally {
+      session.leave()
     }
   }
 
@@ -135,10 +163,10 @@ class Endpoint {
     }
   }
 
-  async #wire(request: Request, { legacy, response }: Pick<RunRecord, 'legacy' | 'response'>): Promise<Wire> {
+  async #wire(request: Request, { legacy, response }: Pick<RunRecord, 'legacy' | 'response'>, now?: Clock): Promise<Wire> {
     const shape = legacy ? toLegacy : asItIs
     const module = wantsProto(request.headers.get('accept')) ? await this.#proto() : undefined
-    return module ? new ProtoWire(module, shape) : new SseWire(shape, response)
+    return module ? new ProtoWire(module, shape, now) : new SseWire(shape, response, now)
   }
 }
 
@@ -157,7 +185,7 @@ function capabilitiesOf({ name, description, capabilities }: AgentPort, { httpBi
     identity: { name, type: 'uamp', provider, ...(description !== undefined && { description }) },
     transport: { streaming: true, websocket: false, httpBinary, pushNotifications: false, resumable: true },
     tools: { supported: tools?.supports_tools ?? true, parallelCalls: tools?.supports_parallel_tools ?? true, clientProvided: true },
-    state: { snapshots: true, deltas: true, memory: true, persistentState: false },
+    state: { snapshots: true, deltas: true, memory: true, persistentState: true },
     reasoning: { supported: supports_thinking, streaming: supports_thinking, encrypted: supports_thinking },
     multimodal: {
       input: { image: has('image'), audio: has('audio'), video: has('video'), pdf: file?.supports_pdf ?? has('file'), file: has('file') },

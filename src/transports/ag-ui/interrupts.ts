@@ -1,7 +1,7 @@
 import type { Questions } from '../../core/ports/agent.ts'
 import type { Waiting } from '../../core/ports/session.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'
-import type { Question } from '../../core/reading/ends.ts'
+import type { Question } from '../../core/reading/response-fold.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { isRecord, type Slot } from '../../protocol/json.ts'

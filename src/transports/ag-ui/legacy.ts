@@ -45,10 +45,12 @@ interface Outcome {
 }
 
 function finished(event: AgUiEvent): AgUiEvent {
-  const { pendingToolCallIds: _, ...known } = event['outcome'] as Outcome
-  if (known.type !== 'cancelled') return { ...event, outcome: known }
-  const { outcome: __, metadata, ...rest } = event
-  return { ...rest, type: event.type, metadata: { uamp: { ...uampOf(metadata), cancelled: true } } }
+  const { outcome, ...rest } = event
+  const { type, pendingToolCallIds } = outcome as Outcome
+  // Pages take a success for the end of the turn, and would never run a call that is open.
+  if (pendingToolCallIds !== undefined) return rest as AgUiEvent
+  if (type !== 'cancelled') return event
+  return { ...rest, type: event.type, metadata: { uamp: { ...uampOf(event['metadata']), cancelled: true } } }
 }
 
 /** Content parts as plain text, with the parts themselves in the metadata. */

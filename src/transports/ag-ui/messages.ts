@@ -32,7 +32,7 @@ export function toMessages(given: readonly WireMessage[], before: readonly Messa
     }
     const made = callsOf(message)
     for (const { id } of made) calls.add(id)
-    const items = [...thoughts, ...itemsOf(message.content ?? '', param), ...made.map(callItem)]
+    const items = [...thoughts, ...sealed(itemsOf(message.content ?? '', param), message.encryptedValue), ...made.map(callItem)]
     thoughts = []
     messages.push({ role: 'assistant', content: textOf(items), content_items: items, ...(made.length > 0 && { tool_calls: made }) })
   }
@@ -61,7 +61,20 @@ function withItems(items: ContentItem[]): { content: string; content_items?: Con
 }
 
 function callsOf({ toolCalls }: Assistant): ToolCall[] {
-  return (toolCalls ?? []).map(({ id, function: { name, arguments: args } }) => ({ id, name, arguments: args }))
+  return (toolCalls ?? []).map(({ id, function: { name, arguments: args }, encryptedValue }) => ({
+    id,
+    name,
+    arguments: args,
+    ...(encryptedValue != null && { encrypted_value: encryptedValue }),
+  }))
+}
+
+/** The encrypted value of a message stays with its last text. */
+function sealed(items: readonly ContentItem[], value: string | null | undefined): ContentItem[] {
+  if (value == null) return [...items]
+  const index = items.findLastIndex(({ type }) => type === 'text')
+  const text = items[index] ?? { type: 'text', text: '' }
+  return items.toSpliced(index < 0 ? 0 : index, index < 0 ? 0 : 1, { ...text, encrypted_value: value } as ContentItem)
 }
 
 function callItem(tool_call: ToolCall): ContentItem {

@@ -1,5 +1,5 @@
 import { joinedBytes } from '../../protocol/bytes.ts'
-import type { AgUiEvent, Out, Shape, Wire } from './events.ts'
+import type { AgUiEvent, Clock, Out, Shape, Wire } from './events.ts'
 
 /** The part of `@ag-ui/proto` that is used. Users install the package themselves. */
 export interface ProtoModule {
@@ -35,15 +35,19 @@ export class ProtoWire implements Wire, Out {
   readonly headers = { 'content-type': PROTO_TYPE, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' }
   readonly #module: ProtoModule
   readonly #shape: Shape
+  readonly #now: Clock | undefined
   #parts: Uint8Array[] = []
+  #time: { readonly timestamp?: number } = {}
 
-  constructor(module: ProtoModule, shape: Shape) {
+  constructor(module: ProtoModule, shape: Shape, now?: Clock) {
     this.#module = module
+    this.#now = now
     this.#shape = shape
   }
 
   frame(write: (out: Out) => void): Uint8Array {
     this.#parts = []
+    this.#time = this.#now ? { timestamp: this.#now() } : {}
     write(this)
     return joinedBytes(this.#parts)
   }
@@ -55,7 +59,7 @@ export class ProtoWire implements Wire, Out {
   event(event: AgUiEvent): void {
     const shown = this.#shape(event)
     if (!shown) return
-    const body = this.#module.encode(shown)
+    const body = this.#module.encode({ ...shown, ...this.#time })
     const length = new Uint8Array(4)
     new DataView(length.buffer).setUint32(0, body.length)
     this.#parts.push(length, body)

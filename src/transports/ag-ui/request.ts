@@ -25,17 +25,25 @@ export interface Asked {
   /** Other fields that an agent may want to read. */
   readonly extras: Readonly<Record<string, unknown>>
   readonly detach: boolean
+  /** The client brings only what is new. */
+  readonly join: boolean
+  /** The request as it came, without its payment, for a client that wants it back. */
+  readonly input: Readonly<Record<string, unknown>> | undefined
   readonly payment: Payment | undefined
 }
 
-const NONE = { detach: false, payment_token: undefined }
+/** The longest input that is kept with its run and told again. */
+const INPUT_LENGTH = 256 * 1024
+
+const NONE = { detach: false, join: false, input: false, payment_token: undefined }
 
 export async function toAsked(call: Call): Promise<Asked> {
   const { request } = call
-  const input = parseBody(RunAgentInput, await call.text())
+  const body = await call.text()
+  const input = parseBody(RunAgentInput, body)
   const { threadId, runId, parentRunId, context, forwardedProps, resume, state } = input
   const isOwn = isRecord(forwardedProps) && forwardedProps['uamp'] != null
-  const { detach, payment_token: token } = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE
+  const { detach, join, input: repeats, payment_token: token } = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE
   const first = input.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
   const begin = first < 0 ? input.messages.length : first
   const entries = resume == null ? [] : Array.isArray(resume) ? resume : [resume]
@@ -56,6 +64,8 @@ export async function toAsked(call: Call): Promise<Asked> {
       ...(forwardedProps != null && { forwardedProps: unpaid(forwardedProps) }),
     },
     detach: detach ?? false,
+    join: join ?? false,
+    input: repeats && body.length <= INPUT_LENGTH ? repeated(JSON.parse(body)) : undefined,
     payment: paymentFrom(request.headers) ?? (token == null ? undefined : { scheme: 'token', token }),
   }
 }
@@ -72,6 +82,10 @@ export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, mem
   }
 }
 
+function repeated({ forwardedProps, ...input }: Readonly<Record<string, unknown>>) {
+  return { ...input, forwardedProps: unpaid(forwardedProps) }
+}
+
 /** Removes the payment, which must not be stored with the run. The agent gets it when it asks for payment. */
 function unpaid(forwardedProps: unknown): unknown {
   if (!isRecord(forwardedProps) || !isRecord(forwardedProps['uamp'])) return forwardedProps
@@ -80,7 +94,7 @@ function unpaid(forwardedProps: unknown): unknown {
 }
 
 /** Clients of 1.0 name their version; older ones name none. */
-function isLegacy(version: string | undefined): boolean {
+export function isLegacy(version: string | undefined): boolean {
   if (version === undefined || /^0(\.|$)/.test(version)) return true
   if (/^1(\.\d+)*$/.test(version)) return false
   throw new UampError('version_mismatch', `AG-UI "${version}" is not supported here: send "protocolVersion": "1.0", or none for 0.0.x`, {

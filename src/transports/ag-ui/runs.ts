@@ -4,11 +4,14 @@ import type { Place, Store } from '../../core/ports/store.ts'
 import { goesWith, storeKey } from '../../core/basics/store-key.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { RunPlan } from './encoder.ts'
+import { stateIn } from './state.ts'
 import type { WireMessage } from './schema.ts'
 
 /** The `note` that is stored with the response of a run: enough to replay the run. */
 export type RunNote = Pick<RunPlan, 'threadId' | 'runId' | 'parentRunId' | 'duplex'> & {
   readonly legacy: boolean
+  /** What the client sent, if it wants that back. */
+  readonly input?: Readonly<Record<string, unknown>>
   /** The client brought only these messages, and was shown the conversation up to the response `from`. */
   readonly joined?: { readonly from: string; readonly messages: readonly WireMessage[] }
 }
@@ -60,7 +63,8 @@ function recordOf({ id, session, agent, after, note }: StoredResponse): RunRecor
 /** The plan for replaying a stored run. */
 export function planOf(record: RunRecord, { config, given }: Pick<StoredResponse, 'config' | 'given'>): RunPlan {
   const tools = new Set(config.tools?.map((tool) => tool.function.name))
-  return { tools, brought: new Set(given.flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : []))), ...record }
+  const state = record.joined ? stateIn(config) : undefined
+  return { tools, state, brought: new Set(given.flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : []))), ...record }
 }
 
 function keyOf({ tenant, id }: Principal, runId: string): string {

@@ -47,7 +47,11 @@ export type Part = z.infer<typeof Part>
 const Content = z.union([z.string(), list(Part, limits.list)], 'must be a string or an array of content parts')
 const base = { id: Id, name: maybe(z.string()), encryptedValue: maybe(z.string()) }
 
-const ToolCall = z.object({ id: Id, function: z.object({ name: z.string(), arguments: z.string() }) })
+const ToolCall = z.object({
+  id: Id,
+  function: z.object({ name: z.string(), arguments: z.string() }),
+  encryptedValue: maybe(z.string()),
+})
 
 export const WireMessage = z.discriminatedUnion('role', [
   z.object({ ...base, role: z.enum(['system', 'developer', 'user']), content: Content }),
@@ -77,6 +81,10 @@ export const OwnProps = z.object({
     uamp: z.object({
       /** The run continues when its client leaves. */
       detach: maybe(z.boolean()),
+      /** The run brings only new messages: its client does not have the conversation. */
+      join: maybe(z.boolean()),
+      /** `RUN_STARTED` repeats the input. */
+      input: maybe(z.boolean()),
       payment_token: maybe(z.string()),
     }),
   }),

@@ -1,4 +1,4 @@
-import { responseConfig } from '../../core/edge/overrides.ts'
+import { responseConfig } from '../../core/edge/asked.ts'
 import type { InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -11,6 +11,7 @@ import { noCall, toMessages } from './messages.ts'
 import { settingsOf, type Asked } from './request.ts'
 import { nameOf, planOf, type RunNote, type RunRecord, type Runs } from './runs.ts'
 import type { ResumeEntry, WireMessage } from './schema.ts'
+import { isNoState, stateAfter } from './state.ts'
 import { addedTo, aliasOf, findThread, historyOf, inputEvents, memoryOf, rememberedIn, snapshotsOf } from './thread.ts'
 import type { RunPlan } from './encoder.ts'
 
@@ -50,6 +51,8 @@ export class Starter {
   readonly #call: KnownCall
   readonly #asked: Asked
   #isGone = false
+  /** The state that the thread has, if its client brings none. */
+  #state: unknown
   /** A client of another protocol may leave a response open for long. */
   #mayWait = true
 
@@ -58,6 +61,7 @@ export class Starter {
     this.#runs = runs
     this.#call = call
     this.#asked = asked
+    this.#state = asked.state
   }
 
   /** A run that is refused because another one goes on tries again until its time is over: several may have waited for one end. */
@@ -123,14 +127,16 @@ export class Starter {
 
   /** The next run of a thread brings the answers that the thread waits for, or new messages. */
   async #goOn(session: Session, until: number): Promise<Beginning> {
-    const { resume, messages } = this.#asked
+    const { resume, messages, join, state } = this.#asked
     const head = await this.#newest(session, until)
-    const added = addedTo(head, messages)
+    const added = addedTo(head, messages, join)
+    if (head && (state === undefined || (isNoState(state) && added?.length === messages.length)))
+      this.#state = await stateAfter(session, head)
     if (session.duplex && head?.status === 'open') return this.#answerRunning(session, head, added ?? [])
     const { waiting } = session
     const first = resume[0]
     if (!waiting && first) throw noInterrupt(first)
-    if (!waiting) return this.#say(session, head)
+    if (!waiting || this.#turnsAway(added)) return this.#say(session, head)
     const answers = answersTo(waiting, { ...this.#asked, messages: added ?? messages, newId: this.#host.newId })
     if (!answers) return this.#say(session, head)
     const more = added?.find(isSaid)
@@ -141,6 +147,12 @@ export class Starter {
     if (waiting.questions.every(({ type }) => type === 'tool.call')) return this.#say(session, head)
     // A decision is not part of the messages, so it counts now; changed messages count in the next run.
     return { session, answers, create: this.#create(session, { changed: true }) }
+  }
+
+  /** Clients of 0.0.x may know no `resume`. What they say instead is answered, and what was asked is not done. */
+  #turnsAway(added: readonly WireMessage[] | undefined): boolean {
+    const { legacy, resume, payment } = this.#asked
+    return legacy && resume.length === 0 && payment === undefined && (added === undefined || added.some(isSaid))
   }
 
   /** The newest response. A running one gets time to stop. */
@@ -159,12 +171,13 @@ export class Starter {
 
   async #say(session: Session, head: StoredResponse | undefined): Promise<Beginning> {
     const { gateway, newId } = this.#host
-    const { messages, threadId, parentRunId } = this.#asked
+    const { messages, threadId, parentRunId, join } = this.#asked
     const { principal } = this.#call
     const parent = parentRunId === undefined ? undefined : await this.#runs.find(principal, parentRunId)
-    const branches = head !== undefined && parent?.threadId === threadId && parent.response !== head.id
+    const isNamed = parent?.threadId === threadId
+    const branches = head !== undefined && isNamed && parent.response !== head.id
     const base = branches ? await gateway.response(parent.response, principal) : head
-    const added = addedTo(base, messages)
+    const added = addedTo(base, messages, join || isNamed)
     const isNew = added !== undefined && (added.length > 0 || messages.length === 0)
     const joins = base && isNew && added.length === messages.length ? base.id : undefined
     const history = base && isNew && (branches || joins !== undefined) ? await historyOf(gateway, base.id, principal) : []
@@ -194,7 +207,7 @@ export class Starter {
   }
 
   async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {
-    const { threadId, runId, parentRunId, legacy, detach, messages } = this.#asked
+    const { threadId, runId, parentRunId, legacy, detach, messages, input } = this.#asked
     const { principal } = this.#call
     // The client left while this waited for the run before.
     if (this.#isGone) {
@@ -205,7 +218,7 @@ export class Starter {
     const reader = session.read({ after, extensions: 'all' })
     const joined = joins !== undefined && { joined: { from: joins, messages } }
     const parent = parentRunId !== undefined && { parentRunId }
-    const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined }
+    const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined, ...(input && { input }) }
     try {
       const accepted = answers.map((event) => session.send(event))
       if (create) accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json }))
@@ -234,7 +247,7 @@ export class Starter {
 
   /** `memory`: what the response remembers of the messages. */
   #create(session: Session, memory: object = memoryOf(this.#asked.messages)): EventOf<'response.create'> {
-    const { tools, ...settings } = settingsOf(this.#asked, session.config, memory)
+    const { tools, ...settings } = settingsOf({ ...this.#asked, state: this.#state }, session.config, memory)
     // Keep the tools of a session that another protocol opened.
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }

@@ -2,7 +2,7 @@ import { turnsUpTo } from '../../core/reading/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, InputEvent, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
-import { outputMessages } from '../../core/reading/output-messages.ts'
+import { outputMessages } from '../../core/reading/output.ts'
 import { isMedia } from '../../protocol/content.ts'
 import { fingerprint } from '../../protocol/fingerprint.ts'
 import { fieldsOf } from '../../protocol/json.ts'
@@ -44,12 +44,23 @@ export function rememberedIn({ extensions }: SessionConfig) {
   return { runId, inputs: new Set<unknown>(Array.isArray(inputs) ? inputs : []), count: Number(count ?? 0), digest }
 }
 
-/** The new messages of a run. Undefined: the client changed earlier ones, so its messages replace what the session remembers. */
-export function addedTo(turn: StoredResponse | undefined, messages: readonly WireMessage[]): readonly WireMessage[] | undefined {
+/**
+ * The new messages of a run. Undefined: the client changed earlier ones, so its messages replace what the session remembers.
+ * `joins`: the client says that it has not the earlier ones.
+ */
+export function addedTo(
+  turn: StoredResponse | undefined,
+  messages: readonly WireMessage[],
+  joins: boolean,
+): readonly WireMessage[] | undefined {
   if (!turn) return messages
-  const { inputs, count, digest } = rememberedIn(turn.config)
-  // The client sends only new messages.
-  if (!messages.some(({ id }) => inputs.has(id) || responseOf(id) !== undefined)) return messages
+  const { runId, inputs, count, digest } = rememberedIn(turn.config)
+  if (!messages.some(({ id }) => inputs.has(id) || responseOf(id) !== undefined)) {
+    // Clients send their whole conversation: without a known message it is another one, as after an edit of the first message. What
+    // came over another protocol they cannot have, and no conversation begins with a result.
+    const isPart = runId === undefined || messages.length === 0 || messages[0]?.role === 'tool'
+    return joins || isPart ? messages : undefined
+  }
   const counted = messages.filter(isCounted)
   if (digestOf(counted.slice(0, count)) !== digest) return undefined
   const rest = counted.slice(count)

@@ -9,7 +9,7 @@ import type { Delta } from '../../protocol/server-events.ts'
 import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Speech } from '../../wire/speech.ts'
-import { finishReason } from './finish.ts'
+import { finishReason, saidBy } from './finish.ts'
 import type { Shape } from './request.ts'
 
 /** `expires_at` of audio, a required field: after it, clients can no longer refer to the audio by its id. Nothing is kept here. */
@@ -200,7 +200,10 @@ export class ChunkEncoder extends ResponseFold {
     this.signature = event.signature
     const pending = [...this.#calls.keys()].some((id) => !this.#results.has(id))
     const finish = finishReason(event, { pending, legacy: this.#shape.legacy })
-    this.#visit(`${this.#before}{},"finish_reason":${JSON.stringify(finish)}}]${this.#shape.usage ? ',"usage":null' : ''}}\n\n`)
+    const { logprobs, system_fingerprint: print } = saidBy(event)
+    const odds = logprobs === undefined ? '' : `,"logprobs":${JSON.stringify(logprobs)}`
+    const more = `${print === undefined ? '' : `,"system_fingerprint":${JSON.stringify(print)}`}${this.#shape.usage ? ',"usage":null' : ''}`
+    this.#visit(`${this.#before}{}${odds},"finish_reason":${JSON.stringify(finish)}}]${more}}\n\n`)
     this.#begun = false
   }
 

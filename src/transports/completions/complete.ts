@@ -1,4 +1,4 @@
-import { chooseAgent } from '../../core/edge/choose-agent.ts'
+import { chooseAgent } from '../../core/edge/asked.ts'
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
@@ -6,6 +6,7 @@ import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { openAiErrorBody, openAiFailure, toldError } from '../../wire/openai/errors.ts'
+import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
 import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
@@ -13,6 +14,7 @@ import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { ChunkEncoder, DONE, errorChunk, lastChunk, type ChunkHead } from './chunks.ts'
 import { toCompletion } from './completion.ts'
 import { toUsage } from './finish.ts'
+import { completionKeeper, type Keeping } from './kept.ts'
 import { toAsked, type Asked } from './request.ts'
 import { CompletionRequest } from './schema.ts'
 
@@ -26,17 +28,22 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   host.gateway.checkSlots(body, text.length)
   const asked = toAsked(body)
   const agent = chooseAgent(host, call, body.model ?? undefined)
+  checkHostedTools(body.tools, { name: agent, capabilities: host.agents.get(agent)?.capabilities })
   if (asked.stream && asked.shape.audio === 'wav') {
     throw invalid('A stream cannot be a WAV file: ask for "pcm16"', 'audio.format', 'unsupported_value')
   }
   const id = host.newId()
   const head: ChunkHead = { id: `chatcmpl-${id}`, created: Math.floor(host.now() / 1000), model: agent }
   const headers = openAiHeaders(call.quota, id)
-  const runs = await startAll(asked.choices, () => start(host, call, { agent, asked }))
+  const runs = await startAll(asked.choices, (index) => start(host, call, { agent, asked, keep: { ...asked.keep, head, index } }))
   try {
     if (!asked.stream) {
       const ends = await Promise.all(runs.map(endOf))
-      return jsonAnswer(toCompletion(head, asked.shape, ends), { headers, gateway: host.gateway, principal: call.principal })
+      return jsonAnswer(toCompletion(head, asked.shape, { ends, metadata: asked.metadata }), {
+        headers,
+        gateway: host.gateway,
+        principal: call.principal,
+      })
     }
     await Promise.all(runs.map(beginningOf))
   } catch (thrown) {
@@ -55,8 +62,14 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   }
 }
 
+interface Starting {
+  readonly agent: string
+  readonly asked: Asked
+  readonly keep: Keeping
+}
+
 /** Starts one choice: a session with a single response. */
-async function start(host: Host, call: KnownCall, { agent, asked }: { agent: string; asked: Asked }): Promise<ResponseRun> {
+async function start(host: Host, call: KnownCall, { agent, asked, keep }: Starting): Promise<ResponseRun> {
   const { messages, config, store, stream } = asked
   const payment = paymentFrom(call.request.headers)
   const session = await host.gateway.open({
@@ -72,7 +85,8 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
     ...(payment && { payment }),
   })
   const reader = session.read()
-  const sent = session.send({ type: 'response.create', event_id: host.newId() })
+  const create = { type: 'response.create' as const, event_id: host.newId() }
+  const sent = store ? session.say([], create, { keeper: completionKeeper(keep) }) : session.send(create)
   const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '' })
   try {
     await sent
@@ -85,9 +99,9 @@ async function start(host: Host, call: KnownCall, { agent, asked }: { agent: str
 }
 
 /** Starts all choices or none. */
-async function startAll(count: number, begin: () => Promise<ResponseRun>): Promise<ResponseRun[]> {
-  if (count === 1) return [await begin()]
-  const started = await Promise.allSettled(Array.from({ length: count }, begin))
+async function startAll(count: number, begin: (index: number) => Promise<ResponseRun>): Promise<ResponseRun[]> {
+  if (count === 1) return [await begin(0)]
+  const started = await Promise.allSettled(Array.from({ length: count }, (_, index) => begin(index)))
   const runs = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const refused = started.find((result) => result.status === 'rejected')
   if (!refused) return runs

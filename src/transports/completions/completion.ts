@@ -2,12 +2,19 @@ import { joinBase64 } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { AUDIO_EXPIRES_S, type ChunkHead } from './chunks.ts'
-import { finishReason, toUsage } from './finish.ts'
+import { finishReason, saidBy, toUsage } from './finish.ts'
+import type { Metadata } from './kept.ts'
 import type { Shape } from './request.ts'
 import { wav } from '../../wire/wav.ts'
 
+interface Ended {
+  readonly ends: readonly EventOf<'response.done'>[]
+  readonly metadata: Metadata | undefined
+}
+
 /** A complete answer, made from the ends of its choices. */
-export function toCompletion(head: ChunkHead, shape: Shape, ends: readonly EventOf<'response.done'>[]): object {
+export function toCompletion(head: ChunkHead, shape: Shape, { ends, metadata }: Ended): object {
+  const { system_fingerprint: print } = saidBy(ends[0])
   const signature = ends.length === 1 ? ends[0]?.signature : undefined
   return {
     id: head.id,
@@ -16,6 +23,8 @@ export function toCompletion(head: ChunkHead, shape: Shape, ends: readonly Event
     model: head.model,
     choices: ends.map((end, index) => toChoice(head, shape, { end, index })),
     usage: toUsage(ends.map(({ response }) => response.usage)),
+    ...(print !== undefined && { system_fingerprint: print }),
+    ...(metadata && { metadata }),
     ...(signature !== undefined && { signature }),
   }
 }
@@ -24,7 +33,7 @@ function toChoice(head: ChunkHead, shape: Shape, { end, index }: { end: EventOf<
   const said = new Said(shape)
   for (const item of end.response.output) said.add(item)
   const finish_reason = finishReason(end, { pending: said.pending, legacy: shape.legacy })
-  return { index, message: said.message(head), logprobs: null, finish_reason }
+  return { index, message: said.message(head), logprobs: saidBy(end).logprobs ?? null, finish_reason }
 }
 
 /** The items of an output, sorted into the fields of a message. */

@@ -1,5 +1,6 @@
-import { stopReason } from '../../core/reading/ends.ts'
+import { stopReason } from '../../core/reading/response-fold.ts'
 import type { EventOf } from '../../protocol/events.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import { wholeInput, type Usage } from '../../protocol/usage.ts'
 
 /** Why an answer ended. `pending`: the client has to run calls. */
@@ -11,6 +12,16 @@ export function finishReason(
   if (reason === 'length' || reason === 'content_filter') return reason
   if (pending) return legacy ? 'function_call' : 'tool_calls'
   return 'stop'
+}
+
+/** What a model of OpenAI's kind said beside its answer: providers tell it with the end. */
+export function saidBy(end: EventOf<'response.done'> | undefined): Pick<OpenAiEnd, 'logprobs' | 'system_fingerprint'> {
+  return fieldsOf(end?.response.extensions?.['openai'])
+}
+
+interface OpenAiEnd {
+  readonly logprobs?: unknown
+  readonly system_fingerprint?: unknown
 }
 
 /** Clients add usage up, so for an agent that reports none it is 0. */

@@ -1,7 +1,9 @@
 import type { Host, HttpRoute, Transport } from '../../core/ports/transport.ts'
 import { openAiRefusal } from '../../wire/openai/errors.ts'
 import { complete } from './complete.ts'
+import { KEEPER } from './kept.ts'
 import { Models } from './models.ts'
+import { StoredCompletions } from './stored.ts'
 
 /** OpenAI Chat Completions, for unchanged OpenAI clients. */
 export function completions(): Transport {
@@ -9,9 +11,10 @@ export function completions(): Transport {
     name: 'completions',
     routes: (host) => {
       const models = new Models(host)
+      const stored = new StoredCompletions(host)
+      host.gateway.recoverWith(KEEPER, async () => undefined)
       return [
-        post(host, '/chat/completions'),
-        post(host, '/v1/chat/completions'),
+        ...['/chat/completions', '/v1/chat/completions'].flatMap((path) => [post(host, path), ...kept(stored, path)]),
         ...['/models', '/v1/models'].flatMap((path): HttpRoute[] => [
           { method: 'GET', path, access: 'request', handle: async (_, call) => models.list(call) },
           // A slash in an agent's name must be encoded; the server decodes it.
@@ -21,7 +24,20 @@ export function completions(): Transport {
       ]
     },
     refusal: openAiRefusal,
+    under: '/v1/',
   }
+}
+
+/** The routes of completions with `store`. */
+function kept(stored: StoredCompletions, path: string): HttpRoute[] {
+  const one = `${path}/:id`
+  return [
+    { method: 'GET', path, access: 'request', handle: (_, call) => stored.list(call) },
+    { method: 'GET', path: one, access: 'request', handle: (_, call) => stored.get(call) },
+    { method: 'POST', path: one, access: 'request', body: 'text', handle: (_, call) => stored.update(call) },
+    { method: 'DELETE', path: one, access: 'request', handle: (_, call) => stored.delete(call) },
+    { method: 'GET', path: `${one}/messages`, access: 'request', handle: (_, call) => stored.messages(call) },
+  ]
 }
 
 function post(host: Host, path: string): HttpRoute {

@@ -1,6 +1,8 @@
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
 import { invalid } from '../../wire/parse.ts'
+import type { Keeping, Metadata } from './kept.ts'
 import { toMessages } from './messages.ts'
 import type { CompletionRequest } from './schema.ts'
 
@@ -12,6 +14,9 @@ export interface Asked {
   readonly stream: boolean
   readonly choices: number
   readonly store: boolean
+  readonly metadata: Metadata | undefined
+  /** What is kept of it with `store`. */
+  readonly keep: Pick<Keeping, 'shape' | 'choices' | 'metadata'>
 }
 
 /** The form of the answer that the client wants. */
@@ -26,10 +31,18 @@ export interface Shape {
   readonly usage: boolean
 }
 
+type Tool = NonNullable<CompletionRequest['tools']>[number]
+
+/** A hosted tool may have any type but this one. */
+function isFunction(tool: Tool): tool is ToolDefinition {
+  return tool.type === 'function'
+}
+
 export function toAsked(body: CompletionRequest): Asked {
   const { messages, stream, stream_options, n, tools, functions, response_format, modalities, audio, ...rest } = body
   const legacy = tools == null && functions != null
-  const offered = tools ?? functions?.map((definition) => ({ type: 'function' as const, function: definition })) ?? []
+  const hosted = (tools ?? []).filter((tool) => !isFunction(tool))
+  const offered = tools?.filter(isFunction) ?? functions?.map((definition) => ({ type: 'function' as const, function: definition })) ?? []
   const usable = body.tool_choice === 'none' || rest['function_call'] === 'none' ? [] : offered
   const names = new Set(usable.map((tool) => tool.function.name))
   const forced = typeof body.tool_choice === 'object' ? body.tool_choice?.function?.name : undefined
@@ -39,6 +52,13 @@ export function toAsked(body: CompletionRequest): Asked {
   if (modalities?.includes('audio') && audio == null) {
     throw invalid('"audio" must say the voice and the format', 'audio', 'missing_required_parameter')
   }
+  const shape: Shape = {
+    functions: names,
+    legacy,
+    audio: speaks ? audio.format : undefined,
+    usage: stream_options?.include_usage ?? false,
+  }
+  const metadata = body.metadata ?? undefined
   return {
     messages: toMessages(messages),
     config: {
@@ -49,16 +69,13 @@ export function toAsked(body: CompletionRequest): Asked {
         voice: { name: typeof audio.voice === 'string' ? audio.voice : audio.voice.id },
         output_audio_format: audio.format === 'wav' ? 'pcm16' : audio.format,
       }),
-      extensions: { openai: rest },
+      extensions: { openai: hosted.length > 0 ? { ...rest, tools: hosted } : rest },
     },
-    shape: {
-      functions: names,
-      legacy,
-      audio: speaks ? audio.format : undefined,
-      usage: stream_options?.include_usage ?? false,
-    },
+    shape,
     stream: stream ?? false,
     choices: n ?? 1,
     store: body.store ?? false,
+    metadata,
+    keep: { shape, choices: n ?? 1, metadata: metadata ?? {} },
   }
 }

@@ -5,6 +5,7 @@ import { list } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { ResponseFormat } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
+import { HostedTool } from '../../wire/openai/hosted-tool.ts'
 
 /** The bytes of the body have a limit of their own. */
 const MESSAGES = 8_192
@@ -60,13 +61,20 @@ const ToolChoice = z.union(
   'must be "none", "auto", "required" or name a function',
 )
 
+const Metadata = z
+  .record(z.string().check(z.maxLength(64)), z.string().check(z.maxLength(512)))
+  .check(z.refine((pairs) => Object.keys(pairs).length <= 16, 'must have at most 16 pairs'))
+
+/** What of a stored completion may be changed. */
+export const UpdateRequest = z.object({ metadata: z.nullable(Metadata) })
+
 export const CompletionRequest = z.looseObject({
   model: maybe(z.string()),
   messages: list(ChatMessage, MESSAGES).check(z.minLength(1, 'must have at least one message')),
   stream: maybe(z.boolean()),
   stream_options: maybe(z.object({ include_usage: maybe(z.boolean()) })),
   n: maybe(z.int().check(z.minimum(1), z.maximum(CHOICES))),
-  tools: maybe(list(ToolDefinition, limits.tools)),
+  tools: maybe(list(z.union([ToolDefinition, HostedTool]), limits.tools)),
   tool_choice: maybe(ToolChoice),
   functions: maybe(list(ToolDefinition.shape.function, limits.tools)),
   response_format: maybe(ResponseFormat),
@@ -77,5 +85,6 @@ export const CompletionRequest = z.looseObject({
   max_tokens: maybe(z.int()),
   max_completion_tokens: maybe(z.int()),
   store: maybe(z.boolean()),
+  metadata: maybe(Metadata),
 })
 export type CompletionRequest = z.infer<typeof CompletionRequest>

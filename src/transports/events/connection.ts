@@ -1,5 +1,4 @@
-import { RESPONSE_ENDS } from '../../core/reading/ends.ts'
-import { eachBatch } from '../../core/reading/each-batch.ts'
+import { RESPONSE_ENDS } from '../../core/reading/response-fold.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Socket } from '../../core/ports/transport.ts'
@@ -188,7 +187,7 @@ export class Connection {
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
   async #follow({ session, reader, once = false }: Attached, id = session.id): Promise<void> {
     try {
-      await eachBatch(reader, (batch) => {
+      await reader.each((batch) => {
         if (once && batch.has(RESPONSE_ENDS)) reader.close()
         return this.#socket.send(batch)
       })

@@ -1,5 +1,4 @@
-import { eachBatch } from '../../core/reading/each-batch.ts'
-import { isEnd } from '../../core/reading/ends.ts'
+import { isEnd } from '../../core/reading/response-fold.ts'
 import type { Batch, InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -260,7 +259,7 @@ export class Line {
   /** The outbound loop: everything between the cursor and the head in one write. */
   async #follow(): Promise<void> {
     try {
-      await eachBatch(this.#reader, (batch) => this.#write(batch))
+      await this.#reader.each((batch) => this.#write(batch))
     } catch (error) {
       this.#link.host.log('error', 'A reader failed', { session: this.session.id, error })
       void this.tell('error', { error: errorInfo(UampError.from(error)) })

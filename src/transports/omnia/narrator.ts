@@ -1,5 +1,5 @@
 import type { StoredResponse, Visitor } from '../../core/ports/session.ts'
-import { isEnd } from '../../core/reading/ends.ts'
+import { isEnd } from '../../core/reading/response-fold.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import { bytesIn } from '../../protocol/base64.ts'
 import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'

@@ -1,4 +1,4 @@
-import { withoutOwnTools } from '../../core/edge/own-tools.ts'
+import { withoutOwnTools } from '../../core/edge/asked.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, Socket } from '../../core/ports/transport.ts'

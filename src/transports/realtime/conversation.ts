@@ -1,5 +1,5 @@
 import type { Hold } from '../../core/ports/session.ts'
-import { outputMessages } from '../../core/reading/output-messages.ts'
+import { outputMessages } from '../../core/reading/output.ts'
 import { weigh } from '../../core/basics/weight.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'

@@ -1,4 +1,4 @@
-import { chooseAgent } from '../../core/edge/choose-agent.ts'
+import { chooseAgent } from '../../core/edge/asked.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'

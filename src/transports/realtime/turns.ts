@@ -1,5 +1,5 @@
-import { nextTurn } from '../../core/basics/defer.ts'
-import { stopReason, type EndEvent } from '../../core/reading/ends.ts'
+import { nextTurn } from '../../core/basics/time.ts'
+import { stopReason, type EndEvent } from '../../core/reading/response-fold.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'

@@ -1,7 +1,6 @@
 import type { Frame } from '../../core/ports/transport.ts'
-import { stopReason } from '../../core/reading/ends.ts'
+import { ResponseFold, stopReason } from '../../core/reading/response-fold.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
-import { ResponseFold } from '../../core/reading/response-fold.ts'
 import type { ResponseRun } from '../../core/reading/response-run.ts'
 import type { ContentItem, MediaItem, ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'

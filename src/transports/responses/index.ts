@@ -1,17 +1,19 @@
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import type { Host, KnownCall, Route, Streamed, Transport } from '../../core/ports/transport.ts'
-import { UampError } from '../../protocol/errors.ts'
 import { openAiFailure, openAiRefusal } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { parseBody } from '../../wire/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { Answer, framesOf } from './answer.ts'
+import { compact } from './compact.ts'
 import { toAsked } from './request.ts'
 import { CreateRequest } from './schema.ts'
 import { ResponsesSocket } from './socket.ts'
 import { preflight, start, type Begun } from './start.ts'
 import { StoredResponses } from './stored.ts'
+import { inputTokens } from './tokens.ts'
+import { whole } from './whole.ts'
 import { SSE, Wire } from './wire.ts'
 
 /** OpenAI Responses, over HTTP and WebSocket, for unchanged clients of OpenAI's. */
@@ -29,6 +31,8 @@ function routesAt(host: Host, path: string): Route[] {
   return [
     { method: 'POST', path, access: 'request', body: 'text', handle: (_, call) => create(host, call) },
     { method: 'WS', path, access: 'request', subprotocols: [], handle: (socket, call) => new ResponsesSocket(host, socket, call).run() },
+    { method: 'POST', path: `${path}/input_tokens`, access: 'request', body: 'text', handle: (_, call) => inputTokens(host, call) },
+    { method: 'POST', path: `${path}/compact`, access: 'request', body: 'text', handle: (_, call) => compact(host, call) },
     { method: 'GET', path: one, access: 'request', handle: (_, call) => stored.get(call) },
     { method: 'DELETE', path: one, access: 'request', handle: (_, call) => stored.delete(call) },
     { method: 'POST', path: `${one}/cancel`, access: 'request', handle: (_, call) => stored.cancel(call) },
@@ -70,17 +74,4 @@ async function first({ run, about }: Begun): Promise<Answer> {
   ;(await run.take())?.visit(answer)
   run.close()
   return answer
-}
-
-/** The whole answer. Throws if it failed or was stopped. */
-async function whole({ run, about }: Begun): Promise<Answer> {
-  const answer = new Answer(about)
-  for (let batch = await run.take(); batch; batch = await run.take()) answer.take(batch)
-  const failure = answer.ended ? answer.failure : new UampError('cancelled', 'The answer was stopped')
-  if (!failure) {
-    run.close()
-    return answer
-  }
-  await run.refuse({ type: failure.code === 'payment_required' ? 'payment.required' : 'response.error' })
-  throw failure
 }

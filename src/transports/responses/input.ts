@@ -1,10 +1,11 @@
 import type { Questions } from '../../core/ports/agent.ts'
-import { outputMessages } from '../../core/reading/output-messages.ts'
+import { outputMessages } from '../../core/reading/output.ts'
 import type { ContentItem, ToolResult } from '../../protocol/content.ts'
 import { textOf, type Message } from '../../protocol/message.ts'
 import { audioItem, fileItem, imageItem } from '../../wire/openai/media.ts'
 import { invalid } from '../../wire/parse.ts'
 import { placeOf } from './ids.ts'
+import { summaryIn } from './summary.ts'
 import type { InputItem, Part } from './schema.ts'
 
 export type Given = Questions[keyof Questions]
@@ -49,6 +50,8 @@ function saidIn(item: InputItem, param: string): ContentItem[] {
       return [{ type: 'tool_result', tool_result: resultIn(item, param) }]
     case 'reasoning':
       return [thought(item)]
+    case 'compaction':
+      return [{ type: 'text', text: summaryIn(item.encrypted_content, `${param}.encrypted_content`) }]
     case 'mcp_call': {
       const { id, name, arguments: args, output, error } = item
       return [

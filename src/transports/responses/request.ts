@@ -14,6 +14,8 @@ export interface Asked {
   readonly config: SessionConfig
   readonly previous: string | undefined
   readonly model: string | undefined
+  /** All tools, to check that the agent has those that are no functions. */
+  readonly tools: CreateRequest['tools']
   readonly store: boolean
   readonly background: boolean
   readonly stream: boolean
@@ -36,6 +38,7 @@ export function toAsked(body: CreateRequest): Asked {
     input,
     previous: body.previous_response_id ?? undefined,
     model: body.model ?? undefined,
+    tools: body.tools,
     config: {
       modalities: ['text'],
       ...(body.instructions != null && { instructions: body.instructions }),

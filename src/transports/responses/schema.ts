@@ -5,6 +5,7 @@ import { list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { Instructions } from '../../protocol/session-config.ts'
 import { ToolDefinition } from '../../protocol/tools.ts'
+import { HostedTool } from '../../wire/openai/hosted-tool.ts'
 
 /** Items of an input. The bytes of the body have a limit of their own. */
 const ITEMS = 8_192
@@ -66,6 +67,7 @@ export const InputItem = z.discriminatedUnion('type', [
     encrypted_content: maybe(z.string()),
   }),
   z.object({ type: z.literal('item_reference'), id: Id }),
+  z.object({ type: z.literal('compaction'), id, encrypted_content: z.string() }),
   z.object({ type: z.literal('mcp_approval_request'), id: Id, name: z.string(), arguments: z.string() }),
   z.object({
     type: z.literal('mcp_approval_response'),
@@ -106,12 +108,6 @@ const FunctionTool = z.looseObject({
   parameters: maybe(Slot),
   strict: maybe(z.boolean()),
 })
-/** Tools that OpenAI runs itself. We do not have them, but the agent sees that the client asked for them. */
-const HostedTool = z.looseObject({
-  // Aborts, so that for a malformed function the other alternative explains the mistake.
-  type: z.string().check(z.refine((type) => type !== 'function', { error: 'must have a name', abort: true })),
-})
-
 /** A hosted tool may have any type but this one. */
 export function isFunction(tool: { readonly type: string }): tool is z.infer<typeof FunctionTool> {
   return tool.type === 'function'

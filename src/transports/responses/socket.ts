@@ -1,9 +1,11 @@
 import { reportError } from '../../core/edge/report-error.ts'
 import type { Host, KnownCall, Socket, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { openAiErrorBody, openAiStatus } from '../../wire/openai/errors.ts'
+import { fieldsOf } from '../../protocol/json.ts'
+import { openAiErrorBody, openAiRetryHeaders, openAiStatus } from '../../wire/openai/errors.ts'
 import { invalid, parseBody, parseValue } from '../../wire/parse.ts'
 import { Answer, framesOf } from './answer.ts'
+import { RecentResponses } from './recent.ts'
 import { toAsked, type Asked } from './request.ts'
 import { CreateEvent, CreateRequest } from './schema.ts'
 import { preflight, start, type Begun, type Caller } from './start.ts'
@@ -18,18 +20,24 @@ export class ResponsesSocket {
   readonly #socket: Socket
   readonly #caller: Caller
   readonly #lanes = new Set<string>()
+  readonly #recent: RecentResponses
 
   constructor(host: Host, socket: Socket, call: KnownCall) {
     this.#host = host
     this.#socket = socket
     this.#caller = call
+    this.#recent = new RecentResponses(host.gateway, call.principal)
   }
 
   async run(): Promise<void> {
-    for await (const frame of this.#socket) {
-      // The client has left, so nobody would get the answer.
-      if (this.#caller.signal.aborted) return
-      await this.#receive(frame)
+    try {
+      for await (const frame of this.#socket) {
+        // The client has left, so nobody would get the answer.
+        if (this.#caller.signal.aborted) return
+        await this.#receive(frame)
+      }
+    } finally {
+      this.#recent.close()
     }
   }
 
@@ -44,7 +52,7 @@ export class ResponsesSocket {
       if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
       const { type: _, stream_id: __, generate: ___, stream: ____, ...body } = event
       this.#host.gateway.checkSlots(body, frame.length)
-      const asked = { ...toAsked(parseValue(CreateRequest, body)), stream: true }
+      const asked = this.#recent.continued({ ...toAsked(parseValue(CreateRequest, body)), stream: true })
       if (lane === undefined) return await this.#answer(asked, undefined)
       this.#enter(lane)
       void this.#answer(asked, lane).finally(() => this.#lanes.delete(lane ?? ''))
@@ -75,28 +83,34 @@ export class ResponsesSocket {
           throw thrown
         })
       }
-      await this.#tell(begun, lane)
+      const answer = await this.#tell(begun, lane)
+      if (!asked.store && !answer.failure && !this.#caller.signal.aborted) {
+        this.#recent.add(begun.about.id, asked, fieldsOf(answer.response()))
+      }
     } catch (thrown) {
       await this.#refuse(thrown, lane)
     }
   }
 
-  async #tell({ run, about }: Begun, lane: string | undefined): Promise<void> {
+  async #tell({ run, about }: Begun, lane: string | undefined): Promise<Answer> {
     const wire = new Wire(messages(lane))
-    const frames = framesOf(run, new Answer(about, wire), wire)
+    const answer = new Answer(about, wire)
+    const frames = framesOf(run, answer, wire)
     for (;;) {
       const { value, done } = await frames.next()
       if (value !== undefined) await this.#socket.send(value as Texts)
-      if (done) return
+      if (done) return answer
     }
   }
 
   async #refuse(thrown: unknown, lane: string | undefined): Promise<void> {
     const error = reportError(this.#host, thrown, { transport: 'responses', message: 'A response failed' })
+    const headers = openAiRetryHeaders(error)
     const event = {
       type: 'error',
       status: openAiStatus(error),
       error: openAiErrorBody(error),
+      ...(Object.keys(headers).length > 0 && { headers }),
       ...(lane !== undefined && { stream_id: lane }),
     }
     await this.#socket.send([JSON.stringify(event)])

@@ -1,5 +1,5 @@
-import { chooseAgent } from '../../core/edge/choose-agent.ts'
-import { responseConfig } from '../../core/edge/overrides.ts'
+import { chooseAgent, responseConfig } from '../../core/edge/asked.ts'
+import type { Principal } from '../../core/ports/access.ts'
 import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'
@@ -7,6 +7,7 @@ import { ResponseRun } from '../../core/reading/response-run.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { toldError } from '../../wire/openai/errors.ts'
+import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { invalid } from '../../wire/parse.ts'
 import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
 import type { AnswerOptions } from './answer.ts'
@@ -36,21 +37,16 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const { gateway } = host
   const { principal } = caller
   const agent = chooseAgent(host, caller, asked.model)
+  checkHostedTools(asked.tools, { name: agent, capabilities: host.agents.get(agent)?.capabilities })
   const config = withBegun(asked.config, host.now())
-  const previous = asked.previous === undefined ? undefined : await gateway.response(asked.previous, principal)
-  if (asked.previous !== undefined && !previous) {
-    const message = `Previous response with id '${asked.previous}' not found.`
-    throw invalid(message, 'previous_response_id', 'previous_response_not_found')
-  }
-  if (previous?.status === 'open') {
-    throw invalid(`Response '${previous.id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
-  }
+  const previous = await previousOf(host, asked, principal)
   const input = await withReferences(gateway, asked.input, principal)
   const items = typeof input === 'string' ? [] : input
   const waiting = asked.store ? await findWaiting(host, caller, { previous, items, agent }) : undefined
   const answers = waiting && answersIn(waiting, items, host.newId)
   if (!answers) leave(waiting?.session)
   if (waiting && answers) return goOn(host, caller, { session: waiting.session, answers, config, asked })
+  checkApproval(items)
   checkCalls(items, previous)
   const payment = paymentFrom(caller.request.headers)
   const session = await gateway.open({
@@ -67,6 +63,19 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
     ...(payment && { payment }),
   })
   return begin(host, caller, { session, asked, config, sent: [{ type: 'response.create', event_id: host.newId() }], fresh: true })
+}
+
+/** The response that a request goes on from. */
+export async function previousOf(
+  { gateway }: Host,
+  { previous: id }: Pick<Asked, 'previous'>,
+  principal: Principal,
+): Promise<StoredResponse | undefined> {
+  if (id === undefined) return undefined
+  const previous = await gateway.response(id, principal)
+  if (!previous) throw invalid(`Previous response with id '${id}' not found.`, 'previous_response_id', 'previous_response_not_found')
+  if (previous.status !== 'open') return previous
+  throw invalid(`Response '${id}' is still in progress.`, 'previous_response_id', 'previous_response_in_progress')
 }
 
 /** Waits for the first word. Throws if the response is refused before it. */
@@ -171,6 +180,17 @@ function answersIn({ session, turn, named }: Waits, items: readonly InputItem[],
     throw invalid(`No ${what} ${missing.id}.`, 'input', 'invalid_value')
   }
   return answers
+}
+
+/**
+ * A request that ends with an answer to an approval wants the run that asked for it. If nothing waits for the answer, as it came
+ * before or too late, a new run would be asked something that it never heard of.
+ */
+function checkApproval(items: readonly InputItem[]): void {
+  const last = items.at(-1)
+  if (last?.type !== 'mcp_approval_response') return
+  const message = `Nothing waits for an answer to the approval request ${last.approval_request_id}.`
+  throw invalid(message, `input[${items.length - 1}].approval_request_id`, 'invalid_value')
 }
 
 /** Every output needs a call, and every call of the previous response an output: models refuse a conversation otherwise. */

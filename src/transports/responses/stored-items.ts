@@ -1,4 +1,4 @@
-import { nextTurn } from '../../core/basics/defer.ts'
+import { nextTurn } from '../../core/basics/time.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, Hold, StoredResponse } from '../../core/ports/session.ts'
 import { turnsBackFrom } from '../../core/reading/conversation.ts'

@@ -6,16 +6,13 @@ import { ResponseRun } from '../../core/reading/response-run.ts'
 import { weigh } from '../../core/basics/weight.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
+import { listBody, notInList, pagingIn, wholeNumber } from '../../wire/openai/paging.ts'
 import { invalid } from '../../wire/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { Answer, framesOf } from './answer.ts'
 import { settingsOf } from './response.ts'
 import { contextOf, type ShownItem } from './stored-items.ts'
 import { SSE, Wire } from './wire.ts'
-
-/** Items of one page by default, and at most. */
-const PAGE = 20
-const MAX_PAGE = 100
 
 /** Stored responses, for their owners. What clients see is made again from the log of the session. */
 export class StoredResponses {
@@ -70,14 +67,10 @@ export class StoredResponses {
   async inputItems(call: KnownCall): Promise<Response | Streamed> {
     const turn = await this.#turn(call)
     const query = new URL(call.request.url).searchParams
-    const limit = wholeNumber(query, 'limit', { usual: PAGE, min: 1, max: MAX_PAGE })
-    const order = query.get('order') ?? 'desc'
-    if (order !== 'asc' && order !== 'desc') throw invalid('"order" must be "asc" or "desc"', 'order', 'invalid_value')
-    const after = query.get('after')
+    const { after, limit, order } = pagingIn(query, 'desc')
     const { principal } = call
     const { data, hasMore } = await this.#page(contextOf(this.#host.gateway, turn, { principal, order }), { after, limit, principal })
-    const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
-    return this.#json({ object: 'list', data, ...ends, has_more: hasMore }, call)
+    return this.#json(listBody(data, hasMore), call)
   }
 
   /** Counts the memory while it gathers items, as they may be large. */
@@ -97,7 +90,7 @@ export class StoredResponses {
     } finally {
       hold.close()
     }
-    if (!isAfter) throw invalid(`There is no item "${after}" in this list`, 'after', 'invalid_value')
+    if (!isAfter) throw notInList(after ?? '')
     return { data, hasMore: false }
   }
 
@@ -175,14 +168,4 @@ interface Found {
 
 function notFound(id: string): UampError {
   return new UampError('not_found', `Response with id '${id}' not found.`, { details: { param: 'response_id' } })
-}
-
-function wholeNumber(query: URLSearchParams, name: string, { usual, min, max }: { usual: number; min: number; max: number }): number {
-  const given = query.get(name)
-  if (given === null) return usual
-  const number = Number(given)
-  if (given === '' || !Number.isInteger(number) || number < min || number > max) {
-    throw invalid(`"${name}" must be a whole number from ${min} to ${max}`, name, 'invalid_value')
-  }
-  return number
 }

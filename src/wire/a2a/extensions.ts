@@ -1,6 +1,12 @@
 /** The extension by which a uamp server tells what A2A has no words for: thoughts, tool calls, progress, usage. */
 export const EVENTS_EXTENSION = 'https://uamp.dev/a2a/events/v1'
 
+/**
+ * The extension by which a client declares tools that it runs itself. They are in the metadata of its message, under this name:
+ * `{ "tools": […] }`, as UAMP events §8.6 has them. A call is a question of the task.
+ */
+export const TOOLS_EXTENSION = 'https://uamp.dev/a2a/tools/v1'
+
 /** The names of the metadata of a2a-x402, version 0.2. */
 export const X402 = {
   status: 'x402.payment.status',

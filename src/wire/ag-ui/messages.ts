@@ -75,9 +75,17 @@ function saidBy(
     const encrypted = item.signature !== undefined && { encryptedValue: item.signature }
     return [{ id: nextId(), role: 'reasoning', content: item.thinking, ...encrypted }]
   })
-  const toolCalls = tool_calls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
+  const toolCalls = tool_calls.map(({ id, name, arguments: args, encrypted_value }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: args },
+    ...(encrypted_value !== undefined && { encryptedValue: encrypted_value }),
+  }))
   const calls = toolCalls.length > 0 && { toolCalls }
-  const said = text !== '' || calls ? [{ id: nextId(), role: 'assistant', ...(text !== '' && { content: text }), ...calls }] : []
+  const value = items.findLast((item) => item.type === 'text' && item.encrypted_value !== undefined)
+  const encrypted = value?.type === 'text' && { encryptedValue: value.encrypted_value }
+  const message = { role: 'assistant', ...(text !== '' && { content: text }), ...calls, ...encrypted }
+  const said = text !== '' || calls || encrypted ? [{ id: nextId(), ...message }] : []
   const media = items.filter(isMedia).map((item) => ({ id: nextId(), role: 'activity', activityType: CONTENT_ACTIVITY, content: { item } }))
   return [...thoughts, ...said, ...(signed ? [] : media)]
 }

@@ -52,10 +52,15 @@ export function openAiStatus({ code }: UampError): number {
   return HTTP_STATUS[code]
 }
 
+/** When to come again, as answers over HTTP and events of sockets have it. */
+export function openAiRetryHeaders({ details }: UampError): Record<string, string> {
+  const wait = details?.['retry_after']
+  return typeof wait === 'number' ? { 'retry-after': String(Math.ceil(wait)), 'retry-after-ms': String(Math.ceil(wait * 1000)) } : {}
+}
+
 /** An error as the answer to a request. */
 export function openAiRefusal(error: UampError, { status, headers }: Refusing = {}): Response {
   const body = openAiErrorBody(error)
-  const wait = error.details?.['retry_after']
   return refusalResponse(
     error,
     JSON.stringify({
@@ -67,7 +72,7 @@ export function openAiRefusal(error: UampError, { status, headers }: Refusing = 
       status,
       headers: {
         'x-request-id': `req_${crypto.randomUUID()}`,
-        ...(typeof wait === 'number' && { 'retry-after-ms': String(Math.ceil(wait * 1000)) }),
+        ...openAiRetryHeaders(error),
         ...headers,
       },
     },
@@ -85,6 +90,10 @@ export function openAiFailure(error: UampError, headers: Readonly<Record<string,
 
 /** The error of a `response.error`. An agent's own code goes on as it is. */
 export function toldError({ code, message, details }: EventOf<'response.error'>['error']): UampError {
+  // The answer is too large for us: unless the provider says so of the request (413), the client has done nothing wrong.
+  if (code === 'too_large' && details?.['status'] !== 413) {
+    return new UampError('provider_error', message, { details: { ...details, code: 'answer_too_large' } })
+  }
   const known = Object.hasOwn(ERRORS, code)
   return new UampError(known ? (code as ErrorCode) : 'internal', message, { details: known ? { ...details } : { ...details, code } })
 }

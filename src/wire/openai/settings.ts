@@ -14,6 +14,11 @@ export interface Settings {
   readonly seed?: number
   readonly frequency_penalty?: number
   readonly presence_penalty?: number
+  readonly logprobs?: boolean
+  readonly top_logprobs?: number
+  readonly logit_bias?: Readonly<Record<string, number>>
+  /** The client's user, so that the provider can find one who misuses it. */
+  readonly user?: string
   readonly reasoning_effort?: string
   readonly verbosity?: string
   readonly tool_choice?: ToolChoice
@@ -53,6 +58,10 @@ function read(slot: unknown): Settings {
     seed: number(slot['seed']),
     frequency_penalty: number(slot['frequency_penalty']),
     presence_penalty: number(slot['presence_penalty']),
+    logprobs: slot['logprobs'] === true ? true : undefined,
+    top_logprobs: number(slot['top_logprobs']),
+    logit_bias: biases(slot['logit_bias']),
+    user: text(slot['user']),
     reasoning_effort: text(slot['reasoning_effort']) ?? text(reasoning['effort']),
     verbosity: text(slot['verbosity']) ?? text(verbal['verbosity']),
     tool_choice: choice(slot['tool_choice']),
@@ -63,6 +72,11 @@ function read(slot: unknown): Settings {
 
 function number(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
+}
+
+function biases(value: unknown): Readonly<Record<string, number>> | undefined {
+  const isBias = isRecord(value) && Object.values(value).every((bias) => typeof bias === 'number')
+  return isBias ? (value as Record<string, number>) : undefined
 }
 
 function stops(value: unknown): string | readonly string[] | undefined {

@@ -65,7 +65,7 @@ export class AgUiTalker extends Talker {
       runId: run.id,
       protocolVersion: '1.0',
       messages: message ? [message] : [],
-      forwardedProps: { uamp: { detach: true } },
+      forwardedProps: { uamp: { detach: true, join: true } },
       ...(question && { resume: [{ interruptId: question.id, status: 'resolved', payload: { approved: true } }] }),
     }
     this.note(`runs ${run.id} ${line?.said ?? 'with an answer'}`)

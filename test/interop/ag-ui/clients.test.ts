@@ -71,7 +71,7 @@ describe.each(VERSIONS)('@ag-ui/client $version', ({ version, Agent }) => {
     await first.say('one')
     await first.say('two')
     const { client, say, warnings } = connect(Agent, url, { threadId })
-    await say('three')
+    await say('three', { forwardedProps: { uamp: { join: true } } })
     const shown = client.messages.map(({ role, content }) => `${role}: ${String(content)}`)
     expect(shown).toEqual(['one', 'two', 'three'].flatMap((word) => [`user: ${word}`, `assistant: You said: ${word}`]))
     expect(textOf((await say('/history')).newMessages).split('\n')).toEqual([...shown, 'user: /history'])
@@ -141,3 +141,14 @@ test.each(VERSIONS.filter(({ interrupts }) => interrupts))('@ag-ui/client $versi
   expect(textOf(newMessages)).toBe('Approved: the plan')
   expect(warnings).toEqual([])
 })
+
+test.each(VERSIONS.filter(({ interrupts }) => !interrupts))(
+  '@ag-ui/client $version, which cannot resume, says something else',
+  async ({ Agent }) => {
+    const { url } = await startServer(demo())
+    const { say, warnings } = connect(Agent, url)
+    await say('/approve the plan')
+    expect(textOf((await say('Hello')).newMessages)).toBe('You said: Hello')
+    expect(warnings).toEqual([])
+  },
+)

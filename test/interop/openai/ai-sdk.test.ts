@@ -1,6 +1,9 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { APICallError, generateObject, generateText, Output, stepCountIs, streamObject, streamText, tool } from 'ai'
+import * as ai6 from 'ai'
+import * as ai5 from 'ai5'
+import { createOpenAI as createOpenAI2 } from 'ai-sdk-openai2'
+import { createOpenAICompatible as createOpenAICompatible1 } from 'ai-sdk-openai-compatible1'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { demo } from '../../../src/agents/demo/index.ts'
@@ -8,19 +11,43 @@ import { PNG } from '../../../src/agents/demo/media.ts'
 import { endless, mirror, type Mirrored } from '../../support/agents.ts'
 import { startServer } from '../../support/server.ts'
 
-const providers = [
+type Sdk = typeof ai6
+type ModelOf = (baseURL: string) => (model: string) => ai6.LanguageModel
+
+/** Both majors have what is used here. Their types differ in what is not. */
+const older = { sdk: ai5 as unknown as Sdk, major: 5 }
+const newer = { sdk: ai6, major: 6 }
+const COMPATIBLE = { name: 'uamp', apiKey: 'any', supportsStructuredOutputs: true, includeUsage: true }
+
+const providers: { name: string; sdk: Sdk; major: number; modelOf: ModelOf }[] = [
   {
+    ...newer,
     name: '@ai-sdk/openai-compatible',
-    modelOf: (baseURL: string) =>
-      createOpenAICompatible({ name: 'uamp', baseURL, apiKey: 'any', supportsStructuredOutputs: true, includeUsage: true }),
+    modelOf: (baseURL) => createOpenAICompatible({ ...COMPATIBLE, baseURL }),
   },
-  { name: '@ai-sdk/openai, chat', modelOf: (baseURL: string) => createOpenAI({ baseURL, apiKey: 'any' }).chat },
-  { name: '@ai-sdk/openai, responses', modelOf: (baseURL: string) => createOpenAI({ baseURL, apiKey: 'any' }) },
+  { ...newer, name: '@ai-sdk/openai, chat', modelOf: (baseURL) => createOpenAI({ baseURL, apiKey: 'any' }).chat },
+  { ...newer, name: '@ai-sdk/openai, responses', modelOf: (baseURL) => createOpenAI({ baseURL, apiKey: 'any' }) },
+  {
+    ...older,
+    name: '@ai-sdk/openai-compatible',
+    modelOf: (baseURL) => createOpenAICompatible1({ ...COMPATIBLE, baseURL }) as unknown as ReturnType<ModelOf>,
+  },
+  {
+    ...older,
+    name: '@ai-sdk/openai, chat',
+    modelOf: (baseURL) => createOpenAI2({ baseURL, apiKey: 'any' }).chat as unknown as ReturnType<ModelOf>,
+  },
+  {
+    ...older,
+    name: '@ai-sdk/openai, responses',
+    modelOf: (baseURL) => createOpenAI2({ baseURL, apiKey: 'any' }) as unknown as ReturnType<ModelOf>,
+  },
 ]
 
 const Weather = z.object({ city: z.string(), sky: z.enum(['clear', 'cloudy']) })
 
-describe.each(providers)('$name', ({ modelOf }) => {
+describe.each(providers)('ai $major, $name', ({ modelOf, sdk, major }) => {
+  const { APICallError, generateObject, generateText, Output, stepCountIs, streamObject, streamText, tool } = sdk
   const connect = async (agents = [demo()]) => {
     const { url } = await startServer(agents)
     return modelOf(`${url}/v1`)
@@ -73,8 +100,13 @@ describe.each(providers)('$name', ({ modelOf }) => {
     const model = await connect()
     const expected = { city: 'text', sky: 'clear' }
     expect((await generateObject({ model: model('demo'), schema: Weather, prompt: '/json' })).object).toEqual(expected)
-    const { output } = await generateText({ model: model('demo'), output: Output.object({ schema: Weather }), prompt: '/json' })
-    expect(output).toEqual(expected)
+    const output = Output.object({ schema: Weather })
+    const formed = await generateText({
+      model: model('demo'),
+      ...(major === 6 ? { output } : { experimental_output: output }),
+      prompt: '/json',
+    })
+    expect(major === 6 ? formed.output : (formed as { experimental_output?: unknown }).experimental_output).toEqual(expected)
     const { partialObjectStream, object } = streamObject({ model: model('demo'), schema: Weather, prompt: '/json' })
     const partial: unknown[] = []
     for await (const piece of partialObjectStream) partial.push(piece)
@@ -136,12 +168,15 @@ describe.each(providers)('$name', ({ modelOf }) => {
 })
 
 // The chat model of @ai-sdk/openai has no place for it: OpenAI's own chat API hides what its models think.
-test.each(providers.filter(({ name }) => name !== '@ai-sdk/openai, chat'))('reasoning ($name)', async ({ modelOf }) => {
-  const { url } = await startServer(demo())
-  const request = { model: modelOf(`${url}/v1`)('demo'), prompt: '/think life' }
-  const expected = ['Someone wants me to think about "life". I have thought about it.', 'I thought about: life']
-  const whole = await generateText(request)
-  expect([whole.reasoningText, whole.text]).toEqual(expected)
-  const streamed = streamText(request)
-  expect([await streamed.reasoningText, await streamed.text]).toEqual(expected)
-})
+test.each(providers.filter(({ name }) => name !== '@ai-sdk/openai, chat'))(
+  'reasoning (ai $major, $name)',
+  async ({ modelOf, sdk: { generateText, streamText } }) => {
+    const { url } = await startServer(demo())
+    const request = { model: modelOf(`${url}/v1`)('demo'), prompt: '/think life' }
+    const expected = ['Someone wants me to think about "life". I have thought about it.', 'I thought about: life']
+    const whole = await generateText(request)
+    expect([whole.reasoningText, whole.text]).toEqual(expected)
+    const streamed = streamText(request)
+    expect([await streamed.reasoningText, await streamed.text]).toEqual(expected)
+  },
+)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { RESULT } from '../far-agent.ts'
-import { CALL, listen, type Heard, type Inbound, type Wire } from './inbound.ts'
+import { CALL, DOUBLE_FUNCTION, listen, type Heard, type Inbound, type Wire } from './inbound.ts'
 
 /** What the generations call differently. */
 interface Generation {
@@ -8,6 +8,8 @@ interface Generation {
   readonly version: string
   readonly send: string
   readonly cancel: string
+  /** The header that activates extensions. */
+  readonly extensions: string
   readonly message: (part: Wire, task: Wire) => object
   /** An update in the words of 1.0. */
   readonly read: (result: Wire) => Wire
@@ -19,6 +21,7 @@ const V1: Generation = {
   version: '1.0',
   send: 'SendStreamingMessage',
   cancel: 'CancelTask',
+  extensions: 'a2a-extensions',
   message: (part, task) => ({ messageId: randomUUID(), role: 'ROLE_USER', parts: [part], ...task }),
   read: (result) => result,
   state: (name) => `TASK_STATE_${name.toUpperCase().replace('-', '_')}`,
@@ -29,6 +32,7 @@ const V03: Generation = {
   version: '0.3',
   send: 'message/stream',
   cancel: 'tasks/cancel',
+  extensions: 'x-a2a-extensions',
   message: (part, task) => {
     const kind = 'text' in part ? 'text' : 'data'
     return { kind: 'message', messageId: randomUUID(), role: 'user', parts: [{ kind, ...part }], ...task }
@@ -37,17 +41,20 @@ const V03: Generation = {
   state: (name) => name,
 }
 
+/** The extension by which a client declares its tools, and the declaration. */
+const TOOLS = 'https://uamp.dev/a2a/tools/v1'
+const DECLARED = { metadata: { [TOOLS]: { tools: [DOUBLE_FUNCTION] } } }
+
 const over = (generation: Generation): Inbound => ({
   name: generation.name,
   ...CALL,
-  declares: false,
   words: {
-    tool: '`input-required`, and the next message of the task has the result',
+    tool: `declared by \`${TOOLS}\`; \`input-required\`, and the next message of the task has the result`,
     cancel: `\`${generation.cancel}\`, \`canceled\``,
     error: '`failed`',
   },
   async connect(url) {
-    const headers = { 'a2a-version': generation.version }
+    const headers = { 'a2a-version': generation.version, [generation.extensions]: TOOLS }
     const envelope = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params })
     const updates = async function* (part: object, task: object = {}): AsyncGenerator<Wire, void> {
       const message = generation.message(part, task)
@@ -57,7 +64,7 @@ const over = (generation: Generation): Inbound => ({
     return {
       async say(said) {
         const calls: string[] = []
-        let next = updates({ text: said })
+        let next = updates({ text: said }, DECLARED)
         for (let text = ''; ;) {
           let last: Wire
           for await (const { artifactUpdate, statusUpdate } of next) {

@@ -7,7 +7,6 @@ export const acp: Inbound = {
   // ACP, File System: the tools of an editor are its files and terminals.
   tool: 'read_text_file',
   arguments: { path: '/project/notes.txt' },
-  declares: true,
   words: {
     tool: "a request: `fs/read_text_file`, `terminal/create`; or the client's MCP server",
     cancel: '`session/cancel`, `stopReason` `cancelled`',

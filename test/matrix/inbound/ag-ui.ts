@@ -5,7 +5,6 @@ import { CALL, DOUBLE, listen, type Inbound, type Wire } from './inbound.ts'
 export const agUi: Inbound = {
   name: 'AG-UI',
   ...CALL,
-  declares: true,
   words: { tool: 'the run ends with the call, and the next one has the result', cancel: 'the connection is closed', error: '`RUN_ERROR`' },
   async connect(url) {
     const threadId = randomUUID()

@@ -6,7 +6,6 @@ import { CALL, DOUBLE_FUNCTION, type Caller, type Inbound } from './inbound.ts'
 const over = (name: string, connect: Connect): Inbound => ({
   name,
   ...CALL,
-  declares: true,
   words: { tool: '`tool.call`, `tool.result`', cancel: '`response.cancel`, `response.cancelled`', error: '`response.error`' },
   connect: (url) => open(url, connect),
 })

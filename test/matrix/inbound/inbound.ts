@@ -24,8 +24,6 @@ export interface Inbound {
   /** The tool that its client has. */
   readonly tool: string
   readonly arguments: object
-  /** Whether its client can say so. */
-  readonly declares: boolean
   /** What these are in its words. */
   readonly words: { readonly tool: string; readonly cancel: string; readonly error: string }
   connect(url: string): Promise<Caller>

@@ -6,7 +6,6 @@ import { CALL, DOUBLE_FUNCTION, type Inbound, type Wire } from './inbound.ts'
 export const omnia: Inbound = {
   name: 'Omnia',
   ...CALL,
-  declares: true,
   words: { tool: '`tool_call`, `tool_result`', cancel: '`hangup`, and the connection is closed', error: '`error`' },
   async connect(url) {
     const socket = new WebSocket(`${url.replace('http', 'ws')}/omnia`)

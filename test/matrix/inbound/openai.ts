@@ -5,7 +5,6 @@ import { CALL, DOUBLE, DOUBLE_FUNCTION, listen, type Inbound, type Wire } from '
 export const completions: Inbound = {
   name: 'Chat Completions',
   ...CALL,
-  declares: true,
   words: { tool: '`tool_calls`, and the next request has the result', cancel: 'the connection is closed', error: '`error` in the stream' },
   async connect(url) {
     const ask = (messages: readonly object[]) =>
@@ -43,7 +42,6 @@ export const completions: Inbound = {
 export const responses: Inbound = {
   name: 'Responses',
   ...CALL,
-  declares: true,
   words: {
     tool: '`function_call`, and the next request has the `function_call_output`',
     cancel: 'the connection is closed',
@@ -81,7 +79,6 @@ export const responses: Inbound = {
 export const realtime: Inbound = {
   name: 'Realtime, text',
   ...CALL,
-  declares: true,
   words: {
     tool: '`function_call` item, `function_call_output` item',
     cancel: '`response.cancel`, `response.done` with status `cancelled`',

@@ -1,10 +1,10 @@
 import * as z from 'zod/mini'
 import type { Ability, AgentPort } from '../../../core/ports/agent.ts'
-import type { Capabilities } from '../../../protocol/capabilities.ts'
 import { list, Slot } from '../../../protocol/json.ts'
-import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
+import { EVENTS_EXTENSION, TOOLS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Struct } from '../model.ts'
 import type { CardOptions } from './index.ts'
+import { modesOf } from './modes.ts'
 import type { AgentCard, AgentExtension, AgentInterface, AgentSkill } from './model.ts'
 
 /** What an agent may say of itself for its card, in `capabilities.extensions.a2a`. If any of it has another form, all of it is ignored. */
@@ -90,6 +90,7 @@ function toldBy({ capabilities }: AgentPort): z.infer<typeof Told> {
 /** What every agent here can do beyond the core of the protocol. Not a2a-x402: whoever announces it verifies payments, and we do not yet. */
 const EXTENSIONS: readonly AgentExtension[] = [
   { uri: EVENTS_EXTENSION, description: 'Thoughts, tool calls and progress as messages of the stream' },
+  { uri: TOOLS_EXTENSION, description: 'A client declares tools of its own; the task asks for their results' },
 ]
 
 /** Skills that a card shows. Every client reads it before anything else, so it stays small. */
@@ -116,37 +117,6 @@ function named(name: string, description: string, tag: string): Ability {
 function skill({ id, name, description, tags, examples = [] }: Ability): AgentSkill {
   const shown = tags.length > 0 ? tags : [id]
   return { id, name, description: description || name, tags: shown, ...(examples.length > 0 && { examples }) }
-}
-
-const USUAL: Readonly<Record<string, readonly string[]>> = {
-  text: ['text/plain'],
-  image: ['image/png', 'image/jpeg'],
-  audio: ['audio/wav', 'audio/mpeg'],
-  video: ['video/mp4'],
-  file: ['application/json', 'application/octet-stream'],
-}
-
-/** The media types that an agent takes and gives. Never empty: A2A 1.0 §5.7. */
-function modesOf(capabilities: Capabilities): { readonly input: readonly string[]; readonly output: readonly string[] } {
-  const { modalities, image, audio, file } = capabilities
-  const told: Readonly<Record<string, readonly string[] | undefined>> = {
-    'image:in': typed('image', image?.formats),
-    'image:out': typed('image', image?.formats),
-    'audio:in': typed('audio', audio?.input_formats),
-    'audio:out': typed('audio', audio?.output_formats),
-    'file:in': file?.supported_mime_types,
-  }
-  const modes = (way: 'in' | 'out'): readonly string[] => {
-    const all = modalities.flatMap((modality) => told[`${modality}:${way}`] ?? USUAL[modality] ?? [])
-    return all.length > 0 ? [...new Set(all)] : ['text/plain']
-  }
-  return { input: modes('in'), output: modes('out') }
-}
-
-/** Agents say both `png` and `image/png`. */
-function typed(modality: string, formats: readonly string[] | undefined): readonly string[] | undefined {
-  if (!formats || formats.length === 0) return undefined
-  return formats.map((format) => (format.includes('/') ? format : `${modality}/${format}`))
 }
 
 /**

@@ -6,6 +6,7 @@ import { isRecord } from '../../../protocol/json.ts'
 import { textOf, type Message as Input } from '../../../protocol/message.ts'
 import type { SessionConfig } from '../../../protocol/session-config.ts'
 import { paymentFrom } from '../../../wire/payment.ts'
+import { checkParts } from '../card/modes.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type Message, type Part, type SendRequest, type Struct } from '../model.ts'
 import { agentOf } from '../request.ts'
@@ -14,6 +15,7 @@ import { cancelWaiting } from './cancel.ts'
 import { toItem } from './content.ts'
 import { Live, type Before, type TaskNote } from './live.ts'
 import { findOwn, type Found, idsOf, isRunning, notFound, type Shared, statusOf, type Step, type TaskRecord } from './records.ts'
+import { toolsIn, type Declared } from './tools.ts'
 import { rejectsPayment } from './x402.ts'
 
 /** What a message led to: a task that runs, a task that it ended, or an answer that is no task. */
@@ -63,6 +65,7 @@ async function beginNew(shared: Shared, call: KnownCall, { asked, agent }: { ask
   const { request } = asked
   const { message, chosenId, metadata, generation } = request
   const { principal } = call
+  checkContent(shared, agent, message)
   const contextId = message.contextId ?? host.newId()
   const parent = message.contextId === undefined ? undefined : await records.context(principal, agent, contextId)
   const ids = { id: chosenId ?? host.newId(), contextId, agent }
@@ -95,6 +98,7 @@ async function goOn(shared: Shared, call: KnownCall, { asked, before }: { asked:
   if (isRunning(record)) throw busy(id)
   const last = steps.at(-1) as Step
   if (!last.waits) {
+    checkContent(shared, record.agent, request.message)
     const session = await openSession(shared, call, { request, record, parent: last.turn })
     return start(shared, call, { asked, beginning: { session, before } })
   }
@@ -153,6 +157,13 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
   return { live, isNew, reader }
 }
 
+/** Refuses what the agent does not take. */
+function checkContent({ host }: Shared, agent: string, { parts }: Message): void {
+  const { capabilities } = host.agents.get(agent) ?? {}
+  // Most messages are text alone.
+  if (capabilities && parts.some(({ text }) => text === undefined)) checkParts(capabilities, parts)
+}
+
 /** Whether nobody hears of a task before its end. */
 function isSilent({ host }: Shared, { request, streaming }: Asked, agent: string): boolean {
   const isAwaited = !streaming && !request.returnImmediately && !request.push && request.chosenId === undefined
@@ -194,7 +205,7 @@ async function openSession(
     transport: 'a2a',
     agent: record.agent,
     principal,
-    config: configOf(asked, record),
+    config: configOf(asked, record, asked.message.metadata && toolsIn(asked.message.metadata, request.headers)),
     duplex: false,
     persist: true,
     onDetach: 'finish',
@@ -213,18 +224,23 @@ async function openSession(
 }
 
 /** What an agent may want to know of the request beside the message itself. */
-function configOf({ message, acceptedOutputModes, metadata }: SendRequest, { id, contextId }: Opening['record']): SessionConfig {
+function configOf(
+  { message, acceptedOutputModes, metadata }: SendRequest,
+  { id, contextId }: Opening['record'],
+  tools: Declared | undefined,
+): SessionConfig {
+  const said = tools ? tools.metadata : message.metadata
   const a2a = {
     messageId: message.messageId,
     contextId,
     taskId: id,
-    ...(message.metadata && { metadata: message.metadata }),
+    ...(said && { metadata: said }),
     ...(message.extensions && { extensions: message.extensions }),
     ...(message.referenceTaskIds && { referenceTaskIds: message.referenceTaskIds }),
     ...(acceptedOutputModes && { acceptedOutputModes }),
     ...(metadata && { requestMetadata: metadata }),
   }
-  return { modalities: ['text'], extensions: { a2a } }
+  return { modalities: ['text'], extensions: { a2a }, ...(tools && { tools: tools.tools }) }
 }
 
 /** What a client said, as a message of the conversation. */

@@ -1,5 +1,5 @@
 import type { EndDraft } from '../../../core/ports/keeper.ts'
-import { isQuestion, isWaiting, stopReason } from '../../../core/reading/ends.ts'
+import { isQuestion, isWaiting, stopReason } from '../../../core/reading/response-fold.ts'
 import type { ContentItem } from '../../../protocol/content.ts'
 import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'

@@ -1,7 +1,7 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../../core/ports/session.ts'
 import type { KnownCall } from '../../../core/ports/transport.ts'
-import { RESPONSE_ENDS } from '../../../core/reading/ends.ts'
+import { RESPONSE_ENDS } from '../../../core/reading/response-fold.ts'
 import { EVENTS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import { a2aError } from '../errors.ts'
 import { TERMINAL, type StreamBatch, type StreamEvent, type SubscribeRequest, type Task, type TaskStream } from '../model.ts'

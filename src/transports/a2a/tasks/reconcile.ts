@@ -1,4 +1,4 @@
-import { isEnd } from '../../../core/reading/ends.ts'
+import { isEnd } from '../../../core/reading/response-fold.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { StoredResponse } from '../../../core/ports/session.ts'
 import { Endings, type Ending } from './ending.ts'

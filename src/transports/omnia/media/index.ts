@@ -1,4 +1,4 @@
-import { expiryClock } from '../../../core/basics/clocks.ts'
+import { expiryClock } from '../../../core/basics/time.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Blobs } from '../../../core/ports/blobs.ts'
 import type { Host } from '../../../core/ports/transport.ts'

@@ -63,7 +63,7 @@ class SocketLine implements Line {
   #waiting = 0
   #total = 0
   #silent = 0
-  #failure: unknown
+  #failure: Error | undefined
   #wake: () => void = () => undefined
 
   constructor(socket: Pausable, { name, signal }: { readonly name: string; readonly signal: AbortSignal }) {
@@ -72,7 +72,7 @@ class SocketLine implements Line {
     this.#signal = signal
     this.#leave = () => {
       this.#sayGoodbye()
-      this.#fail(signal.reason)
+      this.#fail(signal.reason as Error)
     }
     const unopened = (): void => void (this.#isAnswered || this.#fail(this.#late(`did not open a session within ${OPEN_MS} ms`)))
     this.#timers = [
@@ -150,7 +150,7 @@ class SocketLine implements Line {
       const event = readEvent(data)
       if (event) this.#hear(event)
     } catch (thrown) {
-      this.#fail(thrown)
+      this.#fail(UampError.from(thrown))
     }
     this.#wake()
   }
@@ -167,7 +167,7 @@ class SocketLine implements Line {
     if (this.#isOpen) this.tell(stamp('ping'))
   }
 
-  #fail(reason: unknown): void {
+  #fail(reason: Error): void {
     if (this.#failure !== undefined) return
     this.#failure = reason
     this.#wake()

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { demo } from '../src/agents/demo/index.ts'
 import { connect } from '../src/client/node.ts'
+import { defineAgent } from '../src/core/agent-kit/define-agent.ts'
+import { text } from '../src/core/agent-kit/drafts.ts'
 import { mirror } from './support/agents.ts'
 import { startServer } from './support/server.ts'
 import { isEnd, mirrored, say, textOf } from './support/talk.ts'
@@ -61,22 +63,46 @@ verifies('uamp:session:multiplex-tokens', 'each session may have its own token',
   await expect(wire.open({ token: 'other' })).rejects.toMatchObject({ refusal: { error: { code: 'unauthorized' } } })
 })
 
-verifies(
-  ['uamp:session:update-scope', 'uamp:session:update-connection'],
-  'an update is for its session, or for the connection',
-  async () => {
-    const { url } = await startServer(mirror, { tokens: { alice: 'a-secret-0123456789abcdef' } })
-    const wire = await overWebSocket(url)
-    const id = await wire.open({ token: 'a-secret-0123456789abcdef' })
-    await wire.send({ type: 'session.update', session_id: id, token: 'a-secret-0123456789abcdef' })
-    expect(await wire.next('session.updated')).toMatchObject({ session_id: id })
-    const late = await overWebSocket(url)
-    late.send({ type: 'session.update', token: 'a-secret-0123456789abcdef' }).catch(() => undefined)
-    expect(await late.next('session.updated')).not.toHaveProperty('session_id')
-    await late.open()
-    expect(mirrored(await say(late, 'hi')).principal.id).toBe('alice')
-  },
-)
+verifies('uamp:session:update-scope', 'an update with a session id changes that session alone, and names it', async () => {
+  const { url } = await startServer(mirror)
+  const wire = await overWebSocket(url)
+  const [one, two] = [await wire.open(), await wire.open()]
+  await wire.send({ type: 'session.update', session_id: one, session: { instructions: 'One.' } })
+  expect(await wire.next('session.updated')).toMatchObject({ session_id: one })
+  expect(mirrored(await say(wire, 'hi', { session: one })).config.instructions).toBe('One.')
+  expect(mirrored(await say(wire, 'hi', { session: two })).config).not.toHaveProperty('instructions')
+})
+
+verifies('uamp:session:update-connection', 'a token without a session id is for the connection and what it opens', async () => {
+  const { url } = await startServer(mirror, { tokens: { alice: 'a-secret-0123456789abcdef' } })
+  const wire = await overWebSocket(url)
+  wire.send({ type: 'session.update', token: 'a-secret-0123456789abcdef' }).catch(() => undefined)
+  expect(await wire.next('session.updated')).not.toHaveProperty('session_id')
+  await wire.open()
+  expect(mirrored(await say(wire, 'hi')).principal.id).toBe('alice')
+})
+
+test('with several sessions a change of the configuration has to name one; tokens are for all of them', async () => {
+  const payer = defineAgent('payer', async function* (turn) {
+    const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
+    yield text(`${payment.token} ${turn.config.instructions}`)
+  })
+  const { url } = await startServer(payer)
+  const wire = await overWebSocket(url)
+  expect(await wire.send({ type: 'session.update', session: { instructions: 'Nobody.' } })).toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('session.create'),
+  })
+  const [one, two] = [await wire.open(), await wire.open()]
+  expect(await wire.send({ type: 'session.update', session: { instructions: 'Whose?' } })).toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('session_id'),
+  })
+  void wire.send({ type: 'session.update', payment_token: 'tok_all' })
+  await wire.next((event) => event.type === 'session.updated' && event['session_id'] === undefined)
+  const three = await wire.open()
+  for (const session of [one, two, three]) expect(textOf(await say(wire, 'pay', { session }))).toBe('tok_all undefined')
+})
 
 verifies('uamp:session:create-first', 'before session.create there is nothing to talk to', async () => {
   const { url } = await startServer(demo())
@@ -150,4 +176,42 @@ test('a token comes with the upgrade, as a subprotocol, or with the first messag
   const wire = await overWebSocket(url)
   await expect(wire.open()).rejects.toThrow('Credentials')
   expect(await wire.open({ token: 'a-secret-0123456789abcdef' })).toMatch(/^sess_/)
+})
+
+const SECRETS = { portal: 'portal-secret-0123456789', alice: 'alice-secret-0123456789ab' }
+
+verifies('uamp:session:platform', 'a platform sends each interaction under a session id of its own, and gets it answered', async () => {
+  const { url, gateway } = await startServer(mirror, { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const wire = await overWebSocket(url, { token: SECRETS.portal })
+  const messages = [
+    { role: 'user', content: 'Before' },
+    { role: 'assistant', content: 'Yes' },
+    { role: 'user', content: 'Now' },
+  ]
+  const ids = Array.from({ length: 300 }, () => crypto.randomUUID())
+  for (const session_id of ids) {
+    void wire.send({ type: 'input.text', text: 'Now', session_id, messages, context: { chat_id: session_id } })
+    void wire.send({ type: 'response.create', session_id })
+    if (session_id === ids[0]) continue
+    await wire.next((event) => event.type === 'response.done' && event['session_id'] === session_id)
+  }
+  const of = (id: string | undefined) => wire.heard.filter((event) => event['session_id'] === id)
+  for (const id of [ids[0], ids[299]]) {
+    expect(of(id).map(({ type }) => type)).toEqual(['response.created', 'response.delta', 'response.done'])
+    expect(mirrored(of(id)).messages).toEqual([...messages.slice(0, 2), { ...messages[2], context: { chat_id: id } }])
+  }
+  expect(wire.heard.filter(({ type }) => type.endsWith('.error') || type === 'session.created')).toEqual([])
+  await expect.poll(() => gateway.openSessions).toBe(0)
+})
+
+test('who is no platform gets no session for an unknown id', async () => {
+  const { url } = await startServer(mirror, { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const event = { type: 'input.text', text: 'hi', session_id: 'never-seen', messages: [{ role: 'user', content: 'hi' }] }
+  const alice = await overWebSocket(url, { token: SECRETS.alice })
+  expect(await alice.send(event)).toMatchObject({ code: 'not_found' })
+  const open = await startServer(mirror)
+  expect(await (await overWebSocket(open.url)).send(event)).toMatchObject({ code: 'not_found' })
+  const portal = await overWebSocket(url, { token: SECRETS.portal })
+  expect(await portal.send({ ...event, messages: undefined })).toMatchObject({ code: 'not_found' })
+  await expect(startServer(mirror, { tokens: SECRETS, grants: { nobody: ['platform'] } })).rejects.toThrow('nobody')
 })

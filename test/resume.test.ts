@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { demo } from '../src/agents/demo/index.ts'
-import { counter } from './support/agents.ts'
+import { counter, mirror } from './support/agents.ts'
 import { startChild } from './support/child.ts'
 import { startServer } from './support/server.ts'
-import { isEnd, say, textOf } from './support/talk.ts'
+import { isEnd, mirrored, say, textOf } from './support/talk.ts'
+import { verifies } from './support/verifies.ts'
 import { overSse, overWebSocket, type Connect, type Heard } from './support/wire.ts'
 
 const upTo = (last: number): string => Array.from({ length: last }, (_, n) => n + 1).join(' ')
@@ -134,3 +135,22 @@ function hasStrace(): boolean {
     return false
   }
 }
+
+verifies('uamp:session:chat', 'the chat, and slots of inputs and requests, survive a restart, secrets in them sealed', async () => {
+  const data = folder()
+  const before = await startServer(counter, { data })
+  const wire = await overWebSocket(before.url)
+  const session = await wire.open({ chat: 'chat_1' })
+  await wire.send({ type: 'input.text', text: '1', context: { chat_id: 'c', token: 'credential-of-a-client' } })
+  await say(wire, '2', { create: { metadata: { run: 7 } } })
+  await before.close({ graceMs: 0 })
+  for (const name of readdirSync(data).filter((file) => file.includes('.db') || file.includes('sqlite')))
+    expect(readFileSync(join(data, name)).includes('credential-of-a-client')).toBe(false)
+  const after = await startServer({ ...mirror, name: 'counter' }, { data })
+  const again = await overWebSocket(after.url)
+  await again.follow(session, 0)
+  expect(again.heard[0]).toMatchObject({ type: 'session.created', chat: 'chat_1', session_id: session })
+  const { messages, chat } = mirrored(await say(again, 'three', { session }))
+  expect(chat).toBe('chat_1')
+  expect(messages[0]).toMatchObject({ content: '12', context: { chat_id: 'c', token: 'credential-of-a-client' } })
+})

@@ -6,6 +6,8 @@ export const remoteEvents = provider('Remote over UAMP events', {
     'UAMP events §6',
     'What the agent there says comes through as it is: text, thinking, media, progress, usage, errors.',
   ],
+  'remote-events.any-server': ['UAMP events §13', 'A server that takes one event a POST beside a stream, or a WebSocket, is spoken to.'],
+  'remote-events.new-values': ['UAMP events §14.3', 'Kinds of content, deltas, events and values that are not known end no response.'],
   'remote-events.conversation': ['conversation', 'The agent there is given the whole conversation.'],
   'remote-events.settings': ['UAMP events §8.1', 'Instructions, tools, format and extensions of the client reach the agent there.'],
   'remote-events.tools': [

@@ -20,6 +20,7 @@ export const response = uampEvents('response', {
   'uamp:response:partial-output': ['6.9', '`partial_output` has what was sent before the cancel.'],
   'uamp:response:override': ['5.12', 'Modalities, instructions and tools of a response.create replace those of the session.'],
   'uamp:response:override-once': ['5.12', 'Overrides are for that response only.'],
+  'uamp:response:slots': ['14.3', '`extensions` and `metadata` of a response.create reach the agent, and are stored with the response.'],
   'uamp:response:format-default': ['8.3', 'Without a response format the answer is free text.'],
   'uamp:response:format-session': ['8.1, 8.3', 'The response format of the session reaches the agent.'],
   'uamp:response:format-override': ['5.12', 'The response format of a response.create goes before that of the session.'],

@@ -13,9 +13,14 @@ export const session = uampEvents('session', {
     '8.1',
     'Instructions, tools and extensions of the session reach the agent; extensions as they came.',
   ],
+  'uamp:session:provider-extensions': [
+    '5.1, 8.1',
+    'Extensions keyed by provider choose its model and switch its thinking, as in the example: openai.model, anthropic.thinking.',
+  ],
   'uamp:session:echo': ['6.1', 'session.created repeats the agent and the chat that were asked for.'],
+  'uamp:session:chat': ['5.1, 6.1', 'The chat of a session is told to agents, and to a client that resumes it.'],
   'uamp:session:agent': ['5.1', '`agent` chooses who answers, also when several share a connection.'],
-  'uamp:session:agent-offline': ['6.3', 'An agent that is not there gives session.error `agent_offline`.'],
+  'uamp:session:agent-offline': ['6.3', 'An agent that is not there gives session.error `agent_offline`, with details.retry_after.'],
   'uamp:session:token': ['5.1', '`token` on session.create authenticates that session.'],
   'uamp:session:unauthorized': ['6.3', 'A wrong token gives session.error `unauthorized` and no session.'],
   'uamp:session:update-token': ['5.2, 10.3', 'A new token by session.update is confirmed by session.updated, without a new connection.'],
@@ -38,6 +43,10 @@ export const session = uampEvents('session', {
   'uamp:session:multiplex-required': ['4, 10', 'With several sessions an event without session_id is refused, not guessed.'],
   'uamp:session:multiplex-concurrent': ['10', 'Responses of several sessions on one connection run at the same time.'],
   'uamp:session:multiplex-tokens': ['10.2, 10.3', 'Each session on a connection may have a token of its own.'],
+  'uamp:session:platform': [
+    '10.2',
+    'A platform may send an interaction under a new session id with the whole conversation: its input starts the response.',
+  ],
   'uamp:session:multiplex-end': ['10.2', 'Ending one session leaves the others on the connection as they are.'],
 })
 
@@ -47,6 +56,8 @@ export const capabilities = uampEvents('capabilities', {
   'uamp:capabilities:after-created': ['6.4, 9.1', 'A capabilities event follows session.created.'],
   'uamp:capabilities:query': ['5.4, 9.1', 'capabilities.query is answered by capabilities, at any time, also during a response.'],
   'uamp:capabilities:on-change': ['6.4, 9.1', 'When what the agent can do changes in mid-session, a capabilities event says so.'],
+  'uamp:capabilities:model': ['5.4', 'capabilities.query with a model is answered for that model.'],
+  'uamp:capabilities:model-change': ['6.4', 'When another model answers (a fallback, a chosen one), a capabilities event says so.'],
   'uamp:capabilities:client': ['9.1', 'What the client announced in session.create is known to the session.'],
   'uamp:capabilities:client-update': ['5.5, 9.1', 'client.capabilities replaces what the client announced before.'],
 })

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { startServer } from '../../test/support/server.ts'
 import { say, textOf } from '../../test/support/talk.ts'
+import { verifies } from '../../test/support/verifies.ts'
 import { overSse, overWebSocket } from '../../test/support/wire.ts'
-import type { Skill } from '../core/ports/skill.ts'
+import type { RoutedEvent, Skill } from '../core/ports/skill.ts'
 import type { Draft } from '../protocol/events.ts'
 import { Agent } from './agent.ts'
 
@@ -117,4 +118,43 @@ test('a skill brings routes of its own, and they come before the built-in ones',
   expect(streamed.headers.get('content-type')).toContain('text/event-stream')
   expect(await streamed.text()).toBe('data: 1\n\ndata: 2\n\n')
   expect(await (await fetch(`${url}/schemas/events.json`)).json()).toBe('mine')
+})
+
+verifies('uamp:routing:whole-event', 'a handler gets the whole of what the client sent', async () => {
+  const seen: RoutedEvent[] = []
+  const agent = new Agent({
+    name: 'whole',
+    handlers: [
+      {
+        name: 'any',
+        subscribes: [/^input\./],
+        async *process(event) {
+          seen.push(event)
+          yield said('ok')
+        },
+      },
+    ],
+  })
+  const { url } = await startServer(agent)
+  const wire = await overWebSocket(url)
+  await wire.open()
+  await wire.send({ type: 'input.text', text: 'Rule.', role: 'system', context: { chat_id: 'c1' } })
+  await wire.send({ type: 'input.image', image: 'AAAA', format: 'png' })
+  await wire.send({ type: 'input.file', file: 'AAAA', filename: 'a.txt', mime_type: 'text/plain', metadata: { m: 1 } })
+  await say(wire, 'Look')
+  await wire.send({ type: 'input.image', image: 'BBBB', metadata: { chat_id: 'c2' } })
+  await wire.send({ type: 'response.create' })
+  await wire.next((event) => event.type === 'response.done' && seen.length === 2)
+  const image = { type: 'image', image: 'AAAA', format: 'png' }
+  const file = { type: 'file', file: 'AAAA', filename: 'a.txt' }
+  expect(seen[0]).toMatchObject({
+    type: 'input.text',
+    text: 'Look',
+    role: 'user',
+    metadata: { m: 1 },
+    content_items: [image, file, { type: 'text', text: 'Look' }],
+    messages: [{ role: 'system', content: 'Rule.', context: { chat_id: 'c1' } }, { role: 'user' }],
+  })
+  expect(seen[1]).toMatchObject({ type: 'input.image', image: 'BBBB', role: 'user', metadata: { chat_id: 'c2' } })
+  expect((seen[1] as { messages: object[] }).messages).toHaveLength(4)
 })

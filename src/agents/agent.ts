@@ -8,7 +8,7 @@ import { toolRunner } from '../core/tools/tool-loop.ts'
 import type { Capabilities } from '../protocol/capabilities.ts'
 import { isMedia } from '../protocol/content.ts'
 import type { Draft } from '../protocol/events.ts'
-import type { Message } from '../protocol/message.ts'
+import { plainText, slotsOf, type Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { abilitiesOf } from './abilities.ts'
 
@@ -98,10 +98,15 @@ export async function instructed(turn: Turn, own: string | undefined, skills: re
   return instructions === '' ? turn.config : { ...turn.config, instructions }
 }
 
-/** The newest message as an event: `input.text`, or the modality of its first media item if it has no text. */
+/**
+ * The newest message as an event: `input.text`, or the modality of its first media item if it has no text. It has everything that the
+ * client sent with it: role, slots, all content items, and the conversation.
+ */
 function firstEvent(messages: readonly Message[]): RoutedEvent {
-  const last = messages.at(-1)
-  const text = last?.content ?? ''
-  const media = last?.content_items?.find(isMedia)
-  return media && text === '' ? { ...media, type: `input.${media.type}` } : { type: 'input.text', text }
+  const last = messages.at(-1) ?? { role: 'user' }
+  const { role, content_items } = last
+  const whole = { role, messages, ...(content_items && { content_items }), ...slotsOf(last) }
+  const text = plainText(last)
+  const media = content_items?.find(isMedia)
+  return media && text === '' ? { ...media, ...whole, type: `input.${media.type}` } : { ...whole, type: 'input.text', text }
 }

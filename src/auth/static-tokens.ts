@@ -5,6 +5,8 @@ import { bearerToken } from './bearer.ts'
 export interface StaticTokensOptions {
   /** Secrets by name. Each name is a principal of its own. */
   readonly tokens: Readonly<Record<string, string>>
+  /** What a token may do beyond `call` and `tool.call`, by its name. */
+  readonly grants?: Grants | undefined
   /**
    * Admits a caller without a token as the principal `anonymous`, but never one with a wrong token. If there are no tokens, any token
    * is admitted, because some clients cannot do without a key.
@@ -12,18 +14,23 @@ export interface StaticTokensOptions {
   readonly anonymous: boolean
 }
 
+/** `platform`: it may send interactions under session ids of its own (UAMP events §10.2). */
+export type Grants = Readonly<Record<string, readonly 'platform'[]>>
+
 /** The fewest characters of a secret. An attacker has time to guess shorter ones. */
 const SHORTEST = 16
 
 const ANONYMOUS: Principal = { tenant: 'default', id: 'anonymous', scopes: ['*'] }
 
-export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access {
+export function staticTokens({ tokens, grants = {}, anonymous }: StaticTokensOptions): Access {
+  const stray = Object.keys(grants).find((name) => !Object.hasOwn(tokens, name))
+  if (stray !== undefined) throw new UampError('invalid_request', `"grants" names "${stray}", which is not among the tokens`)
   const known = Object.entries(tokens).map(([name, secret]) => {
     if (secret === '') throw new UampError('invalid_request', `The token "${name}" has no secret`)
     if (secret.length < SHORTEST) throw new UampError('invalid_request', tooShort(name, secret))
     // A named token must not act for callers without a token.
     if (name === ANONYMOUS.id) throw new UampError('invalid_request', `"${name}" cannot be a token's name`)
-    return { secret, principal: { tenant: 'default', id: name, scopes: ['*'] } satisfies Principal }
+    return { secret, principal: { tenant: 'default', id: name, scopes: ['*', ...(grants[name] ?? [])] } satisfies Principal }
   })
 
   return {
@@ -37,7 +44,8 @@ export function staticTokens({ tokens, anonymous }: StaticTokensOptions): Access
       for (const { secret, principal } of known) if (isEqual(secret, token)) found = principal
       return found
     },
-    authorize: ({ scopes }, action) => scopes.includes('*') || scopes.includes(action),
+    // `*` is what every token may do, which does not include speaking for others.
+    authorize: ({ scopes }, action) => scopes.includes(action) || (scopes.includes('*') && action !== 'platform'),
   }
 }
 

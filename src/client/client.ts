@@ -1,3 +1,4 @@
+import type { Capabilities } from '../protocol/capabilities.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { Answers, type OnApproval, type Tool } from './answers.ts'
 import { UampClientError } from './errors.ts'
@@ -28,6 +29,8 @@ export interface SessionOptions extends Omit<Partial<SessionConfig>, 'tools'> {
   readonly onApproval?: OnApproval
   /** Extension events (`x.*`) to receive, beside those that the client needs; true for all. */
   readonly events?: readonly string[] | true
+  /** What the client can do, for the agent: modalities, widgets, `supports_thinking` … The client's own extensions are added. */
+  readonly capabilities?: Partial<Capabilities>
   /** Resumes a session from `session.position`. */
   readonly resume?: Position
   /** Stops opening the session. */
@@ -124,6 +127,7 @@ export class Client {
     tools = {},
     onApproval,
     events = [],
+    capabilities,
     ...config
   }: Omit<SessionOptions, 'signal' | 'resume'>) {
     const wanted = events === true || ['x.ack', ...(onApproval ? ['x.approval.request'] : []), ...events]
@@ -144,7 +148,8 @@ export class Client {
         supports_streaming: true,
         supports_thinking: true,
         supports_caching: false,
-        extensions: { uamp: { ack: true, events: wanted } },
+        ...capabilities,
+        extensions: { ...capabilities?.extensions, uamp: { ack: true, events: wanted } },
       },
     }
   }

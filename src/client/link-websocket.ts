@@ -170,7 +170,9 @@ export class WebSocketLink implements Link {
           this.#options.onStatus('open')
         }
         const event = parseEvent(data)
-        if (event) this.#receive(event, data.length)
+        // Servers may ping, too; ours does it by the WebSocket's own ping.
+        if ((event?.type as string | undefined) === 'ping') socket.send(JSON.stringify({ type: 'pong', event_id: newId() }))
+        else if (event) this.#receive(event, data.length)
       })
       // The `close` event follows in every runtime, and says as much.
       socket.addEventListener('error', () => undefined)

@@ -101,7 +101,8 @@ function remoteProblems({ remote: { protocol, model, agent, url, acp } }: Remote
   if ((acp === undefined) === (url === '')) return [{ path: at, message: 'must have either a "url", or an "acp" program to start' }]
   if (acp) return []
   const problems: Problem[] = []
-  if (!/^https?:\/\/|^\$\{/.test(url))
+  const scheme = protocol === 'events' ? /^(http|ws)s?:\/\/|^\$\{/ : /^https?:\/\/|^\$\{/
+  if (!scheme.test(url))
     problems.push({
       path: [...at, 'url'],
       message: 'must begin with http://, https://, a2a+http:// or a2a+https://, ag-ui+http:// or ag-ui+https://',

@@ -113,6 +113,7 @@ export const Config = z.strictObject({
   host: text,
   data: text,
   tokens: z.optional(z.record(z.string(), Secret)),
+  grants: z.optional(z.record(z.string(), z.array(z.enum(['platform'])))),
   origins: texts,
   publicUrl: text,
   trustProxy: z.optional(z.array(z.string(), 'must list the proxies, such as ["10.0.0.0/8"]')),

@@ -230,6 +230,25 @@ describe('their parts', () => {
 
   verifies('uamp:version:new-values', 'names to which a minor version may add are not refused', () => {
     expect(read({ type: 'input.image', image: 'AA', format: 'avif', detail: 'ultra' })).toMatchObject({ format: 'avif', detail: 'ultra' })
+    expect(read({ type: 'input.text', text: 'a', role: 'boss' })).toMatchObject({ role: 'user' })
+    const items = [
+      { type: 'hologram', of: 'cat' },
+      { type: 'text', text: 'b' },
+    ]
+    const messages = [
+      { role: 'developer', content: 'Rule.' },
+      { role: 'narrator', content: 'Once.', content_items: items },
+    ]
+    expect(read({ type: 'input.text', text: 'c', messages, context: { null: null } })).toMatchObject({
+      messages: [
+        { role: 'system', content: 'Rule.' },
+        { role: 'user', content: 'Once.', content_items: [{ type: 'text', text: 'b' }] },
+      ],
+      context: { null: null },
+    })
+    expect(read({ type: 'tool.result', call_id: 'c', result: '1', content_items: items })).toMatchObject({
+      content_items: [{ type: 'text', text: 'b' }],
+    })
     expect(read({ type: 'session.end', reason: 'daemon_takeover' })).toMatchObject({ reason: 'daemon_takeover' })
     expect(read({ type: 'payment.submit', payment: { scheme: 'barter' } })).toMatchObject({ payment: { scheme: 'barter' } })
   })

@@ -104,11 +104,32 @@ export function isMedia(item: { readonly type: string }): item is MediaItem {
 const URL_LENGTH = 2048
 const CONTENT_URL = /\/api\/content\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/i
 
-/** §8.5.4: gives media a content id: its own, the one in an `/api/content/<uuid>` URL, or a new one. */
+const CONTENT_LINK =
+  /(?:https?:\/\/[^\s"'<>()]{0,256}?)?\/api\/content\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\?[^\s"'<>(),]*)?/gi
+
+/** §8.5.4: a text without content URLs. Each becomes the handle of its content, by which a model can still name it. */
+export function withoutContentUrls(text: string): string {
+  return text.includes('/api/content/') ? text.replace(CONTENT_LINK, '[content $1]') : text
+}
+
+/** §8.5.4: gives media a content id: its own, the one in an `/api/content/<uuid>` URL, or a new one. Also to media in a tool's result. */
 export function withContentId<T extends ContentItem>(item: T, newId: () => string): T {
+  if (item.type === 'tool_result') return withIdsInside(item, newId) as T
   if (!isMedia(item) || item.content_id !== undefined) return item
   const source = item.type === 'image' ? item.image : item.type === 'audio' ? item.audio : item.type === 'video' ? item.video : item.file
   // A string may be a URL, too (§5.8). Long base64 is not searched to its end.
   const inUrl = CONTENT_URL.exec(typeof source === 'string' ? source.slice(0, URL_LENGTH) : source.url)?.[1]
   return { ...item, content_id: inUrl ?? newId() }
+}
+
+/** The same for a list. Returns the same list if nothing changes. */
+export function withIds<T extends ContentItem>(items: readonly T[], newId: () => string): T[] {
+  const named = items.map((item) => withContentId(item, newId))
+  return named.every((item, index) => item === items[index]) ? (items as T[]) : named
+}
+
+function withIdsInside(item: Extract<ContentItem, { type: 'tool_result' }>, newId: () => string): ContentItem {
+  const { content_items: inside } = item.tool_result
+  const named = inside && withIds(inside, newId)
+  return named === inside ? item : { ...item, tool_result: { ...item.tool_result, content_items: named } }
 }

@@ -3,6 +3,7 @@ import { UampError } from './errors.ts'
 import { ClientEvent } from './events.ts'
 import { FIRST_EXPLAINED, FIRST_MISTAKE, kindOf } from './explain.ts'
 import { isDeeperThan, isRecord, JsonBoundError, parseJson } from './json.ts'
+import { inKnownWords } from './lenient.ts'
 import { limits } from './limits.ts'
 
 /**
@@ -23,8 +24,6 @@ interface Issue {
 const SCHEMAS = new Map(ClientEvent.def.options.map((schema) => [schema.shape.type.def.values[0] as string, schema]))
 /** Root fields that some clients put into `session`. */
 const IN_SESSION = ['agent', 'token', 'chat', 'payment_token']
-/** Extension slots, in which null has the meaning of their owner. */
-const SLOTS = new Set(['extensions', 'metadata', 'context', 'parameters', 'schema', 'data', 'proof', 'ap2_credential', 'offer', 'answer'])
 
 /** Parses one client event from a text. Throws `invalid_request`, or `too_large` for a text with too many values. */
 export function parseClientText(text: string, newId: () => string): ParsedEvent {
@@ -76,8 +75,9 @@ function validate(schema: z.ZodMiniType<ClientEvent>, event: Fields) {
   // Not `z.safeParse`, which makes a context for each call: that would take longer than the rest.
   const { value, issues } = schema._zod.run({ value: event, issues: [] }, FIRST_MISTAKE) as z.core.ParsePayload<ClientEvent>
   if (issues.length === 0) return { success: true as const, data: value }
-  const tidied = issues[0]?.input === null ? withoutNulls(event) : event
-  return z.safeParse(schema, tidied, FIRST_EXPLAINED)
+  const known = z.safeParse(schema, inKnownWords(event), FIRST_EXPLAINED)
+  // Paths in the explanation are those of what the client wrote.
+  return known.success || issues[0]?.input === null ? known : z.safeParse(schema, event, FIRST_EXPLAINED)
 }
 
 /** `session.tools[0].function.name`, as the client wrote it. */
@@ -142,15 +142,4 @@ function complete(event: Fields, found: ReturnType<typeof misplaced>, newId: () 
   if (!named) completed.event_id = newId()
   for (const name in found) completed[name] = isRecord(event.session) ? event.session[name] : event.conversation_id
   return completed
-}
-
-/**
- * Removes fields that are null, and keeps slots by reference: the reference client in Python writes None for absent fields. `fromEntries`
- * treats `__proto__` as a plain key.
- */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls)
-  if (!isRecord(value)) return value
-  const fields = Object.entries(value).filter(([, field]) => field !== null)
-  return Object.fromEntries(fields.map(([name, field]) => [name, SLOTS.has(name) ? field : withoutNulls(field)]))
 }

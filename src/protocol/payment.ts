@@ -36,5 +36,10 @@ export const Payment = z.object({
 })
 export type Payment = z.infer<typeof Payment>
 
+/** A `payment_token` as a payment. */
+export function tokenPayment(token: string | undefined): Payment | undefined {
+  return token === undefined ? undefined : { scheme: 'token', token }
+}
+
 /** Says that the client does not pay. `turn.ask('payment.required', …)` then fails. */
 export const DECLINED: Payment = { scheme: 'declined' }

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
-import { staticTokens } from '../auth/static-tokens.ts'
+import { staticTokens, type Grants } from '../auth/static-tokens.ts'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import type { AgentGateway } from '../core/engine/gateway-options.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
@@ -45,6 +45,8 @@ export interface AgentAppOptions {
   readonly data?: string
   /** Secrets by name. Each name is a principal of its own. */
   readonly tokens?: Readonly<Record<string, string>>
+  /** What a token may do beyond talking to agents, by its name. `platform`: it sends interactions under session ids of its own. */
+  readonly grants?: Grants
   /** Admits callers without a token. Default: only on the loopback address, and only if there are no tokens. */
   readonly allowAnonymous?: boolean
   /** Origins of web pages that may call. On the loopback address, pages of this machine may call, too. */
@@ -172,7 +174,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   if (!loopback && !hasTokens && options.allowAnonymous !== true) {
     throw new UampError('invalid_request', `${host} can be reached from other machines: give a token, or allow anonymous callers`)
   }
-  const access = staticTokens({ tokens, anonymous: options.allowAnonymous ?? !hasTokens })
+  const access = staticTokens({ tokens, grants: options.grants, anonymous: options.allowAnonymous ?? !hasTokens })
   const trusts = trustProxy && trustedProxies(trustProxy)
   const data = dataOf(options)
   const blobs = openBlobs(data)

@@ -125,7 +125,7 @@ for (const [kind, server] of [
     expect(results['c2']).toMatchObject({ is_error: true, result: expect.stringContaining('out of ink') })
     expect(results['c3'].result).toBe('look\nin a file\nd: https://example.com/d')
     expect(results['c3'].content_items).toMatchObject([
-      { type: 'image', image: 'aGk=', format: 'png' },
+      { type: 'image', image: 'aGk=', format: 'png', content_id: expect.stringMatching(/^[0-9a-f-]{36}$/) },
       { type: 'audio', format: 'wav' },
       { type: 'file', filename: 'b.bin', mime_type: 'application/x-b' },
     ])

@@ -5,6 +5,8 @@ import { connect as connectAnywhere } from '../../src/client/index.ts'
 import { connect } from '../../src/client/node.ts'
 import { serve } from '../../src/serve/index.ts'
 import { UAMP_VERSION } from '../../src/protocol/version.ts'
+import { mirror, type Mirrored } from '../support/agents.ts'
+import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { startProxy, type Proxy } from './proxy.ts'
 
@@ -168,4 +170,21 @@ describe('a server of another make', () => {
     await expect(loop).rejects.toMatchObject({ code: 'not_found' })
     client.close()
   })
+})
+
+test('a client says what it can do, and the agent sees it', async () => {
+  const { url } = await startServer(mirror)
+  const client = connect(url)
+  const session = await client.session({
+    capabilities: { id: 'my-app', modalities: ['text', 'image'], widgets: ['chart'], supports_thinking: false },
+  })
+  const text = await session.say('hi')
+  expect((JSON.parse(text) as Mirrored).client).toMatchObject({
+    id: 'my-app',
+    modalities: ['text', 'image'],
+    widgets: ['chart'],
+    supports_thinking: false,
+    extensions: { uamp: { ack: true } },
+  })
+  client.close()
 })

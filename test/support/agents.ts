@@ -8,8 +8,8 @@ import type { Draft } from '../../src/protocol/events.ts'
 export const mirror: AgentPort = defineAgent(
   'mirror',
   async function* (turn) {
-    const { messages, config, client, principal } = turn
-    yield text(JSON.stringify({ messages, config, client, principal }))
+    const { messages, config, asked, chat, client, principal } = turn
+    yield text(JSON.stringify({ messages, config, asked, chat, client, principal }))
   },
   { capabilities: { modalities: ['text', 'image', 'audio', 'video', 'file'] } },
 )
@@ -17,6 +17,8 @@ export const mirror: AgentPort = defineAgent(
 export interface Mirrored {
   readonly messages: Turn['messages']
   readonly config: Turn['config']
+  readonly asked: Turn['asked']
+  readonly chat: Turn['chat']
   readonly client: Turn['client']
   readonly principal: Turn['principal']
 }

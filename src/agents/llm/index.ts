@@ -10,7 +10,7 @@ import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
 import { checkToolNames, handoffName, type Handoff } from './handoff.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
-import { modelId, type Model } from './model.ts'
+import { AnnouncedModels, modelId, type Model } from './model.ts'
 import { PRICES, type PriceTable } from './prices.ts'
 
 export type { Handoff } from './handoff.ts'
@@ -71,18 +71,20 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       log,
       prices: { ...PRICES, ...init.prices },
       capabilitiesOf,
+      describe: async (of) => describe(await capabilitiesOf(of), of === model ? name : modelId(of)),
     },
     tools: allTools,
     handoffs,
     maxSteps: init.maxSteps ?? STEPS,
     limits: init.limits ?? {},
     checkOutput: init.checkOutput ?? true,
+    announced: new AnnouncedModels(model),
   }
 
-  const describe = (able: Partial<Capabilities> = {}): Capabilities =>
+  const describe = (able: Partial<Capabilities> = {}, id = name): Capabilities =>
     agentCapabilities(name, {
       ...able,
-      id: name,
+      id,
       provider: 'uamp',
       tools: { supports_tools: true, supports_parallel_tools: true, ...able.tools, built_in_tools: allTools().map((tool) => tool.name) },
       ...(models.length > 1 && { extensions: { ...able.extensions, uamp: { models: models.map((of) => ({ id: modelId(of) })) } } }),
@@ -111,6 +113,10 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       return allTools()
     },
     ready,
+    async capabilitiesOf(wanted) {
+      const of = models.find((each) => modelId(each) === wanted || each.model === wanted)
+      return of && describe(await capabilitiesOf(of), modelId(of))
+    },
     run: run.run,
     ...(run.transports && { transports: run.transports }),
   }

@@ -10,7 +10,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig, ResponseFormat } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { handedTurn, Handoffs, withoutCallsOf, type Handoff } from './handoff.ts'
-import { inChosenOrder } from './model.ts'
+import { inChosenOrder, type AnnouncedModels } from './model.ts'
 import { ModelChain, type ChainOptions } from './model-chain.ts'
 import { CallIds, Step } from './step.ts'
 import { jsonIn } from '../../protocol/json.ts'
@@ -25,6 +25,7 @@ export interface LoopOptions {
   readonly maxSteps: number
   readonly limits: Pick<ToolRunnerOptions, 'budget' | 'timeoutMs' | 'resultLength'>
   readonly checkOutput: boolean
+  readonly announced: AnnouncedModels
 }
 
 /**
@@ -41,7 +42,7 @@ export async function* modelLoop(
   const tools = [...options.tools(), ...handoffs.tools]
   const runTools = toolRunner(turn, { tools, fromModel: true, ...options.limits })
   const config = withTools(await instructed(), tools)
-  const chain = new ModelChain(options.chain, inChosenOrder(options.chain.models, config))
+  const chain = new ModelChain(options.chain, inChosenOrder(options.chain.models, config), turn.transport)
   const messages = [...turn.messages, ...(turn.said ?? [])]
   const ids = new CallIds(messages)
   const check = options.checkOutput ? checkerOf(config.response_format) : undefined
@@ -56,6 +57,8 @@ export async function* modelLoop(
     const step = new Step(ids, check !== undefined)
     const { model, first, rest } = await chain.open(messages, config, { context: turn, first: number === 1 })
     try {
+      // UAMP events §6.4: clients are told when another model answers than the one that was announced.
+      if (options.announced.change(turn.sessionId, model)) yield { type: 'capabilities', capabilities: await options.chain.describe(model) }
       for (const draft of first) {
         const told = step.take(draft)
         if (told) yield told

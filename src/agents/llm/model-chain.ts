@@ -37,18 +37,22 @@ export interface ChainOptions {
   readonly log: Logger
   /** What its provider says of a model, if that is known. */
   readonly capabilitiesOf: (model: Model) => Promise<Capabilities | undefined>
+  /** What the agent can do with this model. */
+  readonly describe: (model: Model) => Promise<Capabilities>
 }
 
 /** The models of one turn. If one fails before it has said anything, the next one is asked. */
 export class ModelChain {
   readonly #options: ChainOptions
   readonly #models: readonly Model[]
+  readonly #transport: string | undefined
   /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
 
-  constructor(options: ChainOptions, models: readonly Model[]) {
+  constructor(options: ChainOptions, models: readonly Model[], transport: string | undefined) {
     this.#options = options
     this.#models = models
+    this.#transport = transport
   }
 
   async open(
@@ -86,7 +90,7 @@ export class ModelChain {
   priced(draft: Draft, model: Model, config: SessionConfig): Draft {
     if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
     const { name } = model.provider
-    const price = model.price ?? priceOf(name, modelIn({ model: model.model, messages: [], config }, name), this.#options.prices)
+    const price = model.price ?? priceOf(name, modelIn({ model: model.model, config }, name, this.#transport), this.#options.prices)
     return price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
   }
 
@@ -110,7 +114,14 @@ export class ModelChain {
     const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, silent: false }
     const told = this.#models.length === 1 ? messages : messages.map((message) => withOwnThoughts(message, markOf(model)))
     return model.provider
-      .generate({ model: model.model, messages: window === undefined ? told : fitting(told, room(window, config, name)), config }, asked)
+      .generate(
+        {
+          model: modelIn({ model: model.model, config }, name, this.#transport),
+          messages: window === undefined ? told : fitting(told, room(window, config, name)),
+          config,
+        },
+        asked,
+      )
       [Symbol.asyncIterator]()
   }
 }

@@ -58,9 +58,16 @@ export function withFreeChoice(config: SessionConfig, provider: string): Session
   return extensions === config.extensions ? config : { ...config, ...(extensions && { extensions }) }
 }
 
-/** The model that answers. A client may name another one of the same provider; under `openai` it names the agent. */
-export function modelIn({ config, model }: ModelRequest, provider: string): string {
-  const named = provider === 'openai' ? undefined : slot(config, provider)['model']
+/**
+ * The model that answers. A client may name another one of the same provider. Under `openai`, clients of OpenAI's protocols name the
+ * agent, so there only a client of UAMP events names a model.
+ */
+export function modelIn(
+  { config, model }: Pick<ModelRequest, 'config' | 'model'>,
+  provider: string,
+  transport: string | undefined,
+): string {
+  const named = provider === 'openai' && transport !== 'events' ? undefined : slot(config, provider)['model']
   return typeof named === 'string' && named !== '' ? named : model
 }
 
@@ -75,4 +82,27 @@ export function maxTokensIn(config: SessionConfig, provider: string): number | u
 
 function slot({ extensions }: SessionConfig, name: string): Readonly<Record<string, unknown>> {
   return fieldsOf(extensions?.[name])
+}
+
+/** How many sessions are remembered whose model is not the usual one. Of the oldest it is forgotten. */
+const SESSIONS = 1000
+
+/** Which model each session was told of last, where that is not the agent's first one. */
+export class AnnouncedModels {
+  readonly #usual: Model
+  readonly #others = new Map<string, Model>()
+
+  constructor(usual: Model) {
+    this.#usual = usual
+  }
+
+  /** True if the session has to be told that this model answers. */
+  change(sessionId: string, model: Model): boolean {
+    const before = this.#others.get(sessionId) ?? this.#usual
+    this.#others.delete(sessionId)
+    if (model !== this.#usual) this.#others.set(sessionId, model)
+    const [oldest] = this.#others.keys()
+    if (this.#others.size > SESSIONS && oldest !== undefined) this.#others.delete(oldest)
+    return model !== before
+  }
 }

@@ -93,11 +93,12 @@ interface ListenOptions extends ServeFlags {
 
 async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {
   const { data, tokens, allowAnonymous, log, keep, keepBytes, keepBytesEach } = flags
-  const { defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
+  const { grants, defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
   const kept = present({ sessionTtlMs: keep, storedBytes: keepBytes, storedBytesPerPrincipal: keepBytesEach })
   const options = present({
     data,
     tokens,
+    grants,
     log,
     allowAnonymous,
     port: flags.port ?? settings.port,

@@ -2,7 +2,24 @@ import type { Turn } from '../ports/agent.ts'
 
 /** A copy of a turn with some parts changed. A spread would lose the getters and methods of the original. */
 export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
-  const { id, sessionId, messages, said, duplex, silent, through, config, principal, client, signal, http, redact } = turn
+  const {
+    id,
+    sessionId,
+    messages,
+    said,
+    duplex,
+    silent,
+    through,
+    config,
+    asked,
+    transport,
+    chat,
+    principal,
+    client,
+    signal,
+    http,
+    redact,
+  } = turn
   return {
     id,
     sessionId,
@@ -12,6 +29,9 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     silent,
     through,
     config,
+    asked,
+    transport,
+    chat,
     principal,
     client,
     signal,

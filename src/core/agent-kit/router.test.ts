@@ -39,17 +39,30 @@ function watcher(subscribes: Observer['subscribes']) {
 const input: RoutedEvent = { type: 'input.text', text: 'hi' }
 
 verifies(
-  ['uamp:routing:subscribes', 'uamp:routing:produces'],
-  'an event goes to who subscribes to it, and so does what that one makes',
+  'uamp:routing:produces',
+  'what a handler says it makes is routed in turn; what it does not say reaches nobody, and is told to observers',
   async () => {
-    const handlers = [
-      handler('first', ['input.text'], () => [{ type: 'analyze_emotion', text: 'hi' }]),
-      handler('second', ['analyze_emotion'], (event) => [said(`felt ${'text' in event ? String(event.text) : ''}`)]),
-      handler('never', ['input.image'], () => [said('no')]),
-    ]
-    expect(await routed(handlers, input)).toEqual([said('felt hi')])
+    const { observer, seen, settled } = watcher(['system.unroutable'])
+    const outputs = (): RoutedEvent[] => [{ type: 'mood.felt' }, { type: 'mood.hidden' }, said('undeclared'), { type: 'system.ping' }]
+    const first: Handler = { ...handler('first', ['input.text'], outputs), produces: ['mood.felt'] }
+    const second = handler('second', [/^mood\./], ({ type }) => [said(type)])
+    expect(await routed([first, second], input, [observer])).toEqual([said('mood.felt')])
+    await settled()
+    expect(seen).toEqual([
+      { type: 'system.unroutable', original_event: { type: 'mood.hidden' } },
+      { type: 'system.unroutable', original_event: said('undeclared') },
+    ])
   },
 )
+
+verifies('uamp:routing:subscribes', 'an event goes to who subscribes to it, and so does what that one makes', async () => {
+  const handlers = [
+    handler('first', ['input.text'], () => [{ type: 'analyze_emotion', text: 'hi' }]),
+    handler('second', ['analyze_emotion'], (event) => [said(`felt ${'text' in event ? String(event.text) : ''}`)]),
+    handler('never', ['input.image'], () => [said('no')]),
+  ]
+  expect(await routed(handlers, input)).toEqual([said('felt hi')])
+})
 
 verifies(
   ['uamp:routing:pattern', 'uamp:routing:custom-types'],

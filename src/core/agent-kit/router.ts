@@ -21,6 +21,9 @@ interface Resolved {
   readonly watched: boolean
 }
 
+/** For an event that its handler does not declare: nobody gets it. */
+const UNDECLARED: Resolved = { target: 'nowhere', watched: false }
+
 /** The handlers that an event came through, and how many more it may pass. */
 interface Hop {
   readonly seen: readonly Handler[]
@@ -35,7 +38,7 @@ export interface RouterOptions {
 
 /**
  * Routes events to handlers by the types they subscribe to (UAMP events §12). Order: time to live, observers, `system.*`, exact
- * type, pattern, the client if it understands the type, `*`; any other event is unroutable. An event never returns to a handler it
+ * type, pattern, the client if it understands the type, `*`; any other event is unroutable. So is one that its handler's `produces` does not name. An event never returns to a handler it
  * came through. Routes are resolved once per type and call of a handler, not per delta.
  */
 export class Router {
@@ -75,15 +78,24 @@ export class Router {
 
   async *#process(handler: Handler, event: RoutedEvent, { turn, hop }: { turn: HandlerTurn; hop: Hop }): AsyncGenerator<Draft, void> {
     const next: Hop = { seen: [...hop.seen, handler], ttl: hop.ttl - 1 }
+    const { name, produces } = handler
     const routes = new Map<string, Resolved>()
     try {
       for await (const output of checkGenerator(handler.process(event, turn))) {
         checkEvent(output)
         if (isStop(output)) return
         let route = routes.get(output.type)
-        if (!route) routes.set(output.type, (route = this.#resolve(output.type, next.seen)))
+        if (!route) {
+          route = this.#resolve(output.type, next.seen)
+          if (route.target !== 'system' && produces?.includes(output.type) === false) {
+            this.#log('warn', 'A handler made an event that its `produces` does not name', { handler: name, type: output.type })
+            route = UNDECLARED
+          }
+          routes.set(output.type, route)
+        }
+        if (route === UNDECLARED) this.#show({ type: 'system.unroutable', original_event: output })
         // The most frequent case needs no other generator.
-        if (route.target === 'client' && !route.watched) yield output as Draft
+        else if (route.target === 'client' && !route.watched) yield output as Draft
         else yield* this.#deliver(output, turn, next)
       }
     } catch (thrown) {

@@ -222,8 +222,8 @@ export class Journal {
   }
 
   /** The operations that write the session and its head. */
-  #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client }: SessionRecord, closed = false): Operation[] {
-    const session = { id, transport, agent, owner, config, duplex, onDetach, createdAt, client }
+  #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client, chat }: SessionRecord, closed = false): Operation[] {
+    const session = { id, transport, agent, owner, config, duplex, onDetach, createdAt, client, chat }
     const head: HeadRecord = {
       id,
       agent,

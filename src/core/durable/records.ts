@@ -8,6 +8,7 @@ import type { Usage } from '../../protocol/usage.ts'
 import { nextTurn } from '../basics/time.ts'
 import type { Numbering } from './epoch.ts'
 import type { Principal } from '../ports/access.ts'
+import type { Turn } from '../ports/agent.ts'
 import type { Keys } from '../ports/keys.ts'
 import type { Alias, SessionInit } from '../ports/session.ts'
 import type { Operation, Page, PageRequest, Place, SetOperation, Store } from '../ports/store.ts'
@@ -28,6 +29,8 @@ export interface SessionRecord {
   readonly onDetach: SessionInit['onDetach']
   readonly createdAt: number
   readonly client: Capabilities | undefined
+  /** The chat that the client opened it for. */
+  readonly chat?: string | undefined
 }
 
 /** The changing part of a stored session: written with every response. */
@@ -77,6 +80,8 @@ export interface TurnRecord {
   readonly usage?: Usage | undefined
   /** Its configuration, if the request changed the session's. */
   readonly config?: SessionConfig | undefined
+  /** The slots of the `response.create` itself. */
+  readonly asked?: Turn['asked']
   /** Every answer of its turn so far, by key. */
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   /** The answers that opened it, to the questions of its parent. */

@@ -30,6 +30,7 @@ export class StoredTurns {
       error: record.error,
       usage: record.usage,
       config: config ?? { modalities: ['text'] },
+      asked: record.asked,
       createdAt: record.createdAt,
       endedAt: record.endedAt,
       after: record.after,

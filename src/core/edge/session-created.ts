@@ -15,11 +15,11 @@ export function announce(session: AgentSession, extra: Extra = {}): void {
 
 /** `session.created`, for a session that opens and for clients that come back to it. */
 export function sessionCreated(
-  { id, createdAt, config, agent }: Pick<Session, 'id' | 'createdAt' | 'config' | 'agent'>,
+  { id, createdAt, config, agent, chat }: Pick<Session, 'id' | 'createdAt' | 'config' | 'agent' | 'chat'>,
   extra: Extra,
 ): Draft<EventOf<'session.created'>> {
   // Hide payments: the log is stored and may have other readers, and the client knows them anyway.
   const shown = config.extensions ? { ...config, extensions: hidden(config.extensions) } : config
   const session = { id, created_at: Math.floor(createdAt / 1000), config: shown, status: 'active' as const }
-  return { type: 'session.created', uamp_version: UAMP_VERSION, session, agent, ...extra }
+  return { type: 'session.created', uamp_version: UAMP_VERSION, session, agent, ...(chat !== undefined && { chat }), ...extra }
 }

@@ -133,7 +133,10 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (this.#draining) throw new UampError('overloaded', 'The server is shutting down: try again shortly', { details: { retry_after: 5 } })
     const found = this.#agents.get(agent)
     if (found) return found
-    throw new UampError('agent_offline', `There is no agent "${agent}" here`, { details: { agent, agents: this.#agents.names() } })
+    throw new UampError('agent_offline', `There is no agent "${agent}" here`, {
+      // An agent may come with the next reload of the configuration.
+      details: { agent, agents: this.#agents.names(), retry_after: 30 },
+    })
   }
 
   checkSlots(value: unknown, length = Infinity): void {
@@ -165,9 +168,11 @@ class SessionGateway implements AgentGateway, SessionHost {
       onDetach: init.onDetach,
       createdAt: this.now(),
       client: init.client,
+      chat: init.announce?.chat,
       head: parent ?? null,
       messages: history,
       pending: [],
+      shownId: init.persist ? undefined : init.shownId,
       waiting: undefined,
       opening: { payment: init.payment, silent: init.silent === true && !init.persist },
       input: init.input,

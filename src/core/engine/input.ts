@@ -1,9 +1,9 @@
 import { joinBase64 } from '../../protocol/base64.ts'
-import { measures, withContentId, type ContentItem } from '../../protocol/content.ts'
+import { measures, withContentId, withIds, type ContentItem } from '../../protocol/content.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { ClientEvent } from '../../protocol/events.ts'
-import { textOf, type Message } from '../../protocol/message.ts'
+import type { ClientEvent, EventOf } from '../../protocol/events.ts'
+import { plainText, slotsOf, textOf, type Message } from '../../protocol/message.ts'
 import type { InputEvent } from '../ports/session.ts'
 import { unpaid, withDataIn } from '../secrets/sealing.ts'
 import { textLength, weigh } from '../basics/weight.ts'
@@ -23,11 +23,11 @@ export function isInput(event: ClientEvent): event is InputEvent {
   }
 }
 
-/** Removes payments from a client's tool result, because results are shown and stored. */
-export function withoutPayment<E extends ClientEvent>(event: E): E {
+/** A client's tool result without payments, because results are shown and stored, and with content ids. */
+export function tidyResult<E extends ClientEvent>(event: E, newId: () => string): E {
   if (event.type !== 'tool.result' || !event.content_items) return event
-  const items = withDataIn(event.content_items, unpaid)
-  return items === event.content_items ? event : { ...event, content_items: [...items] }
+  const items = withIds(withDataIn(event.content_items, unpaid), newId)
+  return items === event.content_items ? event : { ...event, content_items: items }
 }
 
 /** What the client says of its media. */
@@ -75,6 +75,7 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   let messages: Message[] = []
   let stateless = false
   let items: ContentItem[] = []
+  let slots: ReturnType<typeof slotsOf> = {}
   let role: Message['role'] = 'user'
   /** UAMP events §5.7: chunks up to `is_final` are one recording. Holds those of the last item until it is complete. */
   let chunks: string[] | undefined
@@ -86,8 +87,9 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   }
   const flush = (): void => {
     endRecording()
-    if (items.length > 0) messages.push({ role, content: textOf(items), content_items: [...items] })
+    if (items.length > 0) messages.push({ role, content: textOf(items), content_items: [...items], ...slots })
     items = []
+    slots = {}
   }
   for (const event of events) {
     const next = event.type === 'input.text' ? (event.role ?? 'user') : 'user'
@@ -99,8 +101,13 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
       stateless = true
       // Most clients that send the whole conversation include the new text in it.
       const last = messages.at(-1)
-      if (event.text === '' || (last?.role === role && textOfMessage(last) === event.text)) continue
+      if (last && (event.text === '' || (last.role === role && plainText(last) === event.text))) {
+        messages[messages.length - 1] = { ...last, ...slotsOf(event, last) }
+        continue
+      }
+      if (event.text === '') continue
     }
+    slots = slotsOf(event, slots)
     const chunk = event.type === 'input.audio' && typeof event.audio === 'string' ? event.audio : undefined
     if (chunks && event.type === 'input.audio') {
       if (chunk !== undefined) chunks.push(chunk)
@@ -115,11 +122,19 @@ export function gatherInput(events: readonly InputEvent[], newId: () => string):
   return { messages, stateless }
 }
 
-/** UAMP events §8.5.4: media in a conversation that a client sends needs content ids, too. */
+/** A conversation that a client sends, as agents rely on it: media has content ids, and `content` is the text of the items (§8.5). */
 export function withContentIds(messages: readonly Message[], newId: () => string): Message[] {
-  return messages.map((message) =>
-    message.content_items ? { ...message, content_items: message.content_items.map((item) => withContentId(item, newId)) } : message,
-  )
+  return messages.map((message) => {
+    const { role, content, content_items: given } = message
+    if (!given) return message
+    const items = withIds(given, newId)
+    // The content of a tool's message is its result; the items beside it are media.
+    if (role === 'tool') return { ...message, content_items: items }
+    const hasText = items.some(({ type }) => type === 'text')
+    // Some clients put only the media into the items, and the words beside them.
+    if (!hasText && role === 'user' && content) return { ...message, content_items: [{ type: 'text', text: content }, ...items] }
+    return { ...message, ...(hasText && { content: textOf(items) }), content_items: items }
+  })
 }
 
 function joinAudio(chunks: readonly string[]): string {
@@ -130,18 +145,13 @@ function joinAudio(chunks: readonly string[]): string {
   }
 }
 
-/** If a message has both, the items are complete, and `content` is only their text. */
-function textOfMessage(message: Message): string {
-  return message.content_items ? textOf(message.content_items) : (message.content ?? '')
-}
-
 function pick<T extends object, K extends keyof T>(from: T, key: K): { [P in K]: Exclude<T[P], undefined> } | Record<never, never> {
   return from[key] === undefined ? {} : ({ [key]: from[key] } as { [P in K]: Exclude<T[P], undefined> })
 }
 
 /** Gives media a content id. Audio without one gets none: it is a chunk of a stream, not an item. */
 export function withHandle(delta: Delta, newId: () => string): Delta {
-  return delta.type === 'image' || delta.type === 'video' || delta.type === 'file' ? withContentId(delta, newId) : delta
+  return delta.type === 'audio' || delta.type === 'tool_progress' ? delta : withContentId(delta, newId)
 }
 
 /** Fields in which clients may put anything. AG-UI's `state` is not among them: only the memory budget bounds it. */
@@ -165,7 +175,7 @@ export function checkSlots(value: unknown, limit: number, levels = LEVELS): void
 
 /** Inputs that no response has used yet. Bounded: an input beyond the bound is refused. */
 export class PendingInputs {
-  readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes'>
+  readonly #limits: Pick<CoreLimits, 'pendingInputs' | 'pendingBytes' | 'slotBytes'>
   readonly #held: Holding
   /** The messages of the request that opened the session. */
   #messages: readonly Message[]
@@ -186,6 +196,11 @@ export class PendingInputs {
     return this.#events.map(({ event_id }) => event_id)
   }
 
+  /** UAMP events §5.6: the newest `payment_token` of these inputs. */
+  get paymentToken(): string | undefined {
+    return this.#events.findLast(paid)?.payment_token
+  }
+
   add(event: InputEvent): void {
     const { pendingInputs, pendingBytes } = this.#limits
     const bytes = this.#held.get('pending') + weigh(event)
@@ -194,8 +209,22 @@ export class PendingInputs {
         details: { max_inputs: pendingInputs, max_bytes: pendingBytes },
       })
     }
+    this.#checkSlots(event)
     this.#held.grow('pending', bytes)
     this.#events.push(event)
+  }
+
+  /** The slots of gathered inputs become those of one message, so together they have the bound of one. */
+  #checkSlots(event: InputEvent): void {
+    const { slotBytes } = this.#limits
+    if (!hasSlots(event)) return
+    const length = textLength(
+      [...this.#events, event].filter(hasSlots).map((each) => slotsOf(each)),
+      slotBytes,
+    )
+    if (length <= slotBytes) return
+    const message = `"context", "extensions" and "metadata" of inputs without a response hold more than ${slotBytes} bytes`
+    throw new UampError('too_large', message, { details: { limit: slotBytes } })
   }
 
   /** Adds all or none. Returns a function that takes them back. */
@@ -245,4 +274,12 @@ export class PendingInputs {
       this.#held.set('pending', this.#held.get('pending') + bytes)
     }
   }
+}
+
+function paid(event: InputEvent): event is EventOf<'input.text'> {
+  return event.type === 'input.text' && event.payment_token !== undefined
+}
+
+function hasSlots({ extensions, metadata, ...event }: InputEvent): boolean {
+  return extensions !== undefined || metadata !== undefined || ('context' in event && event.context !== undefined)
 }

@@ -4,7 +4,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { outputMessages } from '../reading/output.ts'
-import type { AgentPort } from '../ports/agent.ts'
+import type { AgentPort, Turn } from '../ports/agent.ts'
 import type { ResponseOptions, Session } from '../ports/session.ts'
 import { answered, type Answer, type Question } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
@@ -22,6 +22,7 @@ export interface RunStart {
   readonly id: string
   readonly messages: readonly Message[]
   readonly config: SessionConfig | undefined
+  readonly asked: Turn['asked']
   /** What the turn's earlier responses said. */
   readonly said?: readonly Message[]
 }
@@ -31,7 +32,7 @@ export interface AskedTurn extends Pick<TurnRecord, 'input' | 'stateless' | 'eve
   readonly options: ResponseOptions
 }
 
-type Begun = Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt' | 'config'>
+type Begun = Pick<TurnRecord, 'id' | 'parent' | 'from' | 'after' | 'createdAt' | 'config' | 'asked'>
 
 /** The record of a response that begins. It has every field, because one that is added to a copy later costs a microsecond. */
 export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, begun: Begun, asked: AskedTurn): TurnRecord {
@@ -50,6 +51,7 @@ export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, b
     error: undefined,
     usage: undefined,
     config: begun.config,
+    asked: begun.asked,
     answers: undefined,
     given: undefined,
     questions: undefined,
@@ -62,6 +64,11 @@ export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, b
     note: asked.options.note,
     keeper: asked.options.keeper?.name,
   }
+}
+
+/** The slots of a `response.create`; undefined if it has none. */
+export function slotsIn({ extensions, metadata }: EventOf<'response.create'>): Turn['asked'] {
+  return extensions || metadata ? { ...(extensions && { extensions }), ...(metadata && { metadata }) } : undefined
 }
 
 /** The record of a response that has ended. */
@@ -91,7 +98,7 @@ export function startOf(turns: readonly TurnRecord[]): RunStart | undefined {
   if (!first) return undefined
   const before = first.stateless ? [] : turns.slice(0, Math.max(0, index)).flatMap(messagesOf)
   const said = turns.slice(Math.max(0, index)).flatMap(({ output }) => outputMessages(output))
-  return { id: first.id, messages: [...before, ...first.input], config: first.config, said }
+  return { id: first.id, messages: [...before, ...first.input], config: first.config, asked: first.asked, said }
 }
 
 /** The messages that a response adds to the conversation. */
@@ -110,6 +117,7 @@ export function turnStart(
     messages: run.messages,
     said: run.said && [...run.said, ...outputMessages(record.output)],
     config: run.config ?? session.config,
+    asked: run.asked,
     answers: record.answers,
     payment,
     limits,

@@ -31,6 +31,7 @@ export interface SessionState extends SessionRecord {
   readonly pending: readonly InputEvent[]
   /** The messages of the request that opened the session. */
   readonly input?: readonly Message[] | undefined
+  readonly shownId?: string | undefined
   readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
   /** What else that request brought. `silent`: nobody sees a response before its end, not even in the store. */
   readonly opening?: { readonly payment: Payment | undefined; readonly silent: boolean } | undefined

@@ -2,10 +2,11 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
+import { tokenPayment, type Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { Stamp } from '../log/entry.ts'
 import type { Holding } from './budget.ts'
-import { isInput, PendingInputs, withoutPayment } from './input.ts'
+import { isInput, PendingInputs, tidyResult } from './input.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
 import { outputMessages } from '../reading/output.ts'
@@ -16,7 +17,7 @@ import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, SessionInit, Waiting } from '../ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
-import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, terminalEvent, turnStart } from './run.ts'
+import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
@@ -27,9 +28,12 @@ import { weigh, weighMessages } from '../basics/weight.ts'
 /** One conversation in progress. */
 export class AgentSession implements Session, TurnHost {
   readonly id: string
+  /** The id that its events carry. */
+  readonly shownId: string
   readonly transport: string
   readonly agent: string
   readonly owner: Principal
+  readonly chat: string | undefined
   readonly duplex: boolean
   readonly onDetach: SessionInit['onDetach']
   readonly createdAt: number
@@ -52,6 +56,8 @@ export class AgentSession implements Session, TurnHost {
   lastResponse: string | null
   readonly opening: SessionState['opening']
   readonly #pending: PendingInputs
+  /** A payment that the client sent in advance: it answers the first `payment.required` of a turn. It is not stored. */
+  #payment: Payment | undefined
   #turn: ActiveTurn | undefined
   #record: TurnRecord | undefined
   /** What the turn's earlier responses said, in case the turn has to be run again. */
@@ -66,6 +72,7 @@ export class AgentSession implements Session, TurnHost {
     this.owner = state.owner
     this.config = state.config
     this.client = state.client
+    this.chat = state.chat
     this.duplex = state.duplex
     this.createdAt = state.createdAt
     this.idleSince = host.monotonic()
@@ -82,8 +89,10 @@ export class AgentSession implements Session, TurnHost {
     this.#messages = state.messages
     this.lastResponse = state.head
     this.opening = state.opening
+    this.#payment = state.opening?.payment
     this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
-    this.#stamp = new Stamp(state.id)
+    this.shownId = state.shownId ?? state.id
+    this.#stamp = new Stamp(state.id, undefined, this.shownId)
     this.#parked = state.waiting && new Parked(state.waiting)
     this.log = parts.log(() => this.#readersChanged())
   }
@@ -200,17 +209,19 @@ export class AgentSession implements Session, TurnHost {
       case 'tool.result':
       case 'x.approval.response':
       case 'payment.submit':
-        return this.#answer(withoutPayment(event))
+        return this.#answer(tidyResult(event, this.newId))
       case 'session.update':
         checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         this.log.checkStore()
-        return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () =>
-          this.log.append(this.#stamp, { type: 'session.updated' }),
-        )
+        return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () => {
+          this.#payment = tokenPayment(event.payment_token) ?? this.#payment
+          this.log.append(this.#stamp, { type: 'session.updated' })
+        })
       case 'session.end':
         return this.end(event.reason)
       case 'capabilities.query':
         this.log.checkStore()
+        if (event.model !== undefined) return this.#describeModel(event.model)
         this.announceCapabilities()
         break
       case 'voice.invite':
@@ -229,6 +240,15 @@ export class AgentSession implements Session, TurnHost {
       case 'ping':
     }
     return Promise.resolve()
+  }
+
+  /** UAMP events §5.4: the capabilities with one model of the agent. */
+  async #describeModel(model: string): Promise<void> {
+    const agent = this.#host.findAgent(this.agent)
+    const isItself = model === agent?.capabilities.id
+    const capabilities = isItself ? agent?.capabilities : await agent?.capabilitiesOf?.(model)
+    if (!capabilities) throw new UampError('not_found', `"${this.agent}" has no model "${model}"`, { details: { model } })
+    this.log.append(this.#stamp, { type: 'capabilities', capabilities })
   }
 
   #configure({ config, client }: Pick<SessionState, 'config' | 'client'>, told?: () => void): Promise<void> {
@@ -271,20 +291,22 @@ export class AgentSession implements Session, TurnHost {
     const { messages: input, stateless } = this.#pending.gather(this.newId)
     const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id], options })
     const messages = stateless ? input : [...this.#messages, ...input]
-    return this.#start(agent, record, { id: record.id, messages, config: record.config, options })
+    return this.#start(agent, record, { id: record.id, messages, config: record.config, asked: record.asked, options })
   }
 
   #opened(event: EventOf<'response.create'>, asked: AskedTurn): TurnRecord {
     const [id, from, after] = [`resp_${this.newId()}`, this.#journal?.inputs ?? 0, this.log.head]
     const config = responseConfig(this.config, event)
-    if (config) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config))
-    return openedRecord(this, { id, parent: this.lastResponse, from, after, createdAt: this.#host.now(), config }, asked)
+    const slots = slotsIn(event)
+    if (config || slots) this.held.grow('config', weigh(this.config) + weigh(this.client) + weigh(config) + weigh(slots))
+    return openedRecord(this, { id, parent: this.lastResponse, from, after, createdAt: this.#host.now(), config, asked: slots }, asked)
   }
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
     const { keeper } = run.options
-    const given = { record, run, limits: this.#host.limits, held: this.held, payment: this.opening?.payment, keeper }
+    const payment = tokenPayment(this.#pending.paymentToken) ?? this.#payment
+    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
@@ -363,14 +385,18 @@ export class AgentSession implements Session, TurnHost {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
     }
     this.held.keepOutput(turn.output.size, record.status === 'waiting')
-    if (before.config) this.held.set('config', weigh(this.config) + weigh(this.client))
+    if (before.config || before.asked) this.held.set('config', weigh(this.config) + weigh(this.client))
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
     this.#turn = this.#record = undefined
     this.idleSince = this.#host.monotonic()
     this.#unread.clear()
     if (record.status !== 'waiting') return this.#letGoIfUnwanted()
     this.#said = [...this.#said, ...outputMessages(end.output)]
-    this.#parked = new Parked({ record, start: { id: before.run, messages: turn.messages, config: turn.config, said: this.#said }, turn })
+    this.#parked = new Parked({
+      record,
+      start: { id: before.run, messages: turn.messages, config: turn.config, asked: turn.asked, said: this.#said },
+      turn,
+    })
     this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
   }
 

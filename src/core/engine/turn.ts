@@ -38,6 +38,9 @@ const STOP_MS = 50
 /** The part of a session that a turn uses. */
 export interface TurnHost {
   readonly id: string
+  readonly shownId: string
+  readonly transport: string
+  readonly chat: string | undefined
   readonly owner: Principal
   readonly client: Capabilities | undefined
   readonly duplex: boolean
@@ -61,6 +64,7 @@ export interface TurnStart {
   readonly messages: readonly Message[]
   readonly said?: readonly Message[] | undefined
   readonly config: SessionConfig
+  readonly asked?: Turn['asked']
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   readonly payment?: Payment | undefined
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
@@ -76,6 +80,9 @@ export class ActiveTurn implements Turn, Asker {
   readonly messages: readonly Message[]
   readonly said: readonly Message[] | undefined
   readonly config: SessionConfig
+  readonly asked: Turn['asked']
+  readonly transport: string
+  readonly chat: string | undefined
   readonly principal: Principal
   readonly client: Capabilities | undefined
   readonly silent: boolean
@@ -120,13 +127,16 @@ export class ActiveTurn implements Turn, Asker {
     this.messages = start.messages
     this.said = start.said
     this.config = start.config
+    this.asked = start.asked
+    this.transport = host.transport
+    this.chat = host.chat
     this.principal = host.owner
     this.client = host.client
     this.silent = host.opening?.silent ?? false
     this.#host = host
     this.#start = start
     this.finished = new Promise((resolve) => (this.#finish = resolve))
-    this.#stamp = new Stamp(host.id, this.responseId)
+    this.#stamp = new Stamp(host.id, this.responseId, host.shownId)
     this.keeper = start.keeper
   }
 
@@ -202,7 +212,7 @@ export class ActiveTurn implements Turn, Asker {
   resume(responseId: string, keeper: TurnKeeper | undefined): void {
     this.responseId = responseId
     this.keeper = keeper
-    this.#stamp = new Stamp(this.sessionId, responseId)
+    this.#stamp = new Stamp(this.sessionId, responseId, this.#host.shownId)
     this.#before.push(...this.output.items())
     this.output = new Output()
     for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)

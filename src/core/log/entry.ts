@@ -15,8 +15,9 @@ export class Stamp {
   #deltaHead = ''
   #digits = 0
 
-  constructor(sessionId: string, responseId?: string) {
-    this.sessionId = sessionId
+  /** `shown`: the id that events carry, if a platform chose it. */
+  constructor(sessionId: string, responseId?: string, shown = sessionId) {
+    this.sessionId = shown
     this.responseId = responseId
     // Session ids are `sess_<uuid>`: the first 24 characters of the uuid and twelve digits of the seq are uuid-shaped again.
     this.#idPrefix = sessionId.slice(5, 29)

@@ -13,10 +13,11 @@ export interface Credentials {
 }
 
 /**
- * What a principal may do with an agent: talk to it over any protocol (`call`), and run its tools directly (`tool.call`). The union
- * is closed, so that a right holds on every transport or on none.
+ * What a principal may do with an agent: talk to it over any protocol (`call`), run its tools directly (`tool.call`), and speak for
+ * many users of its own, a session id for each interaction (`platform`). The union is closed, so that a right holds on every
+ * transport or on none.
  */
-export type Action = 'call' | 'tool.call'
+export type Action = 'call' | 'tool.call' | 'platform'
 
 /** Decides who may call, in the same way for every transport. */
 export interface Access {

@@ -1,5 +1,6 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
+import type { Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from './access.ts'
@@ -15,6 +16,8 @@ export interface AgentPort {
   readonly name: string
   readonly description?: string
   readonly capabilities: Capabilities
+  /** What it can do with another of its models; undefined if it has no model of that name. */
+  capabilitiesOf?(model: string): Promise<Capabilities | undefined>
   /** For cards and catalogues. Default: one for each tool that its capabilities name. */
   readonly abilities?: readonly Ability[]
   /** The agent's tools, for clients that call one directly. */
@@ -73,6 +76,12 @@ export interface Turn {
   readonly through?: readonly string[] | undefined
   /** The session's configuration with the overrides of this `response.create`. */
   readonly config: SessionConfig
+  /** `extensions` and `metadata` of the `response.create` itself. Those of the inputs, and their `context`, are in `messages`. */
+  readonly asked?: { readonly extensions?: Slot | undefined; readonly metadata?: Slot | undefined } | undefined
+  /** The transport that the client speaks: `events`, `completions` … */
+  readonly transport?: string | undefined
+  /** The chat that the client opened the session for (UAMP events §5.1). */
+  readonly chat?: string | undefined
   readonly principal: Principal
   /** What the client said it can do. */
   readonly client: Capabilities | undefined

@@ -7,7 +7,7 @@ import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import type { Principal } from './access.ts'
-import type { Questions } from './agent.ts'
+import type { Questions, Turn } from './agent.ts'
 import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
 
@@ -71,6 +71,8 @@ export interface Session {
   /** True: a client answers questions while the response runs. False: a question ends the response. */
   readonly duplex: boolean
   readonly config: SessionConfig
+  /** The chat that the client opened it for. */
+  readonly chat: string | undefined
   /** What the client said it can do. */
   readonly client: Capabilities | undefined
   /** The `seq` of the newest event. */
@@ -140,6 +142,8 @@ export interface SessionInit {
    * end. In the last case a returning client can still answer all questions.
    */
   readonly onDetach: 'cancel' | 'continue' | 'finish'
+  /** The id that its events carry, if the client chose it (UAMP events §10.2). Only for a session that is not stored. */
+  readonly shownId?: string
   /** The protocol's name for the conversation: threadId, contextId, chat. */
   readonly alias?: Alias
   /** The response to continue from: `previous_response_id`, `parentRunId`. Ended responses never change, so an old one forks. */
@@ -186,6 +190,8 @@ export interface StoredResponse {
   readonly error: EventOf<'response.error'>['error'] | undefined
   readonly usage: Usage | undefined
   readonly config: SessionConfig
+  /** `extensions` and `metadata` of the `response.create` that asked for it. */
+  readonly asked: Turn['asked']
   readonly createdAt: number
   readonly endedAt: number | undefined
   /** The response's events follow this `seq` in the session's log. */

@@ -79,6 +79,7 @@ export interface Handler {
   readonly name: string
   /** Event types or patterns; `*` takes what no other handler takes. */
   readonly subscribes: readonly (string | RegExp)[]
+  /** The types that it yields. Others are not routed: they are logged as unroutable. Default: any. */
   readonly produces?: readonly string[]
   /** Higher is preferred. Default 0. */
   readonly priority?: number

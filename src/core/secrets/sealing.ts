@@ -7,7 +7,7 @@ import type { Operation, SetOperation, Store } from '../ports/store.ts'
 import type { SessionRecord, TurnRecord } from '../durable/records.ts'
 import { idIn, storeKey, tenantIn } from '../basics/store-key.ts'
 import type { ContentItem } from '../../protocol/content.ts'
-import type { Message } from '../../protocol/message.ts'
+import { slotsOf, type Message } from '../../protocol/message.ts'
 
 /** The prefix of a digest that replaces a used secret. */
 const DIGEST = 'uamp-digest-1:'
@@ -153,38 +153,23 @@ export class SealedRecords {
     return this.#sealing.open(value, key) as unknown as SessionRecord
   }
 
-  /** Searches only extensions, answers, and data from clients' tools: the texts of a conversation are not searched for secrets. */
+  /** Searches only slots, answers, and data from clients' tools: the texts of a conversation are not searched for secrets. */
   turn(record: TurnRecord, how: How): Json {
-    const { config, answers, given } = record
     const input = withData(record.input, this.#digested)
-    const short = shortened(record)
-    if (input === record.input && !config?.extensions && !answers && !given) return short as unknown as Json
-    const kept = this.#kept({ extensions: config?.extensions, answers, given }, how)
-    return {
-      ...short,
-      input,
-      ...(config && { config: { ...config, ...(config.extensions && { extensions: kept.extensions }) } }),
-      ...(answers && { answers: kept.answers }),
-      ...(given && { given: kept.given }),
-    } as unknown as Json
+    const parts = partsOf(record)
+    const short = shortened(input === record.input ? record : { ...record, input })
+    return (parts ? withParts(short, this.#kept(parts, how)) : short) as unknown as Json
   }
 
   openTurn(value: Json, key: string): TurnRecord {
     const record = whole(value, key)
-    const { config, answers, given } = record
-    if (!config?.extensions && !answers && !given) return record
-    const opened = this.#sealing.open({ extensions: config?.extensions, answers, given }, key)
-    return {
-      ...record,
-      ...(config && { config: { ...config, ...(config.extensions && { extensions: opened.extensions }) } }),
-      ...(answers && { answers: opened.answers }),
-      ...(given && { given: opened.given }),
-    } as TurnRecord
+    const parts = partsOf(record)
+    return parts ? withParts(record, this.#sealing.open(parts, key)) : record
   }
 
   /** An input whose payments are replaced by digests, because the input stream is append-only and could not drop them later. */
   input(event: ClientEvent): ClientEvent {
-    const settled = hasSlots(event) ? { ...event, ...this.#sealing.settle(slotsOf(event), NOWHERE) } : event
+    const settled = hasSlots(event) ? { ...event, ...this.#sealing.settle(secretsOf(event), NOWHERE) } : event
     if (settled.type !== 'input.text' || !settled.messages) return settled
     return { ...settled, messages: [...withData(settled.messages, this.#digested)] }
   }
@@ -192,7 +177,7 @@ export class SealedRecords {
   /** The sealed secrets of inputs that no response has used yet. They have a record of their own, so that they can be deleted. */
   setInputs(tenant: string, session: string, events: readonly ClientEvent[]): SetOperation {
     const key = inputsKey(tenant, session)
-    const parts = events.map((event) => [event.event_id, this.#sealing.seal(slotsOf(event), key)])
+    const parts = events.map((event) => [event.event_id, this.#sealing.seal(secretsOf(event), key)])
     return { op: 'set', key, value: Object.fromEntries(parts) as Json }
   }
 
@@ -245,9 +230,36 @@ function whole(value: Json, key: string): TurnRecord {
 type Left = 'id' | 'tenant' | 'run' | 'parent' | 'stateless' | 'from' | 'after'
 type StoredTurn = Omit<TurnRecord, Left> & { readonly [name in Left]?: TurnRecord[name] | undefined }
 
+/** The parts of a response that may hold secrets. */
+type Parts = Pick<TurnRecord, 'answers' | 'given' | 'asked'> & {
+  readonly extensions: Slot | undefined
+  /** By message of the input. */
+  readonly slots: readonly ReturnType<typeof slotsOf>[] | undefined
+}
+
+/** Undefined: there are none. */
+function partsOf({ config, answers, given, asked, input }: TurnRecord): Parts | undefined {
+  const extensions = config?.extensions
+  const slots = input.some(({ context, extensions, metadata }) => context ?? extensions ?? metadata)
+    ? input.map((each) => slotsOf(each))
+    : undefined
+  return extensions || answers || given || asked || slots ? { extensions, answers, given, asked, slots } : undefined
+}
+
+function withParts<R extends Pick<TurnRecord, 'input' | 'config'>>(record: R, { extensions, answers, given, asked, slots }: Parts): R {
+  return {
+    ...record,
+    ...(slots && { input: record.input.map((message, index) => ({ ...message, ...slots[index] })) }),
+    ...(record.config && extensions && { config: { ...record.config, extensions } }),
+    ...(answers && { answers }),
+    ...(given && { given }),
+    ...(asked && { asked }),
+  }
+}
+
 /** True if an input carries a payment. */
 export function pays(event: ClientEvent): boolean {
-  return hasSlots(event) && holdsPayment(slotsOf(event))
+  return hasSlots(event) && holdsPayment(secretsOf(event))
 }
 
 function inputsKey(tenant: string, session: string): string {
@@ -258,7 +270,7 @@ function hasSlots(event: ClientEvent): boolean {
   return SLOTS.some((name) => name in event)
 }
 
-function slotsOf(event: ClientEvent): Record<string, unknown> {
+function secretsOf(event: ClientEvent): Record<string, unknown> {
   return Object.fromEntries(SLOTS.flatMap((name) => (name in event ? [[name, (event as Record<string, unknown>)[name]]] : [])))
 }
 

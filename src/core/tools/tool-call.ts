@@ -1,4 +1,4 @@
-import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
+import { withIds, withoutContentUrls, type ContentItem, type ToolCall, type ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord, parseJson } from '../../protocol/json.ts'
 import { mistakesIn } from './json-schema.ts'
@@ -84,7 +84,7 @@ export async function runTool(turn: Turn, prepared: Prepared, { time, resultLeng
 /** Makes a result of a tool's return value. Cuts off a text that is longer than `length`. */
 export function resultOf({ id, name }: ToolCall, given: unknown, length: number): ToolResult {
   const output = isToolOutput(given) ? given : undefined
-  const text = output ? output.text : typeof given === 'string' ? given : (JSON.stringify(given) ?? 'null')
+  const text = output ? withoutContentUrls(output.text) : typeof given === 'string' ? given : (JSON.stringify(given) ?? 'null')
   const beside = { content_items: output?.content_items, data: output?.data }
   const size = beside.content_items || beside.data !== undefined ? JSON.stringify(beside).length : 0
   if (size > BESIDE) throw new UampError('too_large', `"${name}" returned ${size} characters of media and data; ${BESIDE} are allowed`)
@@ -93,7 +93,7 @@ export function resultOf({ id, name }: ToolCall, given: unknown, length: number)
     result: text.length <= length ? text : cut(text, length),
     status: 'completed',
     is_error: false,
-    ...(beside.content_items && { content_items: beside.content_items }),
+    ...(beside.content_items && { content_items: withIds(beside.content_items, () => crypto.randomUUID()) }),
     ...(beside.data !== undefined && { data: beside.data }),
   }
 }

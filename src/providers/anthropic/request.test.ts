@@ -51,6 +51,14 @@ describe('settings', () => {
     expect(body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 8_192 }, max_tokens: 9_192 })
   })
 
+  verifies('uamp:session:provider-extensions', 'thinking: true switches it on, and false off', () => {
+    const switched = (thinking: boolean, model = 'claude-sonnet-5') =>
+      built({ model, settings: { extensions: { anthropic: { thinking } } } }).body
+    expect(switched(true)).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'medium' } })
+    expect(switched(true, 'claude-sonnet-4-5')).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 8_192 } })
+    expect(switched(false)).toMatchObject({ thinking: { type: 'disabled' } })
+  })
+
   verifies('anthropic.thinking-settings', 'an effort becomes what the model wants', () => {
     const effort = (model: string, reasoning_effort: string) =>
       built({ model, settings: { extensions: { openai: { reasoning_effort } } } }).body

@@ -6,6 +6,12 @@ import type { Traits } from './models.ts'
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 1_024, low: 2_048, medium: 8_192, high: 16_384, xhigh: 32_768, max: 32_768 }
 const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' }
 
+/** `thinking: true`, as the example of UAMP events §5.1 has it, is a switch, not Anthropic's own object. */
+const SWITCH: ReadonlyMap<unknown, string> = new Map([
+  [true, 'medium'],
+  [false, 'none'],
+])
+
 export interface Thinking {
   readonly thinking?: Readonly<Record<string, unknown>> | undefined
   readonly effort?: string | undefined
@@ -19,7 +25,7 @@ interface Wanted {
 /** How much to think: in Anthropic's own words if the client used them, else by the effort that OpenAI's clients name. */
 export function thinkingFor(traits: Traits, { own, effort }: Wanted): Thinking {
   const said = fieldsOf(own['output_config'])['effort'] ?? own['effort']
-  const wanted = typeof said === 'string' ? said : effort
+  const wanted = typeof said === 'string' ? said : (effort ?? SWITCH.get(own['thinking']))
   const known = wanted === 'xhigh' && traits.xhigh ? 'xhigh' : (EFFORTS[wanted ?? ''] ?? 'high')
   if (isRecord(own['thinking'])) {
     return { thinking: own['thinking'], effort: wanted !== undefined && traits.thinking === 'adaptive' ? known : undefined }

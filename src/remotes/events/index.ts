@@ -6,18 +6,26 @@ import { secretsOf } from '../../core/secrets/secrets.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
-import { Line, toDraft } from './line.ts'
+import type { SocketConstructor } from '../../client/link-websocket.ts'
+import { openHttp, type Line, type Manner } from './line.ts'
+import { toDraft } from './read.ts'
+import { openSocket } from './socket-line.ts'
 import type { RemoteOptions } from '../../upstream/upstream.ts'
 
 export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'description'> {
-  /** The other server, or one agent of it: `https://host`, `https://host/agents/name`. */
+  /**
+   * The other server, or one agent of it: `https://host`, `https://host/agents/name`. With `wss:` or `ws:` it is spoken to over
+   * WebSocket, at `/ws` unless the URL ends in `/ws` or `/uamp`.
+   */
   readonly url: string
   /** The name of the agent there. Default: the agent that the URL leads to. */
   readonly agent?: string
+  /** Default: the runtime's own, or `ws` on Node. */
+  readonly WebSocket?: SocketConstructor
 }
 
 /**
- * An agent of another uamp server, as an agent here. Its questions are put to the client, its events go on as they came, and a
+ * An agent of another server that speaks UAMP events, as an agent here. Its questions are put to the client, its events go on as they came, and a
  * cancel closes the connection, which cancels the response there.
  */
 export function remoteEvents(options: RemoteEventsOptions): AgentPort {
@@ -31,6 +39,8 @@ class RemoteAgent implements AgentPort {
   /** What the other server said last; until then, what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteEventsOptions
+  /** How the other server takes events over HTTP, once that is known. */
+  #manner: Manner | undefined
 
   constructor(options: RemoteEventsOptions) {
     this.name = options.name
@@ -41,7 +51,7 @@ class RemoteAgent implements AgentPort {
   }
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
-    const line = await Line.open(this.#options, turn)
+    const line = await this.#open(turn)
     const answers = new ClientAnswers(turn)
     const open = new OpenAnswers()
     let over = false
@@ -66,6 +76,11 @@ class RemoteAgent implements AgentPort {
     } finally {
       line.close({ over })
     }
+  }
+
+  #open(turn: Turn): Promise<Line> {
+    if (/^wss?:/i.test(this.#options.url)) return openSocket(this.#options, turn)
+    return openHttp(this.#options, turn, { known: this.#manner, learn: (manner) => (this.#manner = manner) })
   }
 
   #pass(event: ServerEvent): Draft | undefined {

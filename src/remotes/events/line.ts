@@ -1,18 +1,15 @@
-import * as z from 'zod/mini'
 import type { Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
-import { upstreamEvents } from '../../upstream/upstream-events.ts'
-import { postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../upstream/upstream.ts'
-import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
-import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
-import { isRecord, jsonIn, uampIn } from '../../protocol/json.ts'
-import type { SessionConfig } from '../../protocol/session-config.ts'
-import { UAMP_VERSION } from '../../protocol/version.ts'
-import { explainError } from '../../wire/upstream.ts'
+import type { ServerEvent } from '../../protocol/events.ts'
+import { fieldsOf, jsonIn } from '../../protocol/json.ts'
+import { upstreamEvents } from '../../upstream/upstream-events.ts'
+import { bearer, callUpstream, postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../upstream/upstream.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
+import { explainError, isStream } from '../../wire/upstream.ts'
 import type { RemoteEventsOptions } from './index.ts'
+import { readEvent, type Received } from './read.ts'
+import { requestOf, stamp, type Request } from './request.ts'
 
 /** For `session.end`, which nobody waits for. */
 const GOODBYE_MS = 5_000
@@ -20,138 +17,162 @@ const GOODBYE_MS = 5_000
 const TAKEN_BYTES = 1024 * 1024
 const TAKEN_MS = 120_000
 
-const KNOWN: ReadonlySet<string> = new Set(ServerEvent.def.options.map((schema) => schema.shape.type.def.values[0] as string))
-
 /** One response of the other server: its events come in, answers go out. */
-export class Line {
+export interface Line {
+  /** The next events, all that came together. Throws if the stream ends before the response does. */
+  next(): Promise<readonly ServerEvent[]>
+  /** Rejects with the refusal of the other server, unless it only says that it no longer waits for this answer. */
+  send(event: object): Promise<void>
+  /** Ends the session. A response that still runs is cancelled there. Nobody waits for this. */
+  close(how: { readonly over: boolean }): void
+}
+
+/** How a server takes events: all of a turn in one POST, which is answered with its events; or one a POST, beside a stream of its own. */
+export type Manner = 'together' | 'apart'
+
+/** Opens a line over HTTP. `learn` is told how this server takes events. */
+export async function openHttp(
+  options: RemoteEventsOptions,
+  turn: Turn,
+  { known, learn }: { readonly known: Manner | undefined; readonly learn: (manner: Manner) => void },
+): Promise<Line> {
+  const peer = new Peer(options, turn)
+  const request = requestOf(turn, { agent: options.agent })
+  if (known !== 'apart') {
+    const line = await peer.together(request, known === undefined)
+    if (line) {
+      learn('together')
+      return line
+    }
+  }
+  const line = await peer.apart(request)
+  learn('apart')
+  return line
+}
+
+/** The other server, for one turn. */
+class Peer {
   readonly #options: RemoteEventsOptions
   readonly #turn: Turn
-  readonly #session: string
-  readonly #batches: AsyncIterator<readonly ParsedSse[]>
 
-  private constructor(options: RemoteEventsOptions, turn: Turn, { headers, body }: HttpAnswer) {
+  constructor(options: RemoteEventsOptions, turn: Turn) {
     this.#options = options
     this.#turn = turn
-    this.#session = headers.get('x-session-id') ?? ''
-    this.#batches = upstreamEvents(body, { name: options.name, parse: sseParser() })
   }
 
-  static async open(options: RemoteEventsOptions, turn: Turn): Promise<Line> {
-    const events = opening(turn, options.agent)
-    const answer = await post(options, turn, { events, headers: { accept: 'text/event-stream' }, once: true, ...streamBounds() })
-    return new Line(options, turn, answer)
+  /** Undefined: this server may want one event a POST. Only asked where that is not known. */
+  async together({ create, input, respond }: Request, mayRefuse: boolean): Promise<Line | undefined> {
+    const how = { headers: { accept: 'text/event-stream' }, once: true, ...streamBounds() }
+    try {
+      const answer = await this.post([create, input, respond], how)
+      if (isStream(answer.headers, true))
+        return new HttpLine(this, { session: answer.headers.get('x-session-id') ?? '', body: answer.body })
+      for await (const _ of answer.body);
+    } catch (thrown) {
+      const { code, details } = UampError.from(thrown)
+      if (!mayRefuse || (code !== 'invalid_request' && details?.['status'] !== 415)) throw thrown
+    }
+    return undefined
   }
 
-  /** The next events, all that came together. Throws if the stream ends before the response does. */
+  /** UAMP events §13.2: a POST for each event, and the events of the server from a stream that names the session. */
+  async apart({ create, input, respond }: Request): Promise<Line> {
+    const session = await this.#create(create)
+    const stream = await this.#stream(session)
+    const line = new HttpLine(this, { session: session ?? '', body: stream.body })
+    try {
+      for (const event of [input, respond]) await this.tell(event, line.session, this.#turn.signal)
+      return line
+    } catch (thrown) {
+      line.close({ over: false })
+      throw thrown
+    }
+  }
+
+  async #create(create: object): Promise<string | undefined> {
+    const answer = await this.post(create, { headers: {}, once: true, ...shortBounds(TAKEN_BYTES, TAKEN_MS) })
+    let text = ''
+    const decoder = new TextDecoder()
+    for await (const chunk of answer.body) text += decoder.decode(chunk, { stream: true })
+    const body = fieldsOf(jsonIn(text))
+    const named = [answer.headers.get('x-session-id'), body['session_id'], fieldsOf(body['session'])['id']]
+    return named.find((id): id is string => typeof id === 'string' && id !== '')
+  }
+
+  #stream(session: string | undefined): Promise<HttpAnswer> {
+    const { name, token } = this.#options
+    const headers = { accept: 'text/event-stream', ...bearer(token), ...(session !== undefined && { 'x-session-id': session }) }
+    const { http, signal } = this.#turn
+    const request = { url: this.#url('/events/stream'), method: 'GET' as const, headers }
+    return callUpstream({ name: `The server of "${name}"`, http, signal, request, explain: explainError, ...streamBounds() })
+  }
+
+  async tell(event: object, session: string, signal: AbortSignal): Promise<void> {
+    const headers = session === '' ? {} : { 'x-session-id': session }
+    const named = session === '' ? event : { ...event, session_id: session }
+    const { body } = await this.post(named, { headers, ...shortBounds(TAKEN_BYTES, TAKEN_MS) }, signal)
+    for await (const _ of body);
+  }
+
+  post(body: unknown, how: How, signal = this.#turn.signal): Promise<HttpAnswer> {
+    const { name, token } = this.#options
+    const to = { name: `The server of "${name}"`, url: this.#url('/events'), token, ...how }
+    return postUpstream({ ...to, explain: explainError, body }, { http: this.#turn.http, signal })
+  }
+
+  #url(path: string): string {
+    return this.#options.url.replace(/\/+$/, '') + path
+  }
+
+  get name(): string {
+    return this.#options.name
+  }
+
+  get signal(): AbortSignal {
+    return this.#turn.signal
+  }
+}
+
+interface How extends AnswerBounds {
+  readonly headers: Readonly<Record<string, string>>
+  readonly once?: boolean
+}
+
+class HttpLine implements Line {
+  readonly #peer: Peer
+  readonly #batches: AsyncIterator<readonly ParsedSse[]>
+  session: string
+
+  constructor(peer: Peer, { session, body }: { readonly session: string; readonly body: AsyncIterable<Uint8Array> }) {
+    this.#peer = peer
+    this.session = session
+    this.#batches = upstreamEvents(body, { name: peer.name, parse: sseParser() })
+  }
+
   async next(): Promise<readonly ServerEvent[]> {
     const step = await this.#batches.next()
-    if (step.done) throw new UampError('provider_error', `The answer of "${this.#options.name}" was cut off`)
-    return step.value.flatMap(({ data }) => readEvent(data) ?? [])
+    if (step.done) throw new UampError('provider_error', `The answer of "${this.#peer.name}" was cut off`)
+    const received = step.value.flatMap(({ data }) => readEvent(data) ?? [])
+    if (received.some(isPing)) void this.send(stamp('pong')).catch(() => undefined)
+    return received.filter((event) => !isPing(event))
   }
 
-  /** Rejects with the refusal of the other server, unless it only says that it no longer waits for this answer. */
   async send(event: object): Promise<void> {
     try {
-      await this.#post(event, this.#turn.signal)
+      await this.#peer.tell({ event_id: crypto.randomUUID(), ...event }, this.session, this.#peer.signal)
     } catch (thrown) {
       if (UampError.from(thrown).code !== 'not_found') throw thrown
     }
   }
 
-  /** Ends the session. A response that still runs is cancelled there, as nobody reads it any more. Nobody waits for this. */
   close({ over }: { readonly over: boolean }): void {
     const ignore = (): undefined => undefined
     // Read to its end, the connection can be used again.
     Promise.resolve(over ? this.#batches.next() : this.#batches.return?.()).catch(ignore)
-    this.#post({ type: 'session.end' }, AbortSignal.timeout(GOODBYE_MS)).catch(ignore)
-  }
-
-  async #post(event: object, signal: AbortSignal): Promise<void> {
-    const headers = { 'x-session-id': this.#session }
-    const { body } = await post(
-      this.#options,
-      { http: this.#turn.http, signal },
-      { events: [event], headers, ...shortBounds(TAKEN_BYTES, TAKEN_MS) },
-    )
-    for await (const _ of body);
+    this.#peer.tell(stamp('session.end'), this.session, AbortSignal.timeout(GOODBYE_MS)).catch(ignore)
   }
 }
 
-interface Post extends AnswerBounds {
-  readonly events: readonly object[]
-  readonly headers: Readonly<Record<string, string>>
-  readonly once?: boolean
-}
-
-function post({ name, url, token }: RemoteEventsOptions, by: Pick<Turn, 'http' | 'signal'>, { events, ...how }: Post): Promise<HttpAnswer> {
-  const to = { name: `The server of "${name}"`, url: `${url.replace(/\/+$/, '')}/events`, token, ...how }
-  return postUpstream({ ...to, explain: explainError, body: events }, by)
-}
-
-/**
- * The events that ask the other side for one turn: a new session, the whole conversation, and the response. The other side remembers
- * nothing, so the turn may belong to a restarted session or go on from an old response.
- */
-function opening({ messages, said = [], config, client }: Turn, agent: string | undefined): readonly object[] {
-  return [
-    {
-      type: 'session.create',
-      uamp_version: UAMP_VERSION,
-      ...(agent !== undefined && { agent }),
-      session: sessionOf(config),
-      client_capabilities: capabilitiesOf(client, config),
-    },
-    { type: 'input.text', text: '', messages: [...messages, ...said] },
-    { type: 'response.create' },
-  ]
-}
-
-/** A response that nobody reads after our connection broke must stop, because it costs money. */
-function sessionOf({ extensions, ...config }: SessionConfig): object {
-  const { resume: _, ...kept } = uampIn(extensions)
-  return { ...config, extensions: { ...extensions, uamp: { ...kept, on_detach: 'cancel' } } }
-}
-
-/** The other server sends every extension event; each reader here gets those that it understands. */
-function capabilitiesOf(client: Capabilities | undefined, { modalities }: SessionConfig): object {
-  return {
-    id: 'uamp-remote',
-    provider: 'uamp',
-    modalities,
-    supports_streaming: true,
-    supports_thinking: true,
-    supports_caching: false,
-    ...client,
-    extensions: { ...client?.extensions, uamp: { events: true } },
-  }
-}
-
-/** One event of the other server, checked; undefined if its type is not known here (UAMP events §14.3 rule 4). */
-function readEvent(text: string): ServerEvent | undefined {
-  const value = jsonIn(text)
-  if (!isRecord(value) || typeof value['type'] !== 'string') throw wrong('something that is no event')
-  if (isTextDelta(value)) return value
-  if (!KNOWN.has(value['type'])) return undefined
-  const { error } = z.safeParse(ServerEvent, value, FIRST_EXPLAINED)
-  const issue = error?.issues[0]
-  if (issue) throw wrong(`${value['type']}: "${issue.path.join('.')}" ${issue.message}`)
-  // Not the parsed copy: fields that a newer server adds go on to the client.
-  return value as unknown as ServerEvent
-}
-
-/** Without the stamps of the other session. */
-export function toDraft(event: ServerEvent): Draft {
-  if (event.type === 'response.delta') return { type: event.type, delta: event.delta }
-  const stamped = event as ServerEvent & { response_id?: string; seq?: number }
-  const { event_id: _e, timestamp: _t, session_id: _s, seq: _q, response_id: _r, ...draft } = stamped
-  return draft as unknown as Draft
-}
-
-function isTextDelta(value: Record<string, unknown>): value is EventOf<'response.delta'> & Record<string, unknown> {
-  const delta = value['delta']
-  return value['type'] === 'response.delta' && isRecord(delta) && delta['type'] === 'text' && typeof delta['text'] === 'string'
-}
-
-function wrong(what: string): UampError {
-  return new UampError('provider_error', `The remote agent's server sent ${what}`)
+function isPing(event: Received): event is Extract<Received, { type: 'ping' }> {
+  return event.type === 'ping'
 }

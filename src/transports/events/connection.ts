@@ -1,11 +1,13 @@
+import { RESPONSE_ENDS } from '../../core/reading/response-fold.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
+import { tokenPayment } from '../../protocol/payment.ts'
 import { parseClientText } from '../../protocol/parse.ts'
-import { announced, checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { announced, checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
 
 /** Sessions that one connection may carry. */
 const SESSIONS = 256
@@ -19,6 +21,8 @@ interface Attached {
   readonly session: Session
   readonly reader: Reader
   ack: boolean
+  /** The session of one interaction of a platform: it ends with its response, and only its input starts one. */
+  readonly once?: boolean
 }
 
 /** One WebSocket: any number of sessions, told apart by `session_id`. */
@@ -31,6 +35,8 @@ export class Connection {
   #arrived: (() => void) | undefined
   #principal: Principal | undefined
   #ignored: Set<string> | undefined
+  /** For sessions that bring none of their own. */
+  #paymentToken: string | undefined
   /** A token or a session has fixed who the caller is. */
   #fixed = false
 
@@ -82,7 +88,13 @@ export class Connection {
       return this.#tell({ type: 'pong', ...(event.session_id !== undefined && { session_id: event.session_id }) })
     }
     if (event.type === 'session.create') return this.#create(event)
-    if (event.type === 'session.update' && event.session_id === undefined) return this.#updateConnection(event)
+    if (event.type === 'session.update' && event.session_id === undefined) {
+      if (event.token !== undefined) this.#principal = await this.#identify(event.token)
+      if (event.session === undefined && this.#sessions.size !== 1) return this.#updateConnection(event)
+    }
+    if (event.session_id !== undefined && event.type === 'input.text' && event.messages && !this.#sessions.has(event.session_id)) {
+      if (await this.#interact(event, event.session_id)) return
+    }
     const attached = this.#find(event)
     if (event.type === 'session.update') await checkToken(this.#call.access, event.token, attached.session.owner)
     if (event.type === 'client.capabilities') {
@@ -90,6 +102,8 @@ export class Connection {
       attached.ack = ack
       attached.reader.understand(extensions)
     }
+    // The input has started the response already.
+    if (attached.once && event.type === 'response.create') return
     // Not awaited: the event takes effect now, in order. The acknowledgement says that it is durable.
     this.#underWay++
     void attached.session
@@ -106,14 +120,10 @@ export class Connection {
   }
 
   async #create(event: EventOf<'session.create'>): Promise<void> {
-    if (this.#sessions.size >= SESSIONS) {
-      throw new UampError('rate_limited', `One connection carries at most ${SESSIONS} sessions: end some, or connect again`, {
-        details: { limit: SESSIONS, retry_after: 1 },
-      })
-    }
+    this.#checkRoom()
     const principal = await this.#identify(event.token)
     const { session, after, resumed } = await openSession(this.#host, {
-      event,
+      event: this.#paymentToken === undefined ? event : { payment_token: this.#paymentToken, ...event },
       principal,
       access: this.#call.access,
       agent: this.#call.agent,
@@ -132,27 +142,70 @@ export class Connection {
     this.#acknowledge(attached, event)
   }
 
-  /** The outbound loop of one session: everything between the cursor and the head in one write. */
-  async #follow({ session, reader }: Attached): Promise<void> {
+  /**
+   * UAMP events §10.2: a platform sends each interaction under a new session id, with the whole conversation. The session answers it,
+   * ends, and is not stored. False: the caller is no platform.
+   */
+  async #interact(event: EventOf<'input.text'>, id: string): Promise<boolean> {
+    const { agent, access } = this.#call
+    const principal = this.#principal
+    if (!principal || agent === undefined || !access.authorize(principal, 'platform', agent)) return false
+    checkAgent({ principal, access }, agent)
+    this.#checkRoom()
+    this.#fixed = true
+    const payment = tokenPayment(event.payment_token)
+    const session = await this.#host.gateway.open({
+      transport: 'events',
+      agent,
+      principal,
+      config: { modalities: ['text'] },
+      duplex: true,
+      persist: false,
+      onDetach: 'cancel',
+      shownId: id,
+      ...(payment && { payment }),
+    })
+    const attached = { session, reader: session.read({ after: session.lastSeq }), ack: false, once: true }
+    this.#sessions.set(id, attached)
+    void this.#follow(attached, id)
     try {
-      await reader.each((batch) => this.#socket.send(batch))
+      await session.say([event], { type: 'response.create', event_id: this.#host.newId() })
+    } catch (thrown) {
+      attached.reader.close()
+      throw thrown
+    }
+    return true
+  }
+
+  #checkRoom(): void {
+    if (this.#sessions.size < SESSIONS) return
+    throw new UampError('rate_limited', `One connection carries at most ${SESSIONS} sessions: end some, or connect again`, {
+      details: { limit: SESSIONS, retry_after: 1 },
+    })
+  }
+
+  /** The outbound loop of one session: everything between the cursor and the head in one write. */
+  async #follow({ session, reader, once = false }: Attached, id = session.id): Promise<void> {
+    try {
+      await reader.each((batch) => {
+        if (once && batch.has(RESPONSE_ENDS)) reader.close()
+        return this.#socket.send(batch)
+      })
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
-      this.#tell({ type: 'session.error', session_id: session.id, error: UampError.from(error).toBody() })
+      this.#tell({ type: 'session.error', session_id: id, error: UampError.from(error).toBody() })
       this.#socket.close(1011, 'internal error')
     } finally {
       session.leave()
-      if (this.#sessions.get(session.id)?.reader === reader) this.#sessions.delete(session.id)
+      if (this.#sessions.get(id)?.reader === reader) this.#sessions.delete(id)
+      if (once) await session.end()
     }
   }
 
-  /** UAMP events §5.2: without a session id the connection is updated. */
+  /** UAMP events §5.2: without a session id, tokens are for the connection: for all its sessions, and those that it opens. */
   async #updateConnection(event: EventOf<'session.update'>): Promise<void> {
-    if (event.token !== undefined) this.#principal = await this.#identify(event.token)
-    if (event.payment_token !== undefined) {
-      const each = [...this.#sessions.values()].map(({ session }) => session.send({ ...event, session_id: session.id }))
-      await Promise.all(each)
-    }
+    this.#paymentToken = event.payment_token ?? this.#paymentToken
+    await Promise.all([...this.#sessions.values()].map(({ session }) => session.send({ ...event, session_id: session.id })))
     this.#tell({ type: 'session.updated' })
   }
 

@@ -6,6 +6,7 @@ import { understoodEvents, type Capabilities } from '../../protocol/capabilities
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf, uampIn } from '../../protocol/json.ts'
+import { tokenPayment } from '../../protocol/payment.ts'
 import { negotiateVersion } from '../../protocol/version.ts'
 
 /** Who sends this event: the owner of its token, or else whoever opened the connection. A token must not change who that is. */
@@ -43,7 +44,7 @@ export async function findSession(host: Host, id: string, caller: Caller): Promi
   return session
 }
 
-function checkAgent({ principal, access }: Caller, agent: string): void {
+export function checkAgent({ principal, access }: Caller, agent: string): void {
   if (!access.authorize(principal, 'call', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
 }
 
@@ -70,6 +71,7 @@ export async function openSession(host: Host, opening: Opening): Promise<{ sessi
     throw new UampError('invalid_request', 'Name an agent: this server has several', { details: { agents: host.agents.names() } })
   }
   checkAgent(opening, agent)
+  const payment = tokenPayment(event.payment_token)
   const session = await host.gateway.open({
     transport: 'events',
     agent,
@@ -79,6 +81,7 @@ export async function openSession(host: Host, opening: Opening): Promise<{ sessi
     duplex: true,
     persist: true,
     onDetach: on_detach === 'cancel' ? 'cancel' : 'continue',
+    ...(payment && { payment }),
     announce: { ...(event.chat !== undefined && { chat: event.chat }), extensions: { uamp: { request: event.event_id } } },
   })
   return { session, after: 0, resumed: false }

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
+import { defineAgent } from '../../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../../src/core/agent-kit/drafts.ts'
+import type { Tool } from '../../../src/core/ports/skill.ts'
+import { toolRunner } from '../../../src/core/tools/tool-loop.ts'
 import { mirror } from '../../support/agents.ts'
 import { startServer } from '../../support/server.ts'
 import { isEnd, mirrored, say, textOf } from '../../support/talk.ts'
@@ -30,7 +34,6 @@ export function contentContract(binding: string, connect: Connect): void {
         'uamp:content:id-new',
         'uamp:content:id-media-only',
         'uamp:content:unmodified',
-        'uamp:content:content-is-text',
         'uamp:content:description',
       ],
       'inputs of all kinds gather into one message',
@@ -86,17 +89,89 @@ export function contentContract(binding: string, connect: Connect): void {
       expect(mirrored(await say(wire, 'hello')).messages).toMatchObject([{ role: 'user', content: 'hello' }])
     })
 
+    verifies(['uamp:content:conversation', 'uamp:content:id-in-history'], 'the conversation is kept, with content ids', async () => {
+      const wire = await open(mirror)
+      await wire.send({ type: 'input.image', image: 'AAAA' })
+      const first = mirrored(await say(wire, 'one')).messages
+      const second = mirrored(await say(wire, 'two')).messages
+      expect(second.slice(0, 1)).toEqual(first)
+      expect(second.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+      expect(JSON.parse(second[1]?.content ?? '')).toMatchObject({ messages: first })
+    })
+
+    const odd = (name: string) => JSON.parse(`{"__proto__":{"of":"${name}"},"list":[null,{"deep":1}],"name":"${name}"}`) as object
+
     verifies(
-      ['uamp:content:conversation', 'uamp:content:id-in-history', 'uamp:content:items-win'],
-      'the conversation is kept, with content ids',
+      ['uamp:content:context', 'uamp:content:slots', 'uamp:response:slots', 'uamp:version:extensions'],
+      'slots of inputs and of response.create reach the agent and the record exactly as they came',
+      async () => {
+        const { url, gateway } = await startServer(mirror)
+        const wire = await connect(url)
+        await wire.open({ session: { modalities: ['text'], extensions: odd('session') } })
+        const context = { ...odd('context'), chat_id: 'chat_abc', sender_id: 'user_123' }
+        await wire.send({ type: 'input.text', text: 'Look', context, metadata: odd('text') })
+        await wire.send({ type: 'input.image', image: 'AAAA', extensions: odd('image'), metadata: { more: true } })
+        const asked = { extensions: odd('create'), metadata: odd('created') }
+        const message = { context, extensions: odd('image'), metadata: { ...odd('text'), more: true } }
+        await wire.send({ type: 'response.create', ...asked })
+        const end = await wire.next(isEnd)
+        const first = mirrored(wire.heard)
+        expect(first.messages).toMatchObject([{ role: 'user', content: 'Look' }])
+        expect(first.messages[0]).toMatchObject(message)
+        expect(JSON.stringify(first.messages[0]?.context)).toBe(JSON.stringify(context))
+        expect(JSON.stringify(first.asked)).toBe(JSON.stringify(asked))
+        expect(JSON.stringify(first.config.extensions)).toBe(JSON.stringify(odd('session')))
+        const next = mirrored(await say(wire, 'again'))
+        expect(next.messages[0]).toEqual(first.messages[0])
+        expect(next.asked).toBeUndefined()
+        const stored = await gateway.response(end['response_id'] as string, { tenant: 'default', id: 'anonymous', scopes: [] })
+        expect(stored?.input[0]).toEqual(first.messages[0])
+        expect(stored?.asked).toEqual(asked)
+      },
+    )
+
+    test('the context of a conversation that the client keeps is that of its newest message', async () => {
+      const wire = await open(mirror)
+      const messages = [{ role: 'user', content: 'Paris?', metadata: { of: 'message' } }]
+      await wire.send({ type: 'input.text', text: 'Paris?', messages, context: { chat_id: 'c' }, metadata: { of: 'event' } })
+      await wire.send({ type: 'response.create' })
+      await wire.next(isEnd)
+      expect(mirrored(wire.heard).messages).toEqual([
+        { role: 'user', content: 'Paris?', metadata: { of: 'event' }, context: { chat_id: 'c' } },
+      ])
+    })
+
+    test('the slots of gathered inputs together have the bound of one', async () => {
+      const wire = await open(mirror)
+      const half = { filler: 'x'.repeat(40 * 1024) }
+      expect(await wire.send({ type: 'input.text', text: 'a', context: half })).toBeUndefined()
+      expect(await wire.send({ type: 'input.image', image: 'AAAA', metadata: half })).toMatchObject({ code: 'too_large' })
+      const { messages } = mirrored(await say(wire, 'b'))
+      expect(messages).toMatchObject([{ content: 'ab', context: half }])
+    })
+
+    verifies(
+      ['uamp:content:items-win', 'uamp:content:content-is-text', 'uamp:content:openai-calls'],
+      'where a message has items, they are the whole of it, and its content is their text',
       async () => {
         const wire = await open(mirror)
-        await wire.send({ type: 'input.image', image: 'AAAA' })
-        const first = mirrored(await say(wire, 'one')).messages
-        const second = mirrored(await say(wire, 'two')).messages
-        expect(second.slice(0, 1)).toEqual(first)
-        expect(second.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
-        expect(JSON.parse(second[1]?.content ?? '')).toMatchObject({ messages: first })
+        const image = { type: 'image', image: 'AAAA', content_id: 'i1' }
+        const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{"at":1}' } }
+        const messages = [
+          { role: 'user', content: 'Ignore me', content_items: [{ type: 'text', text: 'Look ' }, image, { type: 'text', text: 'here' }] },
+          { role: 'assistant', content: null, tool_calls: [call] },
+          { role: 'tool', tool_call_id: 'c1', content: '{"seen":true}', content_items: [image] },
+          { role: 'user', content: 'And this', content_items: [image] },
+        ]
+        await wire.send({ type: 'input.text', text: '', messages })
+        await wire.send({ type: 'response.create' })
+        await wire.next(isEnd)
+        expect(mirrored(wire.heard).messages).toEqual([
+          { ...messages[0], content: 'Look here' },
+          { role: 'assistant', tool_calls: [{ id: 'c1', name: 'look', arguments: '{"at":1}' }] },
+          messages[2],
+          { role: 'user', content: 'And this', content_items: [{ type: 'text', text: 'And this' }, image] },
+        ])
       },
     )
 
@@ -153,6 +228,20 @@ export function contentContract(binding: string, connect: Connect): void {
     verifies('uamp:content:text-purity', 'no content URL is in the text', async () => {
       const wire = await open(demo())
       for (const [command] of media) expect(textOf(await say(wire, command))).not.toContain('/api/content/')
+      const url = `/api/content/550e8400-e29b-41d4-a716-446655440000`
+      const camera: Tool = {
+        name: 'camera',
+        run: () => ({ text: `Done: http://host.example${url}?sig=abc, and more`, content_items: [{ type: 'image', image: { url } }] }),
+      }
+      const agent = defineAgent('photographer', async function* (turn) {
+        const [shot] = yield* toolRunner(turn, { tools: [camera] })([{ id: 'c', name: 'camera', arguments: '{}' }])
+        yield text(shot?.result ?? '')
+      })
+      const photo = await open(agent)
+      const events = await say(photo, 'go')
+      expect(textOf(events)).toBe('Done: [content 550e8400-e29b-41d4-a716-446655440000], and more')
+      const result = events.find((event) => event['delta']?.type === 'tool_result')?.['delta'].tool_result
+      expect(result.content_items).toMatchObject([{ image: { url }, content_id: '550e8400-e29b-41d4-a716-446655440000' }])
     })
 
     const commands: [command: string, check: (text: string, types: string[]) => void][] = [

@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
 import { defineAgent } from '../../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../../src/core/agent-kit/drafts.ts'
@@ -56,7 +56,7 @@ export function sessionsContract(binding: string, connect: Connect): void {
         const wire = await connect(url)
         expect(await refused(wire.open({ agent: 'nobody' }))).toMatchObject({
           code: 'agent_offline',
-          details: { agents: ['demo', 'mirror'] },
+          details: { agents: ['demo', 'mirror'], retry_after: expect.any(Number) },
         })
         await wire.open({ agent: 'mirror' })
         expect(mirrored(await say(wire, 'hi')).messages.at(-1)?.content).toBe('hi')
@@ -199,9 +199,67 @@ export function sessionsContract(binding: string, connect: Connect): void {
       },
     )
 
+    verifies('uamp:session:single', 'with one session, no kind of event has to name it', async () => {
+      const payer = defineAgent('payer', async function* (turn) {
+        if (turn.messages.at(-1)?.content === 'wait') await new Promise((resolve) => turn.signal.addEventListener('abort', resolve))
+        const { result } = await turn.ask('tool.call', { name: 'look', arguments: '{}' })
+        const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
+        const { approved } = await turn.ask('x.approval.request', { message: 'Sure?' })
+        const { config, client } = turn
+        yield text(JSON.stringify({ result, approved, payment, instructions: config.instructions, client: client?.id }))
+      })
+      const { url } = await startServer(payer)
+      const wire = await connect(url)
+      const id = await wire.open()
+      const tools = [{ type: 'function', function: { name: 'look' } }]
+      const capabilities = { id: 'renamed', provider: 'test', modalities: ['text'], extensions: { uamp: { ack: true, events: true } } }
+      for (const event of [
+        { type: 'session.update', session: { instructions: 'New.', tools }, payment_token: 'tok_update' },
+        { type: 'client.capabilities', capabilities },
+        { type: 'capabilities.query' },
+        { type: 'input.text', text: 'go' },
+        { type: 'response.create' },
+      ])
+        expect(await wire.send(event)).toBeUndefined()
+      expect(await wire.next('session.updated')).toMatchObject({ session_id: id })
+      const { call_id } = await wire.next('tool.call')
+      expect(await wire.send({ type: 'tool.result', call_id, result: '"seen"' })).toBeUndefined()
+      const { approval_id } = await wire.next('x.approval.request')
+      expect(await wire.send({ type: 'x.approval.response', approval_id, approved: true })).toBeUndefined()
+      await wire.next(isEnd)
+      expect(JSON.parse(textOf(wire.heard))).toEqual({
+        result: '"seen"',
+        approved: true,
+        payment: { scheme: 'token', token: 'tok_update' },
+        instructions: 'New.',
+        client: 'renamed',
+      })
+      await wire.send({ type: 'input.text', text: 'wait' })
+      await wire.send({ type: 'response.create' })
+      expect(await wire.send({ type: 'response.cancel' })).toBeUndefined()
+      expect((await wire.next(isEnd)).type).toBe('response.cancelled')
+      expect(await wire.send({ type: 'ping' })).toBeUndefined()
+      await wire.send({ type: 'session.end' }).catch(() => undefined)
+      expect(await wire.next('session.end')).toMatchObject({ session_id: id })
+    })
+
+    test('a payment token comes with the session, or with one input', async () => {
+      const payer = defineAgent('payer', async function* (turn) {
+        const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
+        yield text(payment.token ?? '')
+      })
+      const { url } = await startServer(payer)
+      const wire = await connect(url)
+      await wire.open({ payment_token: 'tok_session' })
+      expect(textOf(await say(wire, 'one'))).toBe('tok_session')
+      await wire.send({ type: 'input.text', text: 'two', payment_token: 'tok_input' })
+      expect(textOf(await say(wire, 'two'))).toBe('tok_input')
+      expect(textOf(await say(wire, 'three'))).toBe('tok_session')
+    })
+
     verifies(
-      ['uamp:session:single', 'uamp:events:event-id-stamped', 'uamp:session:multiplex-stamp'],
-      'with one session its id may be left out, and stands on every event',
+      ['uamp:events:event-id-stamped', 'uamp:session:multiplex-stamp'],
+      'the id of the session stands on every event, and every event has an id of its own',
       async () => {
         const { url } = await startServer(demo())
         const wire = await connect(url)

@@ -7,7 +7,11 @@ import { text } from '../../../src/core/agent-kit/drafts.ts'
 import { startServer } from '../../support/server.ts'
 import { isEnd, say, textOf } from '../../support/talk.ts'
 import { verifies } from '../../support/verifies.ts'
-import type { Connect } from '../../support/wire.ts'
+import type { Connect, Heard } from '../../support/wire.ts'
+import type { Draft } from '../../../src/protocol/events.ts'
+
+const ID = '550e8400-e29b-41d4-a716-446655440000'
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 const offered = (...names: string[]) => ({
   session: { modalities: ['text'], tools: names.map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })) },
@@ -111,6 +115,39 @@ export function toolsContract(binding: string, connect: Connect): void {
         })
       },
     )
+
+    verifies('uamp:content:id-everywhere', 'media in a result has a content id, whoever ran the tool', async () => {
+      const image = { type: 'image' as const, image: 'AAAA' }
+      const camera: Tool = { name: 'camera', run: () => ({ text: 'click', content_items: [image] }) }
+      const remote: Draft = {
+        type: 'response.delta',
+        delta: { type: 'tool_result', tool_result: { call_id: 'elsewhere', result: '1', content_items: [image] } },
+      }
+      const agent = defineAgent('photographer', async function* (turn) {
+        yield remote
+        const calls = ['camera', 'phone'].map((name) => ({ id: name, name, arguments: '{}' }))
+        const results = yield* toolRunner(turn, { tools: [camera] })(calls)
+        yield text(JSON.stringify(results.map(({ content_items }) => content_items)))
+      })
+      const { wire } = await open(agent, offered('phone'))
+      await wire.send({ type: 'input.text', text: 'go' })
+      await wire.send({ type: 'response.create' })
+      const { call_id } = await wire.next('tool.call')
+      await wire.send({
+        type: 'tool.result',
+        call_id,
+        result: '"snap"',
+        content_items: [{ ...image, image: { url: `/api/content/${ID}` } }],
+      })
+      const { output } = (await wire.next(isEnd))['response']
+      const results = output.filter(({ type }: { type: string }) => type === 'tool_result')
+      const ids = Object.fromEntries(
+        results.map(({ tool_result }: { tool_result: Heard }) => [tool_result['call_id'], tool_result['content_items'][0].content_id]),
+      )
+      expect(ids).toEqual({ elsewhere: expect.stringMatching(UUID), camera: expect.stringMatching(UUID), phone: ID })
+      const told = JSON.parse(textOf(wire.heard)) as { content_id: string }[][]
+      expect(told.map((items) => items[0]?.content_id)).toEqual([ids['camera'], ID])
+    })
 
     test('a turn has a budget of tool calls', async () => {
       const agent = defineAgent('spender', async function* (turn) {

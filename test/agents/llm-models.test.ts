@@ -1,0 +1,67 @@
+import { expect } from 'vitest'
+import { llmAgent } from '../../src/agents/llm/index.ts'
+import type { ModelRequest } from '../../src/core/ports/provider.ts'
+import { UampError } from '../../src/protocol/errors.ts'
+import { startServer } from '../support/server.ts'
+import { say, textOf } from '../support/talk.ts'
+import { verifies } from '../support/verifies.ts'
+import { overWebSocket } from '../support/wire.ts'
+import { answering, said } from './provider.ts'
+
+verifies(
+  'uamp:session:provider-extensions',
+  "the specification's own example chooses the model, and thinking reaches the other provider",
+  async () => {
+    const asked: ModelRequest[] = []
+    const model = answering(
+      (request) => {
+        asked.push(request)
+        return [said('ok')]
+      },
+      { name: 'openai' },
+    )
+    const { url } = await startServer(llmAgent({ name: 'bot', model }))
+    const wire = await overWebSocket(url)
+    const extensions = { openai: { model: 'gpt-4o', temperature: 0.7 }, anthropic: { thinking: true } }
+    await wire.open({ session: { modalities: ['text'], extensions } })
+    await say(wire, 'hi')
+    await say(wire, 'hi', { create: { response: { extensions: { openai: { model: 'gpt-5-mini' } } } } })
+    await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'bot', messages: [{ role: 'user', content: 'hi' }] }),
+    })
+    expect(asked.map((request) => request.model)).toEqual(['gpt-4o', 'gpt-5-mini', 'm'])
+    expect(asked[0]?.config.extensions).toEqual(extensions)
+  },
+)
+
+verifies(
+  ['uamp:capabilities:model', 'uamp:capabilities:model-change'],
+  'a client is told what a model can do, when it asks and when another one answers',
+  async () => {
+    let down = true
+    const broken = answering(
+      () => {
+        if (down) throw new UampError('provider_error', 'down')
+        return [said('back')]
+      },
+      { name: 'first', able: { context_window: 1000 } },
+    )
+    const spare = answering(() => [said('ok')], { name: 'second', able: { context_window: 2000 } })
+    const { url } = await startServer(llmAgent({ name: 'bot', model: broken, fallbacks: [spare] }))
+    const wire = await overWebSocket(url)
+    await wire.open()
+    const told = () => wire.heard.filter(({ type }) => type === 'capabilities').map((event) => event['capabilities'])
+    expect(textOf(await say(wire, 'hi'))).toBe('ok')
+    expect(told().at(-1)).toMatchObject({ id: 'second/m', context_window: 2000 })
+    const count = told().length
+    await say(wire, 'still')
+    expect(told()).toHaveLength(count)
+    down = false
+    expect(textOf(await say(wire, 'and now'))).toBe('back')
+    expect(told().at(-1)).toMatchObject({ id: 'bot', context_window: 1000 })
+    expect(await wire.send({ type: 'capabilities.query', model: 'first/m' })).toBeUndefined()
+    expect(told().at(-1)).toMatchObject({ id: 'first/m', context_window: 1000 })
+    expect(await wire.send({ type: 'capabilities.query', model: 'third/m' })).toMatchObject({ code: 'not_found' })
+  },
+)

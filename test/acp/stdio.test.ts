@@ -2,12 +2,13 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { Cli, finished, project } from '../cli/run.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
-import { demo } from './agents.ts'
+import { caller, chooser, demo } from './agents.ts'
 import type { Heard } from './wire.ts'
 
 const line = (id: number, method: string, params: object = {}): string => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`
@@ -98,6 +99,56 @@ verifies('acp-1.stdio', 'a bridge to an agent elsewhere, over every protocol tha
     cli.end()
     expect(await cli.exit()).toBe(0)
   }
+})
+
+verifies(['acp-1.stdio', 'acp-1.modes'], 'an agent at a URL told its modes and commands with the first answer only', async () => {
+  const { url } = await startServer(chooser)
+  const cli = new Cli(['acp', '--data', 'memory', '--url', url])
+  cli.write(INITIALIZE + NEW)
+  await cli.prints(/available_commands_update/)
+  expect(messages(cli)).toContainEqual(
+    expect.objectContaining({ id: 2, result: expect.objectContaining({ modes: expect.objectContaining({ currentModeId: 'ask' }) }) }),
+  )
+})
+
+verifies('acp-1.stdio', 'a wrong token, and an agent that is not there, were told with the first prompt only', async () => {
+  const { url } = await startServer(demo(), { tokens: { someone: 'a-long-secret-of-someone' } })
+  const wrong = new Cli(['acp', '--data', 'memory', '--url', url], { env: { UAMP_TOKEN: 'another-secret' } })
+  expect(await wrong.exit()).toBe(1)
+  expect(wrong.stderr).toMatch(/answered 401: check --token/)
+  expect(wrong.stdout + wrong.stderr).not.toContain('another-secret')
+  const nobody = new Cli(['acp', '--data', 'memory', '--url', `${url}/agents/nobody`], { env: { UAMP_TOKEN: 'a-long-secret-of-someone' } })
+  expect(await nobody.exit()).toBe(1)
+  expect(nobody.stderr).toMatch(/check --url and --agent/)
+  const away = new Cli(['acp', '--data', 'memory', '--url', 'http://127.0.0.1:1'])
+  away.write(INITIALIZE)
+  await away.prints(/"id":1/)
+  expect(away.stderr).toMatch(/asked again with the first prompt/)
+})
+
+verifies(['acp-1.mcp', 'acp-1.stdio'], 'an IDE with an MCP server that is a program could not use an agent elsewhere', async () => {
+  const { url } = await startServer(caller())
+  const cli = new Cli(['acp', '--url', `${url.replace('http', 'ws')}/acp`])
+  cli.write(line(1, 'initialize', { protocolVersion: 1, clientCapabilities: { session: { notices: {} } } }))
+  await cli.prints(/"id":1,/)
+  const adder = {
+    name: 'adder',
+    command: process.execPath,
+    args: [fileURLToPath(new URL('../agents/mcp/stdio.js', import.meta.url))],
+    env: [],
+  }
+  const broken = { ...adder, name: 'broken', command: '/nowhere/at/all' }
+  cli.write(line(2, 'session/new', { cwd: '/project', mcpServers: [adder, broken] }))
+  const [, session] = await cli.prints(/"sessionId":"(sess_[^"]+)"/)
+  await cli.prints(/The MCP server \\"broken\\" was left out/)
+  const prompt = [{ type: 'text', text: 'add {"a":2,"b":3}' }]
+  cli.write(line(3, 'session/prompt', { sessionId: session, prompt }))
+  await cli.prints(/"id":3,/)
+  expect(cli.stdout).toContain('gave: 5')
+  // The call is for the relay: the IDE does not know its method.
+  expect(messages(cli).filter(({ method }) => method === '_uamp/tool')).toEqual([])
+  cli.end()
+  expect(await cli.exit()).toBe(0)
 })
 
 test('what is wrong with the command line is told on standard error', async () => {

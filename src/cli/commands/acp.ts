@@ -12,6 +12,8 @@ import { onSignal, STOP } from '../signals.ts'
 import { secretOf } from '../tokens.ts'
 import type { Output } from '../../serve/acp-stdio.ts'
 import type { OpenGatewayOptions } from '../../serve/gateway.ts'
+import { fieldsOf } from '../../protocol/json.ts'
+import type { RemoteEventsAgent } from '../../remotes/events/index.ts'
 import { present } from '../../wire/fields.ts'
 
 export interface AcpFlags {
@@ -31,17 +33,18 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   onSignal(STOP, () => void input.destroy())
   const { url } = flags
   const token = secretOf(flags, env)
+  const log = pinoLog({ level: env['UAMP_DEBUG'] === '1' ? 'debug' : 'warn' })
   if (url !== undefined && /^wss?:/.test(url)) {
     const { relay } = await import('../acp-relay.ts')
-    return relay({ url, token, input, output })
+    return relay({ url, token, input, output, log })
   }
-  const log = pinoLog({ level: env['UAMP_DEBUG'] === '1' ? 'debug' : 'warn' })
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await (url === undefined
     ? loadSetup(file, context)
     : remoteSetup(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
+    if (url !== undefined) await learn(setup)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
     const open = await openOrForget({ agents: setup.agents, data, log })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
@@ -58,6 +61,33 @@ async function remoteSetup(url: string, { agent, protocol, model, token }: AcpFl
   const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote }] }, lineOf: () => undefined }
   const assembly = await assemble(source, context)
   return { agents: assembly.agents, settings: {}, notes: [], assembly }
+}
+
+/** Refusals that tell the user which flag is wrong. */
+const MISTAKES = new Map<unknown, string>([
+  [400, 'check --url and --agent'],
+  [401, 'check --token'],
+  [403, 'this token may not use it'],
+  [404, 'check --url and --agent'],
+])
+
+/**
+ * Asks a uamp server what its agent can do before the IDE opens a session, because IDEs show modes and commands from its beginning.
+ * A server that cannot be reached now may be there for the first prompt.
+ */
+async function learn({ agents }: Setup): Promise<void> {
+  const { fetchHttp } = await import('../../core/http/fetch-http.ts')
+  for (const agent of agents) {
+    if (!('learn' in agent)) continue
+    try {
+      await (agent as RemoteEventsAgent).learn({ http: fetchHttp(), signal: new AbortController().signal })
+    } catch (thrown) {
+      const { code, message, details } = UampError.from(thrown)
+      const advice = MISTAKES.get(fieldsOf(details)['status'])
+      if (advice !== undefined) throw new UampError(code, `${message}: ${advice}`)
+      report(new Error(`${message}. It is asked again with the first prompt`))
+    }
+  }
 }
 
 function agentOf({ agents, settings }: Setup, wanted: string | undefined): string {

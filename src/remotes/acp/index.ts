@@ -95,9 +95,8 @@ class RemoteAcp implements RemoteAcpAgent {
       for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
         if ('permission' in heard) {
           const { permission, answer } = heard
-          // The call is told first, so that our client knows what the question is about.
-          yield* said.announce(permission.toolCall, true)
-          const decided = decide(permission, client).then((chosen) => {
+          yield* said.question(permission.toolCall)
+          const decided = decide(permission, said.whole(permission.toolCall), client).then((chosen) => {
             if (!allows(chosen)) said.deny(permission.toolCall)
             answer(outcomeOf(chosen))
           })

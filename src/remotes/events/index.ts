@@ -20,11 +20,16 @@ export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token
  * An agent of another uamp server, as an agent here. Its questions are put to the client, its events go on as they came, and a
  * cancel closes the connection, which cancels the response there.
  */
-export function remoteEvents(options: RemoteEventsOptions): AgentPort {
+export function remoteEvents(options: RemoteEventsOptions): RemoteEventsAgent {
   return new RemoteAgent(options)
 }
 
-class RemoteAgent implements AgentPort {
+export interface RemoteEventsAgent extends AgentPort {
+  /** Learns what the agent can do, which a turn does as well. Rejects if the other server refuses. */
+  learn(by: Pick<Turn, 'http' | 'signal'>): Promise<void>
+}
+
+class RemoteAgent implements RemoteEventsAgent {
   readonly name: string
   readonly description?: string
   readonly secrets: readonly string[]
@@ -65,6 +70,20 @@ class RemoteAgent implements AgentPort {
       }
     } finally {
       line.close({ over })
+    }
+  }
+
+  async learn(by: Pick<Turn, 'http' | 'signal'>): Promise<void> {
+    const line = await Line.look(this.#options, by)
+    try {
+      for (let learnt = false; !learnt;) {
+        for (const event of await line.next()) {
+          this.#pass(event)
+          learnt ||= event.type === 'capabilities'
+        }
+      }
+    } finally {
+      line.close({ over: false })
     }
   }
 

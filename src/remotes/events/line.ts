@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import type { Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { upstreamEvents } from '../../upstream/upstream-events.ts'
-import { postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../upstream/upstream.ts'
+import { bearer, callUpstream, postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../upstream/upstream.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
@@ -22,16 +22,22 @@ const TAKEN_MS = 120_000
 
 const KNOWN: ReadonlySet<string> = new Set(ServerEvent.def.options.map((schema) => schema.shape.type.def.values[0] as string))
 
+/** For learning what the other side can do: an IDE waits for it. */
+const LOOK_BYTES = 4 * 1024 * 1024
+const LOOK_MS = 10_000
+
+type By = Pick<Turn, 'http' | 'signal'>
+
 /** One response of the other server: its events come in, answers go out. */
 export class Line {
   readonly #options: RemoteEventsOptions
-  readonly #turn: Turn
+  readonly #by: By
   readonly #session: string
   readonly #batches: AsyncIterator<readonly ParsedSse[]>
 
-  private constructor(options: RemoteEventsOptions, turn: Turn, { headers, body }: HttpAnswer) {
+  private constructor(options: RemoteEventsOptions, by: By, { headers, body }: HttpAnswer) {
     this.#options = options
-    this.#turn = turn
+    this.#by = by
     this.#session = headers.get('x-session-id') ?? ''
     this.#batches = upstreamEvents(body, { name: options.name, parse: sseParser() })
   }
@@ -40,6 +46,20 @@ export class Line {
     const events = opening(turn, options.agent)
     const answer = await post(options, turn, { events, headers: { accept: 'text/event-stream' }, once: true, ...streamBounds() })
     return new Line(options, turn, answer)
+  }
+
+  /** Opens a session there, asks nothing, and reads what it says of itself. */
+  static async look(options: RemoteEventsOptions, by: By): Promise<Line> {
+    const { agent, token, url } = options
+    const create = { type: 'session.create', uamp_version: UAMP_VERSION, ...(agent !== undefined && { agent }) }
+    const bounds = { retries: 0, ...shortBounds(LOOK_BYTES, LOOK_MS) }
+    const opened = await post(options, by, { events: [create], headers: {}, ...bounds })
+    for await (const _ of opened.body);
+    const session = opened.headers.get('x-session-id') ?? ''
+    const headers = { accept: 'text/event-stream', 'x-session-id': session, ...bearer(token) }
+    const request = { url: `${url.replace(/\/+$/, '')}/events/stream`, method: 'GET' as const, headers }
+    const { body } = await callUpstream({ name: `The server of "${options.name}"`, explain: explainError, request, ...by, ...bounds })
+    return new Line(options, by, { ...opened, body })
   }
 
   /** The next events, all that came together. Throws if the stream ends before the response does. */
@@ -52,7 +72,7 @@ export class Line {
   /** Rejects with the refusal of the other server, unless it only says that it no longer waits for this answer. */
   async send(event: object): Promise<void> {
     try {
-      await this.#post(event, this.#turn.signal)
+      await this.#post(event, this.#by.signal)
     } catch (thrown) {
       if (UampError.from(thrown).code !== 'not_found') throw thrown
     }
@@ -70,7 +90,7 @@ export class Line {
     const headers = { 'x-session-id': this.#session }
     const { body } = await post(
       this.#options,
-      { http: this.#turn.http, signal },
+      { http: this.#by.http, signal },
       { events: [event], headers, ...shortBounds(TAKEN_BYTES, TAKEN_MS) },
     )
     for await (const _ of body);
@@ -81,9 +101,10 @@ interface Post extends AnswerBounds {
   readonly events: readonly object[]
   readonly headers: Readonly<Record<string, string>>
   readonly once?: boolean
+  readonly retries?: number
 }
 
-function post({ name, url, token }: RemoteEventsOptions, by: Pick<Turn, 'http' | 'signal'>, { events, ...how }: Post): Promise<HttpAnswer> {
+function post({ name, url, token }: RemoteEventsOptions, by: By, { events, ...how }: Post): Promise<HttpAnswer> {
   const to = { name: `The server of "${name}"`, url: `${url.replace(/\/+$/, '')}/events`, token, ...how }
   return postUpstream({ ...to, explain: explainError, body: events }, by)
 }

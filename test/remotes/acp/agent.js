@@ -131,6 +131,15 @@ async function prompt(sessionId, blocks) {
       say((await ask('session/request_permission', { sessionId, toolCall: { toolCallId: 'p1', title: 'May I?' }, options })).result)
       return { stopReason: 'end_turn' }
     }
+    // As some coding agents do: what it would change, and no arguments.
+    case 'diff': {
+      const locations = [{ path: '/a.ts' }]
+      update({ sessionUpdate: 'tool_call', toolCallId: 'd1', title: 'Edit', kind: 'edit', status: 'in_progress', locations })
+      const toolCall = { toolCallId: 'd1', title: 'Edit a.ts?', content: [{ type: 'diff', path: '/a.ts', newText: 'b' }] }
+      const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }]
+      await ask('session/request_permission', { sessionId, toolCall, options })
+      return { stopReason: 'end_turn' }
+    }
     case 'read':
       say(await ask('fs/read_text_file', { sessionId, ...(argument.startsWith('{') ? JSON.parse(argument) : { path: argument }) }))
       return { stopReason: 'end_turn' }

@@ -67,20 +67,41 @@ verifies('acp-1.stdio', 'it ends when its input does, also in mid-answer, and wh
   expect(await told.exit()).toBe(0)
 })
 
-verifies(['acp-1.load', 'acp-1.stdio'], 'a session is loaded in a new process; a second one beside it works without', async () => {
+const sessionIn = ({ stdout }: Cli): string => /"sessionId":"(sess_[^"]+)"/.exec(stdout)?.[1] ?? ''
+
+async function loaded(cli: Cli, sessionId: string): Promise<string> {
+  cli.write(INITIALIZE + line(2, 'session/load', { sessionId, cwd: '/project', mcpServers: [] }))
+  await cli.prints(/"id":2,"result"/)
+  return cli.stdout
+}
+
+verifies(['acp-1.load', 'acp-1.stdio'], 'of two windows of an IDE, the second remembered nothing', async () => {
   const data = await project()
   const first = new Cli(['acp', '--data', data])
   await talk(first, 'remember me')
-  const [, session = ''] = /"sessionId":"(sess_[^"]+)"/.exec(first.stdout) ?? []
-  const beside = new Cli(['acp', '--data', data])
-  expect(await talk(beside, 'me too')).toBe('You said: me too')
-  expect(beside.stderr).toContain('Sessions are not kept')
-  first.end()
-  await first.exit()
   const second = new Cli(['acp', '--data', data])
-  second.write(INITIALIZE + line(2, 'session/load', { sessionId: session, cwd: '/project', mcpServers: [] }))
-  await second.prints(/"id":2,"result"/)
-  expect(second.stdout).toContain('"text":"You said: remember me"')
+  expect(await talk(second, 'me too')).toBe('You said: me too')
+  expect(second.stderr).toContain(`the sessions of this window are kept in ${join(data, 'windows', '2')}`)
+  // The first window crashes, and the second one goes on.
+  first.signal('SIGKILL')
+  await first.exit()
+  second.write(line(4, 'session/prompt', { sessionId: sessionIn(second), prompt: [{ type: 'text', text: 'still here' }] }))
+  await second.prints(/"id":4,"result"/)
+  expect(second.stdout).toContain('still')
+  // Who comes back takes the folder that is free.
+  const again = new Cli(['acp', '--data', data])
+  expect(await loaded(again, sessionIn(first))).toContain('"text":"You said: remember me"')
+  second.end()
+  expect(await second.exit()).toBe(0)
+  const beside = new Cli(['acp', '--data', data])
+  expect(await loaded(beside, sessionIn(second))).toContain('"text":"You said: still here"')
+})
+
+verifies('acp-1.stdio', 'where no folder can be used, it works and says that it keeps nothing', async () => {
+  const data = await project({ 'uamp.db/x': '' })
+  const cli = new Cli(['acp', '--data', data])
+  expect(await talk(cli, 'hello')).toBe('You said: hello')
+  expect(cli.stderr).toContain('Sessions are not kept')
 })
 
 verifies('acp-1.stdio', 'a bridge to an agent elsewhere, over every protocol that it speaks', async () => {

@@ -46,7 +46,7 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
     if (url !== undefined) await learn(setup)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
-    const open = await openOrForget({ agents: setup.agents, data, log })
+    const open = await openOwn({ agents: setup.agents, data, log })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
     await acpOverStdio({ open, agent, version, input, output })
     return 0
@@ -98,16 +98,31 @@ function agentOf({ agents, settings }: Setup, wanted: string | undefined): strin
   throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
-/** One process owns a data folder. An IDE with two windows starts two processes: the second one works, and keeps nothing. */
-async function openOrForget(options: OpenGatewayOptions) {
+/** Windows of IDEs that keep sessions at a time, with one data folder. */
+const WINDOWS = 8
+
+/**
+ * One process owns a data folder. An IDE with two windows starts two processes: the second one uses a folder of its own in it, so that
+ * neither needs the other. Where no folder can be used, sessions are not kept.
+ */
+async function openOwn({ data, ...options }: OpenGatewayOptions) {
   const [{ checkData }, { openGateway }] = await Promise.all([import('../../serve/data.ts'), import('../../serve/gateway.ts')])
   try {
-    await checkData(options.data)
-    return openGateway(options)
+    for (let window = 1; data !== 'memory'; window++) {
+      const own = window === 1 ? data : join(data, 'windows', String(window))
+      try {
+        await checkData(own)
+        const open = openGateway({ ...options, data: own })
+        if (window > 1) report(new Error(`Another process uses ${data}: the sessions of this window are kept in ${own}`))
+        return open
+      } catch (thrown) {
+        if (UampError.from(thrown).code !== 'conflict' || window === WINDOWS) throw thrown
+      }
+    }
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
-    return openGateway({ ...options, data: 'memory' })
   }
+  return openGateway({ ...options, data: 'memory' })
 }
 
 /**

@@ -1,4 +1,6 @@
-import { describe, expect } from 'vitest'
+import { once } from 'node:events'
+import { describe, expect, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { demo } from './agents.ts'
@@ -117,7 +119,22 @@ verifies(['acp-1.json-rpc', 'acp-1.stdio'], 'a line that is too long', async () 
   await lives(client)
 })
 
-verifies('acp-1.websocket', 'a binary frame, and one that is too long', async () => {
+verifies('acp-1.websocket', 'a message in a binary frame was refused, though it was UTF-8', async () => {
+  const { url } = await startServer(demo())
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/acp`)
+  onTestFinished(() => socket.terminate())
+  await once(socket, 'open')
+  const ask = async (frame: Buffer): Promise<unknown> => {
+    const answer = once(socket, 'message') as Promise<[Buffer]>
+    socket.send(frame, { binary: true })
+    return JSON.parse(String((await answer)[0]))
+  }
+  const message = { jsonrpc: '2.0', id: 'ä', method: 'initialize', params: { protocolVersion: 1 } }
+  expect(await ask(Buffer.from(JSON.stringify(message)))).toMatchObject({ id: 'ä', result: { protocolVersion: 1 } })
+  expect(await ask(Buffer.from([0xff, 0xfe, 0x00]))).toMatchObject({ id: null, error: { code: -32600 } })
+})
+
+verifies('acp-1.websocket', 'a frame that is no JSON', async () => {
   const server = await startServer(demo(), { limits: { messageBytes: 10_000 } })
   const client = await Client.connect(overSocket(server.url))
   await client.initialize()

@@ -214,11 +214,41 @@ verifies('acp-1.mcp', 'the tools of an MCP server that the client names', async 
 verifies('acp-1.mcp', 'over the network no program is started, and no address in our network is called', async () => {
   const server = await startServer(chooser)
   const client = await Client.connect(overSocket(server.url))
-  await client.initialize()
-  const { error } = await client.ask('session/new', { cwd: '/project', mcpServers: [SERVER] })
-  expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('network') as string })
-  const sessionId = await client.open({ mcpServers: [{ type: 'http', name: 'near', url: 'http://127.0.0.1:1/mcp', headers: [] }] })
+  await client.initialize({ session: { notices: {} } })
+  const near = { type: 'http', name: 'near', url: 'http://127.0.0.1:1/mcp', headers: [] }
+  const sessionId = await client.open({ mcpServers: [SERVER, near] })
   await client.say(sessionId, 'go')
+  // `session/new` failed for the program, so that an IDE with one could not use the agent at all.
+  expect(client.updates.filter(({ sessionUpdate }) => sessionUpdate === 'notice')).toEqual([
+    {
+      sessionUpdate: 'notice',
+      severity: 'warning',
+      title: 'The MCP server "adder" was left out',
+      description: 'Programs are not started for clients over the network',
+    },
+    expect.objectContaining({ title: 'The MCP server "near" was left out' }),
+  ])
   expect(offered(client)).toEqual([])
   expect(server.logged).toContainEqual(expect.objectContaining({ message: 'Left out an MCP server of a client' }))
+})
+
+verifies('acp-1.mcp', 'tools that the client runs itself are called by a method of ours', async () => {
+  const server = await startServer(caller())
+  const calls: Heard[] = []
+  const client = await Client.connect(overSocket(server.url), {
+    '_uamp/tool': (params) => (
+      calls.push(params),
+      params['arguments'].a === 1 ? { result: 'one' } : { result: 'only one', is_error: true }
+    ),
+  })
+  const { agentCapabilities } = await client.initialize()
+  expect(agentCapabilities._meta.uamp.tools).toBe('_uamp/tool')
+  const tools = [{ server: 's', name: 'count', description: 'Counts', parameters: { type: 'object' } }]
+  const sessionId = await client.open({ _meta: { uamp: { tools } } })
+  await client.say(sessionId, 'count {"a":1}')
+  await client.say(sessionId, 'count {"a":2}')
+  expect(client.text).toBe('gave: onefailed: {"error":{"message":"only one"}}')
+  expect(calls[0]).toEqual({ sessionId, server: 's', name: 'count', arguments: { a: 1 } })
+  const { error } = await client.ask('session/new', { cwd: '/', mcpServers: [], _meta: { uamp: { tools: [{ name: 1 }] } } })
+  expect(error).toMatchObject({ code: -32602, data: { field: 'tools.0.name' } })
 })

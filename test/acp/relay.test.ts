@@ -6,6 +6,7 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import { relay } from '../../src/cli/acp-relay.ts'
 import { verifies } from '../support/verifies.ts'
 
+const log = (): void => undefined
 const output = { write: () => true, drained: async () => undefined }
 
 for (const how of ['end', 'destroy'] as const)
@@ -19,7 +20,7 @@ for (const how of ['end', 'destroy'] as const)
     const input = new PassThrough()
     const connected = once(server, 'connection') as Promise<[WebSocket]>
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const over = relay({ url, token: undefined, input, output })
+    const over = relay({ url, token: undefined, input, output, log })
     const [far] = await connected
     input.write('{}\n')
     await once(far, 'message')
@@ -35,6 +36,6 @@ verifies('acp-1.stdio', 'a bridge to somebody who accepts connections and says n
   await once(hole.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void hole.close())
   const url = `ws://127.0.0.1:${(hole.address() as AddressInfo).port}`
-  const over = relay({ url, token: undefined, input: new PassThrough(), output, connectMs: 50 })
+  const over = relay({ url, token: undefined, input: new PassThrough(), output, log, connectMs: 50 })
   await expect(over).rejects.toThrow(/There is no agent at ws:.*timed out/)
 })

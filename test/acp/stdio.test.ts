@@ -2,12 +2,13 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { Cli, finished, project } from '../cli/run.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
-import { demo } from './agents.ts'
+import { caller, chooser, demo } from './agents.ts'
 import type { Heard } from './wire.ts'
 
 const line = (id: number, method: string, params: object = {}): string => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`
@@ -66,20 +67,41 @@ verifies('acp-1.stdio', 'it ends when its input does, also in mid-answer, and wh
   expect(await told.exit()).toBe(0)
 })
 
-verifies(['acp-1.load', 'acp-1.stdio'], 'a session is loaded in a new process; a second one beside it works without', async () => {
+const sessionIn = ({ stdout }: Cli): string => /"sessionId":"(sess_[^"]+)"/.exec(stdout)?.[1] ?? ''
+
+async function loaded(cli: Cli, sessionId: string): Promise<string> {
+  cli.write(INITIALIZE + line(2, 'session/load', { sessionId, cwd: '/project', mcpServers: [] }))
+  await cli.prints(/"id":2,"result"/)
+  return cli.stdout
+}
+
+verifies(['acp-1.load', 'acp-1.stdio'], 'of two windows of an IDE, the second remembered nothing', async () => {
   const data = await project()
   const first = new Cli(['acp', '--data', data])
   await talk(first, 'remember me')
-  const [, session = ''] = /"sessionId":"(sess_[^"]+)"/.exec(first.stdout) ?? []
-  const beside = new Cli(['acp', '--data', data])
-  expect(await talk(beside, 'me too')).toBe('You said: me too')
-  expect(beside.stderr).toContain('Sessions are not kept')
-  first.end()
-  await first.exit()
   const second = new Cli(['acp', '--data', data])
-  second.write(INITIALIZE + line(2, 'session/load', { sessionId: session, cwd: '/project', mcpServers: [] }))
-  await second.prints(/"id":2,"result"/)
-  expect(second.stdout).toContain('"text":"You said: remember me"')
+  expect(await talk(second, 'me too')).toBe('You said: me too')
+  expect(second.stderr).toContain(`the sessions of this window are kept in ${join(data, 'windows', '2')}`)
+  // The first window crashes, and the second one goes on.
+  first.signal('SIGKILL')
+  await first.exit()
+  second.write(line(4, 'session/prompt', { sessionId: sessionIn(second), prompt: [{ type: 'text', text: 'still here' }] }))
+  await second.prints(/"id":4,"result"/)
+  expect(second.stdout).toContain('still')
+  // Who comes back takes the folder that is free.
+  const again = new Cli(['acp', '--data', data])
+  expect(await loaded(again, sessionIn(first))).toContain('"text":"You said: remember me"')
+  second.end()
+  expect(await second.exit()).toBe(0)
+  const beside = new Cli(['acp', '--data', data])
+  expect(await loaded(beside, sessionIn(second))).toContain('"text":"You said: still here"')
+})
+
+verifies('acp-1.stdio', 'where no folder can be used, it works and says that it keeps nothing', async () => {
+  const data = await project({ 'uamp.db/x': '' })
+  const cli = new Cli(['acp', '--data', data])
+  expect(await talk(cli, 'hello')).toBe('You said: hello')
+  expect(cli.stderr).toContain('Sessions are not kept')
 })
 
 verifies('acp-1.stdio', 'a bridge to an agent elsewhere, over every protocol that it speaks', async () => {
@@ -98,6 +120,56 @@ verifies('acp-1.stdio', 'a bridge to an agent elsewhere, over every protocol tha
     cli.end()
     expect(await cli.exit()).toBe(0)
   }
+})
+
+verifies(['acp-1.stdio', 'acp-1.modes'], 'an agent at a URL told its modes and commands with the first answer only', async () => {
+  const { url } = await startServer(chooser)
+  const cli = new Cli(['acp', '--data', 'memory', '--url', url])
+  cli.write(INITIALIZE + NEW)
+  await cli.prints(/available_commands_update/)
+  expect(messages(cli)).toContainEqual(
+    expect.objectContaining({ id: 2, result: expect.objectContaining({ modes: expect.objectContaining({ currentModeId: 'ask' }) }) }),
+  )
+})
+
+verifies('acp-1.stdio', 'a wrong token, and an agent that is not there, were told with the first prompt only', async () => {
+  const { url } = await startServer(demo(), { tokens: { someone: 'a-long-secret-of-someone' } })
+  const wrong = new Cli(['acp', '--data', 'memory', '--url', url], { env: { UAMP_TOKEN: 'another-secret' } })
+  expect(await wrong.exit()).toBe(1)
+  expect(wrong.stderr).toMatch(/answered 401: check --token/)
+  expect(wrong.stdout + wrong.stderr).not.toContain('another-secret')
+  const nobody = new Cli(['acp', '--data', 'memory', '--url', `${url}/agents/nobody`], { env: { UAMP_TOKEN: 'a-long-secret-of-someone' } })
+  expect(await nobody.exit()).toBe(1)
+  expect(nobody.stderr).toMatch(/check --url and --agent/)
+  const away = new Cli(['acp', '--data', 'memory', '--url', 'http://127.0.0.1:1'])
+  away.write(INITIALIZE)
+  await away.prints(/"id":1/)
+  expect(away.stderr).toMatch(/asked again with the first prompt/)
+})
+
+verifies(['acp-1.mcp', 'acp-1.stdio'], 'an IDE with an MCP server that is a program could not use an agent elsewhere', async () => {
+  const { url } = await startServer(caller())
+  const cli = new Cli(['acp', '--url', `${url.replace('http', 'ws')}/acp`])
+  cli.write(line(1, 'initialize', { protocolVersion: 1, clientCapabilities: { session: { notices: {} } } }))
+  await cli.prints(/"id":1,/)
+  const adder = {
+    name: 'adder',
+    command: process.execPath,
+    args: [fileURLToPath(new URL('../agents/mcp/stdio.js', import.meta.url))],
+    env: [],
+  }
+  const broken = { ...adder, name: 'broken', command: '/nowhere/at/all' }
+  cli.write(line(2, 'session/new', { cwd: '/project', mcpServers: [adder, broken] }))
+  const [, session] = await cli.prints(/"sessionId":"(sess_[^"]+)"/)
+  await cli.prints(/The MCP server \\"broken\\" was left out/)
+  const prompt = [{ type: 'text', text: 'add {"a":2,"b":3}' }]
+  cli.write(line(3, 'session/prompt', { sessionId: session, prompt }))
+  await cli.prints(/"id":3,/)
+  expect(cli.stdout).toContain('gave: 5')
+  // The call is for the relay: the IDE does not know its method.
+  expect(messages(cli).filter(({ method }) => method === '_uamp/tool')).toEqual([])
+  cli.end()
+  expect(await cli.exit()).toBe(0)
 })
 
 test('what is wrong with the command line is told on standard error', async () => {

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
 import { UampError } from '../../src/protocol/errors.ts'
+import { packageVersion } from '../../src/serve/package-version.ts'
 import { endless } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -23,7 +26,11 @@ verifies(['acp-uamp.initialize', 'acp-uamp.submit', 'acp-uamp.tools'], 'one requ
   expect(await ask('initialize')).toEqual({
     jsonrpc: '2.0',
     id: 1,
-    result: { protocolVersion: '1.0', serverInfo: { name: 'demo', version: '1.0' }, capabilities: { streaming: true, tools: true } },
+    result: {
+      protocolVersion: '1.0',
+      serverInfo: { name: 'demo', version: packageVersion() },
+      capabilities: { streaming: true, tools: true },
+    },
   })
   expect((await ask('initialize', { protocolVersion: '1.0' }))['result'].protocolVersion).toBe('1.0')
   expect(await ask('prompt/submit', HELLO)).toEqual({ jsonrpc: '2.0', id: 1, result: { status: 'complete', content: 'You said: Hello' } })
@@ -45,6 +52,35 @@ verifies(['acp-uamp.initialize', 'acp-uamp.submit', 'acp-uamp.tools'], 'one requ
     code: -32603,
   })
   expect((await post(url, { method: 'prompt/submit', params: HELLO })).status).toBe(202)
+})
+
+const IMAGE = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' }
+
+/** Says which kinds of content it heard, and gives the last item back. */
+const mirror = defineAgent('mirror', async function* ({ messages }) {
+  const items = messages.at(-1)?.content_items ?? []
+  yield text(items.map((item) => (item.type === 'text' ? item.text : item.type)).join(','))
+  const [image] = items.filter(({ type }) => type === 'image')
+  if (image?.type === 'image') yield { type: 'response.delta', delta: image }
+})
+
+verifies('acp-uamp.submit', 'content in parts was refused, and media of an answer were lost', async () => {
+  const { url } = await startServer(mirror)
+  const submit = (content: unknown, headers = {}) =>
+    post(url, { id: 1, method: 'prompt/submit', params: { messages: [{ role: 'user', content }] } }, headers)
+  const link = { type: 'resource_link', uri: 'file:///a.ts', name: 'a.ts' }
+  const content = [{ type: 'text', text: 'look' }, link, IMAGE]
+  expect(((await (await submit(content)).json()) as Heard)['result']).toEqual({
+    status: 'complete',
+    content: 'look,[a.ts](file:///a.ts),image',
+    parts: [IMAGE],
+  })
+  const streamed = await (await submit([IMAGE], { accept: 'text/event-stream' })).text()
+  expect(streamed).toContain(`"params":{"content":"","role":"assistant","parts":[${JSON.stringify(IMAGE)}]}`)
+  for (const wrong of [[{ type: 'image', data: '!', mimeType: 'image/png' }], [{ type: 'smell' }], 5]) {
+    const { error } = (await (await submit(wrong)).json()) as Heard
+    expect(error).toMatchObject({ code: -32602, data: { field: expect.stringContaining('messages.0.content') as string } })
+  }
 })
 
 verifies('acp-uamp.submit', 'as server-sent events', async () => {

@@ -1,32 +1,42 @@
 // @ts-check
 import { createInterface } from 'node:readline'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** An agent of ACP as small as it can be: JSON-RPC, one message a line. Says on standard error when an answer without end has ended. */
 
 /** @type {Map<string, AbortController>} */
 const prompts = new Map()
-/** What its client was asked. @type {Map<string, (result: any) => void>} */
-const asked = new Map()
+/** The MCP servers of its sessions. @type {Map<string, Client[]>} */
+const servers = new Map()
 let opened = 0
-let cwd = ''
 
 const send = (/** @type {object} */ message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-
-/** @param {string} method @param {object} params @returns {Promise<any>} */
-const ask = (method, params) =>
-  new Promise((resolve) => {
-    const id = `ask-${asked.size}`
-    asked.set(id, resolve)
-    send({ id, method, params })
-  })
 
 /** @param {string} sessionId @param {object} update */
 const tell = (sessionId, update) => send({ method: 'session/update', params: { sessionId, update } })
 
+/** Calls a tool of the session's MCP servers. @param {string} sessionId @param {string} name @param {Record<string, unknown>} args */
+async function use(sessionId, name, args) {
+  for (const server of servers.get(sessionId) ?? []) {
+    const { tools } = await server.listTools()
+    if (!tools.some((tool) => tool.name === name)) continue
+    const { content } = await server.callTool({ name, arguments: args })
+    return content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  }
+}
+
+/** @param {{ url: string, headers: { name: string, value: string }[] }} server */
+async function connect({ url, headers }) {
+  const client = new Client({ name: 'acp-agent', version: '1' })
+  const requestInit = { headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])) }
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }))
+  return client
+}
+
 /** @param {string} sessionId @param {string} said @param {AbortSignal} signal */
 async function* answer(sessionId, said, signal) {
-  const [verb = '', name = ''] = said.split(' ')
+  const [verb = '', name = '', ...rest] = said.split(' ')
   if (verb === 'endure') {
     try {
       for (let n = 1; !signal.aborted; n++) {
@@ -37,12 +47,11 @@ async function* answer(sessionId, said, signal) {
       process.stderr.write(`ended ${name}\n`)
     }
   } else if (verb === 'use') {
-    // Nobody told it of that tool. Files it has, through its client.
-    const call = { toolCallId: `call-${asked.size}`, title: 'Read notes.txt', kind: 'read' }
+    const call = { toolCallId: `call-${sessionId}`, title: `Use ${name}`, rawInput: JSON.parse(rest.join(' ')) }
     tell(sessionId, { sessionUpdate: 'tool_call', status: 'in_progress', ...call })
-    const { content } = await ask('fs/read_text_file', { sessionId, path: `${cwd}/notes.txt` })
+    const result = await use(sessionId, name, call.rawInput)
     tell(sessionId, { sessionUpdate: 'tool_call_update', status: 'completed', toolCallId: call.toolCallId })
-    yield `There is no ${name}, but ${content}`
+    yield result === undefined ? `There is no ${name}` : `${name} said ${result}`
   } else if (verb === 'fail') {
     yield 'One moment. '
     throw new Error('I cannot do that')
@@ -63,18 +72,18 @@ async function prompt({ sessionId, prompt: blocks }) {
 
 /** @param {string} method @param {any} params */
 async function handle(method, params) {
-  if (method === 'initialize') return { protocolVersion: 1, agentCapabilities: {}, authMethods: [] }
+  if (method === 'initialize') return { protocolVersion: 1, agentCapabilities: { mcpCapabilities: { http: true } }, authMethods: [] }
   if (method === 'session/new') {
-    cwd = params.cwd
-    return { sessionId: `s${++opened}` }
+    const sessionId = `s${++opened}`
+    servers.set(sessionId, await Promise.all(params.mcpServers.map(connect)))
+    return { sessionId }
   }
   if (method === 'session/prompt') return prompt(params)
   throw new Error(`There is no method ${method}`)
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { id, method, params, result: given } = JSON.parse(line)
-  if (method === undefined) asked.get(id)?.(given ?? {})
+  const { id, method, params } = JSON.parse(line)
   if (method === 'session/cancel') prompts.get(params.sessionId)?.abort()
   if (id === undefined || method === undefined) continue
   handle(method, params).then(

@@ -4,7 +4,7 @@ import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { textOf } from '../../src/protocol/message.ts'
 
-/** What can be said to the agent that is far away. `acp-agent.js` knows the same, but for the tool. */
+/** What can be said to the agent that is far away. `acp-agent.js` knows the same. */
 export const SAY = {
   text: 'hello',
   tool: (name: string, args: object) => `use ${name} ${JSON.stringify(args)}`,
@@ -16,8 +16,6 @@ export const SAY = {
 export const HELLO = 'You said: hello'
 export const FAILURE = 'I cannot do that'
 export const RESULT = 'eight'
-/** What is in the folder of the program that is an agent. */
-export const NOTES = 'there are notes'
 
 /** Who has come to an end, and who waits for that. */
 export class Endings {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,22 +9,20 @@ import { remoteAcp } from '../../src/remotes/acp/index.ts'
 import { remoteAgUi } from '../../src/remotes/ag-ui/index.ts'
 import { remoteCompletions } from '../../src/remotes/completions/index.ts'
 import { remoteEvents } from '../../src/remotes/events/index.ts'
-import { Endings, farAgent, NOTES } from './far-agent.ts'
+import { Endings, farAgent } from './far-agent.ts'
 
 export interface Remote {
   readonly name: string
   /** The agent's name here. */
   readonly agent: string
-  /** Whether it gets the tools of clients. */
-  readonly tools: boolean
 }
 
 export const REMOTES: readonly Remote[] = [
-  { name: 'UAMP events', agent: 'by-events', tools: true },
-  { name: 'Chat Completions', agent: 'by-completions', tools: true },
-  { name: 'A2A', agent: 'by-a2a', tools: true },
-  { name: 'AG-UI', agent: 'by-ag-ui', tools: true },
-  { name: 'ACP', agent: 'by-acp', tools: false },
+  { name: 'UAMP events', agent: 'by-events' },
+  { name: 'Chat Completions', agent: 'by-completions' },
+  { name: 'A2A', agent: 'by-a2a' },
+  { name: 'AG-UI', agent: 'by-ag-ui' },
+  { name: 'ACP', agent: 'by-acp' },
 ]
 
 export interface World {
@@ -38,7 +36,6 @@ export interface World {
 export async function startWorld(): Promise<World> {
   const endings = new Endings()
   const folder = await mkdtemp(join(tmpdir(), 'uamp-matrix-'))
-  await writeFile(join(folder, 'notes.txt'), NOTES)
   const there = await quiet([farAgent(endings)])
   const program = remoteAcp({
     name: 'by-acp',

@@ -102,6 +102,8 @@ for (const [binding, connect] of Object.entries(BINDINGS)) {
     for (const [answer, option] of answers) {
       const saying = say(wire, 'permission')
       const asked = await wire.next('x.approval.request')
+      // Its question holds no more than the id of the call: people approved `{}`.
+      expect(asked['tool_call']).toEqual({ id: 'p1', name: 'May_I_', arguments: '{"all":true}' })
       expect(asked).toMatchObject({ message: 'May I?', options: [{ id: 'yes' }, { id: 'ever', kind: 'allow_always' }, { id: 'no' }] })
       await wire.send({ type: 'x.approval.response', approval_id: asked['approval_id'], ...answer })
       expect(told(await saying)).toEqual({ outcome: { outcome: 'selected', optionId: option } })
@@ -122,11 +124,28 @@ verifies('acp-remote.permission', 'and a client of ACP is asked as it was put', 
   await client.say(await client.open(), 'permission')
   expect(client.text).toContain('"optionId":"ever"')
   const request = client.heard.find(({ method }) => method === 'session/request_permission')
+  expect(request?.['params'].toolCall).toMatchObject({ toolCallId: 'p1', title: 'May I?', rawInput: { all: true } })
   expect(request?.['params'].options).toEqual([
     { optionId: 'yes', name: 'Yes', kind: 'allow_once' },
     { optionId: 'ever', name: 'Ever', kind: 'allow_always' },
     { optionId: 'no', name: 'No', kind: 'reject_once' },
   ])
+})
+
+verifies('acp-remote.permission', 'a call that shows only a diff, and only with the question, was approved unseen', async () => {
+  const { server } = await started()
+  const client = await Client.connect(overSocket(server.url), {
+    'session/request_permission': () => ({ outcome: { outcome: 'selected', optionId: 'yes' } }),
+  })
+  await client.initialize()
+  await client.say(await client.open(), 'diff')
+  const request = client.heard.findIndex(({ method }) => method === 'session/request_permission')
+  const diff = { type: 'diff', path: '/a.ts', newText: 'b' }
+  expect(client.heard[request]?.['params'].toolCall.rawInput).toEqual({ locations: [{ path: '/a.ts' }], content: [diff] })
+  // The client shows the diff before it asks.
+  expect(client.heard.slice(0, request).map(({ params }) => params?.update as unknown)).toContainEqual(
+    expect.objectContaining({ sessionUpdate: 'tool_call_update', toolCallId: 'd1', content: [diff] }),
+  )
 })
 
 verifies('acp-remote.cancel', 'a cancel stops it there, and its session goes on', async () => {

@@ -12,6 +12,8 @@ import { onSignal, STOP } from '../signals.ts'
 import { secretOf } from '../tokens.ts'
 import type { Output } from '../../serve/acp-stdio.ts'
 import type { OpenGatewayOptions } from '../../serve/gateway.ts'
+import { fieldsOf } from '../../protocol/json.ts'
+import type { RemoteEventsAgent } from '../../remotes/events/index.ts'
 import { present } from '../../wire/fields.ts'
 
 export interface AcpFlags {
@@ -31,19 +33,20 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   onSignal(STOP, () => void input.destroy())
   const { url } = flags
   const token = secretOf(flags, env)
+  const log = pinoLog({ level: env['UAMP_DEBUG'] === '1' ? 'debug' : 'warn' })
   if (url !== undefined && /^wss?:/.test(url)) {
     const { relay } = await import('../acp-relay.ts')
-    return relay({ url, token, input, output })
+    return relay({ url, token, input, output, log })
   }
-  const log = pinoLog({ level: env['UAMP_DEBUG'] === '1' ? 'debug' : 'warn' })
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await (url === undefined
     ? loadSetup(file, context)
     : remoteSetup(url, { ...flags, ...(token !== undefined && { token }) }, context))
   try {
     const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
+    if (url !== undefined) await learn(setup)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
-    const open = await openOrForget({ agents: setup.agents, data, log })
+    const open = await openOwn({ agents: setup.agents, data, log })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
     await acpOverStdio({ open, agent, version, input, output })
     return 0
@@ -60,6 +63,33 @@ async function remoteSetup(url: string, { agent, protocol, model, token }: AcpFl
   return { agents: assembly.agents, settings: {}, notes: [], assembly }
 }
 
+/** Refusals that tell the user which flag is wrong. */
+const MISTAKES = new Map<unknown, string>([
+  [400, 'check --url and --agent'],
+  [401, 'check --token'],
+  [403, 'this token may not use it'],
+  [404, 'check --url and --agent'],
+])
+
+/**
+ * Asks a uamp server what its agent can do before the IDE opens a session, because IDEs show modes and commands from its beginning.
+ * A server that cannot be reached now may be there for the first prompt.
+ */
+async function learn({ agents }: Setup): Promise<void> {
+  const { fetchHttp } = await import('../../core/http/fetch-http.ts')
+  for (const agent of agents) {
+    if (!('learn' in agent)) continue
+    try {
+      await (agent as RemoteEventsAgent).learn({ http: fetchHttp(), signal: new AbortController().signal })
+    } catch (thrown) {
+      const { code, message, details } = UampError.from(thrown)
+      const advice = MISTAKES.get(fieldsOf(details)['status'])
+      if (advice !== undefined) throw new UampError(code, `${message}: ${advice}`)
+      report(new Error(`${message}. It is asked again with the first prompt`))
+    }
+  }
+}
+
 function agentOf({ agents, settings }: Setup, wanted: string | undefined): string {
   const names = agents.map(({ name }) => name)
   const name = wanted ?? agentAtRoot(names, settings.defaultAgent)
@@ -68,16 +98,31 @@ function agentOf({ agents, settings }: Setup, wanted: string | undefined): strin
   throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
-/** One process owns a data folder. An IDE with two windows starts two processes: the second one works, and keeps nothing. */
-async function openOrForget(options: OpenGatewayOptions) {
+/** Windows of IDEs that keep sessions at a time, with one data folder. */
+const WINDOWS = 8
+
+/**
+ * One process owns a data folder. An IDE with two windows starts two processes: the second one uses a folder of its own in it, so that
+ * neither needs the other. Where no folder can be used, sessions are not kept.
+ */
+async function openOwn({ data, ...options }: OpenGatewayOptions) {
   const [{ checkData }, { openGateway }] = await Promise.all([import('../../serve/data.ts'), import('../../serve/gateway.ts')])
   try {
-    await checkData(options.data)
-    return openGateway(options)
+    for (let window = 1; data !== 'memory'; window++) {
+      const own = window === 1 ? data : join(data, 'windows', String(window))
+      try {
+        await checkData(own)
+        const open = openGateway({ ...options, data: own })
+        if (window > 1) report(new Error(`Another process uses ${data}: the sessions of this window are kept in ${own}`))
+        return open
+      } catch (thrown) {
+        if (UampError.from(thrown).code !== 'conflict' || window === WINDOWS) throw thrown
+      }
+    }
   } catch (thrown) {
     report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
-    return openGateway({ ...options, data: 'memory' })
   }
+  return openGateway({ ...options, data: 'memory' })
 }
 
 /**

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import { chosenIn } from '../../core/agent-kit/choices.ts'
-import { ClientAnswers } from '../../upstream/client-answers.ts'
+import { ClientAnswers, offeredBy } from '../../upstream/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { Places, type Conversation } from '../../upstream/places.ts'
@@ -51,6 +51,7 @@ export interface RemoteAcpAgent extends AgentPort {
 const STEADY_MS = 10_000
 /** How often a prompt is sent that the program did not read. */
 const ATTEMPTS = 2
+const NO_TOOLS: ReadonlySet<string> = new Set()
 
 /** An ACP agent, as an agent here. Its program is started with the first turn, and again after it died. */
 export function remoteAcp(options: RemoteAcpOptions): RemoteAcpAgent {
@@ -76,13 +77,14 @@ class RemoteAcp implements RemoteAcpAgent {
     this.name = options.name
     this.secrets = secretsOf({ program: options })
     if (options.description !== undefined) this.description = options.description
-    this.capabilities = agentCapabilities(options.name, { provider: 'acp', supports_thinking: true, tools: { supports_tools: false } })
+    this.capabilities = agentCapabilities(options.name, { provider: 'acp', supports_thinking: true, tools: { supports_tools: true } })
     this.#options = options
   }
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
     const talk = await this.#places.find(turn)
-    const client = new ClientAnswers(turn)
+    // A turn that runs again gives calls other ids.
+    const client = new ClientAnswers(turn, { numbered: true })
     const said = new Said()
     let session = talk.place
     let asked = false
@@ -95,14 +97,16 @@ class RemoteAcp implements RemoteAcpAgent {
       for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
         if ('permission' in heard) {
           const { permission, answer } = heard
-          // The call is told first, so that our client knows what the question is about.
-          yield* said.announce(permission.toolCall, true)
-          const decided = decide(permission, client).then((chosen) => {
+          yield* said.question(permission.toolCall)
+          const decided = decide(permission, said.whole(permission.toolCall), client).then((chosen) => {
             if (!allows(chosen)) said.deny(permission.toolCall)
             answer(outcomeOf(chosen))
           })
           // On a one-way transport the question ends the response, so nothing may come after it.
           if (turn.duplex === false) await decided
+        } else if ('call' in heard) {
+          const answered = client.result(heard.call).then(heard.result, () => session?.leave())
+          if (turn.duplex === false) await answered
         } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(begun.live)
         else yield* said.take(heard.update, session)
       }
@@ -132,11 +136,13 @@ class RemoteAcp implements RemoteAcpAgent {
     for (let attempt = 1; ; attempt++) {
       const live = await this.#started(signal)
       try {
-        const known = place && (await live.take(place, signal))
-        const session = known ?? (await live.open(signal))
+        const { tools = [] } = turn.config
+        const known = place && (await live.take(place, tools, signal))
+        const session = known ?? (await live.open(tools, signal))
         await session.choose(chosenIn(turn.config), signal)
         const blocks = blocksOf({ before, now }, { known: known !== undefined, accepts: live.accepts })
-        return { live, session, ...(await session.prompt(blocks, signal)) }
+        const editor = isPromptOfEditor(turn) ? offeredBy(turn) : NO_TOOLS
+        return { live, session, ...(await session.prompt(blocks, { signal, editor })) }
       } catch (thrown) {
         if (!(thrown instanceof Unheard)) throw explained(thrown)
         if (attempt === ATTEMPTS) throw await live.ended
@@ -177,6 +183,11 @@ const STOPS = new Map<unknown, string>([
   ['max_turn_requests', 'length'],
   ['refusal', 'content_filter'],
 ])
+
+/** The client is an editor: what is called `read_text_file` there is its file. */
+function isPromptOfEditor({ config }: Turn): boolean {
+  return fieldsOf(config.extensions?.['acp'])['prompt'] === true
+}
 
 /** The end of a prompt, as our clients are told it. */
 function ending(result: unknown): Draft {

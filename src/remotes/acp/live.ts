@@ -1,8 +1,10 @@
 import { realpath } from 'node:fs/promises'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { Accepts } from '../../wire/acp/blocks.ts'
 import { parseParams, RPC, RpcError } from '../../wire/json-rpc.ts'
 import { Folder, Read, Write } from './folder.ts'
@@ -11,13 +13,18 @@ import { CANCELLED, Permission } from './permission.ts'
 import { AcpProcess, Unheard } from './process.ts'
 import { Session, type Inbox, type Setting } from './session.ts'
 import { Command, Terminals } from './terminals.ts'
+import { ToolServer, type Door } from './tool-server.ts'
 
 const text = z.nullish(z.string())
 const flag = z.nullish(z.boolean())
 const Initialized = z.object({
   protocolVersion: z.number(),
   agentCapabilities: z.nullish(
-    z.object({ loadSession: flag, promptCapabilities: z.nullish(z.object({ image: flag, audio: flag, embeddedContext: flag })) }),
+    z.object({
+      loadSession: flag,
+      promptCapabilities: z.nullish(z.object({ image: flag, audio: flag, embeddedContext: flag })),
+      mcpCapabilities: z.nullish(z.object({ http: flag })),
+    }),
   ),
 })
 const Select = z.object({
@@ -33,6 +40,12 @@ const Opened = z.object({
 })
 const OfTerminal = z.object({ sessionId: z.string(), terminalId: z.string() })
 const Commands = z.array(z.object({ name: z.string(), description: z.optional(z.string()) }))
+
+/** The tools of an editor that stand for methods of ACP. */
+const OF_EDITOR = new Map([
+  ['fs/read_text_file', 'read_text_file'],
+  ['fs/write_text_file', 'write_text_file'],
+])
 
 /** An update about the agent, not about the answer. */
 export const COMMANDS = 'available_commands_update'
@@ -51,6 +64,8 @@ export class Live {
   /** The inboxes of running turns, by the ids of their sessions. */
   readonly #inboxes = new Map<string, Inbox>()
   #loads = false
+  #mcpOverHttp = false
+  #tools: Promise<ToolServer> | undefined
 
   private constructor(options: RemoteAcpOptions, folder: Folder) {
     this.#name = options.name
@@ -61,12 +76,18 @@ export class Live {
       onRequest: async (method, params, bytes) => {
         if (method === 'session/request_permission') return this.#permission(parseParams(Permission, params), bytes)
         const asked = services.get(method)
+        const passed = asked && this.#passOn(method, params)
+        if (passed) return passed
         if (!asked) throw new RpcError(RPC.methodNotFound, `There is no method "${method}"`)
         return (await asked(params)) ?? {}
       },
       onNotification: (method, params, bytes) => this.#told(method, params, bytes),
     })
-    void this.ended.then(() => this.#terminals.close())
+    void this.ended.then(async () => {
+      this.#terminals.close()
+      const tools = await this.#tools?.catch(() => undefined)
+      tools?.close()
+    })
   }
 
   /** An abort stops the program. */
@@ -98,26 +119,66 @@ export class Live {
     await this.#process.stop()
   }
 
-  async open(signal: AbortSignal): Promise<Session> {
-    const answer = await this.#process.ask('session/new', { cwd: this.#folder.root, mcpServers: [] }, signal)
-    const opened = this.#parse(Opened, 'session/new', answer)
-    if (opened.sessionId === undefined) throw new UampError('provider_error', `"${this.#name}" opened no session`)
-    return this.#session(opened.sessionId, opened)
+  /** A new session, which can call these tools. */
+  async open(tools: readonly ToolDefinition[], signal: AbortSignal): Promise<Session> {
+    return this.#equipped(tools, async (door) => {
+      const answer = await this.#process.ask('session/new', this.#setup(door), signal)
+      const opened = this.#parse(Opened, 'session/new', answer)
+      if (opened.sessionId === undefined) throw new UampError('provider_error', `"${this.#name}" opened no session`)
+      return this.#session(opened.sessionId, opened, door)
+    })
   }
 
-  /** An earlier session, if it can be continued: it is open and free, or can be loaded. */
-  async take(session: Session, signal: AbortSignal): Promise<Session | undefined> {
-    if (session.process === this.#process) return (await session.free(signal)) ? session : undefined
+  /** An earlier session, if it can be continued with these tools: it is open and free, or can be loaded. */
+  async take(session: Session, tools: readonly ToolDefinition[], signal: AbortSignal): Promise<Session | undefined> {
+    if (session.process === this.#process) return session.equip(tools) && (await session.free(signal)) ? session : undefined
     if (!this.#loads) return undefined
     try {
-      const asked = { sessionId: session.id, cwd: this.#folder.root, mcpServers: [] }
-      const loaded = this.#session(session.id, this.#parse(Opened, 'session/load', await this.#process.ask('session/load', asked, signal)))
-      loaded.cost = session.cost
-      return loaded
+      return await this.#equipped(tools, async (door) => {
+        const answer = await this.#process.ask('session/load', { sessionId: session.id, ...this.#setup(door) }, signal)
+        const loaded = this.#session(session.id, this.#parse(Opened, 'session/load', answer), door)
+        loaded.cost = session.cost
+        return loaded
+      })
     } catch (thrown) {
       if (thrown instanceof RpcError) return undefined
       throw thrown
     }
+  }
+
+  /** Opens a session with a door to these tools, if there are any. The door is closed if that fails. */
+  async #equipped(tools: readonly ToolDefinition[], open: (door: Door | undefined) => Promise<Session>): Promise<Session> {
+    const server = tools.length === 0 ? undefined : await (this.#tools ??= ToolServer.open())
+    const door = server?.door(this.#mcpOverHttp)
+    door?.offer(tools)
+    try {
+      return await open(door)
+    } catch (thrown) {
+      door?.close()
+      throw thrown
+    }
+  }
+
+  #setup(door: Door | undefined): Slot {
+    return { cwd: this.#folder.root, mcpServers: door ? [door.server] : [] }
+  }
+
+  /**
+   * ACP to ACP: what the agent reads and writes through us is the editor's, if that has files. A path in the folder is the same path in
+   * the project of the editor. Undefined: the request is for us.
+   */
+  #passOn(method: string, params: unknown): Promise<Slot> | undefined {
+    const name = OF_EDITOR.get(method)
+    const { sessionId, path, ...rest } = fieldsOf(params)
+    const inbox = this.#inboxes.get(String(sessionId))
+    if (name === undefined || typeof path !== 'string' || !isAbsolute(path) || !inbox?.editor.has(name)) return undefined
+    const inside = relative(this.#folder.root, resolve(path))
+    if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) return undefined
+    const call = { id: `call_${crypto.randomUUID()}`, name, arguments: JSON.stringify({ path: inside, ...rest }) }
+    return inbox.call(call).then(({ result, is_error }) => {
+      if (is_error) throw new RpcError(RPC.internal, result)
+      return name === 'read_text_file' ? { content: result } : {}
+    })
   }
 
   async #initialize(clientCapabilities: object, signal: AbortSignal): Promise<void> {
@@ -130,6 +191,7 @@ export class Live {
     const { image, audio, embeddedContext } = agentCapabilities?.promptCapabilities ?? {}
     this.accepts = { image: image ?? false, audio: audio ?? false, embeddedContext: embeddedContext ?? false }
     this.#loads = agentCapabilities?.loadSession ?? false
+    this.#mcpOverHttp = agentCapabilities?.mcpCapabilities?.http ?? false
   }
 
   #parse<T extends z.ZodMiniType>(schema: T, method: string, answer: unknown): z.output<T> {
@@ -138,7 +200,7 @@ export class Live {
     throw new UampError('provider_error', `"${this.#name}" answered "${method}" with something that is no ACP`)
   }
 
-  #session(id: string, { modes, configOptions }: z.infer<typeof Opened>): Session {
+  #session(id: string, { modes, configOptions }: z.infer<typeof Opened>, door: Door | undefined): Session {
     const selects = (configOptions ?? []).flatMap((option) => z.safeParse(Select, option, FIRST_EXPLAINED).data ?? [])
     const select = selects.find(({ category }) => category === 'model')
     const models = select?.options.map(({ value: model, name }) => ({ id: model, ...(name !== undefined && { name }) }))
@@ -147,7 +209,7 @@ export class Live {
       mode: setting(modes?.currentModeId, modes?.availableModes, (modeId) => ['session/set_mode', { modeId }]),
       model: setting(select?.currentValue, models, (value) => ['session/set_config_option', { configId: select?.id, value }]),
     }
-    return new Session({ id, process: this.#process, settings, inboxes: this.#inboxes })
+    return new Session({ id, process: this.#process, settings, inboxes: this.#inboxes, door })
   }
 
   #told(method: string, params: unknown, bytes: number): void {

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini'
 import type { ClientAnswers } from '../../upstream/client-answers.ts'
+import type { ToolCall as Called } from '../../protocol/content.ts'
 import type { Slot } from '../../protocol/json.ts'
 import { ToolCall } from './said.ts'
 
@@ -12,11 +13,13 @@ export type Permission = z.infer<typeof Permission>
 
 export const CANCELLED = { outcome: { outcome: 'cancelled' } }
 
-/** Asks our client for permission. `undefined`: the client did not allow it, or could not answer. */
-export async function decide({ toolCall, options }: Permission, client: ClientAnswers): Promise<Option | undefined> {
-  const { toolCallId: id, title, name, rawInput } = toolCall
+/** Asks our client for permission to run a call. `undefined`: the client did not allow it, or could not answer. */
+export async function decide(
+  { toolCall: { title }, options }: Permission,
+  tool_call: Called,
+  client: ClientAnswers,
+): Promise<Option | undefined> {
   const message = title ?? 'The agent asks for permission'
-  const tool_call = { id, name: name ?? title ?? 'tool', arguments: JSON.stringify(rawInput ?? {}) }
   const offered = options.map(({ optionId, name: label, kind }) => ({ id: optionId, label, kind }))
   const answer = await client.decision({ message, tool_call, options: offered }).catch(() => undefined)
   const chosen = answer && (options.find(({ optionId }) => optionId === answer.option) ?? usual(options, answer.approved))

@@ -1,10 +1,11 @@
 import * as z from 'zod/mini'
-import type { ContentItem, ToolResult } from '../../protocol/content.ts'
+import type { ToolCall as Called, ToolResult } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { Plan } from '../../protocol/extension-events.ts'
-import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
-import { ContentBlock, formatOf } from '../../wire/acp/blocks.ts'
+import { fieldsOf, isRecord, recordsIn, type Slot } from '../../protocol/json.ts'
+import { ContentBlock, toItem } from '../../wire/acp/blocks.ts'
+import { present } from '../../wire/fields.ts'
 
 const text = z.nullish(z.string())
 /** ACP, Tool Calls: a call, or a change of one. */
@@ -36,7 +37,7 @@ export class Said {
     switch (update['sessionUpdate']) {
       case 'agent_message_chunk': {
         const { data: block } = z.safeParse(ContentBlock, update['content'], FIRST_EXPLAINED)
-        const delta = block && itemOf(block)
+        const delta = block && toItem(block)
         if (!delta || (delta.type === 'text' && delta.text === '')) return
         if (delta.type === 'text') this.text += delta.text
         return yield { type: 'response.delta', delta }
@@ -79,11 +80,26 @@ export class Said {
     const told = before?.told || now || known.rawInput !== undefined
     this.#calls.set(id, { told, known })
     if (before?.told || !told) return
-    const called = (known.name || known.title || 'tool').replaceAll(/[^a-zA-Z0-9_-]+/g, '_')
-    const tool_call = { id, name: called.slice(0, 64), arguments: JSON.stringify(known.rawInput ?? {}) }
+    const tool_call = { id, name: nameOf(known), arguments: JSON.stringify(known.rawInput ?? {}) }
     yield { type: 'response.delta', delta: { type: 'tool_call', tool_call } }
     // Names of tools allow few characters, so the title and the kind come as progress.
-    if (known.title != null || known.kind != null) yield this.#progress(id, known.title ?? called)
+    if (known.title != null || known.kind != null) yield this.#progress(id, known.title ?? tool_call.name)
+  }
+
+  /** Tells of a call that the agent asks permission for, so that our client knows what the question is about. */
+  *question(call: ToolCall): Generator<Draft, void> {
+    const told = this.#calls.get(call.toolCallId)?.told
+    yield* this.announce(call, true)
+    if (told && call.content?.length) yield this.#progress(call.toolCallId, textsIn(call.content))
+  }
+
+  /** A call with all that is known of it: a question for permission may hold no more than its id. */
+  whole({ toolCallId: id }: ToolCall): Called {
+    const { known = {} } = this.#calls.get(id) ?? {}
+    const { rawInput, locations, content } = known
+    // Some agents show only what a call will change, and where.
+    const shown = isEmpty(rawInput) ? present({ locations, content }) : rawInput
+    return { id, name: nameOf(known), arguments: JSON.stringify(shown) }
   }
 
   deny({ toolCallId }: Pick<ToolCall, 'toolCallId'>): void {
@@ -124,23 +140,13 @@ export class Said {
   }
 }
 
-function itemOf(block: ContentBlock): Extract<ContentItem, { type: 'text' | 'image' | 'audio' | 'file' }> {
-  switch (block.type) {
-    case 'text':
-      return block
-    case 'resource_link':
-      return { type: 'text', text: `[${block.name}](${block.uri})` }
-    case 'image':
-      return { type: 'image', image: block.data, format: formatOf(block.mimeType) }
-    case 'audio':
-      return { type: 'audio', audio: block.data, content_id: crypto.randomUUID(), format: formatOf(block.mimeType) }
-    case 'resource': {
-      const { uri, mimeType, ...held } = block.resource
-      if ('text' in held) return { type: 'text', text: held.text }
-      const filename = uri.slice(uri.lastIndexOf('/') + 1)
-      return { type: 'file', file: held.blob, filename, mime_type: mimeType ?? 'application/octet-stream' }
-    }
-  }
+/** Names of tools allow few characters. */
+function nameOf({ name, title }: Known): string {
+  return (name || title || 'tool').replaceAll(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 64)
+}
+
+function isEmpty(input: unknown): boolean {
+  return input == null || (isRecord(input) && Object.keys(input).length === 0)
 }
 
 /** The content of a call, in words. */

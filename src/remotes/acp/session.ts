@@ -1,10 +1,13 @@
 import type { chosenIn } from '../../core/agent-kit/choices.ts'
 import { unlessAborted } from '../../core/basics/time.ts'
+import type { ToolCall, ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Slot } from '../../protocol/json.ts'
+import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
 import { CANCELLED, type Permission } from './permission.ts'
 import type { AcpProcess } from './process.ts'
+import type { Door } from './tool-server.ts'
 
 /** Prompts that one program may have at a time. More are refused, as each may fill an inbox. */
 const PROMPTS = 128
@@ -13,7 +16,10 @@ const UNREAD = 8 * 1024 * 1024
 /** How long a cancelled prompt may take to be answered before its session is given up. */
 const CANCEL_MS = 5_000
 
-type Heard = { readonly update: Slot } | { readonly permission: Permission; readonly answer: (outcome: Slot) => void }
+type Heard =
+  | { readonly update: Slot }
+  | { readonly permission: Permission; readonly answer: (outcome: Slot) => void }
+  | { readonly call: ToolCall; readonly result: (result: ToolResult) => void }
 
 /** A choice that a session offers. */
 export interface Setting {
@@ -27,15 +33,23 @@ export interface SessionOptions {
   /** The run of the program that has the session open. */
   readonly process: AcpProcess
   readonly settings: Readonly<Record<'mode' | 'model', Setting>>
+  /** By which it calls tools of our client. */
+  readonly door: Door | undefined
   /** The inboxes of running turns, by the ids of their sessions. */
   readonly inboxes: Map<string, Inbox>
+}
+
+interface PromptOptions {
+  readonly signal: AbortSignal
+  /** The tools of our client, if it is an editor. */
+  readonly editor: ReadonlySet<string>
 }
 
 /** A session of the other agent. It has one turn at a time. */
 export class Session {
   readonly id: string
   readonly process: AcpProcess
-  inbox = new Inbox(() => undefined)
+  inbox = new Inbox(() => undefined, new Set())
   /** What the session has cost so far, as the agent counts it. */
   cost = 0
   readonly #options: SessionOptions
@@ -55,6 +69,14 @@ export class Session {
     return answered.then(() => true).catch(() => false)
   }
 
+  /** Whether it can call these tools. */
+  equip(tools: readonly ToolDefinition[]): boolean {
+    const { door } = this.#options
+    if (!door || door.closed) return tools.length === 0
+    door.offer(tools)
+    return true
+  }
+
   async choose(chosen: ReturnType<typeof chosenIn>, signal: AbortSignal): Promise<void> {
     for (const name of ['mode', 'model'] as const) {
       const setting = this.#options.settings[name]
@@ -67,11 +89,13 @@ export class Session {
   }
 
   /** Resolves when the prompt is sent. The inbox ends with the answer, or when the turn is aborted. */
-  async prompt(prompt: readonly ContentBlock[], signal: AbortSignal): Promise<{ readonly answer: Promise<unknown> }> {
+  async prompt(prompt: readonly ContentBlock[], { signal, editor }: PromptOptions): Promise<{ readonly answer: Promise<unknown> }> {
     const { inboxes } = this.#options
     if (inboxes.size >= PROMPTS) throw new UampError('overloaded', `The agent answers ${PROMPTS} prompts already`)
-    const inbox = (this.inbox = new Inbox(() => this.#cancel()))
+    const inbox = (this.inbox = new Inbox(() => this.#cancel(), editor))
     inboxes.set(this.id, inbox)
+    const { door } = this.#options
+    if (door) door.run = (call) => inbox.call(call)
     const { sent, answer } = this.process.request('session/prompt', { sessionId: this.id, prompt })
     this.#busy = true
     const over = (): void => {
@@ -93,6 +117,8 @@ export class Session {
   leave(): void {
     this.inbox.close()
     this.#options.inboxes.delete(this.id)
+    const { door } = this.#options
+    if (door) door.run = undefined
     this.#cancel()
   }
 
@@ -109,13 +135,17 @@ export class Inbox {
   readonly #onOverflow: () => void
   readonly #queue: { readonly heard: Heard; readonly bytes: number }[] = []
   readonly #asked = new Set<(outcome: Slot) => void>()
+  readonly #called = new Set<(result: ToolResult) => void>()
+  /** The tools of our client, if it is an editor. */
+  readonly editor: ReadonlySet<string>
   #unread = 0
   #ended = false
   #wake: () => void = () => undefined
 
   /** `onOverflow`: the turn is given up. */
-  constructor(onOverflow: () => void) {
+  constructor(onOverflow: () => void, editor: ReadonlySet<string>) {
     this.#onOverflow = onOverflow
+    this.editor = editor
   }
 
   add(heard: Heard, bytes: number): void {
@@ -143,6 +173,19 @@ export class Inbox {
     })
   }
 
+  /** A tool of our client. A call that is open when the turn ends has failed. */
+  call(call: ToolCall): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      if (this.#ended) return resolve(gone(call))
+      const result = (given: ToolResult): void => {
+        this.#called.delete(result)
+        resolve(given)
+      }
+      this.#called.add(result)
+      this.add({ call, result }, call.arguments.length)
+    })
+  }
+
   /** `undefined`: there is no more. */
   async next(): Promise<Heard | undefined> {
     if (this.#queue.length === 0 && !this.#ended) await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -163,5 +206,10 @@ export class Inbox {
     this.end()
     this.#queue.length = 0
     for (const answer of this.#asked) answer(CANCELLED)
+    for (const result of this.#called) result(gone({ id: '' }))
   }
+}
+
+function gone({ id }: Pick<ToolCall, 'id'>): ToolResult {
+  return { call_id: id, result: 'The prompt is over', status: 'failed', is_error: true }
 }

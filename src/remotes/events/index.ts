@@ -7,7 +7,7 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
 import type { SocketConstructor } from '../../client/link-websocket.ts'
-import { openHttp, type Line, type Manner } from './line.ts'
+import { lookHttp, openHttp, type Line, type Manner } from './line.ts'
 import { toDraft } from './read.ts'
 import { openSocket } from './socket-line.ts'
 import type { RemoteOptions } from '../../upstream/upstream.ts'
@@ -28,11 +28,16 @@ export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token
  * An agent of another server that speaks UAMP events, as an agent here. Its questions are put to the client, its events go on as they came, and a
  * cancel closes the connection, which cancels the response there.
  */
-export function remoteEvents(options: RemoteEventsOptions): AgentPort {
+export function remoteEvents(options: RemoteEventsOptions): RemoteEventsAgent {
   return new RemoteAgent(options)
 }
 
-class RemoteAgent implements AgentPort {
+export interface RemoteEventsAgent extends AgentPort {
+  /** Learns what the agent can do, which a turn does as well. Rejects if the other server refuses. */
+  learn(by: Pick<Turn, 'http' | 'signal'>): Promise<void>
+}
+
+class RemoteAgent implements RemoteEventsAgent {
   readonly name: string
   readonly description?: string
   readonly secrets: readonly string[]
@@ -81,6 +86,20 @@ class RemoteAgent implements AgentPort {
   #open(turn: Turn): Promise<Line> {
     if (/^wss?:/i.test(this.#options.url)) return openSocket(this.#options, turn)
     return openHttp(this.#options, turn, { known: this.#manner, learn: (manner) => (this.#manner = manner) })
+  }
+
+  async learn(by: Pick<Turn, 'http' | 'signal'>): Promise<void> {
+    const line = await lookHttp(this.#options, by)
+    try {
+      for (let learnt = false; !learnt;) {
+        for (const event of await line.next()) {
+          this.#pass(event)
+          learnt ||= event.type === 'capabilities'
+        }
+      }
+    } finally {
+      line.close({ over: false })
+    }
   }
 
   #pass(event: ServerEvent): Draft | undefined {

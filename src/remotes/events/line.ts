@@ -5,6 +5,7 @@ import type { ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf, jsonIn } from '../../protocol/json.ts'
 import { upstreamEvents } from '../../upstream/upstream-events.ts'
 import { bearer, callUpstream, postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../upstream/upstream.ts'
+import { UAMP_VERSION } from '../../protocol/version.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
 import { explainError, isStream } from '../../wire/upstream.ts'
 import type { RemoteEventsOptions } from './index.ts'
@@ -50,12 +51,26 @@ export async function openHttp(
   return line
 }
 
+/** For learning what the other side can do: an IDE waits for it. */
+const LOOK_BYTES = 4 * 1024 * 1024
+const LOOK_MS = 10_000
+
+/** Opens a session there that asks for nothing. Its line has what the other side says of itself. */
+export async function lookHttp(options: RemoteEventsOptions, by: By): Promise<Line> {
+  const { agent } = options
+  const create = { ...stamp('session.create'), uamp_version: UAMP_VERSION, ...(agent !== undefined && { agent }) }
+  return new Peer(options, by).look(create)
+}
+
+/** What a turn brings that a call needs. */
+type By = Pick<Turn, 'http' | 'signal'>
+
 /** The other server, for one turn. */
 class Peer {
   readonly #options: RemoteEventsOptions
-  readonly #turn: Turn
+  readonly #turn: By
 
-  constructor(options: RemoteEventsOptions, turn: Turn) {
+  constructor(options: RemoteEventsOptions, turn: By) {
     this.#options = options
     this.#turn = turn
   }
@@ -89,8 +104,15 @@ class Peer {
     }
   }
 
-  async #create(create: object): Promise<string | undefined> {
-    const answer = await this.post(create, { headers: {}, once: true, ...shortBounds(TAKEN_BYTES, TAKEN_MS) })
+  async look(create: object): Promise<Line> {
+    const bounds = shortBounds(LOOK_BYTES, LOOK_MS)
+    const session = await this.#create(create, bounds)
+    const stream = await this.#stream(session, bounds)
+    return new HttpLine(this, { session: session ?? '', body: stream.body })
+  }
+
+  async #create(create: object, bounds = shortBounds(TAKEN_BYTES, TAKEN_MS)): Promise<string | undefined> {
+    const answer = await this.post(create, { headers: {}, once: true, ...bounds })
     let text = ''
     const decoder = new TextDecoder()
     for await (const chunk of answer.body) text += decoder.decode(chunk, { stream: true })
@@ -99,12 +121,12 @@ class Peer {
     return named.find((id): id is string => typeof id === 'string' && id !== '')
   }
 
-  #stream(session: string | undefined): Promise<HttpAnswer> {
+  #stream(session: string | undefined, bounds = streamBounds()): Promise<HttpAnswer> {
     const { name, token } = this.#options
     const headers = { accept: 'text/event-stream', ...bearer(token), ...(session !== undefined && { 'x-session-id': session }) }
     const { http, signal } = this.#turn
     const request = { url: this.#url('/events/stream'), method: 'GET' as const, headers }
-    return callUpstream({ name: `The server of "${name}"`, http, signal, request, explain: explainError, ...streamBounds() })
+    return callUpstream({ name: `The server of "${name}"`, http, signal, request, explain: explainError, ...bounds })
   }
 
   async tell(event: object, session: string, signal: AbortSignal): Promise<void> {

@@ -12,7 +12,7 @@ import { openFrom, replay } from './history.ts'
 import * as schema from './schema.ts'
 import { isOlderInitialize, OLDER_METHODS, type OlderContext } from './older-methods.ts'
 import { AcpSession, type Folders } from './session.ts'
-import { closeAll, connectServers, type ConnectTools } from './tools.ts'
+import { closeAll, connectServers, TOOL_METHOD, type ConnectTools } from './tools.ts'
 
 export interface ConnectionOptions {
   readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'ownUrl' | 'started' | 'closing'>
@@ -38,6 +38,7 @@ interface Asked {
 
 interface Given extends Folders {
   readonly mcpServers?: readonly schema.McpServer[] | null | undefined
+  readonly _meta?: Slot | null | undefined
 }
 
 /** `undefined`: the method replies itself, to keep the order of messages. */
@@ -234,7 +235,7 @@ export class AcpConnection {
         promptCapabilities: { image: modalities.includes('image'), audio: modalities.includes('audio'), embeddedContext: true },
         mcpCapabilities: { http: true, sse: false },
         sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
-        _meta: { uamp: { methods: [...OLDER_METHODS.keys()], events: '_uamp/event', payment: -32402 } },
+        _meta: { uamp: { methods: [...OLDER_METHODS.keys()], events: '_uamp/event', tools: TOOL_METHOD, payment: -32402 } },
       },
       agentInfo: { name, title: name, version: this.#options.version },
       authMethods: [AUTH_METHOD],
@@ -247,7 +248,7 @@ export class AcpConnection {
     const { agent: named } = uampIn(_meta)
     const agent = chooseAgent(host, caller, typeof named === 'string' ? named : undefined)
     this.#checkRoom()
-    const folders = { cwd, additionalDirectories, mcpServers }
+    const folders = { cwd, additionalDirectories, mcpServers, _meta }
     const session = await this.#open(folders, () =>
       host.gateway.open({
         transport: 'acp',
@@ -294,9 +295,10 @@ export class AcpConnection {
     return opening
   }
 
-  async #equipped({ mcpServers, ...folders }: Given, find: () => Promise<Session>): Promise<AcpSession> {
+  async #equipped({ mcpServers, _meta, ...folders }: Given, find: () => Promise<Session>): Promise<AcpSession> {
     const { signal } = this.#closed
-    const servers = await connectServers(mcpServers ?? [], { ...this.#options, signal })
+    const own = parseParams(schema.ClientTools, uampIn(_meta))
+    const { servers, leftOut } = await connectServers(mcpServers ?? [], { ...this.#options, signal })
     try {
       const session = await find()
       signal.throwIfAborted()
@@ -304,7 +306,7 @@ export class AcpConnection {
       // A session that is open here goes on: its prompt may wait for an answer.
       const kept = before?.session === session ? before : this.#newSession(session)
       this.#sessions.set(session.id, kept)
-      await Promise.all([kept.equip(folders, servers), before !== kept && before?.close()])
+      await Promise.all([kept.equip(folders, { own, servers, leftOut }), before !== kept && before?.close()])
       return kept
     } catch (thrown) {
       await closeAll(servers)

@@ -44,10 +44,20 @@ async function serve(options: HttpOptions, socket: Socket, caller: KnownCall): P
     for await (const frame of socket) {
       // A client that does not read what it is sent is not read from either.
       await sent
-      if (typeof frame === 'string') void connection.receive(readMessage(frame))
-      else await send([errorText(null, new RpcError(RPC.invalidRequest, 'Messages are JSON in text frames, not binary frames'))])
+      const text = typeof frame === 'string' ? frame : textIn(frame)
+      if (text !== undefined) void connection.receive(readMessage(text))
+      else await send([errorText(null, new RpcError(RPC.invalidRequest, 'A binary frame must hold JSON as UTF-8'))])
     }
   } finally {
     await connection.close()
+  }
+}
+
+/** Some WebSocket libraries send text in binary frames. `undefined`: it is no UTF-8. */
+function textIn(frame: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(frame)
+  } catch {
+    return undefined
   }
 }

@@ -5,10 +5,12 @@ import { ResponseRun } from '../../core/reading/response-run.ts'
 import { SessionSecrets } from '../../core/secrets/session-secrets.ts'
 import { toolDefinition } from '../../core/tools/tool.ts'
 import { toolRunner } from '../../core/tools/tool-loop.ts'
+import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
+import { toBlock, toItem, type ContentBlock } from '../../wire/acp/blocks.ts'
 import { notificationText, parseParams, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Speech } from '../../wire/speech.ts'
@@ -16,7 +18,7 @@ import type { ConnectionOptions } from './connection.ts'
 import { toldBody } from './errors.ts'
 import { CallTool, Submit } from './schema.ts'
 
-export interface OlderContext extends Pick<ConnectionOptions, 'host' | 'caller'> {
+export interface OlderContext extends Pick<ConnectionOptions, 'host' | 'caller' | 'version'> {
   readonly agent: AgentPort
   readonly signal: AbortSignal
   /** Sends notifications. Resolves when more may be sent. */
@@ -30,9 +32,9 @@ const OLDER_VERSION = '1.0'
 export const OLDER_METHODS: ReadonlyMap<string, OlderMethod> = new Map<string, OlderMethod>([
   [
     'initialize',
-    ({ agent }) => ({
+    ({ agent, version }) => ({
       protocolVersion: OLDER_VERSION,
-      serverInfo: { name: agent.name, version: OLDER_VERSION },
+      serverInfo: { name: agent.name, version },
       capabilities: abilities(agent),
     }),
   ],
@@ -63,7 +65,10 @@ async function submit({ host, caller, agent, signal, notify }: OlderContext, par
     duplex: false,
     persist: false,
     onDetach: 'cancel',
-    input: messages,
+    input: messages.map(({ role, content }) => ({
+      role,
+      ...(typeof content === 'string' ? { content } : { content_items: content.map(toItem) }),
+    })),
     ...(payment && { payment }),
   })
   const reader = session.read({ signal })
@@ -83,12 +88,13 @@ async function submit({ host, caller, agent, signal, notify }: OlderContext, par
   }
   if (answer.failure) throw answer.failure
   if (!answer.ended) throw new UampError('cancelled', 'The prompt was cancelled')
-  return { status: 'complete', content: answer.content }
+  return { status: 'complete', content: answer.content, ...(answer.parts.length > 0 && { parts: answer.parts }) }
 }
 
-/** The words of an answer. These methods have no field for anything else. */
+/** The words of an answer, and its media as `parts`. These methods have no field for anything else. */
 class SubmitAnswer extends ResponseFold {
   content = ''
+  readonly parts: ContentBlock[] = []
   readonly frames: string[] = []
   failure: Error | undefined
   readonly #speech = new Speech()
@@ -100,14 +106,24 @@ class SubmitAnswer extends ResponseFold {
   }
 
   protected get silent(): boolean {
-    return this.content === ''
+    return this.content === '' && this.parts.length === 0
   }
 
   protected begin(): void {}
 
   protected item(item: Delta): void {
     if (item.type === 'text') this.text(item.text)
+    // A piece of audio has no content id; the whole has one.
     if (item.type === 'audio' && item.content_id !== undefined) this.text(this.#speech.whole(item.transcript).words)
+    if (item.type === 'image' || item.type === 'video' || item.type === 'file' || (item.type === 'audio' && item.content_id !== undefined))
+      this.#media(item)
+  }
+
+  #media(item: ContentItem): void {
+    const part = toBlock(item)
+    if (!part) return
+    this.parts.push(part)
+    this.frames.push(notificationText('prompt/progress', { content: '', role: 'assistant', parts: [part] }))
   }
 
   protected tell(event: ServerEvent): void {

@@ -1,5 +1,6 @@
 /** What clients of ACP 1 send. Other fields are ignored. */
 import * as z from 'zod/mini'
+import { ContentItem } from '../../protocol/content.ts'
 import { isRecord, list, Slot } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { ContentBlock } from '../../wire/acp/blocks.ts'
@@ -20,7 +21,7 @@ export type ClientCapabilities = z.infer<typeof ClientCapabilities>
 export const Initialize = z.object({ protocolVersion: z.number(), clientCapabilities: z.nullish(ClientCapabilities) })
 
 const pairs = list(z.object({ name: z.string(), value: z.string() }), limits.list)
-const McpServer = z.union(
+export const McpServer = z.union(
   [
     z.object({ type: z.enum(['http', 'sse']), name: z.string(), url: z.string(), headers: pairs }),
     z.object({ type: z.optional(z.literal('stdio')), name: z.string(), command: z.string(), args: z.array(z.string()), env: pairs }),
@@ -43,7 +44,20 @@ export function isAbsolute(value: unknown): value is string {
 const folders = { cwd: Folder, additionalDirectories: z.nullish(list(Folder, 64)) }
 
 export const NewSession = z.object({ ...folders, mcpServers, ...meta })
-export const LoadSession = z.object({ sessionId: id, ...folders, mcpServers: z.nullish(mcpServers) })
+export const LoadSession = z.object({ sessionId: id, ...folders, mcpServers: z.nullish(mcpServers), ...meta })
+/** Tools that a client runs itself, from `_meta.uamp.tools`. `server` is the client's own name for where they come from. */
+export const ClientTools = z.object({
+  tools: z._default(
+    list(z.object({ server: z.optional(id), name: id, description: z.optional(z.string()), parameters: z.optional(Slot) }), limits.tools),
+    [],
+  ),
+})
+export type ClientTools = z.infer<typeof ClientTools>
+export const ToolAnswer = z.object({
+  result: z.string(),
+  content_items: z.optional(list(ContentItem, limits.list)),
+  is_error: z.optional(z.boolean()),
+})
 export const ListSessions = z.object({ cwd: z.nullish(z.string()), cursor: text })
 export const OfSession = z.object({ sessionId: id })
 export const SetMode = z.object({ sessionId: id, modeId: z.string() })
@@ -75,9 +89,13 @@ export const TerminalAnswer = z.object({ terminalId: id })
 export const OutputAnswer = z.object({ output: z.string(), truncated: z.boolean() })
 export const ExitAnswer = z.object({ exitCode: z.nullish(z.number()), signal: text })
 
-/** UAMP transports, ACP: Chat/Submit and Tools. */
+const PARTS = 'must be a text, or a list of content blocks: { type: "text", text }, { type: "image", data, mimeType } …'
+/** UAMP transports, ACP: Chat/Submit and Tools. Content may also be blocks, as in `session/prompt`. */
 export const Submit = z.object({
-  messages: list(z.object({ role: z.enum(['system', 'user', 'assistant']), content: z.string() }), limits.messages).check(z.minLength(1)),
+  messages: list(
+    z.object({ role: z.enum(['system', 'user', 'assistant']), content: z.union([z.string(), list(ContentBlock, limits.list)], PARTS) }),
+    limits.messages,
+  ).check(z.minLength(1)),
   payment_token: text,
 })
 export const CallTool = z.object({ name: z.string(), arguments: z.nullish(Slot) })

@@ -17,7 +17,8 @@ import { Permissions } from './permission.ts'
 import { ending, titleOf, toInputs, type Prompting } from './prompt.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
-import { clientTools, closeAll, goneTool, resultBy, type McpTools } from './tools.ts'
+import { clientTools, closeAll, goneTool, leftOutNotice, ownTools, resultBy } from './tools.ts'
+import type { ClientToolsOptions, Equipment, LeftOut, McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
 
 export interface AcpSessionOptions {
@@ -42,6 +43,8 @@ export class AcpSession implements Visitor {
   /** Tools of the client itself, and the servers that it brought. */
   #own: readonly Tool[] = []
   #servers: readonly McpTools[] = []
+  /** Servers that the client was not told about yet. */
+  #leftOut: readonly LeftOut[] = []
   #frames: string[] = []
   #reader: Reader | undefined
   /** Nothing is told up to this place in the log. */
@@ -69,17 +72,20 @@ export class AcpSession implements Visitor {
   }
 
   /** Sets the folders and servers that it works with from now on. */
-  async equip({ cwd, additionalDirectories }: Folders, servers: readonly McpTools[]): Promise<void> {
+  async equip({ cwd, additionalDirectories }: Folders, { own, servers, leftOut }: Equipment): Promise<void> {
     const before = this.#servers
     this.#servers = servers
-    this.#own = clientTools(this.#options.client, {
+    this.#leftOut = leftOut
+    const ask: ClientToolsOptions['ask'] = (method, params, signal) => this.#ask(method, params, signal)
+    const ofEditor = clientTools(this.#options.client, {
       cwd,
-      ask: (method, params, signal) => this.#ask(method, params, signal),
+      ask,
       onTerminal: (callId, terminalId) => {
         this.updates.calls.terminal(callId, terminalId)
         void this.flush()
       },
     })
+    this.#own = [...ofEditor, ...ownTools(own, ask)]
     const { cwd: _, additionalDirectories: __, ...others } = this.#acp
     const acp = { cwd, ...(additionalDirectories?.length && { additionalDirectories }), ...others }
     if (JSON.stringify(acp) !== JSON.stringify(this.#acp)) await this.#update({ ...this.session.config.extensions, acp })
@@ -114,6 +120,8 @@ export class AcpSession implements Visitor {
   async begin(after?: number): Promise<void> {
     this.follow(after)
     this.#tellCommands()
+    if (isRecord(this.#options.client.session?.notices)) for (const each of this.#leftOut) this.updates.tell(leftOutNotice(each))
+    this.#leftOut = []
     await this.flush()
   }
 

@@ -7,7 +7,7 @@ import type { ToolCall } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, Unsent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
-import { parseParams, RPC, RpcError } from '../../wire/json-rpc.ts'
+import { parseParams } from '../../wire/json-rpc.ts'
 import type { ConnectionOptions } from './connection.ts'
 import * as schema from './schema.ts'
 
@@ -32,23 +32,63 @@ export interface McpTools {
 
 type McpOptions = Pick<ConnectionOptions, 'host' | 'local' | 'connectTools'> & Pick<McpContext, 'signal'>
 
-/** Leaves out servers that cannot be reached, as the agent can talk without them. Refuses servers that must not be reached. */
-export async function connectServers(given: readonly schema.McpServer[], options: McpOptions): Promise<McpTools[]> {
-  const { host, local, connectTools, signal } = options
+/** A server that a session does without, and why. */
+export interface LeftOut {
+  readonly name: string
+  readonly reason: string
+}
+
+/** What a client brings to a session. */
+export interface Equipment {
+  readonly own: schema.ClientTools
+  readonly servers: readonly McpTools[]
+  readonly leftOut: readonly LeftOut[]
+}
+
+/** Leaves out servers that cannot or must not be reached, as the agent can talk without them. */
+export async function connectServers(
+  given: readonly schema.McpServer[],
+  { host, local, connectTools, signal }: McpOptions,
+): Promise<{ readonly servers: readonly McpTools[]; readonly leftOut: readonly LeftOut[] }> {
   const { log, outbound } = host
-  const program = local ? undefined : given.find((server) => 'command' in server)
-  if (program) throw new RpcError(RPC.invalidParams, `"${program.name}": programs are not started for clients over the network`)
+  const servers: McpTools[] = []
+  const leftOut: LeftOut[] = []
   const each = given.map(async (server) => {
     try {
       if (server.type === 'sse')
         throw new UampError('not_supported', `The MCP server "${server.name}" uses SSE, which is not supported: use HTTP`)
-      return [await connectTools(server, { log, local, outbound, signal })]
+      if (!local && 'command' in server) throw new UampError('forbidden', 'Programs are not started for clients over the network')
+      servers.push(await connectTools(server, { log, local, outbound, signal }))
     } catch (error) {
-      if (!signal.aborted) log('warn', 'Left out an MCP server of a client', { server: server.name, error })
-      return []
+      if (signal.aborted) return
+      log('warn', 'Left out an MCP server of a client', { server: server.name, error })
+      leftOut.push({ name: server.name, reason: UampError.from(error).message })
     }
   })
-  return (await Promise.all(each)).flat()
+  await Promise.all(each)
+  return { servers, leftOut }
+}
+
+/** ACP, notice: tells the user of a server that the session does without. */
+export function leftOutNotice({ name, reason }: LeftOut): Slot {
+  return { sessionUpdate: 'notice', severity: 'warning', title: `The MCP server "${name}" was left out`, description: reason }
+}
+
+/** The method by which a client's own tools are called. */
+export const TOOL_METHOD = '_uamp/tool'
+
+/** Tools that the client runs itself. */
+export function ownTools({ tools }: schema.ClientTools, ask: ClientToolsOptions['ask']): readonly Tool[] {
+  return tools.map(({ server, name, description, parameters = { type: 'object' } }) => ({
+    name,
+    ...(description !== undefined && { description }),
+    parameters,
+    run: async (args, { signal }) => {
+      const answer = parseParams(schema.ToolAnswer, await ask(TOOL_METHOD, { server, name, arguments: args }, signal))
+      if (answer.is_error) throw new Error(answer.result)
+      return { text: answer.result, data: undefined, ...(answer.content_items && { content_items: answer.content_items }) }
+    },
+  }))
 }
 
 export interface ClientToolsOptions {

@@ -51,6 +51,26 @@ export function toBlock(item: ContentItem, accepts = EVERYTHING): ContentBlock |
   return { type: 'resource', resource: { uri: `uamp://content/${item.content_id ?? name}`, blob: source.data, mimeType } }
 }
 
+/** A block as a content item. Text of a resource counts as text. */
+export function toItem(block: ContentBlock): Extract<ContentItem, { type: 'text' | 'image' | 'audio' | 'file' }> {
+  switch (block.type) {
+    case 'text':
+      return block
+    case 'resource_link':
+      return { type: 'text', text: `[${block.name}](${block.uri})` }
+    case 'image':
+      return { type: 'image', image: block.data, format: formatOf(block.mimeType) }
+    case 'audio':
+      return { type: 'audio', audio: block.data, content_id: crypto.randomUUID(), format: formatOf(block.mimeType) }
+    case 'resource': {
+      const { uri, mimeType, ...held } = block.resource
+      if ('text' in held) return { type: 'text', text: held.text }
+      const filename = uri.slice(uri.lastIndexOf('/') + 1)
+      return { type: 'file', file: held.blob, filename, mime_type: mimeType ?? 'application/octet-stream' }
+    }
+  }
+}
+
 /** The format of an image or a sound: `png` of `image/png`. */
 export function formatOf(mime: string): string {
   return /\/([^ ;]+)/.exec(mime)?.[1] ?? ''

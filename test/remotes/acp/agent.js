@@ -51,7 +51,11 @@ async function answer(method, params) {
     case 'initialize':
       if (has('hang-initialize')) return new Promise(() => undefined)
       if (has('odd-initialize')) return { protocolVersion: 'one' }
-      return { protocolVersion: 1, agentCapabilities: { loadSession: loads, promptCapabilities: { image: true } }, authMethods: [] }
+      return {
+        protocolVersion: 1,
+        agentCapabilities: { loadSession: loads, promptCapabilities: { image: true }, mcpCapabilities: { http: has('mcp-http') } },
+        authMethods: [],
+      }
     case 'session/new': {
       if (has('hang-new')) return new Promise(() => undefined)
       // The first run of it answers one session.
@@ -61,7 +65,7 @@ async function answer(method, params) {
       }
       if (has('sign-in')) throw failure(-32000, 'Authentication required')
       const id = `s${process.pid}-${Object.keys(sessions).length + 1}`
-      sessions[id] = { prompts: [], mode: 'ask', model: 'small' }
+      sessions[id] = { prompts: [], mode: 'ask', model: 'small', servers: params.mcpServers }
       if (eager) early = { sessionId: id, update: { sessionUpdate: 'available_commands_update', availableCommands: [{ name: 'soon' }] } }
       return { sessionId: id, modes, configOptions }
     }
@@ -129,6 +133,15 @@ async function prompt(sessionId, blocks) {
       update({ sessionUpdate: 'tool_call', toolCallId: 'p1', title: 'rm -rf', kind: 'delete', rawInput: { all: true } })
       const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }, { optionId: 'ever', name: 'Ever', kind: 'allow_always' }, { optionId: 'no', name: 'No', kind: 'reject_once' }] // prettier-ignore
       say((await ask('session/request_permission', { sessionId, toolCall: { toolCallId: 'p1', title: 'May I?' }, options })).result)
+      return { stopReason: 'end_turn' }
+    }
+    // As some coding agents do: what it would change, and no arguments.
+    case 'diff': {
+      const locations = [{ path: '/a.ts' }]
+      update({ sessionUpdate: 'tool_call', toolCallId: 'd1', title: 'Edit', kind: 'edit', status: 'in_progress', locations })
+      const toolCall = { toolCallId: 'd1', title: 'Edit a.ts?', content: [{ type: 'diff', path: '/a.ts', newText: 'b' }] }
+      const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }]
+      await ask('session/request_permission', { sessionId, toolCall, options })
       return { stopReason: 'end_turn' }
     }
     case 'read':
@@ -218,6 +231,12 @@ async function prompt(sessionId, blocks) {
       if (argument === 'release') await ask('terminal/release', { sessionId, ...result })
       return { stopReason: 'end_turn' }
     }
+    // What it could call, while the prompt runs.
+    case 'servers':
+      say(session.servers)
+      if (argument === 'end') return { stopReason: 'end_turn' }
+      await new Promise((resolve) => cancels.set(sessionId, () => resolve(undefined)))
+      return { stopReason: 'cancelled' }
     case 'wait':
       say('waiting')
       await new Promise((resolve) => cancels.set(sessionId, () => resolve(undefined)))

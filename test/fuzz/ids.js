@@ -8,6 +8,7 @@ const TOLD = [
   [/"session_id":"([^"\\]{1,100})"/, 'session'],
   [/"sessionId":"([^"\\]{1,100})"/, 'acpSession'],
   [/"id":"(resp_[^"\\]{1,100})"/, 'response'],
+  [/"id":"(chatcmpl-[^"\\]{1,100})"/, 'completion'],
   [/"response_id":"([^"\\]{1,100})"/, 'turn'],
   [/"call_id":"([^"\\]{1,100})"/, 'call'],
   [/"approval_id":"([^"\\]{1,100})"/, 'approval'],

@@ -30,6 +30,10 @@ export async function prepare(owner, round) {
   keep('session', session.body.session_id)
   keep('omnia', session.body.session_id)
   keep('response', (await post('/v1/responses', { model: 'demo', input: 'hello' })).body.id)
+  keep(
+    'completion',
+    (await post('/v1/chat/completions', { model: 'demo', messages: [{ role: 'user', content: 'hello' }], store: true })).body.id,
+  )
   const { task } = (await post('/a2a/rest/message:send', message('hello'), V1)).body
   keep('task', task?.id)
   keep('context', task?.contextId)

@@ -6,6 +6,7 @@ import type { EventOf } from '../../protocol/events.ts'
 import type { Json } from '../../protocol/json.ts'
 import type { ChunkHead } from './chunks.ts'
 import type { Shape } from './request.ts'
+import { unpaid } from '../../core/secrets/sealing.ts'
 
 /** The name of the keeper, for recovery: a completion that a crash cut off was never told, and is not kept. */
 export const KEEPER = 'completion'
@@ -52,7 +53,9 @@ export function setCompletion(owner: Owner, kept: KeptCompletion): SetOperation 
     [goesWith(owner.tenant, kept.session), ''],
     [listOf(owner), kept.head.id],
   ]
-  return { op: 'set', key: choiceKey(owner, kept.head.id, 0), value: kept as unknown as Json, options: { index } }
+  // Metadata is given back to whoever asks for it; a payment in it must not lie in the store.
+  const value = { ...kept, metadata: unpaid(kept.metadata) } as unknown as Json
+  return { op: 'set', key: choiceKey(owner, kept.head.id, 0), value, options: { index } }
 }
 
 /** Keeps one choice, in the transaction that ends its response. */

@@ -71,5 +71,6 @@ export const agUi = [
   entry('POST /ag-ui', post('/ag-ui', say('x', { resume: { interruptId: 'none', payload: true } }), STREAM), COMMON),
   entry('GET /ag-ui/runs/:runId', get('/ag-ui/runs/$run?after=0', STREAM), COMMON),
   entry('GET /ag-ui/runs/:runId', get('/ag-ui/runs/$run', { ...STREAM, 'last-event-id': '999999999999' }), COMMON),
+  entry('GET /ag-ui/threads/:threadId', get('/ag-ui/threads/$thread'), COMMON),
   entry('GET /ag-ui/capabilities', get('/ag-ui/capabilities'), { ...COMMON, isPublic: true }),
 ]

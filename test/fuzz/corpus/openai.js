@@ -99,6 +99,8 @@ const SHORT = { model: 'demo', input: 'hello' }
 
 /** @param {string} base */
 const responsesAt = (base) => [
+  entry(`POST ${base}/input_tokens`, post(`${base}/input_tokens`, CREATE), COMMON),
+  entry(`POST ${base}/compact`, post(`${base}/compact`, { ...SHORT, previous_response_id: '$response' }), COMMON),
   entry(`POST ${base}`, post(base, CREATE), COMMON),
   entry(`POST ${base}`, post(base, { ...SHORT, stream: true }), COMMON),
   entry(`POST ${base}`, post(base, { ...SHORT, store: false, input: '/tool add {"a":1,"b":2}' }), COMMON),
@@ -269,6 +271,13 @@ export const openai = [
       }),
       COMMON,
     ),
+  ]),
+  ...['/chat/completions', '/v1/chat/completions'].flatMap((path) => [
+    entry(`GET ${path}`, get(`${path}?limit=2&order=desc&model=demo&after=$completion&metadata[a]=b`), COMMON),
+    entry(`GET ${path}/:id`, get(`${path}/$completion`), COMMON),
+    entry(`POST ${path}/:id`, post(`${path}/$completion`, { metadata: { a: 'b' } }), COMMON),
+    entry(`GET ${path}/:id/messages`, get(`${path}/$completion/messages?limit=2&order=asc`), COMMON),
+    entry(`DELETE ${path}/:id`, [post(path, ask('x', { store: true })), request('DELETE', `${path}/$completion`)], COMMON),
   ]),
   ...['/models', '/v1/models'].flatMap((path) => [
     entry(`GET ${path}`, get(path), COMMON),

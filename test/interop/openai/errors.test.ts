@@ -103,7 +103,7 @@ const final: readonly (Refusal & { name: string; ask: Ask; at?: string })[] = [
     status: 404,
     kind: 'NotFoundError',
     code: 'not_found',
-    type: undefined,
+    type: 'invalid_request_error',
   },
   {
     name: 'a body that is too large',

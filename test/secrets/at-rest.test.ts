@@ -10,38 +10,32 @@ async function overEvents(wire: Awaited<ReturnType<typeof overWebSocket>>, token
     extensions: { app: { payment_token: `${token}-${where}-e` } },
     metadata: { 'x-payment': `${token}-${where}-m` },
   })
-  const session_id = await wire.open({
-    payment_token: `${token}-create`,
-    session: {
-      modalities: ['text'],
-      payment_token: `${token}-inside`,
-      extensions: { app: { payment_token: `${token}-config`, authorization: `${token}-auth` } },
-    },
-  })
-  await wire.send({
-    type: 'session.update',
-    session_id,
-    payment_token: `${token}-update`,
-    session: { extensions: { app: { ap2_credential: { vc: `${token}-changed` } } } },
-  })
-  await wire.send({
-    type: 'input.text',
-    text: 'pay',
-    payment_token: `${token}-text`,
-    context: { payment: { scheme: 'x402', proof: { sig: `${token}-proof` } } },
-    ...slots('text'),
-  })
-  await wire.send({
-    type: 'response.create',
-    response: { extensions: { app: { payment_token: `${token}-response` } } },
-    ...slots('create'),
-  })
+  const extensions = { app: { payment_token: `${token}-config`, authorization: `${token}-auth` } }
+  const session_id = await wire.open({ session: { modalities: ['text'], extensions } })
+  const context = { payment: { scheme: 'x402', proof: { sig: `${token}-proof` } } }
+  await wire.send({ type: 'input.text', text: 'pay', context, ...slots('text') })
+  const response = { extensions: { app: { payment_token: `${token}-response` } } }
+  await wire.send({ type: 'response.create', response, ...slots('create') })
   await wire.next('payment.required')
   const payment = { scheme: 'token', token, proof: { deep: [`${token}-deep`] }, ap2_credential: { vc: `${token}-vc` } }
   await wire.send({ type: 'payment.submit', payment, ...slots('submit') })
   await wire.next('response.done')
-  await wire.send({ type: 'input.text', text: 'and', payment_token: `${token}-pending` })
-  return JSON.stringify(wire.heard)
+  const heard = JSON.stringify(wire.heard)
+  // What is paid ahead is not asked for.
+  const changed = { extensions: { app: { ap2_credential: { vc: `${token}-changed` } } } }
+  await wire.send({ type: 'session.update', session_id, payment_token: `${token}-update`, session: changed })
+  await wire.send({ type: 'input.text', session_id, text: 'pay', payment_token: `${token}-text` })
+  await wire.send({ type: 'response.create', session_id })
+  await wire.next('response.done')
+  await wire.send({ type: 'input.text', session_id, text: 'and', payment_token: `${token}-pending` })
+  const other = await wire.open({
+    payment_token: `${token}-open`,
+    session: { modalities: ['text'], payment_token: `${token}-inside`, extensions },
+  })
+  await wire.send({ type: 'input.text', session_id: other, text: 'pay' })
+  await wire.send({ type: 'response.create', session_id: other })
+  await wire.next('response.done')
+  return heard
 }
 
 /** Every way in which a client brings what it pays with. Each ends with the payment used, but where it says otherwise. */

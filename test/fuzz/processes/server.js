@@ -39,7 +39,7 @@ const server = await serve([demo(), asker], {
     pingIntervalMs: 2_000,
     pongTimeoutMs: 2_000,
   },
-  omnia: { limits: { toolAckMs: 500, toolResultMs: 500, uploadMs: 5_000, mediaMs: 5_000 } },
+  omnia: { limits: { pingIntervalMs: 2_000, pongTimeoutMs: 2_000, toolAckMs: 500, toolResultMs: 500, uploadMs: 5_000, mediaMs: 5_000 } },
   log: (level, message, fields) => {
     if (level !== 'error') return
     const error = fields?.['error']

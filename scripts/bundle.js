@@ -1,5 +1,5 @@
 // @ts-check
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 
@@ -81,6 +81,8 @@ export async function bundle({ root, dist, sources }) {
     },
   })
   await build.close()
+  // As npm makes it where it installs the package; a link to it works without npm.
+  for (const file of Object.values(manifest.bin)) chmodSync(join(root, /** @type {string} */ (file)), 0o755)
   const licenses = join(dist, 'licenses.txt')
   writeFileSync(licenses, licensesOf(output.flatMap((file) => ('moduleIds' in file ? file.moduleIds : []))))
   return new Set([licenses, ...output.map(({ fileName }) => join(dist, fileName))])

@@ -1,9 +1,11 @@
-import type { Group, Kept, Operation, Page, PageRequest, Place, SetOptions, Store } from '../core/ports/store.ts'
+import type { Group, Kept, ListRequest, Operation, Page, Place, SetOptions, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { lowerBound, SortedKeys } from './memory-index.ts'
 import { checkName } from '../core/basics/store-key.ts'
 
+/** Sorts after every key. */
+const LAST = '\u{10ffff}'
 /** How many records each write checks for expiry. */
 const SWEEP = 4
 
@@ -121,12 +123,14 @@ export function memoryStore({ now = () => performance.now(), mostBytes = Infinit
     if (ifVersion !== undefined && ifVersion !== found) throw new UampError('conflict', `The record has version ${found}, not ${ifVersion}`)
   }
 
-  function list(index: string, { after, limit = 100, descending = false }: Listing): Listed {
+  function list(index: string, { after, afterSort, limit = 100, descending = false }: ListRequest): Listed {
     checkName(index)
     if (!Number.isSafeInteger(limit) || limit < 1) throw new UampError('invalid_request', 'A page has at least one item')
     const items: { key: string; value: Json }[] = []
     let last: string | undefined
-    for (const { key, cursor } of (indexes.get(index) ?? new SortedKeys()).walk(after, descending)) {
+    // Behind every key, in either direction.
+    const behind = afterSort === undefined ? undefined : JSON.stringify([afterSort, descending ? '' : LAST])
+    for (const { key, cursor } of (indexes.get(index) ?? new SortedKeys()).walk(after ?? behind, descending)) {
       const entry = find(key)
       if (!entry) continue
       if (items.length >= limit) return { items, next: last }
@@ -268,5 +272,4 @@ function has(places: Entry['places'], name: string, sort: string): boolean {
   return places.some((place) => place[0] === name && place[1] === sort)
 }
 
-type Listing = PageRequest & { readonly descending?: boolean }
 type Listed = Page<{ readonly key: string; readonly value: Json }>

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Page, PageRequest } from '../core/ports/store.ts'
+import type { ListRequest, Page, PageRequest } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { checkName, parseCursor } from '../core/basics/store-key.ts'
@@ -10,7 +10,6 @@ const SMALL_BYTES = 4096
 const STEP_BYTES = 128 * 1024
 
 type Order = 'ASC' | 'DESC'
-type Listing = PageRequest & { readonly descending?: boolean }
 type Pair = { readonly first: Statement; readonly next: Statement }
 type Entry = readonly [sort: string, record: number, key: string, bytes: number, value: string | null]
 type Item = { readonly key: string; readonly value: Json }
@@ -35,14 +34,15 @@ export class Lists {
     this.#value = db.query('SELECT value FROM records WHERE key = ? AND (expires IS NULL OR expires > ?)')
   }
 
-  async list(index: string, { after, limit = 100, descending = false }: Listing): Promise<Page<Item>> {
+  async list(index: string, { after, afterSort, limit = 100, descending = false }: ListRequest): Promise<Page<Item>> {
     checkName(index)
     if (!Number.isSafeInteger(limit) || limit < 1) throw new UampError('invalid_request', 'A page has at least one item')
-    const cursor = after === undefined ? [] : placeAt(after)
+    const behind = afterSort === undefined ? undefined : [afterSort, descending ? -1 : Number.MAX_SAFE_INTEGER]
+    const cursor = after === undefined ? behind : placeAt(after)
     const { first, next } = this.#lists[descending ? 'DESC' : 'ASC']
     const { read, expiryTime } = this.#options
-    const statement = after === undefined ? first : next
-    const rows = await read(() => statement.all([index, ...cursor, expiryTime(), limit + 1]) as Entry[])
+    const statement = cursor ? next : first
+    const rows = await read(() => statement.all([index, ...(cursor ?? []), expiryTime(), limit + 1]) as Entry[])
     const more = rows.length > limit
     if (more) rows.pop()
     const end = rows.at(-1)

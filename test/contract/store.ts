@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Store } from '../../src/core/ports/store.ts'
+import type { ListRequest, Store } from '../../src/core/ports/store.ts'
 import type { Json } from '../../src/protocol/json.ts'
 import { batchTests } from './store-batches.ts'
 import { storeModelTest } from './store-model.ts'
@@ -208,6 +208,26 @@ export function storeContract(name: string, open: (now: () => number) => Store |
         expect(await pages(store, 'j', {})).toEqual([])
         await store.set('k', 3)
         expect(await pages(store, 'i', {})).toEqual(['l'])
+      })
+
+      test('begins behind a sort key, in both directions, whatever the keys are', async () => {
+        const store = await fresh()
+        for (const [key, sort] of [
+          ['z', 'a'],
+          ['y', 'b'],
+          ['a', 'b'],
+          ['\u{1f600}', 'b'],
+          ['b', 'c'],
+        ] as const) {
+          await store.set(key, 1, { index: [['i', sort]] })
+        }
+        const keys = async (page: ListRequest) => (await store.list('i', page)).items.map(({ key }) => key)
+        expect(await keys({ afterSort: 'b' })).toEqual(['b'])
+        expect(await keys({ afterSort: 'b', descending: true })).toEqual(['z'])
+        expect(await keys({ afterSort: 'aa', limit: 1, descending: true })).toEqual(['z'])
+        expect(await keys({ afterSort: 'c' })).toEqual([])
+        const { items, next } = await store.list('i', { afterSort: 'a', limit: 2 })
+        expect([items.length, (await store.list('i', { after: next as string })).items.length]).toEqual([2, 2])
       })
 
       test('refuses a cursor or a limit that makes no sense', async () => {

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { llmAgent } from '../../src/agents/llm/index.ts'
 import { modelOf } from '../../src/agents/llm/model.ts'
@@ -25,7 +28,9 @@ const failing = defineAgent('failing', async function* () {
 })
 
 async function started(options: Parameters<typeof startServer>[1] = {}) {
-  const { url } = await startServer([demo(), other, failing], { tokens: { alice: ALICE, bob: BOB }, ...options })
+  const data = mkdtempSync(join(tmpdir(), 'uamp-completions-'))
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+  const { url } = await startServer([demo(), other, failing], { data, tokens: { alice: ALICE, bob: BOB }, ...options })
   const call = async (method: string, path = '', { token = ALICE, body }: { token?: string; body?: object } = {}) => {
     const response = await fetch(url + PATH + path, {
       method,

@@ -27,7 +27,7 @@ export interface Store {
    * In the order of the sort keys. Records with the same one come in an order of the store's own, which is the same on every page. Large
    * values may be read one by one, so a record that changes meanwhile comes in its new form, and a deleted one is missing.
    */
-  list(index: string, page: PageRequest & { readonly descending?: boolean }): Promise<Page<{ readonly key: string; readonly value: Json }>>
+  list(index: string, page: ListRequest): Promise<Page<{ readonly key: string; readonly value: Json }>>
   /**
    * How many records an index has; with `from`, only those with this sort key or a higher one. An expired record counts until it
    * is purged.
@@ -97,6 +97,12 @@ export interface PageRequest {
   readonly after?: string
   /** Default 100. */
   readonly limit?: number
+}
+
+export interface ListRequest extends PageRequest {
+  /** Instead of `after`: begins behind all entries with this sort key. */
+  readonly afterSort?: string | undefined
+  readonly descending?: boolean
 }
 
 export interface Page<T> {

@@ -64,13 +64,13 @@ export class StoredCompletions {
     const data: Completion[] = []
     const hold = this.#host.gateway.hold(call.principal, 0)
     let bytes = 0
-    let cursor = after === null ? undefined : JSON.stringify([after, choiceKey(owner, after, 0)])
+    let cursor: string | undefined
     try {
       for (let searched = 0; searched < SEARCHED;) {
         const page = await this.#host.store.list(listOf(owner), {
           descending: order === 'desc',
           limit: limit + 1,
-          ...(cursor !== undefined && { after: cursor }),
+          ...(cursor === undefined ? { afterSort: after ?? undefined } : { after: cursor }),
         })
         for (const { value } of page.items) {
           const kept = value as unknown as KeptCompletion

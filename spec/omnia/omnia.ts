@@ -68,6 +68,11 @@ const rows = {
   'omnia.upload-socket': [PROTOCOL, 'Upload Request', 'upload_request is answered with upload_ready.'],
   'omnia.upload-http': [PROTOCOL, 'Media Upload', 'POST /media/request-upload gives the same over HTTP.'],
   'omnia.upload-put': [PROTOCOL, 'Media Upload', 'PUT to the upload URL stores the file and gives 204.'],
+  'omnia.upload-url': [
+    PROTOCOL,
+    'Media Upload',
+    'The upload URL is all that a PUT needs: it has a secret of its own, for that upload alone, and without it nothing is taken.',
+  ],
   'omnia.upload-complete': [PROTOCOL, 'Upload Complete', 'The session is told that an upload is complete.'],
   'omnia.storage-ref': [PROTOCOL, 'Media Upload', 'A part with storage_ref is the file that was uploaded.'],
   'omnia.storage-ref-owner': [PROTOCOL, 'Media Upload', 'A storage_ref is good in its own session and for its owner only.'],

@@ -2,6 +2,7 @@ import { expiryClock } from '../../../core/basics/time.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Blobs } from '../../../core/ports/blobs.ts'
 import type { Host } from '../../../core/ports/transport.ts'
+import { isEqual } from '../../../core/secrets/is-equal.ts'
 import { storeKey } from '../../../core/basics/store-key.ts'
 import { base64 } from '../../../protocol/base64.ts'
 import { joinedBytes } from '../../../protocol/bytes.ts'
@@ -12,6 +13,7 @@ import { invalid, omniaError } from '../errors.ts'
 import type { OmniaLimits } from '../options.ts'
 import { placeOf } from '../positions.ts'
 import type { UploadRequest } from '../schema.ts'
+import { digestOf, newKey, uploadUrl } from './upload-url.ts'
 
 /** An upload as it was asked for. The record does not change: an upload is complete when its bytes exist. */
 interface Upload extends Readonly<UploadRequest> {
@@ -19,6 +21,8 @@ interface Upload extends Readonly<UploadRequest> {
   readonly session: string
   readonly owner: string
   readonly createdAt: number
+  /** Of the secret in its URL. */
+  readonly keyDigest: string
   /** Until when its bytes may be sent, and until when they are kept. */
   readonly openUntil: number
   readonly until: number
@@ -85,7 +89,9 @@ export class Media {
     const at = now()
     const index = storeKey(principal.tenant, 'omnia', 'uploads', principal.id)
     const id = newId()
-    const upload = { ...request, id, session, owner: principal.id, createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
+    const { key, keyDigest } = await newKey()
+    const times = { createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
+    const upload = { ...request, id, session, owner: principal.id, keyDigest, ...times }
     const asking = this.#asking.get(index) ?? 0
     this.#asking.set(index, asking + 1)
     try {
@@ -100,7 +106,17 @@ export class Media {
       if (left > 0) this.#asking.set(index, left)
       else this.#asking.delete(index)
     }
-    return { ...namesOf(upload), upload_url: `${url}/media/upload/upl-${id}`, expires_at: timeOf(upload.openUntil) }
+    const names = namesOf(upload)
+    return { ...names, upload_url: uploadUrl(url, principal, { id: names.upload_id, key }), expires_at: timeOf(upload.openUntil) }
+  }
+
+  /** Whose upload a URL is for. A wrong secret is refused like an upload that never existed. */
+  async ownerOf(id: string, query: URLSearchParams): Promise<Principal> {
+    const tenant = query.get('tenant') ?? ''
+    const upload = (await this.#host.store.get(keyOf({ tenant }, ID.exec(id)?.[1] ?? '')))?.value as Upload | undefined
+    const given = await digestOf(query.get('key') ?? '')
+    if (upload === undefined || !isEqual(upload.keyDigest, given)) throw absent()
+    return { tenant, id: upload.owner, scopes: [] }
   }
 
   /** By the id of the upload or of the media, which differ only in their prefix. */
@@ -189,7 +205,11 @@ function namesOf({ session, id }: Upload): { upload_id: string; storage_ref: str
   return { upload_id: `upl-${id}`, storage_ref: `omnia://sessions/${session}/media/med-${id}` }
 }
 
-function keyOf({ tenant }: Principal, id: string): string {
+export function absent(): UampError {
+  return new UampError('not_found', 'There is no such upload')
+}
+
+function keyOf({ tenant }: Pick<Principal, 'tenant'>, id: string): string {
   return storeKey(tenant, 'omnia', 'media', id)
 }
 

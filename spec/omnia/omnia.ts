@@ -23,6 +23,11 @@ const rows = {
   'omnia.metadata': [PROTOCOL, 'Message', 'Metadata and consent grants of a message reach the agent.'],
   'omnia.done-parts': [PROTOCOL, 'Multi-Modal Response', 'An answer with media has parts.'],
   'omnia.media-chunk': [PROTOCOL, 'Media Chunk', 'Media that is streamed comes in chunks, numbered from 0, the last one marked.'],
+  'omnia.replay': [
+    PROTOCOL,
+    'With Streaming Media Response',
+    'done has a URL for media that was streamed, where storage is on; its owner gets the whole there, for as long as uploads are kept.',
+  ],
   'omnia.errors': [PROTOCOL, 'Error Codes', 'What fails is told with a code of the protocol, and the connection lives.'],
   'omnia.in-flight': [FACADE, 'limits', 'One message of a connection is answered at a time; another is RATE_LIMITED.'],
   'omnia.message-rate': [FACADE, 'limits', 'Messages beyond 50 a second, and a burst of 100, are RATE_LIMITED.'],

@@ -5,7 +5,8 @@ import { rangeOf } from '../../../wire/http-range.ts'
 import { omniaError } from '../errors.ts'
 import { parse, UploadBody } from '../schema.ts'
 import { findSession, type Shared } from '../shared.ts'
-import { absent, enabled, infoOf, type Found, type Media } from './index.ts'
+import { enabled, type Found, type Media } from './index.ts'
+import { absent, infoOf } from './record.ts'
 
 /** Types that a browser may show. Others are saved: an uploaded page must not run under our origin. */
 const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/|video\/)/

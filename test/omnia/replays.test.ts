@@ -13,7 +13,8 @@ import { verifies } from '../support/verifies.ts'
 import { flags, OmniaClient, type Heard, type HeardFrame } from './omnia-client.ts'
 
 const tokens = { alice: 'alice-0123456789abcdef', bob: 'bob-0123456789abcdef' }
-const [ALICE, BOB] = [tokens.alice, tokens.bob].map((token) => ({ authorization: `Bearer ${token}` }))
+const ALICE = { authorization: `Bearer ${tokens.alice}` }
+const BOB = { authorization: `Bearer ${tokens.bob}` }
 /** The header of a WAV file. */
 const WAV = 44
 

@@ -92,7 +92,8 @@ test('after a month of use nothing is left of it', { timeout: 60_000 + 100 * MAN
   const upload = async (n: number) => {
     const wanted = { session_id, filename: `${n}.txt`, mime_type: 'text/plain', size_bytes: 5 }
     const { upload_url } = JSON.parse(await call('POST', '/media/request-upload', wanted)) as { upload_url: string }
-    return call('PUT', new URL(upload_url).pathname, 'bytes')
+    const { pathname, search } = new URL(upload_url)
+    return call('PUT', pathname + search, 'bytes')
   }
 
   await Promise.all([named(0), run(0), task(0), upload(0)])

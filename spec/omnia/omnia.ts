@@ -23,6 +23,11 @@ const rows = {
   'omnia.metadata': [PROTOCOL, 'Message', 'Metadata and consent grants of a message reach the agent.'],
   'omnia.done-parts': [PROTOCOL, 'Multi-Modal Response', 'An answer with media has parts.'],
   'omnia.media-chunk': [PROTOCOL, 'Media Chunk', 'Media that is streamed comes in chunks, numbered from 0, the last one marked.'],
+  'omnia.replay': [
+    PROTOCOL,
+    'With Streaming Media Response',
+    'done has a URL for media that was streamed, where storage is on; its owner gets the whole there, for as long as uploads are kept.',
+  ],
   'omnia.errors': [PROTOCOL, 'Error Codes', 'What fails is told with a code of the protocol, and the connection lives.'],
   'omnia.in-flight': [FACADE, 'limits', 'One message of a connection is answered at a time; another is RATE_LIMITED.'],
   'omnia.message-rate': [FACADE, 'limits', 'Messages beyond 50 a second, and a burst of 100, are RATE_LIMITED.'],
@@ -68,6 +73,11 @@ const rows = {
   'omnia.upload-socket': [PROTOCOL, 'Upload Request', 'upload_request is answered with upload_ready.'],
   'omnia.upload-http': [PROTOCOL, 'Media Upload', 'POST /media/request-upload gives the same over HTTP.'],
   'omnia.upload-put': [PROTOCOL, 'Media Upload', 'PUT to the upload URL stores the file and gives 204.'],
+  'omnia.upload-url': [
+    PROTOCOL,
+    'Media Upload',
+    'The upload URL is all that a PUT needs: it has a secret of its own, for that upload alone, and without it nothing is taken.',
+  ],
   'omnia.upload-complete': [PROTOCOL, 'Upload Complete', 'The session is told that an upload is complete.'],
   'omnia.storage-ref': [PROTOCOL, 'Media Upload', 'A part with storage_ref is the file that was uploaded.'],
   'omnia.storage-ref-owner': [PROTOCOL, 'Media Upload', 'A storage_ref is good in its own session and for its owner only.'],

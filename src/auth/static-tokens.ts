@@ -1,4 +1,5 @@
 import type { Access, Principal } from '../core/ports/access.ts'
+import { isEqual } from '../core/secrets/is-equal.ts'
 import { UampError } from '../protocol/errors.ts'
 import { bearerToken } from './bearer.ts'
 
@@ -40,20 +41,13 @@ export function staticTokens({ tokens, grants = {}, anonymous }: StaticTokensOpt
       const token = bearerToken(credentials)
       if (token === undefined) return anonymous ? ANONYMOUS : undefined
       let found: Principal | undefined
-      // No early exit: the time must not show which token was nearly right.
+      // No early exit: the time must not show which token was nearly right. Digests would cost a job of the thread pool for every request.
       for (const { secret, principal } of known) if (isEqual(secret, token)) found = principal
       return found
     },
     // `*` is what every token may do, which does not include speaking for others.
     authorize: ({ scopes }, action) => scopes.includes(action) || (scopes.includes('*') && action !== 'platform'),
   }
-}
-
-/** Compares in constant time. Digests would cost a job of the thread pool for every request. */
-function isEqual(secret: string, token: string): boolean {
-  let difference = secret.length ^ token.length
-  for (let i = 0; i < secret.length; i++) difference |= secret.charCodeAt(i) ^ token.charCodeAt(i)
-  return difference === 0
 }
 
 function tooShort(name: string, { length }: string): string {

@@ -78,13 +78,26 @@ export class Admission {
       if (optional && bearerToken(credentials) === undefined) return undefined
       throw new UampError('unauthorized', 'This needs a valid token')
     }
-    caller.vouch(principal)
-    const wait = this.#requests.take(shareKey(principal, caller.address))
-    if (wait > 0) throw tooMany('Too many requests', wait)
+    this.#let(principal, caller)
     if (agent !== undefined && !access.authorize(principal, 'call', agent)) {
       throw new UampError('forbidden', `This token may not call ${agent}`)
     }
     return principal
+  }
+
+  /** The principal that a URL was made for. The URL is the credential, so `Access` is not asked. */
+  async admitOwner(owner: () => Promise<Principal>, caller: Caller): Promise<Principal> {
+    const started = this.#options.starting()
+    if (started) await started
+    const principal = await owner()
+    this.#let(principal, caller)
+    return principal
+  }
+
+  #let(principal: Principal, caller: Caller): void {
+    caller.vouch(principal)
+    const wait = this.#requests.take(shareKey(principal, caller.address))
+    if (wait > 0) throw tooMany('Too many requests', wait)
   }
 
   /**

@@ -112,7 +112,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
     let response: Response
     try {
       const caller = callerOf(request, env)
-      if (route.access === 'public' && !PROBES.has(route.path)) {
+      if (route.access !== 'request' && !PROBES.has(route.path)) {
         const refused = await admission.refusePublic({ headers: request.headers }, caller)
         if (refused) return refusedAt(mounted, method, refused)
       }
@@ -122,7 +122,15 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
           ? route.handle(request, new HttpCall(known, undefined))
           : route.handle(
               request,
-              new HttpCall(known, bodies.belongTo(await admission.admit({ headers: request.headers }, { caller, agent }), request)),
+              new HttpCall(
+                known,
+                bodies.belongTo(
+                  route.access === 'url'
+                    ? await admission.admitOwner(() => route.owner(new HttpCall(known, undefined)), caller)
+                    : await admission.admit({ headers: request.headers }, { caller, agent }),
+                  request,
+                ),
+              ),
             )
       const answer = Symbol.asyncIterator in result ? await sseStream(result, method === 'HEAD') : await result
       response = 'frames' in answer ? deliver(answer, request, env) : answer

@@ -86,3 +86,32 @@ verifies('ag-ui.encrypted', 'encrypted values that only the client has reach the
   expect(bad.status).toBe(400)
   await bad.text()
 })
+
+/** Signs a thought, and then says which thoughts it has. */
+const thinker = defineAgent('thinker', async function* (turn) {
+  if (turn.messages.at(-1)?.content === 'show') {
+    const items = turn.messages.flatMap(({ content_items = [] }) => content_items)
+    return yield text(JSON.stringify(items.flatMap((item) => (item.type === 'thinking' ? [[item.thinking, item.signature]] : []))))
+  }
+  yield { type: 'thinking', content: 'Hm.', signature: 'sealed' }
+  yield text('Yes.')
+})
+
+verifies('ag-ui.reasoning', 'a signed thought is told, kept, told to whoever joins, and taken from who brings it', async () => {
+  const { url } = await startServer(thinker)
+  const input = { threadId: 't' }
+  const THOUGHT = JSON.stringify([['Hm.', 'sealed']])
+  const first = await run(url, [user('u1', 'go')], { input })
+  const started = first.events.find(({ type }) => type === 'REASONING_MESSAGE_START') as unknown as { messageId: string; role: string }
+  expect(started.role).toBe('reasoning')
+  expect(first.events.filter(({ type }) => type === 'REASONING_ENCRYPTED_VALUE')).toEqual([
+    expect.objectContaining({ subtype: 'message', entityId: started.messageId, encryptedValue: 'sealed' }),
+  ])
+  const joined = await run(url, [user('u2', 'show')], { input: { ...input, ...joins } })
+  expect(joined.said).toBe(THOUGHT)
+  const { messages } = joined.events.find(({ type }) => type === 'MESSAGES_SNAPSHOT') as unknown as { messages: object[] }
+  expect(messages).toContainEqual(expect.objectContaining({ role: 'reasoning', content: 'Hm.', encryptedValue: 'sealed' }))
+  const reasoning = { id: 'r1', role: 'reasoning', content: 'Hm.', encryptedValue: 'sealed' }
+  const brought = [user('u1', 'go'), reasoning, { id: 'a1', role: 'assistant', content: 'Yes.' }, user('u2', 'show')]
+  expect((await run(url, brought, { input: { threadId: 'other' } })).said).toBe(THOUGHT)
+})

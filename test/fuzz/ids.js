@@ -15,6 +15,7 @@ const TOLD = [
   [/"approval_request_id":"([^"\\]{1,100})"/, 'approval'],
   [/"id":"(mcpr_[^"\\]{1,200})"/, 'approval'],
   [/"upload_id":"([^"\\]{1,100})"/, 'upload'],
+  [/"upload_url":"[^"\\]{1,200}[?&]key=(\w{1,100})"/, 'uploadKey'],
   [/"taskId":"([^"\\]{1,100})"/, 'task'],
   [/"task":\{"id":"([^"\\]{1,100})"/, 'task'],
   [/"id":"([^"\\]{1,100})","contextId"/, 'task'],

@@ -58,7 +58,7 @@ describe('an upload', () => {
       const before = Date.now()
       const place = await ready(client, bytes)
       expect(place.upload_id).toMatch(/^upl-/)
-      expect(place.upload_url).toBe(`${url}/media/upload/${place.upload_id}`)
+      expect(place.upload_url).toMatch(`${url}/media/upload/${place.upload_id}?`)
       expect(place.storage_ref).toMatch(new RegExp(`^omnia://sessions/${client.sessionId}/media/med-`))
       expect(Date.parse(place.expires_at)).toBeGreaterThanOrEqual(before + 15 * 60_000)
       const response = await put(place.upload_url, bytes)
@@ -296,9 +296,7 @@ describe('an upload', () => {
     const [a, b] = [{ authorization: 'Bearer a-0123456789abcdef' }, { authorization: 'Bearer b-0123456789abcdef' }]
     const alice = await OmniaClient.open(url, { headers: a })
     const place = await ready(alice, Buffer.alloc(3))
-    expect(await code(await put(place.upload_url, 'one', b))).toEqual([404, 'INVALID_MESSAGE'])
-    expect((await put(place.upload_url, 'one')).status).toBe(401)
-    expect((await put(place.upload_url, 'one', a)).status).toBe(204)
+    expect((await put(place.upload_url, 'one')).status).toBe(204)
     for (const what of ['info', 'download']) {
       expect((await fetch(`${url}/media/${what}/${placeOf(place)}`, { headers: b })).status).toBe(404)
       expect((await fetch(`${url}/media/${what}/${placeOf(place)}`, { headers: a })).status).toBe(200)

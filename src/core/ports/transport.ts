@@ -70,7 +70,10 @@ export type Route = HttpRoute | SocketRoute
 /** The server streams a generator's texts as server-sent events. */
 type Reply = Promise<Response | Streamed> | AsyncGenerator<string, void>
 
-/** `public`: health, cards, keys, manifests. `request`: the request carries credentials, so the principal is known. */
+/**
+ * `public`: health, cards, keys, manifests. `request`: the request carries credentials, so the principal is known. `url`: the URL is
+ * itself the credential, and the principal is the one that it was made for.
+ */
 export type HttpRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -83,6 +86,12 @@ export type HttpRoute = {
 } & (
   | { readonly access: 'public'; handle(request: Request, call: Call): Reply }
   | { readonly access: 'request'; handle(request: Request, call: KnownCall): Reply }
+  | {
+      readonly access: 'url'
+      /** Whose URL this is. Called before a byte of the body is read. Rejects, with `not_found`, a URL that nobody was given. */
+      owner(call: Call): Promise<Principal>
+      handle(request: Request, call: KnownCall): Reply
+    }
 )
 
 /** Texts that are made while they are written, so that memory never holds them all. A `Batch` is one. */

@@ -39,6 +39,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'secret',
   'secrets',
   'client_secret',
+  'upload_url',
   'payment',
   ...PAYMENTS,
 ])

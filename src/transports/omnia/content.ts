@@ -97,19 +97,34 @@ export function wordsOf(output: readonly ContentItem[], heard = ''): string {
   return isWhole ? words : words + heard
 }
 
-/** An answer in parts; undefined if it has only words. Sound that was streamed is not sent again. */
-export function partsOf(output: readonly ContentItem[], text: string, streamed: boolean): Slot[] | undefined {
-  const media = output.filter(isMedia).flatMap((item) => (item.type === 'audio' && streamed ? [] : mediaPart(item)))
+/** Media that comes in pieces, and is kept to be played again: video, and sound that was streamed. */
+export function isReplayed(item: ContentItem, hasSpoken: boolean): item is MediaItem {
+  return item.type === 'video' || (item.type === 'audio' && hasSpoken)
+}
+
+export interface PartsOptions {
+  readonly text: string
+  readonly hasSpoken: boolean
+  /** The URLs of media that was kept. */
+  readonly replays?: ReadonlyMap<MediaItem, string> | undefined
+}
+
+/** An answer in parts; undefined if it has only words. Sound that was streamed is not sent again, only where it is found. */
+export function partsOf(output: readonly ContentItem[], { text, hasSpoken, replays }: PartsOptions): Slot[] | undefined {
+  const media = output.filter(isMedia).flatMap((item) => {
+    const url = replays?.get(item)
+    return url === undefined && item.type === 'audio' && hasSpoken ? [] : mediaPart(item, url)
+  })
   if (media.length === 0) return undefined
   return [...(text === '' ? [] : [{ type: 'text', text }]), ...media]
 }
 
-function mediaPart(item: MediaItem): Slot[] {
+function mediaPart(item: MediaItem, url: string | undefined): Slot[] {
   const source = mediaSource(item)
   if (!source) return []
   const { mime: mime_type, ...where } = source
   const { filename, size_bytes } = item
   const { width, height, duration_ms, sample_rate, channels } = item.type === 'file' ? ({} as Partial<Measured>) : item
   const measured = known({ filename, size_bytes, width, height, duration_ms, sample_rate, channels })
-  return [{ type: item.type, media: { ...where, mime_type, ...measured } }]
+  return [{ type: item.type, media: { ...(url === undefined ? where : { url }), mime_type, ...measured } }]
 }

@@ -6,6 +6,7 @@ import { Tools } from '../../protocol/tools.ts'
 import { OmniaConnection } from './connection.ts'
 import { errorInfo, refusal } from './errors.ts'
 import { Media } from './media/index.ts'
+import { Replays } from './media/replays.ts'
 import { mediaRoutes } from './media/routes.ts'
 import { Limit, OMNIA_LIMITS, type OmniaOptions } from './options.ts'
 import { Positions } from './positions.ts'
@@ -28,7 +29,8 @@ export function omnia(options: OmniaOptions = {}): Transport {
     refusal,
     routes: (host) => {
       const media = options.blobs && new Media(host, limits, options.blobs)
-      const shared: Shared = { host, options, limits, media, positions: new Positions(host), places: new Map() }
+      const replays = options.blobs && new Replays(host, limits, options.blobs)
+      const shared: Shared = { host, options, limits, media, replays, positions: new Positions(host), places: new Map() }
       const sockets = PATHS.map((path): SocketRoute => ({
         method: 'WS',
         path,

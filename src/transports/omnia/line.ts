@@ -2,6 +2,7 @@ import { isEnd } from '../../core/reading/response-fold.ts'
 import type { Batch, InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
+import type { MediaItem } from '../../protocol/content.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
@@ -9,6 +10,7 @@ import { pcm16 } from '../../wire/audio/samples.ts'
 import { inputsOf } from './content.ts'
 import { errorInfo, inFlight, omniaError, refusedBy } from './errors.ts'
 import { enabled, type Referring } from './media/index.ts'
+import type { Replays } from './media/replays.ts'
 import { Narrator } from './narrator.ts'
 import { placeOf, type Position } from './positions.ts'
 import type { Message } from './schema.ts'
@@ -83,6 +85,7 @@ export class Line {
       binary,
       showsTool: (name) => link.options.toolMessages === true && !this.#clientTools.has(name),
       newId: host.newId,
+      keep: link.replays && ((items, response) => this.#keep(link.replays as Replays, items, response)),
     })
     const place = placeOf(session)
     const send = (answer: Unsent): Promise<void> => session.send(this.#event(answer))
@@ -313,7 +316,15 @@ export class Line {
     this.#narrator.now = this.#link.host.now()
     this.#narrator.muted = false
     narrate()
-    return this.#link.socket.send(this.#narrator.take())
+    const frames = this.#narrator.take()
+    const { socket } = this.#link
+    return frames instanceof Promise ? frames.then((known) => socket.send(known)) : socket.send(frames)
+  }
+
+  async #keep(replays: Replays, items: readonly MediaItem[], id: string): Promise<ReadonlyMap<MediaItem, string>> {
+    const { principal, url } = this.#link
+    const kept = await replays.keep(items, { id, session: this.session.id, principal })
+    return new Map([...kept].map(([item, path]) => [item, url + path]))
   }
 
   #notice(event: ServerEvent, seq: number): void {

@@ -2,14 +2,15 @@ import type { StoredResponse, Visitor } from '../../core/ports/session.ts'
 import { isEnd } from '../../core/reading/response-fold.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import { bytesIn } from '../../protocol/base64.ts'
-import type { ContentItem, ToolCall, ToolResult } from '../../protocol/content.ts'
+import type { ContentItem, MediaItem, ToolCall, ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { isRecord, jsonIn, jsonText, type Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { wholeSamples } from '../../wire/audio/samples.ts'
+import { mediaSource } from '../../wire/media-source.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
-import { partsOf, wordsOf } from './content.ts'
+import { isReplayed, partsOf, wordsOf } from './content.ts'
 import { errorInfo, expired } from './errors.ts'
 import { mediaFrames } from './frame.ts'
 import { SOUND } from './sound.ts'
@@ -21,12 +22,20 @@ export interface NarratorOptions {
   /** Whether calls of this tool are shown. Those of the client's tools are shown by the question to run them. */
   readonly showsTool: (name: string) => boolean
   readonly newId: () => string
+  /** Keeps media of an answer, and gives the URLs. Never rejects. Undefined: nothing is kept. */
+  readonly keep?: ((items: readonly MediaItem[], response: string) => Promise<ReadonlyMap<MediaItem, string>>) | undefined
 }
+
+/** A message that is written when it is known. */
+type Frame = string | Uint8Array | Promise<string>
 
 /** pcm16, with its rate, which a client would have to guess. */
 const PCM16 = `audio/pcm;rate=${SOUND.sample_rate}`
 
-/** A stream of sound. */
+/** Characters of base64 in a piece of a video: 48 KiB. Divisible by 4, so that each piece can be decoded alone. */
+const VIDEO_PIECE = 64 * 1024
+
+/** A stream of sound, or of a video. */
 interface Speech {
   readonly id: string
   readonly format: string
@@ -49,7 +58,7 @@ export class Narrator implements Visitor {
       },
     ],
     'response.delta': [
-      'text: `chunk`; sound: `media_chunk` or a binary frame; calls and results of the agent’s own tools: `tool_call`, `tool_result`, ' +
+      'text: `chunk`; sound and video: `media_chunk` or a binary frame; calls and results of the agent’s own tools: `tool_call`, `tool_result`, ' +
         'where the operator wants that; other media: in `parts` of `done`',
       (narrator, { delta }) => narrator.#delta(delta),
     ],
@@ -73,11 +82,11 @@ export class Narrator implements Visitor {
     'response.done': [
       '`done`',
       (narrator, { response: { id, status, output, usage, extensions }, signature }) =>
-        narrator.#end(output, { response_id: id, status, usage, signature, ...extensions }),
+        narrator.#end(output, id, { status, usage, signature, ...extensions }),
     ],
     'response.cancelled': [
       '`done`, `ext.status` is `cancelled`',
-      (narrator, { response_id, partial_output = [] }) => narrator.#end(partial_output, { response_id, status: 'cancelled' }),
+      (narrator, { response_id, partial_output = [] }) => narrator.#end(partial_output, response_id, { status: 'cancelled' }),
     ],
     'response.error': [
       '`error`',
@@ -106,7 +115,8 @@ export class Narrator implements Visitor {
   readonly #options: NarratorOptions
   readonly #chunkHead: string
   #tail = ''
-  #frames: (string | Uint8Array)[] = []
+  #frames: Frame[] = []
+  #isWaiting = false
   #speech: Speech | undefined
   /** The words of the speech so far. */
   #transcript = ''
@@ -130,19 +140,24 @@ export class Narrator implements Visitor {
     this.#tail = `,"timestamp":"${new Date(now).toISOString()}"}`
   }
 
-  take(): readonly (string | Uint8Array)[] {
+  take(): readonly (string | Uint8Array)[] | Promise<(string | Uint8Array)[]> {
     const frames = this.#frames
     this.#frames = []
-    return frames
+    if (!this.#isWaiting) return frames as (string | Uint8Array)[]
+    this.#isWaiting = false
+    return Promise.all(frames)
   }
 
   /** A message that is too large becomes an error. */
   tell(type: string, body: Slot = {}): void {
-    if (this.muted) return
+    if (!this.muted) this.#frames.push(this.#told(type, body))
+  }
+
+  #told(type: string, body: Slot): string {
     try {
-      this.#frames.push(this.#message(type, body))
+      return this.#message(type, body)
     } catch (thrown) {
-      this.#frames.push(this.#message('error', { error: errorInfo(UampError.from(thrown)) }))
+      return this.#message('error', { error: errorInfo(UampError.from(thrown)) })
     }
   }
 
@@ -158,7 +173,7 @@ export class Narrator implements Visitor {
 
   /** Tells what is left of a response that died with the process. */
   recall({ id, status, output }: StoredResponse): void {
-    this.#end(output, { response_id: id, status })
+    this.#end(output, id, { status })
   }
 
   /** Asked as a tool call: the client's result is the user's consent. */
@@ -183,9 +198,10 @@ export class Narrator implements Visitor {
         return this.#call(delta.tool_call)
       case 'tool_result':
         return this.#result(delta.tool_result)
+      case 'video':
+        return this.#show(delta)
       // Told with the end, if at all.
       case 'image':
-      case 'video':
       case 'file':
       case 'thinking':
       case 'tool_progress':
@@ -225,9 +241,23 @@ export class Narrator implements Visitor {
     this.#speech.held = base64
   }
 
+  /** A video comes whole from its agent, and goes to the client in pieces, so that it can begin to play. */
+  #show(video: MediaItem): void {
+    const source = mediaSource(video)
+    if (!source || !('data' in source)) return
+    const stream: Speech = { ...this.#newStream(source.mime), mime: source.mime, whole: (bytes) => bytes }
+    for (let at = 0; at < source.data.length; at += VIDEO_PIECE) {
+      stream.held = source.data.slice(at, at + VIDEO_PIECE)
+      this.#piece(stream, at + VIDEO_PIECE >= source.data.length)
+    }
+  }
+
+  #newStream(format: string) {
+    return { id: this.#options.newId().replaceAll('-', '').slice(0, 12), format, sequence: 0, held: '' }
+  }
+
   #newSpeech(format: string): Speech {
-    const id = this.#options.newId().replaceAll('-', '').slice(0, 12)
-    const speech = { id, format, sequence: 0, held: '' }
+    const speech = this.#newStream(format)
     if (format === 'pcm16') return { ...speech, mime: PCM16, whole: wholeSamples() }
     return { ...speech, mime: format.includes('/') ? format : `audio/${format}`, whole: (bytes) => bytes }
   }
@@ -251,11 +281,22 @@ export class Narrator implements Visitor {
   }
 
   /** `ext` has what the protocol has no field for; its clients ignore it. */
-  #end(output: readonly ContentItem[], ext: Slot): void {
+  #end(output: readonly ContentItem[], response: string, more: Slot): void {
     this.#endSpeech()
     if (this.quiet === 'all') return
-    const content = wordsOf(output, this.#transcript)
-    this.tell('done', { content, parts: partsOf(output, content, this.#hasSpoken), ext })
+    const ext = { response_id: response, ...more }
+    const text = wordsOf(output, this.#transcript)
+    const hasSpoken = this.#hasSpoken
+    const bodyOf = (replays?: ReadonlyMap<MediaItem, string>) => ({
+      content: text,
+      parts: partsOf(output, { text, hasSpoken, replays }),
+      ext,
+    })
+    const kept = output.filter((item) => isReplayed(item, hasSpoken))
+    const { keep } = this.#options
+    if (!keep || kept.length === 0 || this.muted) return this.tell('done', bodyOf())
+    this.#isWaiting = true
+    this.#frames.push(keep(kept, response).then((replays) => this.#told('done', bodyOf(replays))))
   }
 
   #message(type: string, body: Slot): string {

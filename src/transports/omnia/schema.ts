@@ -24,6 +24,10 @@ const MIME =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~,-]+|"(?:[ !#-[\]-~]|\\[ -~])*"))*$/
 const MimeType = z.string().check(z.regex(MIME, 'is not a media type'), z.maxLength(255))
 
+export function isMimeType(given: string): boolean {
+  return z.safeParse(MimeType, given).success
+}
+
 const Media = z
   .object({
     data: z.nullish(z.string().check(z.refine(isPlainBase64, 'is not base64'))),

@@ -4,6 +4,7 @@ import type { Session } from '../../core/ports/session.ts'
 import type { Host, Socket } from '../../core/ports/transport.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { Media } from './media/index.ts'
+import type { Replays } from './media/replays.ts'
 import type { OmniaLimits, OmniaOptions } from './options.ts'
 import type { Positions } from './positions.ts'
 import type { Places } from './tool-calls.ts'
@@ -17,6 +18,7 @@ export interface Shared {
   readonly places: Places
   /** Undefined: uploads are off. */
   readonly media: Media | undefined
+  readonly replays: Replays | undefined
 }
 
 /** What one connection has. */

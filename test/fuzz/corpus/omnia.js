@@ -5,6 +5,8 @@ import { entry, get, post, request, socket } from './entry.js'
 const COMMON = /** @type {const} */ ({ form: 'omnia' })
 const TOOL = { type: 'function', function: { name: 'mine', description: 'x', parameters: { type: 'object', properties: {} } } }
 const UPLOAD = { filename: 'a.txt', mime_type: 'text/plain', size_bytes: 5 }
+/** Without its secret an upload is refused before its body is read. */
+const UPLOAD_URL = '/media/upload/$upload?tenant=default&key=$uploadKey'
 const RICH = {
   type: 'message',
   content: 'look',
@@ -62,14 +64,16 @@ export const omnia = [
     'POST /media/request-upload',
     [
       post('/media/request-upload', { session_id: '$omnia', ...UPLOAD }),
-      request('PUT', '/media/upload/$upload', { body: Buffer.from('hello'), headers: { 'content-type': 'text/plain' } }),
-      request('PUT', '/media/upload/$upload', { body: Buffer.from('again') }),
+      request('PUT', UPLOAD_URL, { body: Buffer.from('hello'), headers: { 'content-type': 'text/plain' } }),
+      request('PUT', UPLOAD_URL, { body: Buffer.from('again') }),
       post('/media/confirm-upload/$upload'),
       get('/media/info/$omnia/$upload'),
       get('/media/download/$omnia/$upload', { range: 'bytes=1-3' }),
     ],
     {
       ...COMMON,
+      // The upload needs no token; that the others do is seen where each is asked for alone.
+      isPublic: true,
       covers: [
         'POST /media/request-upload',
         'PUT /media/upload/:id',
@@ -79,7 +83,11 @@ export const omnia = [
       ],
     },
   ),
-  entry('PUT /media/upload/:id', request('PUT', '/media/upload/$upload', { body: Buffer.alloc(100_000, 'x') }), COMMON),
+  entry('PUT /media/upload/:id', request('PUT', UPLOAD_URL, { body: Buffer.alloc(100_000, 'x') }), { ...COMMON, isPublic: true }),
+  entry('PUT /media/upload/:id', request('PUT', '/media/upload/$upload', { body: Buffer.alloc(100_000, 'x') }), {
+    ...COMMON,
+    isPublic: true,
+  }),
   entry('POST /media/confirm-upload/:id', post('/media/confirm-upload/$upload'), COMMON),
   entry('GET /media/info/:session/:id', get('/media/info/$omnia/$upload'), COMMON),
   entry('GET /media/download/:session/:id', get('/media/download/$omnia/$upload'), COMMON),

@@ -1,5 +1,11 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { HttpAgent } from 'ag-ui-059'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
 import { sseParser } from '../../../src/wire/sse-parse.ts'
 import { startServer } from '../../support/server.ts'
@@ -54,6 +60,57 @@ test('a CopilotKit runtime runs every kind of answer', async () => {
       events.map(({ type }) => type),
       text,
     ).toContain(shows)
+  }
+})
+
+describe('media, as the guide shows it', () => {
+  const page = readFileSync(new URL('../../../docs/ag-ui.md', import.meta.url), 'utf8')
+  const source = /^```tsx\n(\/\/ media\.tsx\n[^]*?)\n```$/m.exec(page)?.[1] ?? ''
+  const folder = mkdtempSync(fileURLToPath(new URL('../.media-', import.meta.url)))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('compiles', { timeout: 120_000 }, () => {
+    writeFileSync(join(folder, 'media.tsx'), source)
+    const options =
+      '--ignoreConfig --noEmit --strict --jsx react-jsx --target es2023 --module nodenext --lib es2023,dom --skipLibCheck --types react'
+    const tsc = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
+    const { stdout } = spawnSync(process.execPath, [tsc, ...options.split(' '), 'media.tsx'], { cwd: folder, encoding: 'utf8' })
+    expect(stdout).toBe('')
+  })
+
+  test.each([
+    ['/image', /^<img src="data:image\/png;base64,iVBOR[^"]*" alt="One orange pixel"\/>$/],
+    ['/file', /^<a href="data:text\/csv;base64,bmFtZSx2YWx1ZQpkZW1vLDEK" download="demo.csv">demo.csv<\/a>$/],
+    ['/video', /^<video src="data:video\/mp4;base64,[\w+/=]+" controls=""><\/video>$/],
+  ])('%s', { timeout: 60_000 }, async (said, html) => {
+    const { renderMedia } = await built()
+    const { url } = await startServer(demo())
+    const call = await copilotKit(url)
+    const events = await call('run', { threadId: crypto.randomUUID(), runId: 'r', messages: [user('u1', said)] })
+    const shown = events.filter(({ type, activityType }) => type === 'ACTIVITY_SNAPSHOT' && activityType === 'uamp.content')
+    expect(shown.map(({ content }) => renderMedia(content))).toEqual([expect.stringMatching(html)])
+  })
+
+  test('an agent cannot have a script run by it, nor show what it does not have', async () => {
+    const { renderMedia } = await built()
+    const script = { url: 'javascript:alert(1)' }
+    expect(renderMedia({ item: { type: 'file', file: script, filename: 'a' } })).toBe('')
+    expect(renderMedia({ item: { type: 'image' } })).toBe('')
+    const elsewhere = { type: 'image', image: { url: 'https://example.com/a.png' } }
+    expect(renderMedia({ item: elsewhere })).toContain('<img src="https://example.com/a.png" alt=""/>')
+  })
+
+  /** The renderer of the guide, and React to run it as a page does. */
+  async function built(): Promise<{ renderMedia: (content: unknown) => string }> {
+    const main = `import { createElement } from 'react'
+      import { renderToStaticMarkup } from 'react-dom/server'
+      import { uampContent } from './media.tsx'
+      export const renderMedia = (content) => renderToStaticMarkup(createElement(uampContent.render, { content: uampContent.content.parse(content) }))`
+    writeFileSync(join(folder, 'media.tsx'), source)
+    const outfile = join(folder, 'main.cjs')
+    const stdin = { contents: main, resolveDir: folder, loader: 'js' } as const
+    await build({ stdin, bundle: true, platform: 'node', format: 'cjs', jsx: 'automatic', outfile, logLevel: 'silent' })
+    return createRequire(import.meta.url)(outfile) as Awaited<ReturnType<typeof built>>
   }
 })
 

@@ -2,7 +2,7 @@ import { expiryClock } from '../../../core/basics/time.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Blobs } from '../../../core/ports/blobs.ts'
 import type { Host } from '../../../core/ports/transport.ts'
-import { storeKey } from '../../../core/basics/store-key.ts'
+import { isEqual } from '../../../core/secrets/is-equal.ts'
 import { base64 } from '../../../protocol/base64.ts'
 import { joinedBytes } from '../../../protocol/bytes.ts'
 import { UampError } from '../../../protocol/errors.ts'
@@ -12,19 +12,11 @@ import { invalid, omniaError } from '../errors.ts'
 import type { OmniaLimits } from '../options.ts'
 import { placeOf } from '../positions.ts'
 import type { UploadRequest } from '../schema.ts'
+import { Allotment } from './allotment.ts'
+import { absent, keyOf, namesOf, timeOf, type MediaRecord } from './record.ts'
+import { digestOf, newKey, uploadUrl } from './upload-url.ts'
 
-/** An upload as it was asked for. The record does not change: an upload is complete when its bytes exist. */
-interface Upload extends Readonly<UploadRequest> {
-  readonly id: string
-  readonly session: string
-  readonly owner: string
-  readonly createdAt: number
-  /** Until when its bytes may be sent, and until when they are kept. */
-  readonly openUntil: number
-  readonly until: number
-}
-
-export interface Found extends Upload {
+export interface Found extends MediaRecord {
   readonly key: string
   readonly isOpen: boolean
   readonly expired: boolean
@@ -63,14 +55,14 @@ export class Media {
   readonly #host: Host
   readonly #limits: OmniaLimits
   readonly #expiryTime: () => number
+  readonly #uploads: Allotment
   readonly #watchers = new Map<string, Set<Watcher>>()
-  /** Requests of each principal that are in progress: the store does not count these yet. */
-  readonly #asking = new Map<string, number>()
 
   constructor(host: Host, limits: OmniaLimits, blobs: Blobs) {
     this.#host = host
     this.#limits = limits
     this.#expiryTime = expiryClock(host)
+    this.#uploads = new Allotment('uploads', host, limits)
     this.blobs = blobs
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS)
     // Node only: this timer alone does not keep the process running.
@@ -79,34 +71,32 @@ export class Media {
   }
 
   async request({ session, principal, url, ...request }: Wanted): Promise<Slot> {
-    const { uploadBytes, uploadMs, mediaMs, uploadsPerPrincipal } = this.#limits
+    const { uploadBytes, uploadMs, mediaMs } = this.#limits
     if (request.size_bytes > uploadBytes) throw omniaError('UPLOAD_FAILED', 'too_large', `An upload may have ${uploadBytes} bytes`)
-    const { store, now, newId } = this.#host
+    const { now, newId } = this.#host
     const at = now()
-    const index = storeKey(principal.tenant, 'omnia', 'uploads', principal.id)
     const id = newId()
-    const upload = { ...request, id, session, owner: principal.id, createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
-    const asking = this.#asking.get(index) ?? 0
-    this.#asking.set(index, asking + 1)
-    try {
-      const before = await store.count(index, { from: sortKey(this.#expiryTime() - mediaMs) })
-      if (before + asking >= uploadsPerPrincipal) {
-        throw new UampError('rate_limited', `You may have ${uploadsPerPrincipal} uploads`, { details: { limit: uploadsPerPrincipal } })
-      }
-      // Kept longer than the bytes, so that a client that comes too late is told so.
-      await store.set(keyOf(principal, id), upload, { ttlMs: 2 * mediaMs, index: [[index, sortKey(at)]] })
-    } finally {
-      const left = (this.#asking.get(index) ?? 1) - 1
-      if (left > 0) this.#asking.set(index, left)
-      else this.#asking.delete(index)
-    }
-    return { ...namesOf(upload), upload_url: `${url}/media/upload/upl-${id}`, expires_at: timeOf(upload.openUntil) }
+    const { key, keyDigest } = await newKey()
+    const times = { createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
+    const upload = { ...request, id, session, owner: principal.id, keyDigest, ...times }
+    await this.#uploads.add(upload, principal)
+    const names = namesOf(upload)
+    return { ...names, upload_url: uploadUrl(url, principal, { id: names.upload_id, key }), expires_at: timeOf(upload.openUntil) }
+  }
+
+  /** Whose upload a URL is for. A wrong secret is refused like an upload that never existed. */
+  async ownerOf(id: string, query: URLSearchParams): Promise<Principal> {
+    const tenant = query.get('tenant') ?? ''
+    const upload = (await this.#host.store.get(keyOf({ tenant }, ID.exec(id)?.[1] ?? '')))?.value as MediaRecord | undefined
+    const given = await digestOf(query.get('key') ?? '')
+    if (upload === undefined || !isEqual(upload.keyDigest ?? '', given)) throw absent()
+    return { tenant, id: upload.owner, scopes: [] }
   }
 
   /** By the id of the upload or of the media, which differ only in their prefix. */
   async find(id: string, principal: Principal): Promise<Found | undefined> {
     const key = keyOf(principal, ID.exec(id)?.[1] ?? '')
-    const upload = (await this.#host.store.get(key))?.value as Upload | undefined
+    const upload = (await this.#host.store.get(key))?.value as MediaRecord | undefined
     if (upload?.owner !== principal.id) return undefined
     const now = this.#expiryTime()
     const isThere = (await this.blobs.size(key)) !== undefined
@@ -169,12 +159,6 @@ export function enabled(media: Media | undefined): Media {
   throw omniaError('MEDIA_NOT_ENABLED', 'not_supported', 'media storage is not enabled')
 }
 
-export function infoOf(upload: Upload): Slot {
-  const { filename, mime_type, size_bytes, createdAt, until } = upload
-  const { storage_ref } = namesOf(upload)
-  return { storage_ref, filename, mime_type, size_bytes, created_at: timeOf(createdAt), expires_at: timeOf(until) }
-}
-
 async function* exactly(size: number, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   let came = 0
   for await (const piece of body) {
@@ -183,20 +167,4 @@ async function* exactly(size: number, body: AsyncIterable<Uint8Array>): AsyncGen
     yield piece
   }
   if (came < size) throw omniaError('UPLOAD_FAILED', 'invalid_request', `${size} bytes were announced, and ${came} came`)
-}
-
-function namesOf({ session, id }: Upload): { upload_id: string; storage_ref: string } {
-  return { upload_id: `upl-${id}`, storage_ref: `omnia://sessions/${session}/media/med-${id}` }
-}
-
-function keyOf({ tenant }: Principal, id: string): string {
-  return storeKey(tenant, 'omnia', 'media', id)
-}
-
-function sortKey(at: number): string {
-  return String(Math.max(0, at)).padStart(15, '0')
-}
-
-function timeOf(at: number): string {
-  return new Date(at).toISOString()
 }

@@ -5,7 +5,8 @@ import { rangeOf } from '../../../wire/http-range.ts'
 import { omniaError } from '../errors.ts'
 import { parse, UploadBody } from '../schema.ts'
 import { findSession, type Shared } from '../shared.ts'
-import { enabled, infoOf, type Found, type Media } from './index.ts'
+import { enabled, type Found, type Media } from './index.ts'
+import { absent, infoOf } from './record.ts'
 
 /** Types that a browser may show. Others are saved: an uploaded page must not run under our origin. */
 const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/|video\/)/
@@ -28,7 +29,12 @@ export function mediaRoutes({ host, media, limits }: Shared): HttpRoute[] {
       if (!session) throw omniaError('SESSION_NOT_FOUND', 'not_found', 'There is no such session')
       return Response.json(await on.request({ ...wanted, session: session.id, principal, url: host.publicUrl(request) }))
     }),
-    { ...route('PUT', 'upload/:id', upload), bodyBytes: limits.uploadBytes },
+    {
+      ...route('PUT', 'upload/:id', upload),
+      access: 'url',
+      owner: async ({ params, request }) => enabled(media).ownerOf(params['id'] ?? '', new URL(request.url).searchParams),
+      bodyBytes: limits.uploadBytes,
+    },
     // For clients that ask whether their upload is complete.
     route('POST', 'confirm-upload/:id', async (on, call) => {
       const found = await find(on, call)
@@ -91,10 +97,6 @@ async function findStored(media: Media, call: KnownCall): Promise<Found> {
   const found = await find(media, call)
   if (!found.isThere) throw absent()
   return found
-}
-
-function absent(): UampError {
-  return new UampError('not_found', 'There is no such upload')
 }
 
 function gone(message: string): UampError {

@@ -98,6 +98,36 @@ describe.each(Object.keys(CARRIERS))('over %s', (name) => {
     expect((await prompt)['result']).toEqual({ stopReason: 'cancelled' })
     await stopped
   })
+
+  verifies('acp-1.cancel', `a prompt right after a cancel, or after the answer to what was cancelled: ${name}`, async () => {
+    const client = await Client.connect(await connect([demo()]))
+    await client.initialize()
+    const sessionId = await client.open()
+    for (const isAnswered of [true, false, true, false]) {
+      const before = client.heard.length
+      const prompt = client.say(sessionId, '/count 100000 1')
+      await client.next((message) => message['method'] === 'session/update' && client.heard.indexOf(message) >= before)
+      client.send({ method: 'session/cancel', params: { sessionId } })
+      if (isAnswered) await prompt
+      const next = client.say(sessionId, 'and now')
+      expect((await prompt)['result']).toEqual({ stopReason: 'cancelled' })
+      expect((await next)['result']).toMatchObject({ stopReason: 'end_turn' })
+      expect(client.text).toMatch(/\dYou said: and now$/)
+    }
+  })
+})
+
+verifies(['acp-1.cancel', 'acp-1.always-answered'], 'of two prompts after a cancel the second is refused', async () => {
+  const client = await Client.connect(overStdio([demo()]))
+  await client.initialize()
+  const sessionId = await client.open()
+  const first = client.say(sessionId, '/count 100000 1')
+  await client.update('agent_message_chunk')
+  client.send({ method: 'session/cancel', params: { sessionId } })
+  const [second, third] = [client.say(sessionId, '/tool slow {"ms":50}'), client.say(sessionId, 'three')]
+  expect((await first)['result']).toEqual({ stopReason: 'cancelled' })
+  expect((await third)['error']).toMatchObject({ code: -32600, data: { code: 'response_in_progress' } })
+  expect((await second)['result']).toMatchObject({ stopReason: 'end_turn' })
 })
 
 verifies('acp-1.cancel-request', 'a request that is cancelled', async () => {

@@ -8,7 +8,7 @@ import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
-import { caller, chooser, demo } from './agents.ts'
+import { caller, chooser, demo, paid } from './agents.ts'
 import { CARRIERS, Client, overHttp, overSocket, overStdio, type Heard } from './wire.ts'
 
 async function ready(connect: Awaited<ReturnType<(typeof CARRIERS)[string]>>, capabilities: object = {}): Promise<Client> {
@@ -67,6 +67,17 @@ verifies('acp-1.close', 'closing stops what runs', async () => {
   expect((await prompt)['result']).toEqual({ stopReason: 'cancelled' })
   await stopped
 })
+
+for (const method of ['session/close', 'session/delete']) {
+  verifies(['acp-1.close', 'acp-1.always-answered'], `a prompt that waited for another was never answered: ${method}`, async () => {
+    const client = await ready(overStdio([paid]))
+    const sessionId = await client.open()
+    expect((await client.say(sessionId, 'one'))['error']).toMatchObject({ code: -32402 })
+    const waiting = client.say(sessionId, 'two')
+    expect((await client.ask(method, { sessionId }))['result']).toEqual({})
+    expect((await waiting)['result']).toEqual({ stopReason: 'cancelled' })
+  })
+}
 
 verifies(['acp-1.list', 'acp-1.delete', 'acp-1.unknown-session'], 'listed, of one folder, and deleted for good', async () => {
   const client = await ready(overStdio([demo()]))

@@ -22,6 +22,7 @@ const CLIENTS = [
   'zod',
   '@ai-sdk/openai',
   '@ai-sdk/openai-compatible',
+  '@mcpc-tech/acp-ai-provider',
   '@langchain/openai',
   '@openai/agents',
   '@openai/agents-realtime',
@@ -35,6 +36,8 @@ export class Workspace {
 
   constructor() {
     this.#install('uamp', ROOT)
+    mkdirSync(join(this.folder, 'node_modules/.bin'))
+    symlinkSync(join(ROOT, 'dist/cli/main.js'), join(this.folder, 'node_modules/.bin/uamp'))
     for (const name of ['ws', '@types/node', '@types/ws']) this.#install(name, join(ROOT, 'node_modules', name))
     for (const name of CLIENTS) this.#install(name, join(INTEROP, 'node_modules', name))
     // Installed under the name of its generation.

@@ -11,8 +11,8 @@ import { told } from './errors.ts'
 import { openFrom, replay } from './history.ts'
 import * as schema from './schema.ts'
 import { isOlderInitialize, OLDER_METHODS, type OlderContext } from './older-methods.ts'
-import { AcpSession, type Folders } from './session.ts'
-import { closeAll, connectServers, TOOL_METHOD, type ConnectTools } from './tools.ts'
+import { AcpSession } from './session.ts'
+import { closeAll, connectServers, TOOL_METHOD, type ConnectTools, type Folders } from './tools.ts'
 
 export interface ConnectionOptions {
   readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'ownUrl' | 'started' | 'closing'>
@@ -197,8 +197,7 @@ export class AcpConnection {
         const session = this.#find(params)
         const { prompt, payment_token, _meta } = parseParams(schema.Prompt, params)
         const payment = payment_token ?? _meta?.['uamp/payment_token'] ?? _meta?.['payment_token']
-        await session.prompt(id, prompt, typeof payment === 'string' ? payment : undefined)
-        return undefined
+        return session.prompt(id, prompt, typeof payment === 'string' ? payment : undefined)
       },
     }),
   )

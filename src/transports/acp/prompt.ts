@@ -1,7 +1,12 @@
+import { withoutOwnTools } from '../../core/edge/asked.ts'
+import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent } from '../../core/ports/session.ts'
+import type { Tool } from '../../core/ports/skill.ts'
 import { stopReason } from '../../core/reading/response-fold.ts'
+import { toolDefinition } from '../../core/tools/tool.ts'
 import type { EventOf, Unsent } from '../../protocol/events.ts'
 import { fieldsOf, type Slot } from '../../protocol/json.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
 import { formatOf, type ContentBlock } from '../../wire/acp/blocks.ts'
 import type { RpcId } from '../../wire/json-rpc.ts'
 
@@ -24,6 +29,17 @@ export interface Prompting {
   readonly offered: ReadonlySet<string>
   /** The client shows the prompt itself. */
   shown: boolean
+  /** The client has cancelled it, and its response is about to end. */
+  cancelled: boolean
+}
+
+/** What a prompt asks of its response, and the names of the client's tools that it offers: those that the agent has not itself. */
+export function responseFor(agent: AgentPort | undefined, config: SessionConfig, ofClient: Iterable<Tool>) {
+  const offered = withoutOwnTools(agent, [...ofClient].map(toolDefinition))
+  const tools = [...withoutOwnTools(agent, config.tools ?? []), ...offered]
+  const acp = { ...fieldsOf(config.extensions?.['acp']), prompt: true }
+  const response = { ...(tools.length > 0 && { tools }), extensions: { ...config.extensions, acp } }
+  return { response, offered: new Set(offered.map((tool) => tool.function.name)) }
 }
 
 /** A prompt as inputs of one message: a text with mentions in their places, the content of the mentions below it, then media. */

@@ -1,10 +1,8 @@
-import { withoutOwnTools } from '../../core/edge/asked.ts'
 import { isEnd, type EndEvent } from '../../core/reading/response-fold.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import type { Tool } from '../../core/ports/skill.ts'
 import type { Host } from '../../core/ports/transport.ts'
-import { toolDefinition } from '../../core/tools/tool.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import { uampIn, fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
@@ -14,11 +12,11 @@ import { paymentRefusal } from '../../wire/payment.ts'
 import { told, toldBody } from './errors.ts'
 import { Begun } from './history.ts'
 import { Permissions } from './permission.ts'
-import { ending, titleOf, toInputs, type Prompting } from './prompt.ts'
+import { ending, responseFor, titleOf, toInputs, type Prompting } from './prompt.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
 import { clientTools, closeAll, goneTool, leftOutNotice, ownTools, resultBy } from './tools.ts'
-import type { ClientToolsOptions, Equipment, LeftOut, McpTools } from './tools.ts'
+import type { ClientToolsOptions, Equipment, Folders, LeftOut, McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
 
 export interface AcpSessionOptions {
@@ -28,11 +26,6 @@ export interface AcpSessionOptions {
   readonly asking: Asking
   /** Writes in order. Resolves when more may be written. */
   readonly send: (frames: readonly string[]) => Promise<void>
-}
-
-export interface Folders {
-  readonly cwd: string
-  readonly additionalDirectories?: readonly string[] | null | undefined
 }
 
 /** One session on one connection: prompts in, updates out, questions both ways. */
@@ -57,6 +50,7 @@ export class AcpSession implements Visitor {
   readonly #permissions = new Permissions()
   /** Aborts the work for the running response. */
   #work = new AbortController()
+  #closed = false
   /** The settings that the client knows, as JSON. */
   #settings: string
 
@@ -143,16 +137,15 @@ export class AcpSession implements Visitor {
     } finally {
       reader.close()
       // A prompt is always answered, and unless a newer reader goes on nothing more will come.
-      if (this.#reader === reader) this.#answer((id) => resultText(id, { stopReason: 'cancelled' }))
+      if (this.#reader === reader) this.#finish((id) => resultText(id, { stopReason: 'cancelled' }))
       await this.flush()
     }
   }
 
   /** An event could not be told: the prompt fails, and a new reader goes on after it. */
   #skip(thrown: unknown): void {
-    this.#answer((id) => errorText(id, told(thrown)))
-    this.#prompt = this.#reader = undefined
-    this.#renew()
+    this.#finish((id) => errorText(id, told(thrown)))
+    this.#reader = undefined
     this.follow()
   }
 
@@ -185,41 +178,42 @@ export class AcpSession implements Visitor {
     }
   }
 
-  async prompt(id: RpcId, blocks: readonly ContentBlock[], payment: string | undefined): Promise<void> {
+  /** Waits for the end of a cancelled prompt. Gives its answer only if the session is closed meanwhile: else that comes with the end. */
+  async prompt(id: RpcId, blocks: readonly ContentBlock[], payment: string | undefined): Promise<Slot | undefined> {
     const words = JSON.stringify(blocks)
     const before = this.#prompt
-    if (before && before.id !== undefined)
-      throw new UampError('response_in_progress', 'Another prompt is in progress: wait for its end, or cancel it')
-    if (before && payment !== undefined && before.words === words) {
-      before.id = id
-      return this.#submit(payment)
+    if (before && !before.cancelled) {
+      if (before.id !== undefined)
+        throw new UampError('response_in_progress', 'Another prompt is in progress: wait for its end, or cancel it')
+      if (payment !== undefined && before.words === words) {
+        before.id = id
+        await this.#submit(payment)
+        return undefined
+      }
+      this.cancel()
     }
     if (before) {
-      const { signal } = this.#work
-      this.cancel()
-      await new Promise((over) => signal.addEventListener('abort', over, { once: true }))
-      return this.prompt(id, blocks, payment)
+      await new Promise((over) => this.#work.signal.addEventListener('abort', over, { once: true }))
+      return this.#closed ? { stopReason: 'cancelled' } : this.prompt(id, blocks, payment)
     }
-    const { config } = this.session
-    const offered = withoutOwnTools(this.#agent, [...this.#tools.values()].map(toolDefinition))
-    const tools = [...withoutOwnTools(this.#agent, config.tools ?? []), ...offered]
-    const extensions = { ...config.extensions, acp: { ...this.#acp, prompt: true } }
-    const response = { ...(tools.length > 0 && { tools }), extensions }
+    const { response, offered } = responseFor(this.#agent, this.session.config, this.#tools.values())
     const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response }
     const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
     const said = this.session.say(inputs, create)
-    const names = new Set(offered.map((tool) => tool.function.name))
-    this.#prompt = { id, response: this.session.lastResponse, payment, words, title: titleOf(blocks), offered: names, shown: true }
+    const { lastResponse } = this.session
+    this.#prompt = { id, response: lastResponse, payment, words, title: titleOf(blocks), offered, shown: true, cancelled: false }
     try {
       await said
     } catch (thrown) {
       this.#prompt = undefined
       throw thrown
     }
+    return undefined
   }
 
   /** Without a response there is nothing to cancel, which is no error (ACP, Cancellation). */
   cancel(): void {
+    if (this.#prompt) this.#prompt.cancelled = true
     this.#reply({ type: 'response.cancel' })
   }
 
@@ -242,6 +236,7 @@ export class AcpSession implements Visitor {
 
   /** Leaves the session as it is; what runs goes on for a while. */
   async close(): Promise<void> {
+    this.#closed = true
     this.#work.abort()
     this.#reader?.close()
     this.session.leave()
@@ -277,10 +272,15 @@ export class AcpSession implements Visitor {
   }
 
   #end(event: EndEvent): void {
-    this.#renew()
     const { response_id } = event
-    if (response_id === undefined || response_id !== this.#prompt?.response) return
-    this.#answer((id) => (event.type === 'response.error' ? errorText(id, toldBody(event.error)) : resultText(id, ending(event))))
+    if (response_id === undefined || response_id !== this.#prompt?.response) return this.#renew()
+    this.#finish((id) => (event.type === 'response.error' ? errorText(id, toldBody(event.error)) : resultText(id, ending(event))))
+  }
+
+  /** The prompt is over: the next one may begin. */
+  #finish(text: (id: RpcId) => string): void {
+    this.#renew()
+    this.#answer(text)
     this.#prompt = undefined
   }
 

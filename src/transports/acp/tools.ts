@@ -38,6 +38,12 @@ export interface LeftOut {
   readonly reason: string
 }
 
+/** Where a session works. */
+export interface Folders {
+  readonly cwd: string
+  readonly additionalDirectories?: readonly string[] | null | undefined
+}
+
 /** What a client brings to a session. */
 export interface Equipment {
   readonly own: schema.ClientTools

@@ -37,7 +37,9 @@ for (const [name, way] of Object.entries(WAYS)) {
     const before = client.updates.length
     await expect.poll(() => client.updates.length).toBeGreaterThan(before)
     await client.cancel(session)
+    const next = client.prompt(session, 'after that')
     expect(await counting).toMatchObject({ stopReason: 'cancelled' })
+    expect(await next).toMatchObject({ stopReason: 'end_turn' })
     await client.close()
     // In a new process, where it is one; else on a new connection.
     const again = way(at)

@@ -9,6 +9,7 @@ export const transportsApi = uampTransports('transport', {
   ],
   'uamp-transports.agent-app': ['Server Wiring', 'createAgentApp gives an app for HTTP and a function that takes upgrades.'],
   'uamp-transports.many-agents': ['Multi-Agent Server', 'Each agent of a server has every protocol under /agents/{name}.'],
+  'uamp-transports.chosen': ['Quick Start', 'An agent that is given some transports has those, and no others.'],
 })
 
 export const laterTransports = uampTransports(

@@ -20,6 +20,8 @@ export interface AgentInit {
   readonly tools?: readonly Tool[]
   readonly handlers?: readonly Handler[]
   readonly capabilities?: Partial<Capabilities>
+  /** The protocols that it is offered through: `events`, `completions` … Default: all. */
+  readonly protocols?: readonly string[]
   readonly log?: Logger
 }
 
@@ -28,15 +30,18 @@ export class Agent implements AgentPort {
   readonly name: string
   readonly description?: string
   readonly capabilities: Capabilities
+  readonly protocols?: readonly string[]
   readonly transports: readonly Transport[]
   readonly #instructions: string | undefined
   readonly #skills: readonly Skill[]
   readonly #own: readonly Tool[]
   readonly #router: Router
 
-  constructor({ name, description, instructions, skills = [], tools = [], handlers = [], capabilities, log }: AgentInit) {
+  constructor(init: AgentInit) {
+    const { name, description, instructions, skills = [], tools = [], handlers = [], capabilities, protocols, log } = init
     this.name = name
     if (description !== undefined) this.description = description
+    if (protocols) this.protocols = protocols
     this.#instructions = instructions
     this.#skills = skills
     this.#own = tools

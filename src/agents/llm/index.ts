@@ -41,6 +41,8 @@ export interface LlmAgentInit {
   readonly prices?: PriceTable
   /** Capabilities that replace and extend those of the model. */
   readonly capabilities?: Partial<Capabilities>
+  /** The protocols that it is offered through: `events`, `completions` … Default: all. */
+  readonly protocols?: readonly string[]
   readonly log?: Logger
 }
 
@@ -99,6 +101,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
   return {
     name,
     ...(description !== undefined && { description }),
+    ...(init.protocols && { protocols: init.protocols }),
     get secrets() {
       const givenTo = handoffs.flatMap(({ to }) => (typeof to === 'string' ? [] : (to.secrets ?? [])))
       return [...models.flatMap(({ provider }) => provider.secrets ?? []), ...skills.flatMap((skill) => skill.secrets ?? []), ...givenTo]

@@ -9,11 +9,18 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 export class AgentRegistry implements Agents {
   readonly #agents = new Map<string, AgentPort>()
   readonly #listeners = new Set<(name: string) => void>()
+  readonly #protocols: readonly string[] | undefined
+
+  /** `protocols`: the names that an agent's own `protocols` may have. Default: any. */
+  constructor({ protocols }: { readonly protocols?: readonly string[] } = {}) {
+    this.#protocols = protocols
+  }
 
   add(agent: AgentPort): void {
     if (!NAME.test(agent.name)) {
       throw new UampError('invalid_request', `"${agent.name}" cannot be an agent's name: use letters, digits, dots, dashes and underscores`)
     }
+    this.#checkProtocols(agent)
     this.#agents.set(agent.name, agent)
     for (const listener of this.#listeners) listener(agent.name)
   }
@@ -35,5 +42,12 @@ export class AgentRegistry implements Agents {
 
   names(): readonly string[] {
     return [...this.#agents.keys()]
+  }
+
+  #checkProtocols({ name, protocols = [] }: AgentPort): void {
+    const unknown = protocols.find((protocol) => this.#protocols?.includes(protocol) === false)
+    if (unknown === undefined) return
+    const message = `The agent "${name}" names the protocol "${unknown}", but there are: ${this.#protocols?.join(', ')}`
+    throw new UampError('invalid_request', message, { details: { agent: name, protocols: this.#protocols } })
   }
 }

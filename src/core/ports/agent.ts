@@ -25,6 +25,8 @@ export interface AgentPort {
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
   run(turn: Turn): AsyncIterable<Draft>
+  /** The protocols that it is offered through, by the names of their transports. Default: all. Its own routes are not among them. */
+  readonly protocols?: readonly string[]
   /** Routes of its own, mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
 }

@@ -9,6 +9,8 @@ export const transportsApi = uampTransports('transport', {
   ],
   'uamp-transports.agent-app': ['Server Wiring', 'createAgentApp gives an app for HTTP and a function that takes upgrades.'],
   'uamp-transports.many-agents': ['Multi-Agent Server', 'Each agent of a server has every protocol under /agents/{name}.'],
+  'uamp-transports.add-skill': ['Quick Start', 'addSkill gives an agent another skill, and wires it up.'],
+  'uamp-transports.handoff-name': ['execute_handoff()', 'Code that asks an agent may name the handoff that answers.'],
   'uamp-transports.chosen': ['Quick Start', 'An agent that is given some transports has those, and no others.'],
 })
 

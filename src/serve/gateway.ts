@@ -77,6 +77,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     async close(graceMs: number, leave?: () => Promise<void>): Promise<void> {
       await gateway.drain(graceMs)
       await gateway.close()
+      agents.close()
       await leave?.()
       closing.abort()
       for (const client of [outbound, guarded, own]) client.close()

@@ -130,7 +130,8 @@ export class Routes {
   readonly #options: RoutesOptions
   readonly #shared: Table
   readonly #root: Table
-  readonly #own = new WeakMap<AgentPort, Table>()
+  /** A table for each transport of an agent, because an agent may get more. */
+  readonly #own = new WeakMap<Transport, Table>()
 
   constructor(options: RoutesOptions) {
     this.#options = options
@@ -195,13 +196,13 @@ export class Routes {
       const name = this.#rootAgent()
       const port = name === undefined ? undefined : agents.get(name)
       const isThere: IsThere = ({ serves }) => (port && isOffered(port, serves)) || this.#isServed(serves)
-      return { agent: name, port, root: true, path, isThere, tables: [...this.#ownTable(port), this.#shared, this.#root] }
+      return { agent: name, port, root: true, path, isThere, tables: [...this.#ownTables(port), this.#shared, this.#root] }
     }
     const { name, rest } = split(path)
     const port = agents.get(name)
     if (port === undefined) return undefined
     const isThere: IsThere = ({ serves }) => isOffered(port, serves)
-    return { agent: name, port, root: false, path: rest, isThere, tables: [...this.#ownTable(port), this.#shared] }
+    return { agent: name, port, root: false, path: rest, isThere, tables: [...this.#ownTables(port), this.#shared] }
   }
 
   /** True if some agent is offered through one of these protocols. A server without agents has all routes: agents may come. */
@@ -216,14 +217,17 @@ export class Routes {
     return defaultAgent ?? agentAtRoot(agents.names())
   }
 
-  #ownTable(agent: AgentPort | undefined): readonly Table[] {
-    if (agent?.transports === undefined) return []
-    let table = this.#own.get(agent)
+  #ownTables(agent: AgentPort | undefined): readonly Table[] {
+    return agent?.transports?.map((transport) => this.#ownTable(transport)) ?? []
+  }
+
+  #ownTable(transport: Transport): Table {
+    let table = this.#own.get(transport)
     if (table === undefined) {
-      table = new Table(agent.transports, this.#options.host, true)
-      this.#own.set(agent, table)
+      table = new Table([transport], this.#options.host, true)
+      this.#own.set(transport, table)
     }
-    return [table]
+    return table
   }
 }
 

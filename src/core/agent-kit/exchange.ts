@@ -13,13 +13,15 @@ export interface Exchange {
   /** The whole conversation, newest message last. */
   readonly messages: readonly Message[]
   readonly config?: SessionConfig
+  /** The handler of the agent, or the agent it hands over to, that shall answer. Default: the agent decides. */
+  readonly handoff?: string
   readonly signal?: AbortSignal
 }
 
 /** Asks an agent once, in a session that is not stored, and yields the events of its response. */
 export async function* exchange(
   gateway: Gateway,
-  { transport = 'custom', agent, principal, messages, config, signal }: Exchange,
+  { transport = 'custom', agent, principal, messages, config, handoff, signal }: Exchange,
 ): AsyncGenerator<ServerEvent, void> {
   const session = await gateway.open({
     transport,
@@ -27,6 +29,7 @@ export async function* exchange(
     principal,
     config: config ?? { modalities: ['text'] },
     history: messages,
+    ...(handoff !== undefined && { handoff }),
     duplex: false,
     persist: false,
     onDetach: 'cancel',

@@ -61,6 +61,13 @@ export function checkClientTools(agent: Owner | undefined, offered: readonly Too
   throw new UampError('invalid_request', `"${taken}" is a tool of the agent itself: give yours another name`, { details: { tool: taken } })
 }
 
+/** Refuses a handoff that the agent does not have. */
+export function checkHandoff({ name, handoffs = [] }: AgentPort, chosen: string | undefined): void {
+  if (chosen === undefined || handoffs.includes(chosen)) return
+  const known = handoffs.length === 0 ? 'it has none' : `there are: ${handoffs.join(', ')}`
+  throw new UampError('invalid_request', `The agent "${name}" has no handoff "${chosen}": ${known}`, { details: { handoffs } })
+}
+
 /** Drops tools whose names the agent uses: for tools that the client did not name itself, such as those of an MCP server. */
 export function withoutOwnTools(agent: Owner | undefined, tools: readonly ToolDefinition[]): ToolDefinition[] {
   const own = agent ? ownTools(agent) : new Set<string>()

@@ -73,7 +73,7 @@ export interface Agents {
 export type Route = HttpRoute | SocketRoute
 
 /** The server streams a generator's texts as server-sent events. */
-type Reply = Promise<Response | Streamed> | AsyncGenerator<string, void>
+type Reply = Promise<Response | Streamed | AsyncGenerator<string, void>> | AsyncGenerator<string, void>
 
 /** `public`: health, cards, keys, manifests. `request`: the request carries credentials, so the principal is known. */
 export type HttpRoute = {

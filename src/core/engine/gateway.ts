@@ -6,7 +6,7 @@ import { Committer, LogStore } from '../log/log-store.ts'
 import { beginEpoch, lastNumber } from '../durable/epoch.ts'
 import { fetchHttp } from '../http/fetch-http.ts'
 import type { AgentGateway, GatewayOptions } from './gateway-options.ts'
-import { checkClientTools, checkHandoff } from '../edge/asked.ts'
+import { checkOpening } from '../edge/asked.ts'
 import { checkSlots, isInput, withContentIds } from './input.ts'
 import { Journal } from '../durable/journal.ts'
 import { CORE_LIMITS, limitsFrom, type CoreLimits } from '../basics/limits.ts'
@@ -152,9 +152,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async open(init: SessionInit): Promise<Session> {
-    const agent = this.admit(init.agent)
-    checkClientTools(agent, init.config.tools)
-    checkHandoff(agent, init.handoff)
+    checkOpening(this.admit(init.agent), init)
     this.#sessions.checkRoom(init.principal)
     if (init.persist && this.#epoch === 0) await this.#begin()
     const { principal, parent } = init

@@ -5,6 +5,7 @@ export { Channel } from './core/agent-kit/channel.ts'
 export { defineAgent, type AgentOptions } from './core/agent-kit/define-agent.ts'
 export { activity, state, step, text } from './core/agent-kit/drafts.ts'
 export { exchange, type Exchange } from './core/agent-kit/exchange.ts'
+export { http, websocket, type JsonSocket } from './core/agent-kit/own-routes.ts'
 export { createGateway } from './core/engine/gateway.ts'
 export type { AgentGateway, GatewayOptions } from './core/engine/gateway-options.ts'
 export type { CoreLimits } from './core/basics/limits.ts'
@@ -38,6 +39,7 @@ export type {
   Call,
   Host,
   HttpRoute,
+  KnownCall,
   Logger,
   Route,
   Socket,

@@ -7,7 +7,7 @@ import type { Access, Principal } from '../src/core/ports/access.ts'
 import { a2a } from '../src/transports/a2a/index.ts'
 import { acp } from '../src/transports/acp/index.ts'
 import { agUi } from '../src/transports/ag-ui/index.ts'
-import { completions } from '../src/transports/completions/index.ts'
+import { catalog, completions } from '../src/transports/completions/index.ts'
 import { events } from '../src/transports/events/index.ts'
 import { omnia } from '../src/transports/omnia/index.ts'
 import { realtime } from '../src/transports/realtime/index.ts'
@@ -39,7 +39,17 @@ async function start() {
     },
   }
   const connectTools = () => Promise.reject(new Error('none'))
-  const transports = [events(), completions(), responses(), realtime(), a2a(), agUi(), acp({ connectTools, version: '1' }), omnia()]
+  const transports = [
+    events(),
+    completions(),
+    ...catalog(),
+    responses(),
+    realtime(),
+    a2a(),
+    agUi(),
+    acp({ connectTools, version: '1' }),
+    omnia(),
+  ]
   const server = await testServer({ agents: [demo(), secret], transports, access, defaultAgent: 'demo' })
   const post = (path: string, body: unknown, token = 'alice', headers: object = {}) =>
     fetch(server.url + path, {

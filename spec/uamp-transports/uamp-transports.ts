@@ -9,6 +9,11 @@ export const transportsApi = uampTransports('transport', {
   ],
   'uamp-transports.agent-app': ['Server Wiring', 'createAgentApp gives an app for HTTP and a function that takes upgrades.'],
   'uamp-transports.many-agents': ['Multi-Agent Server', 'Each agent of a server has every protocol under /agents/{name}.'],
+  'uamp-transports.add-skill': ['Quick Start', 'addSkill gives an agent another skill, and wires it up.'],
+  'uamp-transports.handoff-name': ['execute_handoff()', 'Code that asks an agent may name the handoff that answers.'],
+  'uamp-transports.http': ['Creating Custom Transports', 'A skill has HTTP endpoints; what an async generator yields is streamed as SSE.'],
+  'uamp-transports.websocket': ['WebSocket Handlers', 'A skill has WebSocket endpoints that read and send JSON messages.'],
+  'uamp-transports.chosen': ['Quick Start', 'An agent that is given some transports has those, and no others.'],
 })
 
 export const laterTransports = uampTransports(

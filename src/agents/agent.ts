@@ -7,6 +7,7 @@ import { Router } from '../core/agent-kit/router.ts'
 import { toolRunner } from '../core/tools/tool-loop.ts'
 import type { Capabilities } from '../protocol/capabilities.ts'
 import { isMedia } from '../protocol/content.ts'
+import { UampError } from '../protocol/errors.ts'
 import type { Draft } from '../protocol/events.ts'
 import { plainText, slotsOf, type Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
@@ -20,74 +21,134 @@ export interface AgentInit {
   readonly tools?: readonly Tool[]
   readonly handlers?: readonly Handler[]
   readonly capabilities?: Partial<Capabilities>
+  /** The protocols that it is offered through: `events`, `completions` … Default: all. */
+  readonly protocols?: readonly string[]
   readonly log?: Logger
+}
+
+/** What an agent is made of at one moment. A turn keeps what it began with. */
+interface Composition {
+  readonly skills: readonly Skill[]
+  readonly router: Router
+  readonly transports: readonly Transport[]
+  readonly capabilities: Capabilities
 }
 
 /** An agent composed of skills. Its router hands a client's input to the handler that takes it, and that handler's events to the next. */
 export class Agent implements AgentPort {
   readonly name: string
   readonly description?: string
-  readonly capabilities: Capabilities
-  readonly transports: readonly Transport[]
+  readonly protocols?: readonly string[]
   readonly #instructions: string | undefined
-  readonly #skills: readonly Skill[]
   readonly #own: readonly Tool[]
-  readonly #router: Router
+  readonly #able: Partial<Capabilities>
+  readonly #listeners = new Set<() => void>()
+  #now: Composition
 
-  constructor({ name, description, instructions, skills = [], tools = [], handlers = [], capabilities, log }: AgentInit) {
+  constructor(init: AgentInit) {
+    const { name, description, instructions, skills = [], tools = [], handlers = [], capabilities = {}, protocols, log } = init
     this.name = name
     if (description !== undefined) this.description = description
+    if (protocols) this.protocols = protocols
     this.#instructions = instructions
-    this.#skills = skills
     this.#own = tools
-    this.transports = skills.flatMap((skill) => (skill.routes ? [{ name: skill.name, routes: (host) => skill.routes?.(host) ?? [] }] : []))
-    this.#router = new Router({
-      handlers: [...handlers, ...skills.flatMap((skill) => skill.handlers ?? [])],
-      observers: skills.flatMap((skill) => skill.observers ?? []),
-      ...(log && { log }),
-    })
-    const built_in_tools = this.tools.map((tool) => tool.name)
-    this.capabilities = agentCapabilities(name, {
-      tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools },
-      ...capabilities,
-    })
+    this.#able = capabilities
+    const router = new Router({ handlers, ...(log && { log }) })
+    this.#now = this.#with({ skills: [], router, transports: [] }, skills)
+  }
+
+  /**
+   * Adds a skill, also while the agent is served. Turns that run go on without it, and the next ones have it; its routes are there at
+   * once, after those of the skills before it.
+   */
+  addSkill(skill: Skill): void {
+    if (this.#now.skills.some(({ name }) => name === skill.name)) {
+      throw new UampError('conflict', `The agent "${this.name}" has a skill "${skill.name}" already`)
+    }
+    this.#now = this.#with(this.#now, [skill])
+    for (const changed of this.#listeners) changed()
+  }
+
+  onChange(changed: () => void): () => void {
+    this.#listeners.add(changed)
+    return () => this.#listeners.delete(changed)
+  }
+
+  get capabilities(): Capabilities {
+    return this.#now.capabilities
+  }
+
+  get transports(): readonly Transport[] {
+    return this.#now.transports
+  }
+
+  /** The names of its handlers. */
+  get handoffs(): readonly string[] {
+    return this.#now.router.names
   }
 
   get secrets(): readonly string[] {
-    return this.#skills.flatMap((skill) => skill.secrets ?? [])
+    return this.#now.skills.flatMap((skill) => skill.secrets ?? [])
   }
 
   get abilities(): readonly Ability[] {
-    return abilitiesOf(this.#own, this.#skills)
+    return abilitiesOf(this.#own, this.#now.skills)
   }
 
   /** The tools at this moment: a skill may get and lose some. */
   get tools(): readonly Tool[] {
-    return [...this.#own, ...this.#skills.flatMap((skill) => skill.tools ?? [])]
+    return this.#toolsOf(this.#now.skills)
   }
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
+    const { skills, router } = this.#now
     const started: Skill[] = []
     try {
-      for (const skill of this.#skills) {
+      for (const skill of skills) {
         started.push(skill)
         await skill.hooks?.onStart?.(turn)
       }
-      yield* this.#router.route(firstEvent(turn.messages), await this.#handlerTurn(turn))
+      yield* router.route(firstEvent(turn.messages), await this.#handlerTurn(turn, skills), turn.handoff)
     } finally {
       for (const skill of started) await skill.hooks?.onEnd?.(turn)
     }
   }
 
-  async #handlerTurn(turn: Turn): Promise<HandlerTurn> {
-    const tools = this.tools
+  async #handlerTurn(turn: Turn, skills: readonly Skill[]): Promise<HandlerTurn> {
+    const tools = this.#toolsOf(skills)
     return {
-      ...derivedTurn(turn, { config: await instructed(turn, this.#instructions, this.#skills) }),
-      given: turn,
+      ...derivedTurn(turn, { config: await instructed(turn, this.#instructions, skills) }),
+      // A handoff is a name of this agent, and means nothing to others.
+      given: turn.handoff === undefined ? turn : derivedTurn(turn, {}),
       tools,
       runTools: toolRunner(turn, { tools }),
     }
   }
+
+  #with(before: Omit<Composition, 'capabilities'>, added: readonly Skill[]): Composition {
+    const skills = [...before.skills, ...added]
+    const built_in_tools = this.#toolsOf(skills).map((tool) => tool.name)
+    return {
+      skills,
+      router: before.router.with({
+        handlers: added.flatMap((skill) => skill.handlers ?? []),
+        observers: added.flatMap((skill) => skill.observers ?? []),
+      }),
+      transports: [...before.transports, ...added.flatMap(routesOf)],
+      capabilities: agentCapabilities(this.name, {
+        tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools },
+        ...this.#able,
+      }),
+    }
+  }
+
+  #toolsOf(skills: readonly Skill[]): readonly Tool[] {
+    return [...this.#own, ...skills.flatMap((skill) => skill.tools ?? [])]
+  }
+}
+
+function routesOf(skill: Skill): Transport[] {
+  return skill.routes ? [{ name: skill.name, routes: (host) => skill.routes?.(host) ?? [] }] : []
 }
 
 /** The turn's configuration. The agent's instructions and the prompts of its skills come before the client's instructions. */

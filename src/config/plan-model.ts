@@ -54,7 +54,7 @@ interface Parts {
 
 async function buildModel({ path, entry }: ModelPlan, context: PlanContext, { model, fallbacks, handoffs, files }: Parts): Promise<Built> {
   const { models, config, log } = context
-  const { name, description, instructions, settings, maxSteps } = entry
+  const { name, description, protocols, instructions, settings, maxSteps } = entry
   const tools: Tool[] = []
   const skills: Skill[] = []
   for (const [index, file] of files.entries()) {
@@ -67,7 +67,7 @@ async function buildModel({ path, entry }: ModelPlan, context: PlanContext, { mo
     const { llmAgent } = await import('../agents/llm/index.ts')
     const agent = llmAgent({
       name,
-      ...present({ description, instructions, maxSteps, prices: config.prices as PriceTable | undefined }),
+      ...present({ description, protocols, instructions, maxSteps, prices: config.prices as PriceTable | undefined }),
       model: await models.make(model, settings),
       fallbacks: await Promise.all(fallbacks.map((fallback) => models.make(fallback, settings))),
       tools,

@@ -18,10 +18,22 @@ export function planEntry(entry: Entry, context: PlanContext): Plan {
     case 'module':
       return planModule(entry, context)
     case 'remote':
-      return entry.entry.remote.acp ? planAcp(entry, entry.entry.remote.acp, context) : planRemote(entry, context)
+      return offered(entry, entry.entry.remote.acp ? planAcp(entry, entry.entry.remote.acp, context) : planRemote(entry, context))
     case 'model':
       return planModel(entry, context)
   }
+}
+
+/** The same plan, for agents that are offered through the protocols of their entry. */
+function offered({ entry: { protocols } }: RemoteEntry, plan: Plan): Plan {
+  if (!protocols) return plan
+  const build: Plan['build'] = async (others) => {
+    const built = await plan.build(others)
+    // They were made for this plan alone.
+    for (const agent of built.agents) Object.assign(agent, { protocols })
+    return built
+  }
+  return { ...plan, print: JSON.stringify([plan.print, protocols]), build }
 }
 
 function planModule(entry: Entry & { kind: 'module' }, { source, modules }: PlanContext): Plan {

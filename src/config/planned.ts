@@ -60,6 +60,7 @@ export function closing(agent: AgentPort, release: () => Promise<void>): Built {
     get tools() {
       return agent.tools ?? []
     },
+    ...(agent.protocols && { protocols: agent.protocols }),
     ...(agent.transports && { transports: agent.transports }),
     run,
   }

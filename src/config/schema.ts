@@ -2,6 +2,7 @@
 import * as z from 'zod/mini'
 import { CORE_LIMITS } from '../core/basics/limits.ts'
 import { Tools } from '../protocol/tools.ts'
+import { PROTOCOLS } from '../serve/protocols.ts'
 import { DEFAULT_LIMITS } from '../server/limits.ts'
 import { Limit, OMNIA_LIMITS } from '../transports/omnia/options.ts'
 
@@ -12,6 +13,9 @@ export const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const AgentName = z
   .string('must be the name that clients use for it')
   .check(z.regex(AGENT_NAME, 'must be made of letters, digits, dots, dashes and underscores'))
+
+/** The protocols that an agent is offered through. */
+const Protocols = z.optional(z.array(z.enum(PROTOCOLS)))
 
 const MODEL = 'must be provider/model, such as "openai/gpt-5-mini" or "ollama/llama3.2"'
 const ModelName = z.string(MODEL).check(z.regex(/^[^\s/]+\/\S+$/, MODEL))
@@ -35,6 +39,7 @@ export type McpEntry = z.infer<typeof McpEntry>
 export const ModelEntry = z.strictObject({
   name: AgentName,
   description: text,
+  protocols: Protocols,
   model: ModelName,
   fallbacks: z.optional(z.array(ModelName)),
   instructions: text,
@@ -68,7 +73,7 @@ const Remote = z.strictObject({
 })
 
 /** A remote agent. */
-export const RemoteEntry = z.strictObject({ name: AgentName, description: text, remote: Remote })
+export const RemoteEntry = z.strictObject({ name: AgentName, description: text, protocols: Protocols, remote: Remote })
 export type RemoteEntry = z.infer<typeof RemoteEntry>
 
 export const PROVIDER_TYPES = ['openai', 'anthropic', 'google', 'fireworks', 'deepseek', 'ollama', 'openai-compatible'] as const

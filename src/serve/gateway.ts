@@ -21,6 +21,8 @@ const AGENT_CONNECTIONS = 256
 
 export interface OpenGatewayOptions {
   readonly agents: readonly AgentPort[]
+  /** The names that the agents' `protocols` may have. Default: any. */
+  readonly protocols?: readonly string[]
   /** The data folder, or `memory`. */
   readonly data: string
   readonly log: Logger
@@ -35,7 +37,7 @@ export interface OpenGatewayOptions {
 export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions) {
   const secrets = new Secrets([...(given.secrets ?? []), ...secretsOf({ program: { env: process.env } })])
   const log = redactedLog(given.log, secrets)
-  const agents = new AgentRegistry()
+  const agents = new AgentRegistry(given.protocols && { protocols: given.protocols })
   // A config that is read again brings new agents, and perhaps new keys.
   agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const agent of given.agents) agents.add(agent)
@@ -75,6 +77,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     async close(graceMs: number, leave?: () => Promise<void>): Promise<void> {
       await gateway.drain(graceMs)
       await gateway.close()
+      agents.close()
       await leave?.()
       closing.abort()
       for (const client of [outbound, guarded, own]) client.close()

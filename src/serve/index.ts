@@ -22,7 +22,7 @@ import { trustedProxies } from '../server/node/networks.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
 import { agUi } from '../transports/ag-ui/index.ts'
-import { completions } from '../transports/completions/index.ts'
+import { catalog, completions } from '../transports/completions/index.ts'
 import { events } from '../transports/events/index.ts'
 import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
@@ -182,6 +182,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const transports = [...(options.transports ?? []), ...builtIn({ ...options, omnia: { blobs, ...options.omnia } })]
   const open = openGateway({
     agents: 'run' in given ? [given] : given,
+    protocols: transports.filter(({ serves }) => serves === undefined).map(({ name }) => name),
     data,
     blobs: options.omnia?.blobs ?? blobs,
     log: options.log ?? pinoLog(),
@@ -205,6 +206,7 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions }: AgentAppOptio
   return [
     events(),
     completions(),
+    ...catalog(),
     responses(),
     realtime(),
     a2a({ ...(ttlMs !== undefined && { taskTtlMs: ttlMs }), ...a2aOptions }),

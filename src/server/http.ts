@@ -132,7 +132,8 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
                 ),
               ),
             )
-      const answer = Symbol.asyncIterator in result ? await sseStream(result, method === 'HEAD') : await result
+      const given = Symbol.asyncIterator in result ? result : await result
+      const answer = Symbol.asyncIterator in given ? await sseStream(given, method === 'HEAD') : given
       response = 'frames' in answer ? deliver(answer, request, env) : answer
     } catch (thrown) {
       response = failed(brokenOff(thrown, request) ?? thrown, mounted)

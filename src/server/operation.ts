@@ -18,8 +18,8 @@ export function operation({ agents, showMetrics, isReady, shared }: OperationOpt
     ({ method: 'GET', path, access, handle: async () => handle() }) as const
   const listed = () =>
     agents.names().map((name) => {
-      const description = agents.get(name)?.description
-      return { name, path: `/agents/${name}`, ...(description !== undefined && { description }) }
+      const { description, protocols } = agents.get(name) ?? {}
+      return { name, path: `/agents/${name}`, ...(description !== undefined && { description }), ...(protocols && { protocols }) }
     })
   return {
     name: 'server',

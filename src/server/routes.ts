@@ -7,6 +7,7 @@ import type { AgentPort } from '../core/ports/agent.ts'
 import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { refusalResponse } from '../wire/refusal.ts'
+import { hostFor, isOffered, servesOf, type Serves } from './offered.ts'
 
 export type Refusal = (error: UampError, options?: RefusalOptions) => Response
 
@@ -32,6 +33,7 @@ export interface Mounted<R extends Route = Route> {
   readonly route: R
   /** Words a refusal in the protocol of the route. */
   readonly refuse: Refusal
+  readonly serves: Serves
 }
 
 export interface Found<R extends Route> {
@@ -46,22 +48,30 @@ type RouteOf<M extends Route['method']> = M extends 'WS' ? SocketRoute : HttpRou
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'WS'] as const satisfies Route['method'][]
 
+/** Says whether a route is there for the agent of a path. */
+type IsThere = (mounted: Mounted) => boolean
+
+const ALWAYS: IsThere = () => true
+
 class Table {
   readonly mounted: readonly Mounted[]
   readonly #router = new SmartRouter<Mounted>({ routers: [new RegExpRouter(), new TrieRouter()] })
 
-  constructor(transports: readonly Transport[], host: Host) {
+  /** `own`: the routes of one agent, or of the server itself, which `protocols` of an agent does not take away. */
+  constructor(transports: readonly Transport[], host: Host, own = false) {
     this.mounted = transports.flatMap((transport) => {
       const usual: Refusal = (error, options) => transport.refusal?.(error, options) ?? errorResponse(error, options)
-      return transport.routes(host).map((route) => ({ transport: transport.name, route, refuse: refusalOf(route) ?? usual }))
+      const serves = own ? 'all' : servesOf(transport)
+      const routes = transport.routes(hostFor(host, serves))
+      return routes.map((route) => ({ transport: transport.name, route, refuse: refusalOf(route) ?? usual, serves }))
     })
     for (const mounted of this.mounted) this.#router.add(mounted.route.method, mounted.route.path, mounted)
   }
 
-  /** The route that was mounted first wins. */
-  match(method: string, path: string): { mounted: Mounted; params: Readonly<Record<string, string>> } | undefined {
+  /** Of the routes that are there, the one that was mounted first wins. */
+  match(method: string, path: string, isThere = ALWAYS): { mounted: Mounted; params: Readonly<Record<string, string>> } | undefined {
     const [handlers, values] = this.#router.match(method, path)
-    const first = handlers[0]
+    const first = handlers.find(([mounted]) => isThere(mounted))
     return first && { mounted: first[0], params: decoded(first[1], values) }
   }
 }
@@ -101,22 +111,37 @@ export interface RoutesOptions {
 
 const AGENTS = '/agents/'
 
+/** Where a path leads. */
+interface Place {
+  readonly agent: string | undefined
+  readonly port: AgentPort | undefined
+  readonly root: boolean
+  readonly path: string
+  readonly isThere: IsThere
+  readonly tables: readonly Table[]
+}
+
+function methodsAt({ tables, path, isThere }: Place): Route['method'][] {
+  return METHODS.filter((method) => tables.some((table) => table.match(method, path, isThere) !== undefined))
+}
+
 /** Finds the route for a path. An agent's own routes come before the built-in ones. */
 export class Routes {
   readonly #options: RoutesOptions
   readonly #shared: Table
   readonly #root: Table
-  readonly #own = new WeakMap<AgentPort, Table>()
+  /** A table for each transport of an agent, because an agent may get more. */
+  readonly #own = new WeakMap<Transport, Table>()
 
   constructor(options: RoutesOptions) {
     this.#options = options
     this.#shared = new Table(options.transports, options.host)
-    this.#root = new Table(options.root, options.host)
+    this.#root = new Table(options.root, options.host, true)
   }
 
-  /** The routes of every agent. */
+  /** The routes that at least one agent has. */
   get shared(): readonly Mounted[] {
-    return this.#shared.mounted
+    return this.#shared.mounted.filter(({ serves }) => this.#isServed(serves))
   }
 
   /** The route, or the refusal if there is none: 404, 405 or 426. */
@@ -124,15 +149,18 @@ export class Routes {
     const place = this.#locate(path)
     if (place === undefined) return this.refusalAt(path)(new UampError('agent_offline', 'There is no agent of that name here'))
     for (const table of place.tables) {
-      const match = table.match(method, place.path)
+      const match = table.match(method, place.path, place.isThere)
+      if (!match) continue
+      // At the root, a protocol that the agent there lacks is for requests that name another agent.
+      const agent = place.port && !isOffered(place.port, match.mounted.serves) ? undefined : place.agent
       // The router returns routes that were added under `method`, so the type holds.
-      if (match) return { mounted: match.mounted as Mounted<RouteOf<M>>, agent: place.agent, root: place.root, params: match.params }
+      return { mounted: match.mounted as Mounted<RouteOf<M>>, agent, root: place.root, params: match.params }
     }
-    const others = METHODS.filter((other) => place.tables.some((table) => table.match(other, place.path) !== undefined))
+    const others = methodsAt(place)
     return unmatched(method, others, this.refusalAt(path))
   }
 
-  /** Words a refusal at this path in the protocol that has a route there, whatever its method. */
+  /** Words a refusal at this path in the protocol that has a route there, whatever its method, and whether or not the agent has it. */
   refusalAt(path: string): Refusal {
     const place = this.#locate(path) ?? { path: split(path).rest, tables: [this.#shared] }
     for (const method of METHODS) {
@@ -149,7 +177,7 @@ export class Routes {
   bodyAt(method: string, path: string): Pick<HttpRoute, 'bodyBytes' | 'body'> | undefined {
     const place = this.#locate(path)
     for (const table of place?.tables ?? []) {
-      const match = table.match(method, place?.path ?? '')
+      const match = table.match(method, place?.path ?? '', place?.isThere)
       if (match) return match.mounted.route.method === 'WS' ? undefined : match.mounted.route
     }
     return undefined
@@ -158,18 +186,30 @@ export class Routes {
   /** The methods that a path answers to, for OPTIONS. */
   allowed(path: string): string | undefined {
     const place = this.#locate(path)
-    const methods = METHODS.filter((method) => place?.tables.some((table) => table.match(method, place.path) !== undefined))
+    const methods = place ? methodsAt(place) : []
     return methods.length === 0 ? undefined : allow(methods)
   }
 
-  #locate(path: string): { agent: string | undefined; root: boolean; path: string; tables: readonly Table[] } | undefined {
+  #locate(path: string): Place | undefined {
+    const { agents } = this.#options
     if (!path.startsWith(AGENTS)) {
       const name = this.#rootAgent()
-      return { agent: name, root: true, path, tables: [...this.#ownTable(name), this.#shared, this.#root] }
+      const port = name === undefined ? undefined : agents.get(name)
+      const isThere: IsThere = ({ serves }) => (port && isOffered(port, serves)) || this.#isServed(serves)
+      return { agent: name, port, root: true, path, isThere, tables: [...this.#ownTables(port), this.#shared, this.#root] }
     }
     const { name, rest } = split(path)
-    if (this.#options.agents.get(name) === undefined) return undefined
-    return { agent: name, root: false, path: rest, tables: [...this.#ownTable(name), this.#shared] }
+    const port = agents.get(name)
+    if (port === undefined) return undefined
+    const isThere: IsThere = ({ serves }) => isOffered(port, serves)
+    return { agent: name, port, root: false, path: rest, isThere, tables: [...this.#ownTables(port), this.#shared] }
+  }
+
+  /** True if some agent is offered through one of these protocols. A server without agents has all routes: agents may come. */
+  #isServed(serves: Serves): boolean {
+    const { agents } = this.#options
+    const names = agents.names()
+    return names.length === 0 || names.some((name) => isOffered(agents.get(name) as AgentPort, serves))
   }
 
   #rootAgent(): string | undefined {
@@ -177,15 +217,17 @@ export class Routes {
     return defaultAgent ?? agentAtRoot(agents.names())
   }
 
-  #ownTable(name: string | undefined): readonly Table[] {
-    const agent = name === undefined ? undefined : this.#options.agents.get(name)
-    if (agent?.transports === undefined) return []
-    let table = this.#own.get(agent)
+  #ownTables(agent: AgentPort | undefined): readonly Table[] {
+    return agent?.transports?.map((transport) => this.#ownTable(transport)) ?? []
+  }
+
+  #ownTable(transport: Transport): Table {
+    let table = this.#own.get(transport)
     if (table === undefined) {
-      table = new Table(agent.transports, this.#options.host)
-      this.#own.set(agent, table)
+      table = new Table([transport], this.#options.host, true)
+      this.#own.set(transport, table)
     }
-    return [table]
+    return table
   }
 }
 

@@ -26,6 +26,11 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
     /:3: agents\[0\]\.model must be provider\/model/,
   ],
   [
+    'a protocol that is none',
+    { 'uamp.config.yaml': `${ONE}    protocols: [events, grpc]\n` },
+    /:4: agents\[0\]\.protocols\[1\] must be one of "events", "completions", "responses", "realtime", "a2a", "ag-ui", "acp", "omnia"/,
+  ],
+  [
     'a provider that is none',
     { 'uamp.config.yaml': 'agents:\n  - name: one\n    model: opneai/gpt-5\n' },
     /:3: agents\[0\]\.model names the provider "opneai", but there are openai, anthropic/,

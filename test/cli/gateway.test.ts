@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
@@ -102,6 +104,29 @@ verifies('gateway.remotes', 'a config gives agents of other servers', async () =
   })
   const { url } = await serving([], { cwd, env: { THERE: there.url, THEIR_TOKEN: 'her-secret-0123456789abcdef', UAMP_DATA: 'memory' } })
   for (const agent of ['native', 'openai-like']) expect((await completion(url, agent, 'hello')).text).toBe('You said: hello')
+})
+
+verifies(['gateway.models', 'gateway.remotes'], 'a config offers a model and a remote agent through some protocols only', async () => {
+  const upstream = await startUpstream()
+  const there = await startServer(demo())
+  const entries = (first: string): string => `
+agents:
+  - { name: one, model: openai/echo, protocols: [${first}] }
+  - { name: far, remote: "${there.url}", protocols: [a2a] }
+  - { name: whole, remote: "${there.url}" }
+providers:
+  openai: { baseUrl: "${upstream.url}/openai/v1" }
+`
+  const cwd = await project({ 'uamp.config.yaml': entries('completions') })
+  const { url, cli } = await serving([], { cwd, env: KEYS })
+  const statuses = (path: string) =>
+    Promise.all(['one', 'far', 'whole'].map(async (name) => (await fetch(`${url}/agents/${name}${path}`)).status))
+  expect(await statuses('/v1/models')).toEqual([200, 404, 200])
+  expect(await statuses('/.well-known/agent-card.json')).toEqual([404, 200, 200])
+  await writeFile(join(cwd, 'uamp.config.yaml'), entries('a2a'))
+  await cli.prints(/was read again: one changed/)
+  expect(await statuses('/v1/models')).toEqual([404, 404, 200])
+  expect(await statuses('/.well-known/agent-card.json')).toEqual([200, 200, 200])
 })
 
 verifies('gateway.modules', 'a config that is a module has entries of every kind, and hands over from one to another', async () => {

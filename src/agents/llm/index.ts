@@ -8,7 +8,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
-import { checkToolNames, handoffName, type Handoff } from './handoff.ts'
+import { checkToolNames, handedTurn, handoffName, type Handoff } from './handoff.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
 import { AnnouncedModels, modelId, type Model } from './model.ts'
 import { PRICES, type PriceTable } from './prices.ts'
@@ -41,6 +41,8 @@ export interface LlmAgentInit {
   readonly prices?: PriceTable
   /** Capabilities that replace and extend those of the model. */
   readonly capabilities?: Partial<Capabilities>
+  /** The protocols that it is offered through: `events`, `completions` … Default: all. */
+  readonly protocols?: readonly string[]
   readonly log?: Logger
 }
 
@@ -95,10 +97,12 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     capabilities = describe(able)
   })
 
+  const agents = new Map(handoffs.flatMap((handoff) => (typeof handoff.to === 'string' ? [] : [[handoffName(handoff), handoff.to]])))
   const run = isPlain(skills) ? plain(options, init) : composed(options, init)
   return {
     name,
     ...(description !== undefined && { description }),
+    ...(init.protocols && { protocols: init.protocols }),
     get secrets() {
       const givenTo = handoffs.flatMap(({ to }) => (typeof to === 'string' ? [] : (to.secrets ?? [])))
       return [...models.flatMap(({ provider }) => provider.secrets ?? []), ...skills.flatMap((skill) => skill.secrets ?? []), ...givenTo]
@@ -117,7 +121,13 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       const of = models.find((each) => modelId(each) === wanted || each.model === wanted)
       return of && describe(await capabilitiesOf(of), modelId(of))
     },
-    run: run.run,
+    get handoffs() {
+      return [...agents.keys(), ...(run.handoffs ?? [])]
+    },
+    run: (turn) => {
+      const other = turn.handoff === undefined ? undefined : agents.get(turn.handoff)
+      return other ? other.run(handedTurn(turn, { messages: turn.messages, by: name, reason: '' })) : run.run(turn)
+    },
     ...(run.transports && { transports: run.transports }),
   }
 }
@@ -129,7 +139,7 @@ function isPlain(skills: readonly Skill[]): boolean {
   )
 }
 
-type Runs = Pick<AgentPort, 'run' | 'transports'>
+type Runs = Pick<AgentPort, 'run' | 'transports' | 'handoffs'>
 
 function plain(options: LoopOptions, { instructions, skills = [] }: LlmAgentInit): Runs {
   return {
@@ -155,7 +165,7 @@ function composed(options: LoopOptions, { name, instructions, tools = [], skills
       },
     ],
   })
-  return { run: (turn) => agent.run(turn), transports: agent.transports }
+  return { run: (turn) => agent.run(turn), transports: agent.transports, handoffs: agent.handoffs }
 }
 
 /** The turn, with its last message as a handler before the model changed it: the text of a recording, for example. */

@@ -12,16 +12,19 @@ export interface AgentOptions {
   readonly tools?: readonly Tool[]
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
+  /** The protocols that it is offered through: `events`, `completions` … Default: all. */
+  readonly protocols?: readonly string[]
 }
 
 /** Makes an agent from one async generator, which yields events; the session does the rest. */
 export function defineAgent(name: string, run: AgentPort['run'], options: AgentOptions = {}): AgentPort {
-  const { description, capabilities, abilities, tools, secrets } = options
+  const { description, capabilities, abilities, tools, secrets, protocols } = options
   const described = {
     ...(description !== undefined && { description }),
     ...(abilities && { abilities }),
     ...(tools && { tools }),
     ...(secrets && { secrets }),
+    ...(protocols && { protocols }),
   }
   return { name, ...described, capabilities: agentCapabilities(name, capabilities), run }
 }

@@ -1,32 +1,45 @@
+import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from '../ports/access.ts'
 import type { Gateway } from '../ports/session.ts'
+import type { KnownCall } from '../ports/transport.ts'
 import { isEnd } from '../reading/response-fold.ts'
 
-export interface Exchange {
+export type Exchange = Question & (Asker | { readonly call: Caller })
+
+interface Question {
   /** The transport that asks: the meter counts by it. */
   readonly transport?: string
-  readonly agent: string
-  readonly principal: Principal
   /** The whole conversation, newest message last. */
   readonly messages: readonly Message[]
   readonly config?: SessionConfig
+  /** The handler of the agent, or the agent it hands over to, that shall answer. Default: the agent decides. */
+  readonly handoff?: string
+}
+
+interface Asker {
+  readonly agent: string
+  readonly principal: Principal
   readonly signal?: AbortSignal
 }
 
+/** A request to a route: it is for the agent of its path, and stops when the client leaves. */
+type Caller = Pick<KnownCall, 'agent' | 'principal' | 'signal'>
+
 /** Asks an agent once, in a session that is not stored, and yields the events of its response. */
-export async function* exchange(
-  gateway: Gateway,
-  { transport = 'custom', agent, principal, messages, config, signal }: Exchange,
-): AsyncGenerator<ServerEvent, void> {
+export async function* exchange(gateway: Gateway, exchanged: Exchange): AsyncGenerator<ServerEvent, void> {
+  const { transport = 'custom', messages, config, handoff } = exchanged
+  const { agent, principal, signal } = 'call' in exchanged ? exchanged.call : exchanged
+  if (agent === undefined) throw new UampError('agent_offline', 'Say which agent: call it below /agents/{name}')
   const session = await gateway.open({
     transport,
     agent,
     principal,
     config: config ?? { modalities: ['text'] },
     history: messages,
+    ...(handoff !== undefined && { handoff }),
     duplex: false,
     persist: false,
     onDetach: 'cancel',

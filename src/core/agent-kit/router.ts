@@ -28,6 +28,8 @@ const UNDECLARED: Resolved = { target: 'nowhere', watched: false }
 interface Hop {
   readonly seen: readonly Handler[]
   readonly ttl: number
+  /** Takes the event, whatever its type. */
+  readonly to?: Handler | undefined
 }
 
 export interface RouterOptions {
@@ -43,7 +45,7 @@ export interface RouterOptions {
  */
 export class Router {
   readonly #handlers: readonly Handler[]
-  readonly #observers: readonly { readonly observer: Observer; readonly queue: Channel<RoutedEvent> }[]
+  #observers: readonly { readonly observer: Observer; readonly queue: Channel<RoutedEvent> }[]
   readonly #log: Logger
   readonly #told = new WeakSet<object>()
 
@@ -54,9 +56,27 @@ export class Router {
     for (const { observer, queue } of this.#observers) void this.#observe(observer, queue)
   }
 
-  /** Routes an event, and all events that handlers make of it; yields those that reach the client. */
-  route(event: RoutedEvent, turn: HandlerTurn): AsyncGenerator<Draft, void> {
-    return this.#deliver(event, turn, { seen: [], ttl: TTL })
+  /** The names of the handlers. */
+  get names(): readonly string[] {
+    return this.#handlers.map(({ name }) => name)
+  }
+
+  /** A router with more handlers and observers. This one goes on as it is, and its observers see the events of both. */
+  with({ handlers, observers }: Pick<RouterOptions, 'handlers' | 'observers'>): Router {
+    const router = new Router({ handlers: [...this.#handlers, ...handlers], ...(observers && { observers }), log: this.#log })
+    router.#observers = [...this.#observers, ...router.#observers]
+    return router
+  }
+
+  /**
+   * Routes an event, and all events that handlers make of it; yields those that reach the client. `to` names the handler that takes the
+   * first event, whatever it subscribes to.
+   */
+  route(event: RoutedEvent, turn: HandlerTurn, to?: string): AsyncGenerator<Draft, void> {
+    const handler = to === undefined ? undefined : this.#handlers.find(({ name }) => name === to)
+    if (to !== undefined && !handler)
+      throw new UampError('invalid_request', `No handler is called "${to}": there are ${this.names.join(', ')}`)
+    return this.#deliver(event, turn, { seen: [], ttl: TTL, to: handler })
   }
 
   /** Ends the observers once they have seen everything. */
@@ -68,7 +88,8 @@ export class Router {
     if (hop.ttl <= 0) {
       throw new UampError('internal', 'An event went in circles', { cause: new Error(`TTL exceeded by "${event.type}"`) })
     }
-    const { target, watched } = this.#resolve(event.type, hop.seen)
+    const { target: usual, watched } = this.#resolve(event.type, hop.seen)
+    const target = hop.to ?? usual
     if (watched) this.#show(event)
     if (target === 'client') yield event as Draft
     else if (target === 'system') this.#system(event)

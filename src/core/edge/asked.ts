@@ -4,6 +4,7 @@ import type { EventOf } from '../../protocol/events.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { AgentPort } from '../ports/agent.ts'
+import type { SessionInit } from '../ports/session.ts'
 
 /** The agent of `/`: the configured one, else the only one, else the demo. */
 export function agentAtRoot(names: readonly string[], configured?: string): string | undefined {
@@ -59,6 +60,15 @@ export function checkClientTools(agent: Owner | undefined, offered: readonly Too
   const taken = offered.find((tool) => own.has(tool.function.name))?.function.name
   if (taken === undefined) return
   throw new UampError('invalid_request', `"${taken}" is a tool of the agent itself: give yours another name`, { details: { tool: taken } })
+}
+
+/** Refuses a session with tools that the client may not have, or with a handoff that the agent lacks. */
+export function checkOpening(agent: AgentPort, { config, handoff }: Pick<SessionInit, 'config' | 'handoff'>): void {
+  checkClientTools(agent, config.tools)
+  const { name, handoffs = [] } = agent
+  if (handoff === undefined || handoffs.includes(handoff)) return
+  const known = handoffs.length === 0 ? 'it has none' : `there are: ${handoffs.join(', ')}`
+  throw new UampError('invalid_request', `The agent "${name}" has no handoff "${handoff}": ${known}`, { details: { handoffs } })
 }
 
 /** Drops tools whose names the agent uses: for tools that the client did not name itself, such as those of an MCP server. */

@@ -9,16 +9,31 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 export class AgentRegistry implements Agents {
   readonly #agents = new Map<string, AgentPort>()
   readonly #listeners = new Set<(name: string) => void>()
+  readonly #protocols: readonly string[] | undefined
+  /** Ends the notices of each agent that gives some. */
+  readonly #leave = new Map<string, () => void>()
+
+  /** `protocols`: the names that an agent's own `protocols` may have. Default: any. */
+  constructor({ protocols }: { readonly protocols?: readonly string[] } = {}) {
+    this.#protocols = protocols
+  }
 
   add(agent: AgentPort): void {
     if (!NAME.test(agent.name)) {
       throw new UampError('invalid_request', `"${agent.name}" cannot be an agent's name: use letters, digits, dots, dashes and underscores`)
     }
+    this.#checkProtocols(agent)
+    this.#forget(agent.name)
     this.#agents.set(agent.name, agent)
-    for (const listener of this.#listeners) listener(agent.name)
+    const tell = (): void => {
+      for (const listener of this.#listeners) listener(agent.name)
+    }
+    const leave = agent.onChange?.(tell)
+    if (leave) this.#leave.set(agent.name, leave)
+    tell()
   }
 
-  /** Calls the listener with the name of each agent that is added or replaced. Returns a function that removes the listener. */
+  /** Calls the listener with the name of each agent that is added or replaced, or has changed. Returns a function that removes the listener. */
   onChange(listener: (name: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -26,7 +41,13 @@ export class AgentRegistry implements Agents {
 
   /** False when there is no agent of that name. */
   remove(name: string): boolean {
+    this.#forget(name)
     return this.#agents.delete(name)
+  }
+
+  /** Asks the agents for no more notices. An agent may outlive its server. */
+  close(): void {
+    for (const name of [...this.#leave.keys()]) this.#forget(name)
   }
 
   get(name: string): AgentPort | undefined {
@@ -35,5 +56,17 @@ export class AgentRegistry implements Agents {
 
   names(): readonly string[] {
     return [...this.#agents.keys()]
+  }
+
+  #forget(name: string): void {
+    this.#leave.get(name)?.()
+    this.#leave.delete(name)
+  }
+
+  #checkProtocols({ name, protocols = [] }: AgentPort): void {
+    const unknown = protocols.find((protocol) => this.#protocols?.includes(protocol) === false)
+    if (unknown === undefined) return
+    const message = `The agent "${name}" names the protocol "${unknown}", but there are: ${this.#protocols?.join(', ')}`
+    throw new UampError('invalid_request', message, { details: { agent: name, protocols: this.#protocols } })
   }
 }

@@ -6,7 +6,7 @@ import { Committer, LogStore } from '../log/log-store.ts'
 import { beginEpoch, lastNumber } from '../durable/epoch.ts'
 import { fetchHttp } from '../http/fetch-http.ts'
 import type { AgentGateway, GatewayOptions } from './gateway-options.ts'
-import { checkClientTools } from '../edge/asked.ts'
+import { checkOpening } from '../edge/asked.ts'
 import { checkSlots, isInput, withContentIds } from './input.ts'
 import { Journal } from '../durable/journal.ts'
 import { CORE_LIMITS, limitsFrom, type CoreLimits } from '../basics/limits.ts'
@@ -152,7 +152,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   }
 
   async open(init: SessionInit): Promise<Session> {
-    checkClientTools(this.admit(init.agent), init.config.tools)
+    checkOpening(this.admit(init.agent), init)
     this.#sessions.checkRoom(init.principal)
     if (init.persist && this.#epoch === 0) await this.#begin()
     const { principal, parent } = init
@@ -174,7 +174,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       pending: [],
       shownId: init.persist ? undefined : init.shownId,
       waiting: undefined,
-      opening: { payment: init.payment, silent: init.silent === true && !init.persist },
+      opening: { payment: init.payment, silent: init.silent === true && !init.persist, handoff: init.handoff },
       input: init.input,
     }
     const { session, journal } = this.#build(

@@ -34,7 +34,7 @@ export interface SessionState extends SessionRecord {
   readonly shownId?: string | undefined
   readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
   /** What else that request brought. `silent`: nobody sees a response before its end, not even in the store. */
-  readonly opening?: { readonly payment: Payment | undefined; readonly silent: boolean } | undefined
+  readonly opening?: { readonly payment: Payment | undefined; readonly silent: boolean; readonly handoff?: string | undefined } | undefined
 }
 
 /** The parts that the gateway makes for each session. */

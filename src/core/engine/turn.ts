@@ -44,7 +44,7 @@ export interface TurnHost {
   readonly owner: Principal
   readonly client: Capabilities | undefined
   readonly duplex: boolean
-  readonly opening?: { readonly silent: boolean } | undefined
+  readonly opening?: { readonly silent: boolean; readonly handoff?: string | undefined } | undefined
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string
@@ -86,6 +86,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly principal: Principal
   readonly client: Capabilities | undefined
   readonly silent: boolean
+  readonly handoff: string | undefined
   /** Resolves when the turn's last response has ended. */
   readonly finished: Promise<void>
   responseId: string
@@ -133,6 +134,7 @@ export class ActiveTurn implements Turn, Asker {
     this.principal = host.owner
     this.client = host.client
     this.silent = host.opening?.silent ?? false
+    this.handoff = host.opening?.handoff
     this.#host = host
     this.#start = start
     this.finished = new Promise((resolve) => (this.#finish = resolve))

@@ -25,8 +25,14 @@ export interface AgentPort {
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
   run(turn: Turn): AsyncIterable<Draft>
-  /** Routes of its own, mounted before the built-in ones. */
+  /** The protocols that it is offered through, by the names of their transports. Default: all. Its own routes are not among them. */
+  readonly protocols?: readonly string[]
+  /** Routes of its own, mounted before the built-in ones. Each transport is mounted once, when it is first seen. */
   readonly transports?: readonly Transport[]
+  /** The names that `Turn.handoff` may have. Default: none. */
+  readonly handoffs?: readonly string[]
+  /** Calls `changed` when its capabilities or secrets have changed. Returns a function that ends this. */
+  onChange?(changed: () => void): () => void
 }
 
 /** Something that an agent is good at, as its card describes it. */
@@ -72,6 +78,8 @@ export interface Turn {
   readonly duplex?: boolean | undefined
   /** True: nobody sees the response before its end, so an agent may fetch it in one piece. An agent may ignore this. */
   readonly silent?: boolean | undefined
+  /** The part of the agent that shall take the turn, if the code that asks has chosen one of its `handoffs`. Clients cannot. */
+  readonly handoff?: string | undefined
   /** The agents that handed this turn over, in order. */
   readonly through?: readonly string[] | undefined
   /** The session's configuration with the overrides of this `response.create`. */

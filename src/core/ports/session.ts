@@ -152,6 +152,8 @@ export interface SessionInit {
   readonly input?: readonly Message[]
   /** Nobody reads the first response before its end, so its opening may be stored with its end. Without a store it sets `Turn.silent`. */
   readonly silent?: boolean
+  /** One of the agent's `handoffs`, which then takes the turns. Only for a session that is not stored. */
+  readonly handoff?: string
   /** Earlier messages, which a stateless protocol sends with every request. */
   readonly history?: readonly Message[]
   readonly client?: Capabilities | undefined

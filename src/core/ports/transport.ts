@@ -16,6 +16,11 @@ export interface Transport {
   refusal?(error: UampError, options?: RefusalOptions): Response
   /** Where this form is also used for paths that nothing is at: `/v1/`. */
   readonly under?: string
+  /**
+   * For routes that several protocols need: an agent that is offered through one of these has them, and one of `all` every agent.
+   * Default: the transport is a protocol itself, and serves the agents that are offered through it.
+   */
+  readonly serves?: readonly string[] | 'all'
 }
 
 export interface RefusalOptions {
@@ -68,7 +73,7 @@ export interface Agents {
 export type Route = HttpRoute | SocketRoute
 
 /** The server streams a generator's texts as server-sent events. */
-type Reply = Promise<Response | Streamed> | AsyncGenerator<string, void>
+type Reply = Promise<Response | Streamed | AsyncGenerator<string, void>> | AsyncGenerator<string, void>
 
 /**
  * `public`: health, cards, keys, manifests. `request`: the request carries credentials, so the principal is known. `url`: the URL is

@@ -2,7 +2,7 @@ import type { Host, HttpRoute, Transport } from '../../core/ports/transport.ts'
 import { openAiRefusal } from '../../wire/openai/errors.ts'
 import { complete } from './complete.ts'
 import { KEEPER } from './kept.ts'
-import { Models } from './models.ts'
+import { capabilities, Models } from './models.ts'
 import { StoredCompletions } from './stored.ts'
 
 /** OpenAI Chat Completions, for unchanged OpenAI clients. */
@@ -10,22 +10,38 @@ export function completions(): Transport {
   return {
     name: 'completions',
     routes: (host) => {
-      const models = new Models(host)
       const stored = new StoredCompletions(host)
       host.gateway.recoverWith(KEEPER, async () => undefined)
-      return [
-        ...['/chat/completions', '/v1/chat/completions'].flatMap((path) => [post(host, path), ...kept(stored, path)]),
-        ...['/models', '/v1/models'].flatMap((path): HttpRoute[] => [
-          { method: 'GET', path, access: 'request', handle: async (_, call) => models.list(call) },
-          // A slash in an agent's name must be encoded; the server decodes it.
-          { method: 'GET', path: `${path}/:id`, access: 'request', handle: async (_, call) => models.get(call) },
-        ]),
-        { method: 'GET', path: '/capabilities', access: 'public', handle: async (_, call) => models.capabilities(call) },
-      ]
+      return [...['/chat/completions', '/v1/chat/completions'].flatMap((path) => [post(host, path), ...kept(stored, path)])]
     },
     refusal: openAiRefusal,
     under: '/v1/',
   }
+}
+
+/** The routes by which clients find agents: the models of all of OpenAI's protocols, and the capabilities of any agent. */
+export function catalog(): Transport[] {
+  return [
+    {
+      name: 'models',
+      serves: ['completions', 'responses', 'realtime'],
+      routes: (host) => {
+        const models = new Models(host)
+        return ['/models', '/v1/models'].flatMap((path): HttpRoute[] => [
+          { method: 'GET', path, access: 'request', handle: async (_, call) => models.list(call) },
+          // A slash in an agent's name must be encoded; the server decodes it.
+          { method: 'GET', path: `${path}/:id`, access: 'request', handle: async (_, call) => models.get(call) },
+        ])
+      },
+      refusal: openAiRefusal,
+    },
+    {
+      name: 'capabilities',
+      serves: 'all',
+      routes: (host) => [{ method: 'GET', path: '/capabilities', access: 'public', handle: async (_, call) => capabilities(host, call) }],
+      refusal: openAiRefusal,
+    },
+  ]
 }
 
 /** The routes of completions with `store`. */

@@ -26,14 +26,14 @@ export class Models {
     return Response.json(this.#model(id))
   }
 
-  /** `GET /capabilities`: UAMP events §9. */
-  capabilities(call: Call): Response {
-    const agent = call.agent === undefined ? undefined : this.#host.agents.get(call.agent)
-    if (!agent) throw new UampError('agent_offline', 'Say which agent: /agents/{name}/capabilities')
-    return Response.json(agent.capabilities)
-  }
-
   #model(id: string): object {
     return { id, object: 'model', created: this.#created, owned_by: this.#host.agents.get(id)?.capabilities.provider ?? 'uamp' }
   }
+}
+
+/** `GET /capabilities`: UAMP events §9. */
+export function capabilities({ agents }: Host, { agent: name }: Call): Response {
+  const agent = name === undefined ? undefined : agents.get(name)
+  if (!agent) throw new UampError('agent_offline', 'Say which agent: /agents/{name}/capabilities')
+  return Response.json(agent.capabilities)
 }

@@ -1,4 +1,5 @@
 import { contentContract } from './contract/events/content.ts'
+import { ratesContract } from './contract/events/rates.ts'
 import { responsesContract } from './contract/events/responses.ts'
 import { sessionsContract } from './contract/events/sessions.ts'
 import { toolsContract } from './contract/events/tools.ts'
@@ -12,4 +13,5 @@ for (const [binding, connect] of [
   responsesContract(binding, connect)
   toolsContract(binding, connect)
   contentContract(binding, connect)
+  ratesContract(binding, connect)
 }

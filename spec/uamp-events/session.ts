@@ -34,6 +34,10 @@ export const session = uampEvents('session', {
   'uamp:session:end-by-client': ['5.3', 'session.end from the client ends the session: later events for it are refused.'],
   'uamp:session:end-by-server': ['5.3', 'The server may end a session: it sends session.end with a reason.'],
   'uamp:session:rate-limited': ['6.3', 'Too many requests give session.error `rate_limited`, with details.retry_after.'],
+  'uamp:session:flood': [
+    '6.3',
+    'A client that sends too many events is told `rate_limited` with retry_after; each event is taken or refused, and others notice nothing.',
+  ],
   'uamp:session:timeout': ['6.3', 'A session that ran out of time is told so by session.error `timeout`.'],
   'uamp:session:error-scope': ['6.3', 'What fails for a session comes as session.error, what fails for a response as response.error.'],
   'uamp:session:single': ['10.1', 'With one session on a connection `session_id` may be left out everywhere.'],

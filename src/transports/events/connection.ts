@@ -8,6 +8,7 @@ import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import { tokenPayment } from '../../protocol/payment.ts'
 import { parseClientText } from '../../protocol/parse.ts'
 import { announced, checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { nothingLeft, whatIsLeft } from './rate-limit.ts'
 
 /** Sessions that one connection may carry. */
 const SESSIONS = 256
@@ -48,6 +49,10 @@ export class Connection {
   }
 
   async run(): Promise<void> {
+    this.#socket.onFlood = ({ limit, resetMs }) => {
+      const details = { limit, retry_after: Math.max(1, Math.ceil(resetMs / 1000)), slowed: true }
+      this.#refuse(undefined, new UampError('rate_limited', 'Too many events: they are read more slowly, and none is lost', { details }))
+    }
     try {
       for await (const frame of this.#socket) await this.#receive(frame)
     } finally {
@@ -109,7 +114,10 @@ export class Connection {
     void attached.session
       .send(event)
       .then(
-        () => this.#acknowledge(attached, event),
+        () => {
+          this.#acknowledge(attached, event)
+          if (event.type === 'response.create') this.#tellRate(attached.session.id)
+        },
         (thrown: unknown) => this.#refuse(event, thrown),
       )
       .finally(() => {
@@ -186,10 +194,14 @@ export class Connection {
 
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
   async #follow({ session, reader, once = false }: Attached, id = session.id): Promise<void> {
+    let begun = false
     try {
       await reader.each((batch) => {
         if (once && batch.has(RESPONSE_ENDS)) reader.close()
-        return this.#socket.send(batch)
+        const sent = this.#socket.send(batch)
+        if (!begun && !once) this.#tellRate(id)
+        begun = true
+        return sent
       })
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
@@ -247,22 +259,17 @@ export class Connection {
       ...(typeof sessionId === 'string' && { session_id: sessionId }),
       error: { ...error.toBody(), details },
     })
-    if (error.code === 'rate_limited') this.#tell(rateLimit(error, this.#host.now()))
+    if (error.code === 'rate_limited') this.#tell(nothingLeft(error, this.#host.now()))
+  }
+
+  /** Told when a session and a response begin, and never in between: a delta costs nothing more. */
+  #tellRate(sessionId: string): void {
+    const { quota } = this.#socket
+    if (quota) this.#tell({ session_id: sessionId, ...whatIsLeft(quota, this.#host.now()) })
   }
 
   #tell(draft: Draft & { readonly session_id?: string }): void {
     void this.#socket.send([JSON.stringify({ event_id: this.#host.newId(), ...draft })])
-  }
-}
-
-/** UAMP events §6.17: what is left of a limit that was reached, and when there will be more. */
-function rateLimit({ details }: UampError, now: number): Draft {
-  const { limit, retry_after: retryAfter } = details ?? {}
-  return {
-    type: 'rate_limit',
-    limit: typeof limit === 'number' ? limit : 0,
-    remaining: 0,
-    ...(typeof retryAfter === 'number' && { reset_at: Math.ceil(now / 1000) + retryAfter }),
   }
 }
 

@@ -3,6 +3,7 @@ import { ratesContract } from './contract/events/rates.ts'
 import { responsesContract } from './contract/events/responses.ts'
 import { sessionsContract } from './contract/events/sessions.ts'
 import { toolsContract } from './contract/events/tools.ts'
+import { viewsContract } from './contract/events/views.ts'
 import { overSse, overWebSocket } from './support/wire.ts'
 
 for (const [binding, connect] of [
@@ -14,4 +15,5 @@ for (const [binding, connect] of [
   toolsContract(binding, connect)
   contentContract(binding, connect)
   ratesContract(binding, connect)
+  viewsContract(binding, connect)
 }

@@ -63,6 +63,10 @@ export const capabilities = uampEvents('capabilities', {
   'uamp:capabilities:model': ['5.4', 'capabilities.query with a model is answered for that model.'],
   'uamp:capabilities:model-change': ['6.4', 'When another model answers (a fallback, a chosen one), a capabilities event says so.'],
   'uamp:capabilities:client': ['9.1', 'What the client announced in session.create is known to the session.'],
+  'uamp:capabilities:streaming': ['9', 'A client that says supports_streaming: false gets its answer in one piece, in response.done.'],
+  'uamp:capabilities:thinking': ['9', 'A client that says supports_thinking: false gets no thinking, neither streamed nor in the output.'],
+  'uamp:capabilities:tools': ['9', "A client that says tools.supports_tools: false does not see the calls of the agent's own tools."],
+  'uamp:capabilities:modalities': ['9', "Media that is not among the client's modalities is told in words, with its handle or address."],
   'uamp:capabilities:client-update': ['5.5, 9.1', 'client.capabilities replaces what the client announced before.'],
 })
 

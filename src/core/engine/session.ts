@@ -1,4 +1,4 @@
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { ClientProfile } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -46,7 +46,7 @@ export class AgentSession implements Session, TurnHost {
   readonly stay: Stay
   #secrets: SessionSecrets | undefined
   config: SessionConfig
-  client: Capabilities | undefined
+  client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
   idleSince: number
   readonly #host: SessionHost

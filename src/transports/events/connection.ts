@@ -9,6 +9,7 @@ import { tokenPayment } from '../../protocol/payment.ts'
 import { parseClientText } from '../../protocol/parse.ts'
 import { announced, checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
 import { nothingLeft, whatIsLeft } from './rate-limit.ts'
+import { viewOf } from './view.ts'
 
 /** Sessions that one connection may carry. */
 const SESSIONS = 256
@@ -22,6 +23,7 @@ interface Attached {
   readonly session: Session
   readonly reader: Reader
   ack: boolean
+  view: ReturnType<typeof viewOf>
   /** The session of one interaction of a platform: it ends with its response, and only its input starts one. */
   readonly once?: boolean
 }
@@ -106,6 +108,7 @@ export class Connection {
       const { ack, extensions } = announced(event.capabilities)
       attached.ack = ack
       attached.reader.understand(extensions)
+      attached.view = viewOf(event.capabilities)
     }
     // The input has started the response already.
     if (attached.once && event.type === 'response.create') return
@@ -144,7 +147,7 @@ export class Connection {
       const resume = { recovered: reader.recovered, after, head: session.lastSeq }
       reader.tell(resumedEvent(session, this.#host.newId(), { request: event.event_id, resume }))
     }
-    const attached = { session, reader, ack }
+    const attached = { session, reader, ack, view: viewOf(event.client_capabilities ?? session.client) }
     this.#sessions.set(session.id, attached)
     void this.#follow(attached)
     this.#acknowledge(attached, event)
@@ -173,7 +176,7 @@ export class Connection {
       shownId: id,
       ...(payment && { payment }),
     })
-    const attached = { session, reader: session.read({ after: session.lastSeq }), ack: false, once: true }
+    const attached = { session, reader: session.read({ after: session.lastSeq }), ack: false, view: viewOf(undefined), once: true }
     this.#sessions.set(id, attached)
     void this.#follow(attached, id)
     try {
@@ -193,12 +196,13 @@ export class Connection {
   }
 
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
-  async #follow({ session, reader, once = false }: Attached, id = session.id): Promise<void> {
+  async #follow(attached: Attached, id = attached.session.id): Promise<void> {
+    const { session, reader, once = false } = attached
     let begun = false
     try {
       await reader.each((batch) => {
         if (once && batch.has(RESPONSE_ENDS)) reader.close()
-        const sent = this.#socket.send(batch)
+        const sent = this.#socket.send(attached.view(batch))
         if (!begun && !once) this.#tellRate(id)
         begun = true
         return sent

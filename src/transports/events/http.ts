@@ -9,6 +9,7 @@ import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import { announced, checkToken, findSession, identify, openSession, position, resumedEvent } from './open.ts'
 import { rateHeaders, whatIsLeft } from './rate-limit.ts'
+import { viewOf } from './view.ts'
 
 const SESSION_HEADER = 'x-session-id'
 /** The newest event when the stream begins: what comes up to it is a replay. */
@@ -58,8 +59,9 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
       session.leave()
       throw thrown
     }
+    const view = viewOf(session.client)
     const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '', releases: false })
-    return streamed(host, { session, quota: call.quota, frames: run.frames(toSse) })
+    return streamed(host, { session, quota: call.quota, frames: run.frames((batch) => toSse(view(batch))) })
   }
   if (session) await sendAll(session, rest, call).finally(() => session.leave())
   return Response.json(
@@ -88,11 +90,12 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   // From here on the reader keeps the session in memory.
   session.leave()
   const { quota } = call
+  const view = viewOf(session.client)
   let begun = false
   const frames = mapAsync(reader, (batch) => {
-    if (begun) return toSse(batch)
+    if (begun) return toSse(view(batch))
     begun = true
-    return beginning(batch, aside(session, { event_id: host.newId(), ...whatIsLeft(quota, host.now()) }))
+    return beginning(view(batch), aside(session, { event_id: host.newId(), ...whatIsLeft(quota, host.now()) }))
   })
   return streamed(host, { session, quota, frames })
 }
@@ -120,12 +123,12 @@ function aside({ id }: Session, event: Draft & { readonly event_id: string }): s
   return sseLine(JSON.stringify({ ...event, session_id: id }))
 }
 
-function toSse(batch: Batch): Texts {
+function toSse(batch: Pick<Batch, 'eachText'>): Texts {
   return { eachText: (visit) => batch.eachText((text, seq) => visit(sseLine(text, seq))) }
 }
 
 /** A page that uses `EventSource` sees no headers: its stream tells what is left after the first events. */
-function beginning(batch: Batch, told: string): Texts {
+function beginning(batch: Pick<Batch, 'eachText'>, told: string): Texts {
   return {
     eachText(visit) {
       toSse(batch).eachText(visit)

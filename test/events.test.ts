@@ -2,6 +2,7 @@ import { contentContract } from './contract/events/content.ts'
 import { ratesContract } from './contract/events/rates.ts'
 import { responsesContract } from './contract/events/responses.ts'
 import { sessionsContract } from './contract/events/sessions.ts'
+import { soundContract } from './contract/events/sound.ts'
 import { toolsContract } from './contract/events/tools.ts'
 import { viewsContract } from './contract/events/views.ts'
 import { overSse, overWebSocket } from './support/wire.ts'
@@ -16,4 +17,5 @@ for (const [binding, connect] of [
   contentContract(binding, connect)
   ratesContract(binding, connect)
   viewsContract(binding, connect)
+  soundContract(binding, connect)
 }

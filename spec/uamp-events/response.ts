@@ -38,6 +38,7 @@ export const response = uampEvents('response', {
     '6.17',
     'rate_limit tells what is left, and when all of it is there again, before anything is refused.',
   ],
+  'uamp:response:usage-audio': ['8.7', 'usage.audio tells the seconds of sound that went in and out; what the provider says counts first.'],
   'uamp:response:rate-limit': ['6.17', 'A client that reaches a limit gets rate_limit with what is left and when it resets.'],
 })
 

@@ -1,7 +1,7 @@
 import type { Batch } from '../../core/ports/session.ts'
 import type { ClientProfile } from '../../protocol/capabilities.ts'
 import { isMedia, type ContentItem, type MediaItem } from '../../protocol/content.ts'
-import type { ServerEvent } from '../../protocol/events.ts'
+import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { note, publicUrl } from '../../wire/media-parts.ts'
@@ -21,7 +21,7 @@ const PIECES: ReadonlySet<string> = new Set<ServerEvent['type']>([
 ])
 
 /** Events that a view may change or leave out. A batch without any of them, such as one of plain text, is passed on as it is. */
-const TOUCHED: ReadonlySet<string> = new Set<ServerEvent['type']>([
+const TYPES = [
   'response.delta',
   'thinking',
   'audio.delta',
@@ -30,7 +30,13 @@ const TOUCHED: ReadonlySet<string> = new Set<ServerEvent['type']>([
   'tool.call_done',
   'response.done',
   'response.cancelled',
-])
+] as const satisfies ServerEvent['type'][]
+const TOUCHED: ReadonlySet<string> = new Set(TYPES)
+type Touched = EventOf<(typeof TYPES)[number]>
+
+function isTouched(event: ServerEvent): event is Touched {
+  return TOUCHED.has(event.type)
+}
 
 /** UAMP events §9.1: leaves out what a client says that it does not support, or puts it into words. What it does not say, it gets. */
 export function viewOf(client: ClientProfile | undefined): View {
@@ -43,7 +49,7 @@ export function viewOf(client: ClientProfile | undefined): View {
       eachText(visit) {
         for (const logged of batch) {
           if (!streams && PIECES.has(logged.type)) continue
-          const event = TOUCHED.has(logged.type) ? eyes.see(logged.event) : logged.event
+          const event = isTouched(logged.event) ? eyes.see(logged.event) : logged.event
           if (event) visit(event === logged.event ? logged.text : JSON.stringify(event), logged.seq)
         }
       },
@@ -65,7 +71,7 @@ class Eyes {
   }
 
   /** The event as this client gets it; the same one if nothing changes, undefined if it gets none. */
-  see(event: ServerEvent): ServerEvent | undefined {
+  see(event: Touched): Touched | undefined {
     switch (event.type) {
       case 'thinking':
         return this.#thinks ? event : undefined
@@ -91,8 +97,6 @@ class Eyes {
         const partial = given && this.#items(given)
         return partial === given ? event : { ...event, partial_output: partial }
       }
-      default:
-        return event
     }
   }
 

@@ -44,7 +44,8 @@ verifies('uamp:transport:same-events', 'both bindings have the same events', asy
     const wire = await connect(url)
     await wire.open()
     await say(wire, '/think why')
-    return wire.heard.filter(({ type }) => type !== 'x.ack').map(({ type }) => type)
+    // These two are of the connection, not of the session.
+    return wire.heard.filter(({ type }) => type !== 'x.ack' && type !== 'rate_limit').map(({ type }) => type)
   }
   expect(await types(overSse)).toEqual(await types(overWebSocket))
 })
@@ -84,12 +85,13 @@ test('two streams follow one session; a GET may start at the head', async () => 
   const id = await first.open()
   await say(first, 'one')
   const second = await overSse(url)
+  const logged = ({ heard }: Pick<typeof second, 'heard'>) => heard.filter(({ type }) => type !== 'rate_limit')
   await second.follow(id, 0)
   await second.next('response.done')
-  expect(second.heard).toEqual(first.heard)
+  expect(logged(second)).toEqual(logged(first))
   await say(first, 'two')
   await second.next('response.done')
-  expect(second.heard).toEqual(first.heard)
+  expect(logged(second)).toEqual(logged(first))
   const head = await fetch(`${url}/events/stream?session_id=${id}&after=head`)
   expect(head.status).toBe(200)
   await head.body?.cancel()
@@ -217,4 +219,27 @@ test('a POST that resumes a session and asks streams its own answer, not those b
   }
   const second = await (await post(url, [resume, ...ask('/count 3')], { accept: 'text/event-stream' })).text()
   expect(second.match(/"type":"response.done"/g)).toHaveLength(2)
+})
+
+verifies('uamp:response:rate-limit-early', 'each HTTP answer tells in its headers what is left', async () => {
+  const { url } = await startServer(demo(), { limits: { requestBurst: 30, requestsPerSecond: 1 } })
+  const post = (body: object, headers = {}) => fetch(`${url}/events`, { method: 'POST', headers, body: JSON.stringify(body) })
+  const opened = await post({ type: 'session.create' })
+  const { session_id: id } = await opened.json()
+  const asked = [{ type: 'input.text', text: 'hi' }, { type: 'response.create' }]
+  const answers = [
+    opened,
+    await post({ type: 'ping' }),
+    await post(asked, { 'x-session-id': id, accept: 'text/event-stream' }),
+    await fetch(`${url}/events/stream`, { headers: { 'x-session-id': id } }),
+  ]
+  const left = answers.map(({ headers }) => Number(headers.get('ratelimit-remaining')))
+  // One is taken by each; a second that passes gives one back.
+  expect(left[0]).toBe(29)
+  expect(left[3]).toBeLessThan(29)
+  for (const { headers } of answers) {
+    expect(headers.get('ratelimit-limit')).toBe('30')
+    expect(Number(headers.get('ratelimit-reset'))).toBeGreaterThan(0)
+  }
+  for (const { body } of answers.slice(2)) await body?.cancel()
 })

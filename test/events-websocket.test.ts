@@ -4,6 +4,7 @@ import { demo } from '../src/agents/demo/index.ts'
 import { connect } from '../src/client/node.ts'
 import { defineAgent } from '../src/core/agent-kit/define-agent.ts'
 import { text } from '../src/core/agent-kit/drafts.ts'
+import { remoteEvents } from '../src/remotes/events/index.ts'
 import { mirror } from './support/agents.ts'
 import { startServer } from './support/server.ts'
 import { isEnd, mirrored, say, textOf } from './support/talk.ts'
@@ -127,8 +128,9 @@ verifies(
     socket.send(twice)
     socket.send(twice)
     socket.send(JSON.stringify({ type: 'session.create', uamp_version: '1.0' }))
-    await expect.poll(() => messages.length).toBe(4)
-    expect(messages.map((message) => (JSON.parse(message) as Heard).type)).toEqual(['pong', 'pong', 'session.created', 'capabilities'])
+    await expect.poll(() => messages.length).toBe(5)
+    const types = messages.map((message) => (JSON.parse(message) as Heard).type)
+    expect(types).toEqual(['pong', 'pong', 'session.created', 'capabilities', 'rate_limit'])
     socket.close()
   },
 )
@@ -141,9 +143,45 @@ verifies(['uamp:session:rate-limited', 'uamp:response:rate-limit'], 'one connect
   expect(opened).toBe(256)
   const refusal = wire.heard.find(({ type }) => type === 'session.error')
   expect(refusal?.['error']).toMatchObject({ code: 'rate_limited', details: { limit: 256, retry_after: 1 } })
-  expect(wire.heard.find(({ type }) => type === 'rate_limit')).toMatchObject({ limit: 256, remaining: 0, reset_at: expect.any(Number) })
+  const told = wire.heard.find(({ type, remaining }) => type === 'rate_limit' && remaining === 0)
+  expect(told).toMatchObject({ limit: 256, remaining: 0, reset_at: expect.any(Number) })
   const session = wire.heard.find(({ type }) => type === 'session.created')?.['session_id'] as string
   expect(textOf(await say(wire, 'alive', { session }))).toBe('You said: alive')
+})
+
+verifies('uamp:response:rate-limit-early', 'a socket tells what is left with each response, once', async () => {
+  const { url } = await startServer(demo(), { limits: { messageBurst: 100, messagesPerSecond: 0.001 } })
+  const wire = await overWebSocket(url)
+  await wire.open()
+  for (const prompt of ['/count 200', 'hello']) await say(wire, prompt)
+  // session.create, then twice input.text and response.create.
+  await expect.poll(() => wire.heard.filter(({ type }) => type === 'rate_limit').map(({ remaining }) => remaining)).toEqual([99, 97, 95])
+})
+
+verifies('uamp:session:flood', 'a flood on a socket is told once a second, and all of it is taken in order', async () => {
+  const { url } = await startServer(mirror, { limits: { messageBurst: 20, messagesPerSecond: 100 } })
+  const wire = await overWebSocket(url)
+  await wire.open()
+  const texts = Array.from({ length: 60 }, (_, n) => `${n}`)
+  expect(await Promise.all(texts.map((each) => wire.send({ type: 'input.text', text: each })))).toEqual(texts.map(() => undefined))
+  const told = wire.heard.filter(({ type }) => type === 'session.error')
+  expect(told.length).toBeGreaterThan(0)
+  expect(told.length).toBeLessThan(3)
+  expect(told[0]?.['error']).toMatchObject({ code: 'rate_limited', details: { limit: 20, retry_after: 1, slowed: true } })
+  await wire.send({ type: 'response.create' })
+  const events = [await wire.next('response.delta')]
+  expect(mirrored(events).messages.at(-1)?.content).toBe(texts.join(''))
+})
+
+test('our client, and an agent behind it, go on when they are told to slow down', async () => {
+  const limits = { messageBurst: 5, messagesPerSecond: 200 }
+  const { url: far } = await startServer(demo(), { limits })
+  const { url } = await startServer(remoteEvents({ name: 'far', url: far, agent: 'demo' }), { limits })
+  const client = connect(url, { transport: 'websocket' })
+  const words = Array.from({ length: 20 }, (_, n) => `${n}`)
+  const said = await Promise.all(words.map(async (each) => (await client.session()).say(each)))
+  expect(said).toEqual(words.map((each) => `You said: ${each}`))
+  client.close()
 })
 
 test('an event of unknown type is acknowledged, so that nobody waits for it or sends it again', async () => {

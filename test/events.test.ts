@@ -1,7 +1,10 @@
 import { contentContract } from './contract/events/content.ts'
+import { ratesContract } from './contract/events/rates.ts'
 import { responsesContract } from './contract/events/responses.ts'
 import { sessionsContract } from './contract/events/sessions.ts'
+import { soundContract } from './contract/events/sound.ts'
 import { toolsContract } from './contract/events/tools.ts'
+import { viewsContract } from './contract/events/views.ts'
 import { overSse, overWebSocket } from './support/wire.ts'
 
 for (const [binding, connect] of [
@@ -12,4 +15,7 @@ for (const [binding, connect] of [
   responsesContract(binding, connect)
   toolsContract(binding, connect)
   contentContract(binding, connect)
+  ratesContract(binding, connect)
+  viewsContract(binding, connect)
+  soundContract(binding, connect)
 }

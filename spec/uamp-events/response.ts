@@ -34,6 +34,11 @@ export const response = uampEvents('response', {
   'uamp:response:thinking-redacted': ['6.13', 'A thought that was redacted is marked so, also where it is kept.'],
   'uamp:response:audio': ['6.14', 'Audio is streamed as audio.delta and ended by audio.done.'],
   'uamp:response:transcript': ['6.15', 'A transcript is streamed as transcript.delta and ended by transcript.done.'],
+  'uamp:response:rate-limit-early': [
+    '6.17',
+    'rate_limit tells what is left, and when all of it is there again, before anything is refused.',
+  ],
+  'uamp:response:usage-audio': ['8.7', 'usage.audio tells the seconds of sound that went in and out; what the provider says counts first.'],
   'uamp:response:rate-limit': ['6.17', 'A client that reaches a limit gets rate_limit with what is left and when it resets.'],
 })
 

@@ -34,6 +34,10 @@ export const session = uampEvents('session', {
   'uamp:session:end-by-client': ['5.3', 'session.end from the client ends the session: later events for it are refused.'],
   'uamp:session:end-by-server': ['5.3', 'The server may end a session: it sends session.end with a reason.'],
   'uamp:session:rate-limited': ['6.3', 'Too many requests give session.error `rate_limited`, with details.retry_after.'],
+  'uamp:session:flood': [
+    '6.3',
+    'A client that sends too many events is told `rate_limited` with retry_after; each event is taken or refused, and others notice nothing.',
+  ],
   'uamp:session:timeout': ['6.3', 'A session that ran out of time is told so by session.error `timeout`.'],
   'uamp:session:error-scope': ['6.3', 'What fails for a session comes as session.error, what fails for a response as response.error.'],
   'uamp:session:single': ['10.1', 'With one session on a connection `session_id` may be left out everywhere.'],
@@ -59,6 +63,10 @@ export const capabilities = uampEvents('capabilities', {
   'uamp:capabilities:model': ['5.4', 'capabilities.query with a model is answered for that model.'],
   'uamp:capabilities:model-change': ['6.4', 'When another model answers (a fallback, a chosen one), a capabilities event says so.'],
   'uamp:capabilities:client': ['9.1', 'What the client announced in session.create is known to the session.'],
+  'uamp:capabilities:streaming': ['9', 'A client that says supports_streaming: false gets its answer in one piece, in response.done.'],
+  'uamp:capabilities:thinking': ['9', 'A client that says supports_thinking: false gets no thinking, neither streamed nor in the output.'],
+  'uamp:capabilities:tools': ['9', "A client that says tools.supports_tools: false does not see the calls of the agent's own tools."],
+  'uamp:capabilities:modalities': ['9', "Media that is not among the client's modalities is told in words, with its handle or address."],
   'uamp:capabilities:client-update': ['5.5, 9.1', 'client.capabilities replaces what the client announced before.'],
 })
 

@@ -144,7 +144,7 @@ export class Client {
       client_capabilities: {
         id: 'uamp-client',
         provider: 'uamp',
-        modalities: config.modalities ?? ['text'],
+        modalities: ['text', 'image', 'audio', 'video', 'file'],
         supports_streaming: true,
         supports_thinking: true,
         supports_caching: false,

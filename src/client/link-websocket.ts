@@ -234,7 +234,9 @@ export class WebSocketLink implements Link {
   }
 
   #refusedCreate(event: EventOf<'session.error' | 'response.error'>): boolean {
-    const named = event.error.details?.['event_id']
+    const { event_id: named, slowed } = event.error.details ?? {}
+    // The server only reads more slowly, and has refused nothing.
+    if (slowed === true) return false
     const id = typeof named === 'string' ? named : event.session_id === undefined ? [...this.#asked.keys()][0] : undefined
     const line = id === undefined ? undefined : this.#asked.get(id)
     if (id === undefined || !line) return false

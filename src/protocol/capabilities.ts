@@ -53,8 +53,12 @@ export const Capabilities = z.object({
 })
 export type Capabilities = z.infer<typeof Capabilities>
 
+/** What a client says of itself. A flag that it leaves out says nothing: only `false` says that it cannot do something. */
+export const ClientProfile = z.extend(Capabilities, { supports_streaming: flag, supports_thinking: flag, supports_caching: flag })
+export type ClientProfile = z.infer<typeof ClientProfile>
+
 /** The extension events (`x.*`) that a client announces. */
-export function understoodEvents(client: Capabilities | undefined): readonly string[] | 'all' {
+export function understoodEvents(client: ClientProfile | undefined): readonly string[] | 'all' {
   const { events } = uampIn(client?.extensions)
   return Array.isArray(events) ? events.filter((name) => typeof name === 'string') : events === true ? 'all' : []
 }

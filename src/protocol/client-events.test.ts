@@ -253,10 +253,10 @@ describe('their parts', () => {
     expect(read({ type: 'payment.submit', payment: { scheme: 'barter' } })).toMatchObject({ payment: { scheme: 'barter' } })
   })
 
-  test('flags that a client leaves out of its capabilities are false', () => {
-    expect(read({ type: 'client.capabilities', capabilities: { id: 'a', provider: 'b', modalities: [] } })).toMatchObject({
-      capabilities: { supports_streaming: false, supports_thinking: false, supports_caching: false },
-    })
+  test('flags that a client leaves out of its capabilities stay unsaid', () => {
+    const capabilities = { id: 'a', provider: 'b', modalities: [], supports_thinking: false }
+    const event = read({ type: 'client.capabilities', capabilities }) as { capabilities: object }
+    expect(event.capabilities).toEqual(capabilities)
   })
 
   test('a change of configuration brings no defaults with it', () => {

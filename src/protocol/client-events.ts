@@ -1,6 +1,6 @@
 /** Client → server: UAMP events §5. */
 import * as z from 'zod/mini'
-import { Capabilities } from './capabilities.ts'
+import { ClientProfile } from './capabilities.ts'
 import { AudioFormat, ContentItem, ImageDetail, JsonText, Media, measures } from './content.ts'
 import { list, Slot } from './json.ts'
 import { limits } from './limits.ts'
@@ -33,13 +33,13 @@ export const SessionCreate = event('session.create', {
   chat: z.optional(Id),
   token: text,
   payment_token: text,
-  client_capabilities: z.optional(Capabilities),
+  client_capabilities: z.optional(ClientProfile),
 })
 export const SessionUpdate = event('session.update', { token: text, payment_token: text, session: z.optional(SessionConfigPatch) })
 /** Either side may end a session. */
 export const SessionEnd = event('session.end', { reason: text, seq: number })
 export const CapabilitiesQuery = event('capabilities.query', { model: text })
-export const ClientCapabilities = event('client.capabilities', { capabilities: Capabilities })
+export const ClientCapabilities = event('client.capabilities', { capabilities: ClientProfile })
 
 export const InputText = event('input.text', {
   text: z.string(),

@@ -71,7 +71,7 @@ verifies('remote-events.settings', 'settings, tools and capabilities of the clie
   const { config, messages, client } = mirrored(await say(wire, 'hi', { create: { response: { instructions: 'Be brief' } } }))
   expect(config).toMatchObject({ ...settings, instructions: 'Be brief', extensions: { openai: { temperature: 0.5 } } })
   expect(messages).toEqual([{ role: 'user', content: 'hi', content_items: [{ type: 'text', text: 'hi' }] }])
-  expect(client).toMatchObject({ id: 'test', modalities: ['text'] })
+  expect(client).toMatchObject({ id: 'test', modalities: ['text', 'image', 'audio', 'video', 'file'] })
 })
 
 verifies('remote-events.tools', 'a call of a client tool is asked here and answered there', async () => {

@@ -48,7 +48,7 @@ const withId = (event: object): { event_id: string; type?: string } => ({ event_
 const CLIENT = {
   id: 'test',
   provider: 'test',
-  modalities: ['text'],
+  modalities: ['text', 'image', 'audio', 'video', 'file'],
   supports_streaming: true,
   extensions: { uamp: { ack: true, events: true } },
 }

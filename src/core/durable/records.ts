@@ -1,4 +1,4 @@
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { ClientProfile } from '../../protocol/capabilities.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Json } from '../../protocol/json.ts'
@@ -28,7 +28,7 @@ export interface SessionRecord {
   readonly duplex: boolean
   readonly onDetach: SessionInit['onDetach']
   readonly createdAt: number
-  readonly client: Capabilities | undefined
+  readonly client: ClientProfile | undefined
   /** The chat that the client opened it for. */
   readonly chat?: string | undefined
 }

@@ -1,4 +1,4 @@
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { ClientProfile } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -9,6 +9,7 @@ import type { Holding } from './budget.ts'
 import { isInput, PendingInputs, tidyResult } from './input.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
+import { withSeconds } from '../reading/audio-seconds.ts'
 import { outputMessages } from '../reading/output.ts'
 import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
@@ -46,7 +47,7 @@ export class AgentSession implements Session, TurnHost {
   readonly stay: Stay
   #secrets: SessionSecrets | undefined
   config: SessionConfig
-  client: Capabilities | undefined
+  client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
   idleSince: number
   readonly #host: SessionHost
@@ -371,6 +372,7 @@ export class AgentSession implements Session, TurnHost {
   async ended(turn: ActiveTurn, given: End): Promise<void> {
     const before = this.#record as TurnRecord
     const end = reported(this, { host: this.#host, turn, end: given, events: this.log.head + 1 - before.after })
+    turn.output.usage = withSeconds(turn.output.usage, before.input, end.output)
     const record = closedRecord(before, end, { endedAt: this.#host.now(), turn })
     const event = terminalEvent(turn.responseId, end, turn.output.usage)
     const { keeper } = turn

@@ -1,4 +1,4 @@
-import { understoodEvents, type Capabilities } from '../../protocol/capabilities.ts'
+import { understoodEvents, type ClientProfile } from '../../protocol/capabilities.ts'
 import { withContentId, type ContentItem, type ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../../protocol/events.ts'
@@ -42,7 +42,7 @@ export interface TurnHost {
   readonly transport: string
   readonly chat: string | undefined
   readonly owner: Principal
-  readonly client: Capabilities | undefined
+  readonly client: ClientProfile | undefined
   readonly duplex: boolean
   readonly opening?: { readonly silent: boolean; readonly handoff?: string | undefined } | undefined
   readonly log: Log
@@ -84,7 +84,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly transport: string
   readonly chat: string | undefined
   readonly principal: Principal
-  readonly client: Capabilities | undefined
+  readonly client: ClientProfile | undefined
   readonly silent: boolean
   readonly handoff: string | undefined
   /** Resolves when the turn's last response has ended. */

@@ -1,4 +1,4 @@
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { Capabilities, ClientProfile } from '../../protocol/capabilities.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -92,7 +92,7 @@ export interface Turn {
   readonly chat?: string | undefined
   readonly principal: Principal
   /** What the client said it can do. */
-  readonly client: Capabilities | undefined
+  readonly client: ClientProfile | undefined
   /** Aborted by a cancel, a time-out or the end of the session. Pass it to everything you wait for. */
   readonly signal: AbortSignal
   /** For calls to the outside. It reuses connections, and an abort closes them. */

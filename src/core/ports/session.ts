@@ -1,4 +1,4 @@
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { ClientProfile } from '../../protocol/capabilities.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
 import type { Json, Slot } from '../../protocol/json.ts'
@@ -74,7 +74,7 @@ export interface Session {
   /** The chat that the client opened it for. */
   readonly chat: string | undefined
   /** What the client said it can do. */
-  readonly client: Capabilities | undefined
+  readonly client: ClientProfile | undefined
   /** The `seq` of the newest event. */
   readonly lastSeq: number
   /** The newest response, even while it runs; before the first one, the response that the session continues from. */
@@ -156,7 +156,7 @@ export interface SessionInit {
   readonly handoff?: string
   /** Earlier messages, which a stateless protocol sends with every request. */
   readonly history?: readonly Message[]
-  readonly client?: Capabilities | undefined
+  readonly client?: ClientProfile | undefined
   /** A payment that the client sent in advance: it answers the first `payment.required`. */
   readonly payment?: Payment
   /** What `session.created` says beside the session itself. */

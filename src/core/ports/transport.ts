@@ -159,7 +159,7 @@ export interface KnownCall extends Call {
   readonly quota: Quota
 }
 
-/** How many requests the principal may still send. */
+/** How many requests or messages may still come before the next is refused or has to wait. */
 export interface Quota {
   readonly limit: number
   readonly remaining: number
@@ -175,4 +175,8 @@ export interface Socket extends AsyncIterable<string | Uint8Array> {
    */
   send(frames: readonly (string | Uint8Array)[] | Texts): Promise<void>
   close(code?: number, reason?: string): void
+  /** The messages that the peer may still send; undefined where nobody counts them. */
+  readonly quota?: Quota
+  /** Called, at most once a second, when the peer sends more than that. It is then read more slowly, and nothing is lost. */
+  onFlood?: ((quota: Quota) => void) | undefined
 }

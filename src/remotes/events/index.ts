@@ -105,6 +105,7 @@ class RemoteAgent implements RemoteEventsAgent {
   #pass(event: ServerEvent): Draft | undefined {
     switch (event.type) {
       case 'session.error':
+        if (event.error.details?.['slowed'] === true) return undefined
         throw new UampError('provider_error', `The server of "${this.name}" refused: ${event.error.message}`, {
           details: { remote_code: event.error.code },
         })

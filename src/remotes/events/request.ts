@@ -1,5 +1,5 @@
 import type { Turn } from '../../core/ports/agent.ts'
-import type { Capabilities } from '../../protocol/capabilities.ts'
+import type { ClientProfile } from '../../protocol/capabilities.ts'
 import { uampIn } from '../../protocol/json.ts'
 import { plainText, slotsOf } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
@@ -29,7 +29,7 @@ export function requestOf(
       ...(agent !== undefined && { agent }),
       ...(token !== undefined && { token }),
       session: sessionOf(config),
-      client_capabilities: capabilitiesOf(client, config),
+      client_capabilities: capabilitiesOf(client),
     },
     // §5.6: `text` is the newest text, which `messages` has, too.
     input: {
@@ -54,11 +54,11 @@ function sessionOf({ extensions, ...config }: SessionConfig): object {
 }
 
 /** The other server sends every extension event; each reader here gets those that it understands. */
-function capabilitiesOf(client: Capabilities | undefined, { modalities }: SessionConfig): object {
+function capabilitiesOf(client: ClientProfile | undefined): object {
   return {
     id: 'uamp-remote',
     provider: 'uamp',
-    modalities,
+    modalities: ['text', 'image', 'audio', 'video', 'file'],
     supports_streaming: true,
     supports_thinking: true,
     supports_caching: false,

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import type { Hold } from '../../core/ports/session.ts'
-import type { Texts } from '../../core/ports/transport.ts'
+import type { Quota, Socket, Texts } from '../../core/ports/transport.ts'
 import { COUNTED_BYTES } from '../bodies.ts'
 import type { Limits } from '../limits.ts'
 import type { Bounds, Connection } from '../upgrade.ts'
@@ -19,6 +19,8 @@ const INBOX = 64
 const INBOX_BYTES = 256 * 1024
 /** After so many sends the event loop gets a turn, so that a writer that never waits cannot starve the process. */
 const SENDS_PER_TURN = 64
+/** A peer that sends too much is told so at most this often. */
+const FLOOD_MS = 1000
 
 /** How long a cut peer has to end its side. */
 const CUT_MS = 1_000
@@ -67,6 +69,8 @@ export class NodeSocket implements Connection, Swept {
   #throttle: NodeJS.Timeout | undefined
   #tokens: number
   #refilledAt: number
+  onFlood: Socket['onFlood']
+  #floodedAt = -Infinity
   #sends = 0
   #drained: Promise<void> | undefined
   #drain: (() => void) | undefined
@@ -273,7 +277,7 @@ export class NodeSocket implements Connection, Swept {
    */
   #pong(data: Buffer): void {
     this.#heard = true
-    if (--this.#tokens <= 0) this.#refill()
+    if (--this.#tokens <= 0) this.#slowDown()
     if (this.#ping === undefined) queueMicrotask(() => this.#answerPing())
     this.#ping = data
   }
@@ -289,7 +293,7 @@ export class NodeSocket implements Connection, Swept {
     this.#unfinished = 0
     if (this.#ended) return
     const message = isBinary ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : data.toString()
-    if (--this.#tokens <= 0) this.#refill()
+    if (--this.#tokens <= 0) this.#slowDown()
     if (this.#reader) {
       if (this.#restricted && !this.#allows(this.#restricted, message)) return
       const resolve = this.#reader
@@ -326,14 +330,30 @@ export class NodeSocket implements Connection, Swept {
     return Promise.resolve({ done: false, value })
   }
 
-  /** Reads the clock only when the burst is used up. */
+  get quota(): Quota {
+    const { messageBurst: limit, messagesPerSecond } = this.#options.limits
+    this.#refill()
+    const resetMs = Math.ceil(((limit - this.#tokens) / messagesPerSecond) * 1000)
+    return { limit, remaining: Math.max(0, Math.floor(this.#tokens)), resetMs }
+  }
+
   #refill(): void {
     const { limits, monotonic } = this.#options
     const at = monotonic()
     this.#tokens = Math.min(limits.messageBurst, this.#tokens + ((at - this.#refilledAt) / 1000) * limits.messagesPerSecond)
     this.#refilledAt = at
+  }
+
+  /** Called only when the burst seems used up, because it reads the clock. */
+  #slowDown(): void {
+    const { limits } = this.#options
+    this.#refill()
     if (this.#tokens >= 1 || this.#throttle) return
     this.#ws.pause()
+    if (this.#refilledAt - this.#floodedAt >= FLOOD_MS) {
+      this.#floodedAt = this.#refilledAt
+      this.onFlood?.(this.quota)
+    }
     const waitMs = Math.max(10, ((1 - this.#tokens) / limits.messagesPerSecond) * 1000)
     this.#throttle = setTimeout(() => {
       this.#throttle = undefined

@@ -8,6 +8,8 @@ import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import { tokenPayment } from '../../protocol/payment.ts'
 import { parseClientText } from '../../protocol/parse.ts'
 import { announced, checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { nothingLeft, whatIsLeft } from './rate-limit.ts'
+import { viewOf } from './view.ts'
 
 /** Sessions that one connection may carry. */
 const SESSIONS = 256
@@ -21,6 +23,7 @@ interface Attached {
   readonly session: Session
   readonly reader: Reader
   ack: boolean
+  view: ReturnType<typeof viewOf>
   /** The session of one interaction of a platform: it ends with its response, and only its input starts one. */
   readonly once?: boolean
 }
@@ -48,6 +51,10 @@ export class Connection {
   }
 
   async run(): Promise<void> {
+    this.#socket.onFlood = ({ limit, resetMs }) => {
+      const details = { limit, retry_after: Math.max(1, Math.ceil(resetMs / 1000)), slowed: true }
+      this.#refuse(undefined, new UampError('rate_limited', 'Too many events: they are read more slowly, and none is lost', { details }))
+    }
     try {
       for await (const frame of this.#socket) await this.#receive(frame)
     } finally {
@@ -101,6 +108,7 @@ export class Connection {
       const { ack, extensions } = announced(event.capabilities)
       attached.ack = ack
       attached.reader.understand(extensions)
+      attached.view = viewOf(event.capabilities)
     }
     // The input has started the response already.
     if (attached.once && event.type === 'response.create') return
@@ -109,7 +117,10 @@ export class Connection {
     void attached.session
       .send(event)
       .then(
-        () => this.#acknowledge(attached, event),
+        () => {
+          this.#acknowledge(attached, event)
+          if (event.type === 'response.create') this.#tellRate(attached.session.id)
+        },
         (thrown: unknown) => this.#refuse(event, thrown),
       )
       .finally(() => {
@@ -136,7 +147,7 @@ export class Connection {
       const resume = { recovered: reader.recovered, after, head: session.lastSeq }
       reader.tell(resumedEvent(session, this.#host.newId(), { request: event.event_id, resume }))
     }
-    const attached = { session, reader, ack }
+    const attached = { session, reader, ack, view: viewOf(event.client_capabilities ?? session.client) }
     this.#sessions.set(session.id, attached)
     void this.#follow(attached)
     this.#acknowledge(attached, event)
@@ -165,7 +176,7 @@ export class Connection {
       shownId: id,
       ...(payment && { payment }),
     })
-    const attached = { session, reader: session.read({ after: session.lastSeq }), ack: false, once: true }
+    const attached = { session, reader: session.read({ after: session.lastSeq }), ack: false, view: viewOf(undefined), once: true }
     this.#sessions.set(id, attached)
     void this.#follow(attached, id)
     try {
@@ -185,11 +196,16 @@ export class Connection {
   }
 
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
-  async #follow({ session, reader, once = false }: Attached, id = session.id): Promise<void> {
+  async #follow(attached: Attached, id = attached.session.id): Promise<void> {
+    const { session, reader, once = false } = attached
+    let begun = false
     try {
       await reader.each((batch) => {
         if (once && batch.has(RESPONSE_ENDS)) reader.close()
-        return this.#socket.send(batch)
+        const sent = this.#socket.send(attached.view(batch))
+        if (!begun && !once) this.#tellRate(id)
+        begun = true
+        return sent
       })
     } catch (error) {
       this.#host.log('error', 'A reader failed', { session: session.id, error })
@@ -247,22 +263,17 @@ export class Connection {
       ...(typeof sessionId === 'string' && { session_id: sessionId }),
       error: { ...error.toBody(), details },
     })
-    if (error.code === 'rate_limited') this.#tell(rateLimit(error, this.#host.now()))
+    if (error.code === 'rate_limited') this.#tell(nothingLeft(error, this.#host.now()))
+  }
+
+  /** Told when a session and a response begin, and never in between: a delta costs nothing more. */
+  #tellRate(sessionId: string): void {
+    const { quota } = this.#socket
+    if (quota) this.#tell({ session_id: sessionId, ...whatIsLeft(quota, this.#host.now()) })
   }
 
   #tell(draft: Draft & { readonly session_id?: string }): void {
     void this.#socket.send([JSON.stringify({ event_id: this.#host.newId(), ...draft })])
-  }
-}
-
-/** UAMP events §6.17: what is left of a limit that was reached, and when there will be more. */
-function rateLimit({ details }: UampError, now: number): Draft {
-  const { limit, retry_after: retryAfter } = details ?? {}
-  return {
-    type: 'rate_limit',
-    limit: typeof limit === 'number' ? limit : 0,
-    remaining: 0,
-    ...(typeof retryAfter === 'number' && { reset_at: Math.ceil(now / 1000) + retryAfter }),
   }
 }
 

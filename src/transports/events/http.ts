@@ -1,13 +1,15 @@
 import type { Batch, Session } from '../../core/ports/session.ts'
-import type { Call, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
+import type { Call, Host, KnownCall, Quota, Streamed, Texts } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { ClientEvent } from '../../protocol/events.ts'
+import type { ClientEvent, Draft } from '../../protocol/events.ts'
 import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
 import { announced, checkToken, findSession, identify, openSession, position, resumedEvent } from './open.ts'
+import { rateHeaders, whatIsLeft } from './rate-limit.ts'
+import { viewOf } from './view.ts'
 
 const SESSION_HEADER = 'x-session-id'
 /** The newest event when the stream begins: what comes up to it is a replay. */
@@ -38,7 +40,8 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   } else if (named !== undefined && named !== null) {
     session = await findSession(host, named, call)
   } else if (rest.length > 0 && rest.every(({ type }) => type === 'ping')) {
-    return Response.json({ ...receipt, events: rest.map(() => ({ type: 'pong', event_id: host.newId() })) })
+    const pongs = rest.map(() => ({ type: 'pong', event_id: host.newId() }))
+    return Response.json({ ...receipt, events: pongs }, { headers: rateHeaders(call.quota) })
   } else if (rest.length > 0) {
     const details = ignored.length > 0 ? { details: { ignored } } : {}
     throw new UampError('invalid_request', 'Name a session: send the X-Session-ID header, or begin with session.create', details)
@@ -56,13 +59,14 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
       session.leave()
       throw thrown
     }
+    const view = viewOf(session.client)
     const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '', releases: false })
-    return streamed(host, session, run.frames(toSse))
+    return streamed(host, { session, quota: call.quota, frames: run.frames((batch) => toSse(view(batch))) })
   }
   if (session) await sendAll(session, rest, call).finally(() => session.leave())
   return Response.json(
     { ...(session && { session_id: session.id }), ...receipt },
-    { status: after === undefined ? 202 : 201, headers: session ? { [SESSION_HEADER]: session.id } : {} },
+    { status: after === undefined ? 202 : 201, headers: { ...rateHeaders(call.quota), ...(session && { [SESSION_HEADER]: session.id }) } },
   )
 }
 
@@ -85,25 +89,52 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after, head: session.lastSeq } }))
   // From here on the reader keeps the session in memory.
   session.leave()
-  return streamed(host, session, mapAsync(reader, toSse))
+  const { quota } = call
+  const view = viewOf(session.client)
+  let begun = false
+  const frames = mapAsync(reader, (batch) => {
+    if (begun) return toSse(view(batch))
+    begun = true
+    return beginning(view(batch), aside(session, { event_id: host.newId(), ...whatIsLeft(quota, host.now()) }))
+  })
+  return streamed(host, { session, quota, frames })
 }
 
-function streamed({ newId }: Pick<Host, 'newId'>, session: Session, frames: Streamed['frames']): Streamed {
+interface Following {
+  readonly session: Session
+  readonly quota: Quota
+  readonly frames: Streamed['frames']
+}
+
+function streamed({ newId }: Pick<Host, 'newId'>, { session, quota, frames }: Following): Streamed {
   return {
     status: 200,
-    headers: { ...SSE_HEADERS, [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.lastSeq) },
+    headers: { ...SSE_HEADERS, ...rateHeaders(quota), [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.lastSeq) },
     frames,
     heartbeat: SSE_HEARTBEAT,
-    // After any other error a client can come back and go on. This one would come again. It has no number, as it is not in the log.
-    failure: (error) => {
-      if (error.code !== 'too_large') return undefined
-      return sseLine(JSON.stringify({ type: 'session.error', event_id: newId(), session_id: session.id, error: error.toBody() }))
-    },
+    // After any other error a client can come back and go on. This one would come again.
+    failure: (error) =>
+      error.code === 'too_large' ? aside(session, { event_id: newId(), type: 'session.error', error: error.toBody() }) : undefined,
   }
 }
 
-function toSse(batch: Batch): Texts {
+/** An event without a number, as it is not in the log. */
+function aside({ id }: Session, event: Draft & { readonly event_id: string }): string {
+  return sseLine(JSON.stringify({ ...event, session_id: id }))
+}
+
+function toSse(batch: Pick<Batch, 'eachText'>): Texts {
   return { eachText: (visit) => batch.eachText((text, seq) => visit(sseLine(text, seq))) }
+}
+
+/** A page that uses `EventSource` sees no headers: its stream tells what is left after the first events. */
+function beginning(batch: Pick<Batch, 'eachText'>, told: string): Texts {
+  return {
+    eachText(visit) {
+      toSse(batch).eachText(visit)
+      visit(told)
+    },
+  }
 }
 
 /** Sends events in order, up to the first that is refused. Resolves when all are durable. */

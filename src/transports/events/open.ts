@@ -2,7 +2,7 @@ import type { Access, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { sessionCreated } from '../../core/edge/session-created.ts'
-import { understoodEvents, type Capabilities } from '../../protocol/capabilities.ts'
+import { understoodEvents, type ClientProfile } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf, uampIn } from '../../protocol/json.ts'
@@ -98,7 +98,7 @@ export async function checkToken(access: Access, token: string | undefined, owne
 }
 
 /** What a client announces under `client_capabilities.extensions.uamp`. `ack`: it wants `x.ack` once an event is durable. */
-export function announced(capabilities: Capabilities | undefined): { ack: boolean; extensions: readonly string[] | 'all' } {
+export function announced(capabilities: ClientProfile | undefined): { ack: boolean; extensions: readonly string[] | 'all' } {
   return { ack: uampIn(capabilities?.extensions)['ack'] === true, extensions: understoodEvents(capabilities) }
 }
 

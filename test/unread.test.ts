@@ -44,7 +44,7 @@ test('answers that wait behind others of their connection count as held memory, 
   await expect.poll(() => heldBytes(url), { timeout: 10_000 }).toBe(0)
 })
 
-test('what many sessions have told a socket that reads nothing counts as held memory', async () => {
+test('what many sessions have told a socket that reads nothing counts as held memory', { timeout: 60_000 }, async () => {
   const { port, url } = await startServer(demo())
   const socket = new WebSocket(`ws://127.0.0.1:${port}/uamp`)
   onTestFinished(() => socket.terminate())
@@ -65,7 +65,8 @@ test('what many sessions have told a socket that reads nothing counts as held me
   // The conversations are 16 MiB of it. What the logs and the socket keep for the reader is more than that.
   await expect.poll(() => heldBytes(url), { timeout: 10_000 }).toBeGreaterThan(24 * MIB)
   socket.terminate()
-  await expect.poll(() => heldBytes(url), { timeout: 10_000 }).toBeLessThan(17 * MIB)
+  // Responses that still run on a busy machine hold more until they end.
+  await expect.poll(() => heldBytes(url), { timeout: 25_000 }).toBeLessThan(17 * MIB)
 })
 
 test('long ids of events count as held memory', async () => {

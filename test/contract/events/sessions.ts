@@ -126,7 +126,7 @@ export function sessionsContract(binding: string, connect: Connect): void {
     })
 
     verifies('uamp:session:timeout', 'a session that is idle for too long is told so, and ended', async () => {
-      const { url } = await startServer(demo(), { limits: { sessionTtlMs: 50, sweepMs: 20 } })
+      const { url } = await startServer(demo(), { limits: { sessionTtlMs: 1_000, sweepMs: 20 } })
       const wire = await connect(url)
       const id = await wire.open()
       expect(await wire.next('session.error')).toMatchObject({ session_id: id, error: { code: 'timeout' } })

@@ -181,6 +181,51 @@ test.each(Object.entries(ways))('what is paid with is nowhere in the data folder
   expect(server.errors).toEqual([])
 })
 
+test('neither is what a client of AG-UI wants back: its state, properties, context and the metadata of its messages', async () => {
+  const data = folder()
+  const server = await start(data)
+  const secrets: string[] = []
+  const mark = (place: string): string => {
+    secrets.push(secret(`agui${place}`))
+    return secrets.at(-1) as string
+  }
+  const slot = (place: string) => ({
+    payment_token: mark(`${place}token`),
+    deep: [{ authorization: mark(`${place}auth`), password: mark(`${place}password`) }],
+    payment: { scheme: 'x402', proof: { signature: mark(`${place}proof`) } },
+  })
+  const image = (place: string) => ({
+    type: 'image',
+    source: { type: 'data', value: 'aGVsbG8=', mimeType: 'image/png' },
+    metadata: slot(`${place}part`),
+  })
+  const sent = (place: string) => ({
+    threadId: 'kept',
+    runId: place,
+    protocolVersion: '1.0',
+    state: { ...slot(`${place}state`), seen: 'a state' },
+    context: [{ description: 'who asks', value: slot(`${place}context`), ...slot(`${place}entry`) }],
+    messages: [{ id: place, role: 'user', content: [{ type: 'text', text: 'hello' }, image(place)], metadata: slot(`${place}message`) }],
+    forwardedProps: { ...slot(`${place}props`), uamp: { input: true, join: true, payment_token: mark(`${place}own`) } },
+    more: slot(`${place}more`),
+  })
+  for (const runId of ['first', 'second']) {
+    const told = await post(`${server.url}/ag-ui`, sent(runId))
+    expect(told).toContain('nothing to pay')
+    const again = await (await fetch(`${server.url}/ag-ui/runs/${runId}`)).text()
+    for (const answer of [told, again]) {
+      const begun = idIn(answer, /(\{"type":"RUN_STARTED".*)/)
+      expect(begun).toMatch(/"input":\{.*"seen":"a state"/)
+      expect(secrets.filter((each) => begun.includes(each))).toEqual([])
+    }
+  }
+  expect(secrets.length).toBeGreaterThan(40)
+  expect(found(data, secrets)).toEqual([])
+  await server.close()
+  expect(found(data, secrets)).toEqual([])
+  expect(server.errors).toEqual([])
+})
+
 const URL_SECRET = 'https://127.0.0.1:1/hook?key='
 
 test('neither are the credentials of webhooks, of any generation', async () => {

@@ -1,8 +1,10 @@
 import type { ContentItem } from '../../protocol/content.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
+import { checkDraft } from './check-draft.ts'
 import { outputMessages } from '../reading/output.ts'
 import type { AgentPort, Turn } from '../ports/agent.ts'
 import type { ResponseOptions, Session } from '../ports/session.ts'
@@ -195,6 +197,28 @@ export type End =
       readonly error: EventOf<'response.error'>['error']
       readonly cause?: unknown
     }
+
+/** How the agent's own `response.done` ends the response. */
+export function endOf(draft: Extract<Draft, { type: 'response.done' }>, output: readonly ContentItem[]): End {
+  const { signature, response } = draft
+  const { status, extensions } = response
+  if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
+  if (status === 'cancelled') return { kind: 'cancelled', output }
+  return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
+}
+
+/** How a response ends that was cancelled, or whose agent threw. */
+export function failure(thrown: unknown, output: readonly ContentItem[]): End {
+  const error = UampError.from(thrown)
+  if (error.code === 'cancelled') return { kind: 'cancelled', output }
+  const body = error.toBody()
+  try {
+    checkDraft({ type: 'response.error', error: body })
+  } catch (mistake) {
+    return failure(mistake, output)
+  }
+  return { kind: 'failed', output, error: body, cause: error.cause }
+}
 
 /** The event that begins a response. `request`: the event that asked for it, which tells the clients of a shared session whose it is. */
 export function responseCreated(request: string | undefined): Draft {

@@ -5,7 +5,6 @@ import type { Message } from '../../protocol/message.ts'
 import { tokenPayment, type Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { Stamp } from '../log/entry.ts'
-import type { Holding } from './budget.ts'
 import { isInput, PendingInputs, tidyResult } from './input.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
@@ -13,13 +12,13 @@ import { withSeconds } from '../reading/audio-seconds.ts'
 import { outputMessages } from '../reading/output.ts'
 import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
-import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
-import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, SessionInit, Waiting } from '../ports/session.ts'
+import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, Waiting } from '../ports/session.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
+import { modelCapabilities, SessionFacts } from './session-facts.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { SessionSecrets } from '../secrets/session-secrets.ts'
@@ -27,23 +26,9 @@ import { ActiveTurn, type TurnHost } from './turn.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
 
 /** One conversation in progress. */
-export class AgentSession implements Session, TurnHost {
-  readonly id: string
-  /** The id that its events carry. */
-  readonly shownId: string
-  readonly transport: string
-  readonly agent: string
-  readonly owner: Principal
-  readonly chat: string | undefined
-  readonly duplex: boolean
-  readonly onDetach: SessionInit['onDetach']
-  readonly createdAt: number
-  readonly stored: boolean
+export class AgentSession extends SessionFacts implements Session, TurnHost {
   readonly log: Log
   readonly seen = new Seen()
-  readonly turnstile: SessionHost['turnstile']
-  readonly newId: () => string
-  readonly held: Holding
   readonly stay: Stay
   #secrets: SessionSecrets | undefined
   config: SessionConfig
@@ -55,7 +40,6 @@ export class AgentSession implements Session, TurnHost {
   readonly #stamp: Stamp
   #messages: readonly Message[]
   lastResponse: string | null
-  readonly opening: SessionState['opening']
   readonly #pending: PendingInputs
   /** A payment that the client sent in advance: it answers the first `payment.required` of a turn. It is not stored. */
   #payment: Payment | undefined
@@ -67,32 +51,19 @@ export class AgentSession implements Session, TurnHost {
   readonly #unread: Unread
 
   constructor(host: SessionHost, state: SessionState, parts: SessionParts) {
-    this.id = state.id
-    this.transport = state.transport
-    this.agent = state.agent
-    this.owner = state.owner
+    super(host, state, parts)
     this.config = state.config
     this.client = state.client
-    this.chat = state.chat
-    this.duplex = state.duplex
-    this.createdAt = state.createdAt
     this.idleSince = host.monotonic()
-    this.turnstile = host.turnstile
-    this.newId = host.newId
-    this.held = parts.held
     this.stay = new Stay(host)
     this.#host = host
     this.#journal = parts.journal
-    this.stored = parts.journal !== undefined
-    this.onDetach = state.onDetach
     const stop = (): void => this.interrupt(new UampError('cancelled', 'Nobody is reading the answer'))
     this.#unread = new Unread(host.limits.resumeWindowMs, stop)
     this.#messages = state.messages
     this.lastResponse = state.head
-    this.opening = state.opening
     this.#payment = state.opening?.payment
     this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
-    this.shownId = state.shownId ?? state.id
     this.#stamp = new Stamp(state.id, undefined, this.shownId)
     this.#parked = state.waiting && new Parked(state.waiting)
     this.log = parts.log(() => this.#readersChanged())
@@ -245,10 +216,7 @@ export class AgentSession implements Session, TurnHost {
 
   /** UAMP events §5.4: the capabilities with one model of the agent. */
   async #describeModel(model: string): Promise<void> {
-    const agent = this.#host.findAgent(this.agent)
-    const isItself = model === agent?.capabilities.id
-    const capabilities = isItself ? agent?.capabilities : await agent?.capabilitiesOf?.(model)
-    if (!capabilities) throw new UampError('not_found', `"${this.agent}" has no model "${model}"`, { details: { model } })
+    const capabilities = await modelCapabilities(this.agent, this.#host.findAgent(this.agent), model)
     this.log.append(this.#stamp, { type: 'capabilities', capabilities })
   }
 

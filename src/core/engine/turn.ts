@@ -19,7 +19,7 @@ import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from '../p
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
-import { responseCreated, resultsIn, type End } from './run.ts'
+import { endOf, failure, responseCreated, resultsIn, type End } from './run.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { weigh } from '../basics/weight.ts'
 
@@ -204,7 +204,7 @@ export class ActiveTurn implements Turn, Asker {
       if (this.parked) await this.parked
       // If the pump threw, and not the agent, the generator still has to run its `finally`.
       void Promise.resolve(this.#iterator?.return?.()).catch(() => undefined)
-      end = this.#failure(thrown)
+      end = failure(thrown, this.output.items())
     }
     // `#stop` closes a cancelled response.
     if (!this.#stopped) await this.#close(end)
@@ -237,7 +237,7 @@ export class ActiveTurn implements Turn, Asker {
   async #stop(reason: UampError): Promise<void> {
     // From here on `emit` drops what the agent still yields.
     await this.#leave().catch(() => undefined)
-    await this.#close(this.#failure(reason))
+    await this.#close(failure(reason, this.output.items()))
   }
 
   /** Runs the generator's `finally`, but waits no longer than `STOP_MS` for an agent that ignores the signal. */
@@ -303,14 +303,10 @@ export class ActiveTurn implements Turn, Asker {
         return undefined
       case 'response.done': {
         checkDraft(draft as unknown)
-        const { status, output: given, usage, extensions } = draft.response
+        const { output: given, usage, extensions } = draft.response
         if (usage) this.output.usage = usage
         this.#sayRest(given, isReason(extensions))
-        const output = this.output.items()
-        if (status === 'failed') return { kind: 'failed', output, error: { code: 'provider_error', message: 'The agent failed' } }
-        if (status === 'cancelled') return { kind: 'cancelled', output }
-        const { signature } = draft
-        return { kind: 'done', output, ...(extensions && { extensions }), ...(signature !== undefined && { signature }) }
+        return endOf(draft, this.output.items())
       }
       case 'response.error':
         checkDraft(draft as unknown)
@@ -393,18 +389,5 @@ export class ActiveTurn implements Turn, Asker {
     else clearTimeout(this.#timer)
     await this.#host.ended(this, end)
     if (!waiting) this.#finish()
-  }
-
-  #failure(thrown: unknown): End {
-    const error = UampError.from(thrown)
-    const output = this.output.items()
-    if (error.code === 'cancelled') return { kind: 'cancelled', output }
-    const body = error.toBody()
-    try {
-      checkDraft({ type: 'response.error', error: body })
-    } catch (mistake) {
-      return this.#failure(mistake)
-    }
-    return { kind: 'failed', output, error: body, cause: error.cause }
   }
 }

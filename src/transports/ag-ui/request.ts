@@ -1,4 +1,5 @@
 import type { Call } from '../../core/ports/transport.ts'
+import { hidden } from '../../core/secrets/sealing.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
@@ -27,7 +28,7 @@ export interface Asked {
   readonly detach: boolean
   /** The client brings only what is new. */
   readonly join: boolean
-  /** The request as it came, without its payment, for a client that wants it back. */
+  /** The request as it came, without its secrets, for a client that wants it back. */
   readonly input: Readonly<Record<string, unknown>> | undefined
   readonly payment: Payment | undefined
 }
@@ -82,8 +83,9 @@ export function settingsOf(asked: Asked, { extensions = {} }: SessionConfig, mem
   }
 }
 
+/** Hides the client's secrets, because the note of a run is stored as it is. */
 function repeated({ forwardedProps, ...input }: Readonly<Record<string, unknown>>) {
-  return { ...input, forwardedProps: unpaid(forwardedProps) }
+  return hidden({ ...input, forwardedProps: unpaid(forwardedProps) })
 }
 
 /** Removes the payment, which must not be stored with the run. The agent gets it when it asks for payment. */
@@ -104,7 +106,8 @@ export function isLegacy(version: string | undefined): boolean {
 
 function instructionsOf(messages: readonly WireMessage[], context: NonNullable<RunAgentInput['context']>): string | undefined {
   const told = messages.flatMap((message) => ('content' in message && typeof message.content === 'string' ? [message.content] : []))
-  const besides = contextText(context)
+  // Instructions are a text, in which nobody finds a secret again to seal it. The agent has all of the context in `extras`.
+  const besides = contextText(hidden(context))
   if (besides !== undefined) told.push(besides)
   return told.length === 0 ? undefined : told.join('\n\n')
 }

@@ -1,6 +1,7 @@
 import { responseConfig } from '../../core/edge/asked.ts'
 import type { InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
+import { hidden } from '../../core/secrets/sealing.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Json } from '../../protocol/json.ts'
@@ -216,7 +217,7 @@ export class Starter {
     }
     const after = goesOn?.head.after ?? session.lastSeq
     const reader = session.read({ after, extensions: 'all' })
-    const joined = joins !== undefined && { joined: { from: joins, messages } }
+    const joined = joins !== undefined && { joined: { from: joins, messages: hidden(messages) } }
     const parent = parentRunId !== undefined && { parentRunId }
     const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined, ...(input && { input }) }
     try {

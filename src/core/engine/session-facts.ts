@@ -1,0 +1,51 @@
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { UampError } from '../../protocol/errors.ts'
+import type { Holding } from './budget.ts'
+import type { Principal } from '../ports/access.ts'
+import type { AgentPort } from '../ports/agent.ts'
+import type { SessionInit } from '../ports/session.ts'
+import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
+
+/** What stays the same in a session from its beginning to its end. */
+export class SessionFacts {
+  readonly id: string
+  /** The id that its events carry. */
+  readonly shownId: string
+  readonly transport: string
+  readonly agent: string
+  readonly owner: Principal
+  readonly chat: string | undefined
+  readonly duplex: boolean
+  readonly onDetach: SessionInit['onDetach']
+  readonly createdAt: number
+  readonly opening: SessionState['opening']
+  readonly stored: boolean
+  readonly held: Holding
+  readonly turnstile: SessionHost['turnstile']
+  readonly newId: () => string
+
+  constructor(host: Pick<SessionHost, 'turnstile' | 'newId'>, state: SessionState, { journal, held }: SessionParts) {
+    this.id = state.id
+    this.shownId = state.shownId ?? state.id
+    this.transport = state.transport
+    this.agent = state.agent
+    this.owner = state.owner
+    this.chat = state.chat
+    this.duplex = state.duplex
+    this.onDetach = state.onDetach
+    this.createdAt = state.createdAt
+    this.opening = state.opening
+    this.stored = journal !== undefined
+    this.held = held
+    this.turnstile = host.turnstile
+    this.newId = host.newId
+  }
+}
+
+/** The capabilities of one model of an agent. Throws `not_found` if the agent has no such model. */
+export async function modelCapabilities(name: string, agent: AgentPort | undefined, model: string): Promise<Capabilities> {
+  const isItself = model === agent?.capabilities.id
+  const capabilities = isItself ? agent?.capabilities : await agent?.capabilitiesOf?.(model)
+  if (!capabilities) throw new UampError('not_found', `"${name}" has no model "${model}"`, { details: { model } })
+  return capabilities
+}

@@ -84,3 +84,30 @@ test('long ids of events count as held memory', async () => {
   }
   await expect.poll(() => heldBytes(url), { timeout: 5_000 }).toBeGreaterThan(128 * 1024)
 })
+
+test.each([
+  ['a thread', '/ag-ui/threads/t'],
+  ['a run that joined one', '/ag-ui/runs/last'],
+])('%s of AG-UI that nobody reads is held memory, and beyond the bound it is refused', async (_, path) => {
+  const { port, url } = await startServer(demo(), { limits: { heldBytesPerPrincipal: 24 * MIB } })
+  const run = async (runId: string, content: string): Promise<void> => {
+    const input = { threadId: 't', runId, messages: [{ id: runId, role: 'user', content }], forwardedProps: { uamp: { join: true } } }
+    expect(await (await fetch(`${url}/ag-ui`, { method: 'POST', body: JSON.stringify(input) })).text()).toContain('RUN_FINISHED')
+  }
+  for (let n = 0; n < 4; n++) await run(`r${n}`, `/big ${MIB}`)
+  await run('last', 'hello')
+  const before = await heldBytes(url)
+  const whole = await (await fetch(`${url}${path}`)).text()
+  expect(whole.length).toBeGreaterThan(4 * MIB)
+  expect(whole).toMatch(/^data: \{"type":"RUN_STARTED"|^id: /)
+  expect(whole).toMatch(/"type":"RUN_FINISHED".*\}\n\n$/)
+  await expect.poll(() => heldBytes(url)).toBeLessThanOrEqual(before)
+  const clients = await Promise.all(Array.from({ length: 12 }, () => pausedClient(port)))
+  for (const client of clients) client.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+  const refused = async (): Promise<number> => (await fetch(`${url}${path}`)).status
+  await expect.poll(refused, { timeout: 10_000 }).toBe(503)
+  expect(await heldBytes(url)).toBeLessThanOrEqual(24 * MIB)
+  for (const client of clients) client.destroy()
+  await expect.poll(() => heldBytes(url), { timeout: 10_000 }).toBeLessThanOrEqual(before)
+  expect((await fetch(`${url}${path}`)).status).toBe(200)
+})

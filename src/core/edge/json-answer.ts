@@ -21,16 +21,19 @@ export function jsonAnswer(value: object | null, { headers, gateway, principal }
   const all = { 'content-type': 'application/json', ...headers }
   // Not `Response.json`: that makes a `Headers` object, which the server takes apart again.
   if (weigh(value, PIECE) <= PIECE) return new Response(JSON.stringify(value), { headers: all })
-  return { status: 200, headers: all, frames: new Pieces(value, gateway.hold(principal, weigh(value))) }
+  return { status: 200, headers: all, frames: new HeldPieces(jsonPieces(value), gateway.hold(principal, weigh(value))) }
 }
 
-/** Not a generator, because one that is left before its first step does not run its `finally`. */
-class Pieces implements AsyncIterable<string, void> {
+/**
+ * The pieces of a body. What they are made from counts as held until the client has it or leaves. Not a generator, because one that is
+ * left before its first step does not run its `finally`.
+ */
+export class HeldPieces implements AsyncIterable<string, void> {
   readonly #pieces: Generator<string, void>
   readonly #hold: Hold
 
-  constructor(value: unknown, hold: Hold) {
-    this.#pieces = jsonPieces(value)
+  constructor(pieces: Generator<string, void>, hold: Hold) {
+    this.#pieces = pieces
     this.#hold = hold
   }
 

@@ -1,5 +1,5 @@
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
-import type { Batch, Reader, Session } from '../ports/session.ts'
+import type { Batch, Hold, Reader, Session } from '../ports/session.ts'
 import type { Call, Frame, Host } from '../ports/transport.ts'
 import { RESPONSE_ENDS, type EndEvent } from './response-fold.ts'
 import { ResponseBatches, type Refused } from './response-batches.ts'
@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly releases?: boolean
   /** The session was opened for this response. If the response is refused for want of payment, the session ends with it. */
   readonly fresh?: boolean
+  /** Counts memory that this client's answer needs, until the run closes. */
+  readonly hold?: Hold | undefined
 }
 
 const PAYMENT: ReadonlySet<string> = new Set(['payment.required'])
@@ -78,8 +80,9 @@ export class ResponseRun extends ResponseBatches {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    const { reader, session, response, cancels, releases = true } = this.#options
+    const { reader, session, response, cancels, releases = true, hold } = this.#options
     reader.close()
+    hold?.close()
     if (cancels && !this.over) {
       // The response may have ended meanwhile.
       session.send({ type: 'response.cancel', event_id: this.#host.newId(), response_id: response }).catch(() => undefined)

@@ -1,4 +1,6 @@
 import { CORE_LIMITS } from '../../core/basics/limits.ts'
+import { weigh } from '../../core/basics/weight.ts'
+import { HeldPieces, jsonPieces } from '../../core/edge/json-answer.ts'
 import type { Call, Frame, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -12,8 +14,8 @@ import { isLegacy, toAsked } from './request.ts'
 import { planOf, Runs, type RunRecord } from './runs.ts'
 import { Starter, type Started } from './start.ts'
 import { stateAfter } from './state.ts'
-import { findThread, historyOf, snapshotsOf } from './thread.ts'
-import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
+import { findThread, historyOf, snapshotsOf, type HistoryOptions } from './thread.ts'
+import { SSE_HEADERS } from '../../wire/sse.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 
 export interface AgUiOptions {
@@ -92,10 +94,14 @@ class Endpoint {
     const turn = record && (root || record.agent === agent) ? await gateway.response(record.response, principal) : undefined
     const session = turn && (await gateway.attach(turn.session, principal))
     if (!record || !turn || !session) throw new UampError('not_found', `There is no run "${params['runId']}"`)
+    const hold = gateway.hold(principal, 0)
+    const snapshots = await this.#joined(record, { principal, hold }).catch((thrown: unknown) => {
+      hold.close()
+      session.leave()
+      throw thrown
+    })
     const reader = session.read({ after: record.after, extensions: 'all', signal })
-    const { joined } = record
-    const snapshots = joined ? snapshotsOf(await historyOf(gateway, joined.from, principal), joined.messages) : []
-    const started = { session, reader, plan: planOf(record, turn), snapshots, fresh: false }
+    const started = { session, reader, plan: planOf(record, turn), snapshots, fresh: false, hold }
     const run = this.#run(started, call, false)
     try {
       const place = await placeIn(known, started.plan, { session, after: record.after })
@@ -107,16 +113,17 @@ class Endpoint {
   }
 
   /** `GET /ag-ui/threads/{threadId}`: the conversation and the state of a thread, as a run in which nothing is done. */
-  async thread(call: KnownCall): Promise<Response> {
+  async thread(call: KnownCall): Promise<Streamed> {
     const { gateway, newId } = this.#host
     const { params, principal, request, agent } = call
     const threadId = params['threadId'] ?? ''
     const session = agent === undefined ? undefined : await findThread(gateway, call, { agent, threadId })
     if (!session) throw new UampError('not_found', `There is no thread "${threadId}"`)
+    const hold = gateway.hold(principal, 0)
     try {
       const head = session.lastResponse === null ? undefined : await gateway.response(session.lastResponse, principal)
       const state = head && (await stateAfter(session, head))
-      const [messages] = snapshotsOf(head ? await historyOf(gateway, head.id, principal) : [], [])
+      const [messages] = snapshotsOf(head ? await historyOf(gateway, head.id, { principal, hold }) : [], [])
       const run = { threadId, runId: newId() }
       const shape = isLegacy(new URL(request.url).searchParams.get('protocolVersion') ?? undefined) ? toLegacy : asItIs
       const told = [
@@ -125,7 +132,11 @@ class Endpoint {
         { type: 'MESSAGES_SNAPSHOT', messages },
         { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' } },
       ]
-      return new Response(told.map((event) => sseLine(JSON.stringify(shape(event)))).join(''), { headers: SSE_HEADERS })
+      hold.grow(weigh(told))
+      return { status: 200, headers: SSE_HEADERS, frames: new HeldPieces(linesOf(told.map(shape)), hold) }
+    } catch (thrown) {
+      hold.close()
+      throw thrown
     } finally {
       session.leave()
     }
@@ -138,8 +149,13 @@ class Endpoint {
     return Response.json(capabilitiesOf(found, { httpBinary: (await this.#proto()) !== undefined }))
   }
 
-  #run({ session, reader, plan, fresh }: Started, call: KnownCall, cancels: boolean): ResponseRun {
-    const run = new ResponseRun(this.#host, { session, reader, response: plan.response, cancels, fresh })
+  /** What a client was shown that joined a conversation. */
+  async #joined({ joined }: RunRecord, options: HistoryOptions): Promise<Started['snapshots']> {
+    return joined ? snapshotsOf(await historyOf(this.#host.gateway, joined.from, options), joined.messages) : []
+  }
+
+  #run({ session, reader, plan, fresh, hold }: Started, call: KnownCall, cancels: boolean): ResponseRun {
+    const run = new ResponseRun(this.#host, { session, reader, response: plan.response, cancels, fresh, hold })
     run.stopWith(call)
     return run
   }
@@ -167,6 +183,18 @@ class Endpoint {
     const shape = legacy ? toLegacy : asItIs
     const module = wantsProto(request.headers.get('accept')) ? await this.#proto() : undefined
     return module ? new ProtoWire(module, shape, now) : new SseWire(shape, response, now)
+  }
+}
+
+/** Events as server-sent ones, in pieces: a conversation may be large. */
+function* linesOf(events: readonly unknown[]): Generator<string, void> {
+  for (const event of events) {
+    let before = 'data: '
+    for (const piece of jsonPieces(event)) {
+      yield before + piece
+      before = ''
+    }
+    yield '\n\n'
   }
 }
 

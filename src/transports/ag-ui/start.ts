@@ -1,5 +1,5 @@
 import { responseConfig } from '../../core/edge/asked.ts'
-import type { InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
+import type { Hold, InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { hidden } from '../../core/secrets/sealing.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -29,6 +29,8 @@ export interface Started {
   readonly snapshots: readonly (readonly object[])[]
   /** The run is the first of its thread. */
   readonly fresh: boolean
+  /** Counts the snapshots of a replay. */
+  readonly hold?: Hold
 }
 
 /** What a run begins with. */
@@ -181,7 +183,7 @@ export class Starter {
     const added = addedTo(base, messages, join || isNamed)
     const isNew = added !== undefined && (added.length > 0 || messages.length === 0)
     const joins = base && isNew && added.length === messages.length ? base.id : undefined
-    const history = base && isNew && (branches || joins !== undefined) ? await historyOf(gateway, base.id, principal) : []
+    const history = base && isNew && (branches || joins !== undefined) ? await historyOf(gateway, base.id, { principal }) : []
     const snapshots = joins === undefined ? undefined : snapshotsOf(history, messages)
     const begins = { session, joins, snapshots, create: this.#create(session, memoryOf(messages, snapshots?.[1])) }
     if (!branches && isNew && added.every(isPlain)) {

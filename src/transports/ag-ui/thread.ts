@@ -1,6 +1,7 @@
-import { turnsUpTo } from '../../core/reading/conversation.ts'
+import { weighMessages } from '../../core/basics/weight.ts'
+import { turnsBackFrom } from '../../core/reading/conversation.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Gateway, InputEvent, Session, StoredResponse } from '../../core/ports/session.ts'
+import type { Gateway, Hold, InputEvent, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { outputMessages } from '../../core/reading/output.ts'
 import { isMedia } from '../../protocol/content.ts'
@@ -107,19 +108,34 @@ function contentKey(content: string | readonly Part[] | null | undefined): strin
     .join('')
 }
 
-export async function historyOf(gateway: Gateway, last: string, principal: Principal): Promise<{ turn: string; messages: Message[] }[]> {
-  const turns = await turnsUpTo(gateway, last, principal)
-  return turns.map(({ id, input, output }) => ({ turn: id, messages: [...input, ...outputMessages(output)] }))
+/** One response of a conversation, with its input. */
+interface Told {
+  readonly turn: string
+  readonly messages: readonly Message[]
+}
+
+export interface HistoryOptions {
+  readonly principal: Principal
+  readonly hold?: Hold
+}
+
+/** A conversation up to this response, oldest first. `hold` counts it while it is read, and refuses one for which there is no room. */
+export async function historyOf(gateway: Gateway, last: string, { principal, hold }: HistoryOptions): Promise<Told[]> {
+  const history: Told[] = []
+  let bytes = 0
+  for await (const { id, input, output } of turnsBackFrom(gateway, await gateway.response(last, principal), principal)) {
+    const messages = [...input, ...outputMessages(output)]
+    hold?.grow((bytes += weighMessages(messages)))
+    history.push({ turn: id, messages })
+  }
+  return history.reverse()
 }
 
 /**
  * The conversation for a client that joins it, with its own messages last. It comes in two snapshots: clients keep the messages they
  * have in place and append others, so the first snapshot leaves out the client's own.
  */
-export function snapshotsOf(
-  history: Awaited<ReturnType<typeof historyOf>>,
-  messages: readonly WireMessage[],
-): [before: WireMessage[], whole: WireMessage[]] {
+export function snapshotsOf(history: readonly Told[], messages: readonly WireMessage[]): [before: WireMessage[], whole: WireMessage[]] {
   const before = history.flatMap(({ turn, messages: of }) => {
     let place = 0
     return toWireMessages(of, () => idIn(turn, `h${place++}`))

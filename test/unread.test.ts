@@ -107,6 +107,13 @@ test.each([
   const refused = async (): Promise<number> => (await fetch(`${url}${path}`)).status
   await expect.poll(refused, { timeout: 10_000 }).toBe(503)
   expect(await heldBytes(url)).toBeLessThanOrEqual(24 * MIB)
+  const begun = clients.map(async (client) => {
+    const first = once(client, 'data')
+    client.resume()
+    return String(await first).slice(9, 12)
+  })
+  // One answer is more than 4 MiB.
+  expect((await Promise.all(begun)).filter((status) => status === '200').length).toBeLessThan(6)
   for (const client of clients) client.destroy()
   await expect.poll(() => heldBytes(url), { timeout: 10_000 }).toBeLessThanOrEqual(before)
   expect((await fetch(`${url}${path}`)).status).toBe(200)

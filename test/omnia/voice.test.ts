@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { built } from '../../src/wire/audio/resample.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { flags, frame, OmniaClient, SOUND, type Heard, type HeardFrame } from './omnia-client.ts'
@@ -247,6 +248,18 @@ describe('a call', () => {
     client.send(frame({ payload: Buffer.alloc(4096) }))
     expect(await client.next('error')).toMatchObject({ error: { code: 'RATE_LIMITED', message: 'media rate limit exceeded' } })
     expect((await client.say('hi')).at(-1)?.['content']).toBe('You said: hi')
+  })
+
+  verifies('omnia.media-rate', 'may change its format a few times a second, and then goes on as it was', async () => {
+    const { url } = await startServer(demo())
+    const client = await OmniaClient.open(url, { path })
+    const before = built.filters
+    for (let n = 0; n < 400; n++) client.send(frame({ payload: Buffer.alloc(2), meta: { sample_rate: 100_000 + n * 7 } }))
+    expect(await client.next('error')).toMatchObject({ error: { code: 'RATE_LIMITED' } })
+    client.send({ type: 'message', content: 'hi' })
+    await expect.poll(() => (client.heard as Heard[]).find(({ type }) => type === 'done')?.['content']).toBe('You said: hi')
+    expect(client.heard.filter(({ type }) => type === 'error').length).toBeGreaterThan(300)
+    expect(built.filters - before).toBeLessThan(2_000)
   })
 })
 

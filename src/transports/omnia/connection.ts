@@ -12,6 +12,9 @@ import { Listener, SOUND, soundFormat } from './sound.ts'
 /** The version of binary frames, the only version number of the protocol. */
 const PROTOCOL_VERSION = 1
 
+/** Changes of the sound's format: each may need filters of its own. A call has one change at its beginning. */
+const FORMATS = { perSecond: 4, burst: 16 }
+
 type Of<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>
 
 /** The session of a message. `resumed`: the client is greeted, as one that comes back or as a new one. */
@@ -22,6 +25,7 @@ export class OmniaConnection {
   readonly #link: Link
   readonly #messages: Bucket
   readonly #media: Bucket
+  readonly #formats: Bucket
   readonly #listener: Listener
   #calling = false
   /** Set before any message is read. */
@@ -32,6 +36,7 @@ export class OmniaConnection {
     this.#link = link
     this.#messages = new Bucket({ perSecond: limits.messagesPerSecond, burst: limits.messageBurst, monotonic: host.monotonic })
     this.#media = new Bucket({ perSecond: limits.mediaBytesPerSecond, burst: limits.mediaBurstBytes, monotonic: host.monotonic })
+    this.#formats = new Bucket({ ...FORMATS, monotonic: host.monotonic })
     this.#listener = new Listener({
       onStart: () => void this.#line.interrupt(),
       onEnd: (samples) => void this.#line.hear(samples).catch((thrown: unknown) => this.#line.refuse(thrown)),
@@ -129,7 +134,11 @@ export class OmniaConnection {
     if (this.#line.ended) throw expired()
     if (!this.#calling) void this.#line.tell('session_config', { session_config: SOUND })
     this.#calling = (flags & LAST) === 0
-    this.#listener.hear(payload, soundFormat(meta, this.#listener.format))
+    const format = soundFormat(meta, this.#listener.format)
+    if (this.#listener.isChange(format) && !this.#formats.take(1)) {
+      throw new UampError('rate_limited', 'The format of the sound changes too often: keep the sample rate and the channels of a call')
+    }
+    this.#listener.hear(payload, format)
     if (!this.#calling) this.#listener.finish()
   }
 

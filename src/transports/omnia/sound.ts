@@ -87,9 +87,14 @@ export class Listener {
     return this.#ear.format
   }
 
+  /** True if a frame of this format comes in another one than the frames before. */
+  isChange({ sample_rate, channels }: SoundFormat): boolean {
+    const { format } = this.#ear
+    return sample_rate !== format.sample_rate || channels !== format.channels
+  }
+
   hear(piece: Uint8Array, format: SoundFormat = this.#ear.format): void {
-    const { sample_rate, channels } = this.#ear.format
-    if (format.sample_rate !== sample_rate || format.channels !== channels) {
+    if (this.isChange(format)) {
       this.#add(this.#ear.end())
       this.#ear = new Ear(format)
     }

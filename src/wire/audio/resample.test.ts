@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Resampler, toMono } from './resample.ts'
+import { built, Resampler, toMono } from './resample.ts'
 import { SAMPLE_RATE } from './samples.ts'
 
 const HEIGHT = 10_000
@@ -54,6 +54,18 @@ test.each(RATES)('the borders of pieces of %i Hz sound are not heard', (rate) =>
 
 test('an odd rate uses the nearest of a bounded number of filters', () => {
   expect(noise(resampled(sine(440, 23_987), 23_987, 480), 440)).toBeLessThan(-50)
+})
+
+test('filters are made once for a rate, and only those that a sample needs', () => {
+  const before = built.filters
+  for (let n = 0; n < 400; n++) new Resampler(n % 2 === 0 ? 191_999 : 191_989)
+  expect(built.filters).toBe(before)
+  for (let n = 0; n < 400; n++) {
+    const resampler = new Resampler(n % 2 === 0 ? 191_999 : 191_989)
+    resampler.take(Int16Array.of(1))
+    resampler.end()
+  }
+  expect(built.filters - before).toBeLessThan(64)
 })
 
 test('channels become their mean', () => {

@@ -9,6 +9,8 @@ const REACH = 16
 const PASS = 0.92
 /** The most positions between two samples that have a filter of their own; others use the nearest. */
 const PHASES = 512
+/** How many rates keep their filters. The usual ones are fewer. */
+const TABLES = 16
 
 /**
  * Brings sound to our sample rate, piece by piece, with a windowed-sinc low-pass filter. Pieces are parts of one signal: the end of
@@ -17,7 +19,7 @@ const PHASES = 512
 export class Resampler {
   readonly #from: number
   readonly #reach: number
-  readonly #phases: readonly Float32Array[]
+  readonly #filters: Filters
   /** The samples that later ones still need. It begins with silence. */
   #kept: Float32Array
   /** How many samples were given before those that are kept, less the silence at the beginning. */
@@ -26,11 +28,9 @@ export class Resampler {
   #given = 0
 
   constructor(from: number) {
-    const ratio = Math.min(1, SAMPLE_RATE / from)
     this.#from = from
-    this.#reach = Math.ceil(REACH / ratio)
-    const count = Math.min(PHASES, SAMPLE_RATE / divisor(from, SAMPLE_RATE))
-    this.#phases = Array.from({ length: count + 1 }, (_, phase) => taps(phase / count, this.#reach, ratio * PASS))
+    this.#filters = filtersOf(from)
+    this.#reach = this.#filters.reach
     this.#kept = new Float32Array(this.#reach)
     this.#before = -this.#reach
   }
@@ -65,7 +65,7 @@ export class Resampler {
 
   #at(at: number, input: Float32Array): number {
     const whole = Math.floor(at)
-    const filter = this.#phases[Math.round((at - whole) * (this.#phases.length - 1))] as Float32Array
+    const filter = this.#filters.at(at - whole)
     const start = whole - this.#reach + 1 - this.#before
     let sum = 0
     for (let tap = 0; tap < filter.length; tap++) sum += (filter[tap] as number) * (input[start + tap] ?? 0)
@@ -73,8 +73,49 @@ export class Resampler {
   }
 }
 
+/**
+ * The filters of one rate. Each is made when a sample first needs it, so that what somebody makes us build is bounded by the samples
+ * that they send: a new rate alone costs nothing.
+ */
+class Filters {
+  readonly reach: number
+  readonly #cutoff: number
+  readonly #phases: (Float32Array | undefined)[]
+
+  constructor(rate: number) {
+    const ratio = Math.min(1, SAMPLE_RATE / rate)
+    this.reach = Math.ceil(REACH / ratio)
+    this.#cutoff = ratio * PASS
+    const count = Math.min(PHASES, SAMPLE_RATE / divisor(rate, SAMPLE_RATE))
+    this.#phases = Array.from({ length: count + 1 }, () => undefined)
+  }
+
+  /** The filter for a place between two samples, from 0 to 1. */
+  at(place: number): Float32Array {
+    const last = this.#phases.length - 1
+    const phase = Math.round(place * last)
+    return (this.#phases[phase] ??= taps(phase / last, this.reach, this.#cutoff))
+  }
+}
+
+/** The filters of the rates that were used last, for all connections: a client that goes back and forth makes none twice. */
+const tables = new Map<number, Filters>()
+
+function filtersOf(rate: number): Filters {
+  const filters = tables.get(rate) ?? new Filters(rate)
+  tables.delete(rate)
+  tables.set(rate, filters)
+  const [oldest] = tables.keys()
+  if (tables.size > TABLES && oldest !== undefined) tables.delete(oldest)
+  return filters
+}
+
+/** How many filters were made so far: the work that clients can cause. */
+export const built = { filters: 0 }
+
 /** A sinc under a Blackman window, for a place `phase` after a sample. Its sum is 1, so that loudness stays. */
 function taps(phase: number, reach: number, cutoff: number): Float32Array {
+  built.filters++
   const filter = new Float32Array(2 * reach)
   let sum = 0
   for (let tap = 0; tap < filter.length; tap++) {

@@ -77,3 +77,28 @@ test('an agent that says nothing makes no summary', async () => {
   expect(response.status).toBe(502)
   expect(await response.json()).toMatchObject({ error: { type: 'server_error', message: 'The agent made no summary' } })
 })
+
+test('what the user said is counted while it is gathered, and a caller who has no room for it is refused before the agent is asked', async () => {
+  let asked = 0
+  const counting = defineAgent('m', async function* () {
+    asked++
+    yield text('Short')
+  })
+  const { url } = await startServer(counting, { limits: { heldBytesPerPrincipal: 4_000_000 } })
+  const api = client(url)
+  const said = 'x'.repeat(800_000)
+  const compact = async (previous_response_id: unknown) => {
+    const response = await api.call('POST', '/compact', { body: { previous_response_id } })
+    return { status: response.status, body: (await response.json()) as Json }
+  }
+  const first = await api.ask({ input: said })
+  // Each lets go of what it held: together they would be too large.
+  for (let round = 0; round < 4; round++) expect((await compact(first.body['id'])).status).toBe(200)
+  const second = await api.ask({ input: said, previous_response_id: first.body['id'] })
+  const third = await api.ask({ input: said, previous_response_id: second.body['id'] })
+  expect([third.status, asked]).toEqual([200, 7])
+  // The agent gets a copy of the conversation, too: both together do not fit.
+  expect(await compact(third.body['id'])).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('You hold') } } })
+  expect(asked).toBe(7)
+  expect((await compact(first.body['id'])).status).toBe(200)
+})

@@ -250,7 +250,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#draining = true
     for (const session of this.#sessions) {
       await session.flush().catch((error: unknown) => this.log('error', 'A session could not be stored', { session: session.id, error }))
-      session.log.end()
+      session.close()
     }
     this.#sessions.clear()
   }

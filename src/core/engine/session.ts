@@ -159,6 +159,12 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     await turn.finished
   }
 
+  /** The server closes. A parked turn stays in the store, where the next start finds it. */
+  close(): void {
+    this.#parked?.giveUp('The server is shutting down')
+    this.log.end()
+  }
+
   /** Stops the running response for the server's own reason. */
   interrupt(reason: UampError): void {
     this.#turn?.cancel(reason)

@@ -229,6 +229,7 @@ export class ActiveTurn implements Turn, Asker {
   cancel(reason: UampError): void {
     if (this.#stopped) return
     this.#stopped = reason
+    clearTimeout(this.#timer)
     this.#controller?.abort(reason)
     this.#goOn()
     void this.#stop(reason)

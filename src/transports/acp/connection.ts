@@ -2,7 +2,7 @@ import { chooseAgent } from '../../core/edge/asked.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
-import { reportError } from '../../core/edge/report-error.ts'
+import { isOfResponse, ofResponse, reportError } from '../../core/edge/report-error.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { uampIn, isRecord, type Slot } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
@@ -362,6 +362,7 @@ export class AcpConnection {
     const { host } = this.#options
     const isRpc = thrown instanceof RpcError
     const error = isRpc ? new UampError('invalid_request', thrown.message) : thrown
+    if (isRpc && isOfResponse(thrown)) ofResponse(error as UampError)
     const told = reportError(host, error, { transport: 'acp', message: 'A method failed', method })
     return isRpc ? new RpcError(thrown.code, told.message, host.secrets.value(thrown.data)) : told
   }

@@ -1,4 +1,5 @@
 /** The methods of UAMP transports, ACP, which are older than those of ACP 1: one request, and notifications while it is answered. */
+import { ofResponse } from '../../core/edge/report-error.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import { ResponseFold } from '../../core/reading/response-fold.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
@@ -131,7 +132,7 @@ class SubmitAnswer extends ResponseFold {
     if (event.type === 'transcript.delta') this.text(this.#speech.say(event.transcript))
     if (event.type === 'transcript.done') this.text(this.#speech.complete(event.transcript))
     if (event.type === 'payment.required') this.failure = paymentRefusal(event)
-    if (event.type === 'response.error') this.failure = toldBody(event.error)
+    if (event.type === 'response.error') this.failure = ofResponse(toldBody(event.error))
     if (event.type === 'response.cancelled') this.failure = new UampError('cancelled', 'The prompt was cancelled')
     this.ended ||= this.failure !== undefined
   }

@@ -1,5 +1,6 @@
 import { chooseAgent } from '../../core/edge/asked.ts'
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
+import { countError, ofResponse } from '../../core/edge/report-error.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
@@ -49,7 +50,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   } catch (thrown) {
     for (const run of runs) run.close()
     const error = host.secrets.told(thrown)
-    host.meter.countError('completions', error.code)
+    countError(host.meter, 'completions', { thrown, code: error.code })
     return openAiFailure(error, headers)
   }
   const stream = new Stream(runs, { head, asked, signatureLast: request.headers.get(SIGNATURE_HEADER) === 'event' })
@@ -124,7 +125,7 @@ async function endOf(run: ResponseRun): Promise<EventOf<'response.done'>> {
 
 function refusal(event: EventOf<'payment.required' | 'response.error' | 'response.cancelled'> | undefined): UampError {
   if (event?.type === 'payment.required') return paymentRefusal(event)
-  if (event?.type === 'response.error') return toldError(event.error)
+  if (event?.type === 'response.error') return ofResponse(toldError(event.error))
   return new UampError('cancelled', 'The answer was stopped')
 }
 

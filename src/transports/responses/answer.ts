@@ -1,3 +1,4 @@
+import { ofResponse } from '../../core/edge/report-error.ts'
 import type { Frame } from '../../core/ports/transport.ts'
 import { ResponseFold, stopReason } from '../../core/reading/response-fold.ts'
 import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
@@ -70,7 +71,7 @@ export class Answer extends ResponseFold {
     'usage.delta': ['added up: `usage`'],
     'payment.required': ['402, or `response.failed`'],
     'response.done': ['`response.completed`, or `response.incomplete`; `signature`', (answer, event) => answer.#done(event)],
-    'response.error': ['a status, or `response.failed`', (answer, { error }) => answer.#fail(toldError(error))],
+    'response.error': ['a status, or `response.failed`', (answer, { error }) => answer.#fail(ofResponse(toldError(error)))],
     'response.cancelled': ['`response.incomplete`', (answer) => answer.#end('cancelled', 'response.incomplete')],
     ...alike(
       [...ABOUT_SESSIONS, ...ABOUT_OTHERS, ...ABOUT_PAYMENTS, ...BESIDE_ANSWERS, 'session.error', 'session.end', 'progress', 'x.plan'],

@@ -1,12 +1,14 @@
+import { weigh } from '../../core/basics/weight.ts'
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import { reportError } from '../../core/edge/report-error.ts'
+import type { Hold } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { fieldsOf, recordsIn } from '../../protocol/json.ts'
 import { openAiFailure } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
-import { toAsked } from './request.ts'
+import { toAsked, type Asked } from './request.ts'
 import { CreateRequest, type InputItem } from './schema.ts'
 import { previousOf, start } from './start.ts'
 import { contextOf, withReferences } from './stored-items.ts'
@@ -29,7 +31,24 @@ export async function compact(host: Host, call: KnownCall): Promise<Response | S
   const items: InputItem[] = typeof given === 'string' ? [{ role: 'user', content: given }] : given
   const asked = toAsked({ ...body, input: [...items, { role: 'user', content: ASK }], store: false, stream: false, background: false })
   const headers = openAiHeaders(call.quota, host.newId())
-  const said = [...(await saidBefore(host, call, asked.previous)), ...items.filter(isUsers).map(shown)]
+  const hold = host.gateway.hold(call.principal, 0)
+  try {
+    const said = await counted(saidIn(host, call, { previous: asked.previous, items }), hold)
+    return await summarized(host, call, { asked, said, headers, hold })
+  } finally {
+    hold.close()
+  }
+}
+
+interface Compaction {
+  readonly asked: Asked
+  /** What the user said, which `hold` counts. */
+  readonly said: readonly object[]
+  readonly hold: Hold
+  readonly headers: Readonly<Record<string, string>>
+}
+
+async function summarized(host: Host, call: KnownCall, { asked, said, hold, headers }: Compaction): Promise<Response | Streamed> {
   const begun = await start(host, call, asked)
   try {
     const response = fieldsOf((await whole(begun)).response())
@@ -37,6 +56,8 @@ export async function compact(host: Host, call: KnownCall): Promise<Response | S
     const output = [...said, { type: 'compaction', id: `cmp_${id}`, encrypted_content: compacted(summaryOf(response)) }]
     const { created_at, usage } = response
     const answer = { id, object: 'response.compaction', created_at, output, usage }
+    // The answer counts itself until the client has it.
+    hold.close()
     return jsonAnswer(answer, { headers, gateway: host.gateway, principal: call.principal })
   } catch (thrown) {
     begun.run.close()
@@ -44,15 +65,30 @@ export async function compact(host: Host, call: KnownCall): Promise<Response | S
   }
 }
 
-/** What the user said in the conversation before. */
-async function saidBefore(host: Host, { principal }: KnownCall, id: string | undefined): Promise<object[]> {
+/** What the user said, in the conversation before and in this request. */
+async function* saidIn(
+  host: Host,
+  { principal }: KnownCall,
+  { previous: id, items }: { readonly previous: string | undefined; readonly items: readonly InputItem[] },
+): AsyncGenerator<object, void> {
   const previous = await previousOf(host, { previous: id }, principal)
-  const said: object[] = []
-  if (!previous) return said
-  for await (const item of contextOf(host.gateway, previous, { principal, order: 'asc' })) {
-    if (fieldsOf(item)['role'] === 'user') said.push(item)
+  if (previous) {
+    for await (const item of contextOf(host.gateway, previous, { principal, order: 'asc' })) {
+      if (fieldsOf(item)['role'] === 'user') yield item
+    }
   }
-  return said
+  yield* items.filter(isUsers).map(shown)
+}
+
+/** All items. Throws `overloaded` as soon as the caller's memory has no room for the next. */
+async function counted(items: AsyncIterable<object>, hold: Hold): Promise<object[]> {
+  const all: object[] = []
+  let bytes = 0
+  for await (const item of items) {
+    hold.grow((bytes += weigh(item)))
+    all.push(item)
+  }
+  return all
 }
 
 function isUsers(item: InputItem): boolean {

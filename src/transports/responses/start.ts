@@ -1,4 +1,5 @@
 import { chooseAgent, responseConfig } from '../../core/edge/asked.ts'
+import { ofResponse } from '../../core/edge/report-error.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Session, StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
@@ -83,7 +84,7 @@ export async function preflight({ run }: Begun): Promise<void> {
   const refused = await run.preflight()
   if (!refused) return
   await run.refuse(refused)
-  throw refused.type === 'payment.required' ? paymentRefusal(refused) : toldError(refused.error)
+  throw refused.type === 'payment.required' ? paymentRefusal(refused) : ofResponse(toldError(refused.error))
 }
 
 interface Beginning {

@@ -123,7 +123,7 @@ function addStore(uamp: Command): void {
     .description('remove sessions with all their data; without --yes, only say how much that would be')
     .option(...data)
     .option('--older-than <time>', 'sessions without a turn for so long, such as 30d', duration)
-    .option('--to-bytes <size>', 'the oldest sessions, until no more than this is left, such as 1GB', byteCount)
+    .option('--to-bytes <size>', 'the oldest sessions, until no more than this is left in a folder, such as 1GB', byteCount)
     .option('--principal <name>', "only this caller's sessions; alone, all of them")
     .option('-y, --yes', 'remove them')
     .action(async (flags: PruneFlags) => {

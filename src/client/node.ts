@@ -1,11 +1,12 @@
 import { WebSocket } from 'ws'
 import { connect as connectWith, type Client, type ConnectOptions } from './client.ts'
+import type { SocketConstructor } from './link-websocket.ts'
 
 /** The most bytes of one message. The longest holds a whole answer as JSON, in which every character may be escaped. */
 const MESSAGE = 384 * 1024 * 1024
 
-/** A WebSocket for Node 20, which has none of its own. */
-export class NodeWebSocket extends WebSocket {
+/** A WebSocket for Node 20, which has none of its own. The type is ours, because `ws` and its types are not installed with the package. */
+export const NodeWebSocket: SocketConstructor = class extends WebSocket {
   constructor(url: string, protocols: string[]) {
     super(url, protocols, { maxPayload: MESSAGE })
   }

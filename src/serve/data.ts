@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { assertKey, SEALED_WITH } from '../core/durable/check-key.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
 import type { Keys } from '../core/ports/keys.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { fileBlobs } from '../stores/file-blobs.ts'
-import { fileKeys, passingKeys } from '../stores/file-keys.ts'
+import { fileKeys, findKeys, passingKeys } from '../stores/file-keys.ts'
 import { memoryBlobs } from '../stores/memory-blobs.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { checkFolder } from '../stores/sqlite-folder.ts'
@@ -28,13 +29,19 @@ export interface OpenDataOptions {
 export function openData(data: string, { log, mostBytes }: OpenDataOptions): { readonly store: Store; readonly keys: Keys } {
   if (data === 'memory') return { store: memoryStore({ mostBytes }), keys: passingKeys() }
   makeFolder(data)
-  const keys = fileKeys({ path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] })
+  const place = { path: join(data, 'uamp.key'), key: process.env['UAMP_KEY'] }
+  let keys = findKeys(place)
   const store = sqliteStore({
     path: databaseIn(data),
     onError: (error) => log('error', 'The store could not tidy up', { error }),
     onLoss: (loss) => log('error', `Data is missing: ${loss}`),
+    admit(record) {
+      const sealed = record(SEALED_WITH)
+      if (sealed !== undefined) assertKey(JSON.parse(sealed), keys)
+      keys ??= fileKeys(place)
+    },
   })
-  return { store, keys }
+  return { store, keys: keys ?? fileKeys(place) }
 }
 
 export function openBlobs(data: string): Blobs {

@@ -62,8 +62,14 @@ export interface FileKeysOptions {
 }
 
 /** Keys that outlive the process. Throws if other users can read the file, or if it does not hold a whole key. */
-export function fileKeys({ path, key }: FileKeysOptions): Keys {
-  return aesKeys(key === undefined || key === '' ? (readKey(path) ?? makeKey(path)) : parsed(key))
+export function fileKeys(options: FileKeysOptions): Keys {
+  return findKeys(options) ?? aesKeys(makeKey(options.path))
+}
+
+/** As `fileKeys`, but makes no file. */
+export function findKeys({ path, key }: FileKeysOptions): Keys | undefined {
+  const found = key === undefined || key === '' ? readKey(path) : parsed(key)
+  return found && aesKeys(found)
 }
 
 function parsed(text: string): Uint8Array {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { UampError } from '../protocol/errors.ts'
 import { sqliteStore } from './sqlite.ts'
 
 function folder(): string {
@@ -43,6 +44,17 @@ test('says nothing of a new folder, after a close, after a kill, and of a folder
   rmSync(join(older, 'a.db-mark'))
   const fourth = await opened(older)
   expect([first, second, third, fourth].flatMap(({ losses }) => losses)).toEqual([])
+})
+
+test('a file that was refused after a kill is whole, free and no loss', async () => {
+  const from = await killed()
+  const admit = () => {
+    throw new UampError('conflict', 'Not this one')
+  }
+  expect(() => sqliteStore({ path: join(from, 'a.db'), admit })).toThrow('Not this one')
+  const { losses, store } = await opened(from)
+  expect(losses).toEqual([])
+  expect(await store.get('a')).toBeDefined()
 })
 
 test.each<[string, (from: string) => void, RegExp]>([

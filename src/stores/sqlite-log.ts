@@ -215,21 +215,34 @@ export class StoreMark {
   }
 
   #put(progress: Progress): void {
-    const text = `${JSON.stringify(progress).padEnd(MARK_BYTES - 1)}\n`
+    const text = textOf(progress)
     if (text === this.#last) return
     try {
-      const file = openSync(`${this.#path}-mark`, constants.O_RDWR | constants.O_CREAT, 0o600)
-      try {
-        writeSync(file, text, 0)
-      } finally {
-        closeSync(file)
-      }
+      writeMark(this.#path, text)
       this.#last = text
     } catch (thrown) {
       // A store works without a mark, and a full disk shows elsewhere.
       this.#onError(thrown)
     }
   }
+}
+
+function textOf(progress: Progress): string {
+  return `${JSON.stringify(progress).padEnd(MARK_BYTES - 1)}\n`
+}
+
+function writeMark(path: string, text: string): void {
+  const file = openSync(`${path}-mark`, constants.O_RDWR | constants.O_CREAT, 0o600)
+  try {
+    writeSync(file, text, 0)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Called before a database is closed unused: SQLite then copies the log that a crash has left, and deletes it. */
+export function markReleased(path: string, { mark, log }: Found): void {
+  if (mark && log.bytes > 0) writeMark(path, textOf({ ...mark, state: 'closing' }))
 }
 
 /** What the previous process left. */

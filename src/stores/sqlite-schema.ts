@@ -39,6 +39,9 @@ export interface Portion {
   readonly bytes: number
 }
 
+/** Looks at records, as JSON, before the file is changed. Throws to refuse the file. */
+export type Admit = (record: (key: string) => string | undefined) => void
+
 /** The only connection to the file, which it locks. */
 export class Connection {
   readonly path: string
@@ -48,9 +51,9 @@ export class Connection {
   scrub = false
   readonly #db: Database.Database
 
-  constructor(path: string) {
+  constructor(path: string, admit: Admit = () => {}) {
     this.path = path
-    this.#db = open(path)
+    this.#db = open(path, admit)
   }
 
   get inTransaction(): boolean {
@@ -121,12 +124,14 @@ export class Connection {
    */
   close(): void {
     try {
-      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; SELECT 1 FROM marks')
+      this.#db.exec(RELEASE)
     } finally {
       this.#db.close()
     }
   }
 }
+
+const RELEASE = 'PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; SELECT 1 FROM marks'
 
 /** Most rows that one statement writes. */
 const MOST_ROWS = 32
@@ -189,14 +194,14 @@ const SETTINGS = `
   PRAGMA journal_size_limit = 33554432;
 `
 
-function open(path: string): Database.Database {
+function open(path: string, admit: Admit): Database.Database {
   let db: Database.Database | undefined
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     create(path)
     db = new Database(path)
     db.exec(SETTINGS)
-    migrate(db, path)
+    migrate(db, path, admit)
     return db
   } catch (thrown) {
     db?.close()
@@ -216,10 +221,13 @@ function create(path: string): void {
   }
 }
 
-function migrate(db: Database.Database, path: string): void {
+function migrate(db: Database.Database, path: string, admit: Admit): void {
   const version = pragma(db, 'user_version')
   const isOurs = pragma(db, 'application_id') === APPLICATION_ID
-  if (isOurs && version <= SCHEMA_VERSION) return upgrade(db)
+  if (isOurs && version <= SCHEMA_VERSION) {
+    ask(db, admit)
+    return upgrade(db)
+  }
   if (isOurs) {
     const known = `format ${version}, this one knows ${SCHEMA_VERSION}`
     const message = `${path} was written by a newer version of uamp (${known}): update uamp, or choose another data folder`
@@ -228,7 +236,19 @@ function migrate(db: Database.Database, path: string): void {
   if (db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined) {
     throw new UampError('conflict', `${path} belongs to another application: choose another data folder`)
   }
+  admit(() => undefined)
   db.exec(`BEGIN; ${SCHEMA} COMMIT`)
+}
+
+/** A refused file is left unlocked: see `Connection.close`. */
+function ask(db: Database.Database, admit: Admit): void {
+  const value = db.prepare('SELECT value FROM records WHERE key = ?').raw()
+  try {
+    admit((key) => (value.get([key]) as [string] | undefined)?.[0])
+  } catch (thrown) {
+    db.exec(RELEASE)
+    throw thrown
+  }
 }
 
 /**
@@ -301,6 +321,11 @@ export function explain(thrown: unknown, path: string): UampError {
     default:
       return new UampError('internal', `${path} cannot be opened: check that the folder exists, is writable and has space left`, options)
   }
+}
+
+/** True if another process has the file open. */
+export function isInUse(thrown: unknown): boolean {
+  return thrown instanceof UampError && errorCode(thrown.cause) === 'SQLITE_BUSY'
 }
 
 /** The code of an error; SQLite's without the extension after the second underscore. */

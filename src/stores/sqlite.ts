@@ -5,10 +5,10 @@ import { clocksOf, expiryClock, type Clocks } from '../core/basics/time.ts'
 import type { Group, Kept, Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import { Lists } from './sqlite-lists.ts'
-import { type FdataSync, findMark, type Found, StoreMark, WriteAheadLog } from './sqlite-log.ts'
+import { type FdataSync, findMark, type Found, markReleased, StoreMark, WriteAheadLog } from './sqlite-log.ts'
 import { CommitQueue, Staging } from './sqlite-queue.ts'
 import { change, IndexCounts, Records } from './sqlite-records.ts'
-import { Connection, explain, errorCode, type Statement } from './sqlite-schema.ts'
+import { type Admit, Connection, explain, errorCode, type Statement } from './sqlite-schema.ts'
 import { Streams } from './sqlite-streams.ts'
 
 /** How often a write also purges expired records and dropped streams, and how much one purge deletes. */
@@ -26,6 +26,8 @@ export interface SqliteStoreOptions extends Partial<Clocks> {
   readonly rewriteBytes?: number
   /** Called at the start for each sign that data which the last process stored is missing. */
   readonly onLoss?: (loss: string) => void
+  /** Throws to refuse the file before it is migrated or written. */
+  readonly admit?: Admit
   /** For tests that need to delay or fail it. */
   readonly fdatasync?: FdataSync
 }
@@ -33,12 +35,20 @@ export interface SqliteStoreOptions extends Partial<Clocks> {
 /** A store in one file, which one process owns. Throws if the file cannot be opened. */
 export function sqliteStore(options: SqliteStoreOptions): Store {
   const found = findMark(options.path)
-  const db = new Connection(options.path)
+  const { path, admit } = options
+  const db = new Connection(path, (record) => {
+    try {
+      admit?.(record)
+    } catch (thrown) {
+      markReleased(path, found)
+      throw thrown
+    }
+  })
   try {
     return storeOn(db, found, options)
   } catch (thrown) {
     // SQLite opens a damaged file if its first page is intact, so errors may show only here.
-    throw explain(thrown, options.path)
+    throw explain(thrown, path)
   }
 }
 

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
+import { windowsOf } from '../../src/serve/windows.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { Cli, finished, project } from '../cli/run.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -102,6 +104,43 @@ verifies('acp-1.stdio', 'where no folder can be used, it works and says that it 
   const cli = new Cli(['acp', '--data', data])
   expect(await talk(cli, 'hello')).toBe('You said: hello')
   expect(cli.stderr).toContain('Sessions are not kept')
+})
+
+verifies('acp-1.stdio', 'with the wrong key, it works and says that it keeps nothing', async () => {
+  const data = await project()
+  const first = new Cli(['acp', '--data', data])
+  await talk(first, 'remember me')
+  first.end()
+  expect(await first.exit()).toBe(0)
+  const key = Buffer.alloc(32, 7).toString('base64')
+  const wrong = new Cli(['acp', '--data', data], { env: { UAMP_KEY: key } })
+  expect(await talk(wrong, 'hello')).toBe('You said: hello')
+  expect(wrong.stderr).toMatch(/^error: Sessions are not kept: The secrets in this data folder were sealed with the key .*\n$/)
+  // The folder stays free for who has the key.
+  const again = new Cli(['acp', '--data', data])
+  expect(await loaded(again, sessionIn(first))).toContain('"text":"You said: remember me"')
+  expect(again.stderr).toBe('')
+})
+
+verifies('acp-1.stdio', 'a damaged folder of a window does not keep the next one from being used', async () => {
+  const data = await project({ 'windows/2/uamp.db': 'no database'.repeat(1000) })
+  const first = new Cli(['acp', '--data', data])
+  await talk(first, 'hello')
+  const second = new Cli(['acp', '--data', data])
+  expect(await talk(second, 'me too')).toBe('You said: me too')
+  expect(second.stderr).toContain(`${join(data, 'windows', '2')} is skipped: `)
+  expect(second.stderr).toContain(`the sessions of this window are kept in ${join(data, 'windows', '3')}`)
+})
+
+verifies('acp-1.stdio', 'a ninth window works, and says that there is room for eight', async () => {
+  const data = await project()
+  for (const folder of windowsOf(data)) {
+    const store = sqliteStore({ path: join(folder, 'uamp.db') })
+    onTestFinished(() => store.close())
+  }
+  const ninth = new Cli(['acp', '--data', data])
+  expect(await talk(ninth, 'hello')).toBe('You said: hello')
+  expect(ninth.stderr).toMatch(/^error: Sessions are not kept: .* has room for 8 windows at a time.*--data\n$/)
 })
 
 verifies('acp-1.stdio', 'a bridge to an agent elsewhere, over every protocol that it speaks', async () => {

@@ -78,6 +78,28 @@ test('what the package needs at run time is installed with it', async () => {
   expect([...imported].filter((name) => !(name in installed))).toEqual([])
 })
 
+test('types name no package that is not installed with this one', async () => {
+  const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Record<string, Record<string, unknown>>
+  const installed = { ...manifest['dependencies'], ...manifest['peerDependencies'] }
+  const targets = JSON.stringify(manifest['exports']).matchAll(/"types":"\.\/([^"]+)"/g)
+  const entries = [...targets].map(([, file = '']) => new RegExp(`^${file.replaceAll('*', '[^/]+')}$`))
+  const all = await filesOf(DIST, '.d.ts')
+  const open = all.filter((file) => entries.some((entry) => entry.test(relative(ROOT, file).replaceAll('\\', '/'))))
+  expect(open.length).toBeGreaterThan(25)
+  const seen = new Set<string>()
+  const missing: string[] = []
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (seen.has(file)) continue
+    seen.add(file)
+    for (const [, from = ''] of (await readFile(file, 'utf8')).matchAll(/(?:\bfrom |\bimport\(|^import )['"]([^'"\s]+)['"]/gm)) {
+      const name = /^(?:@[^/]+\/)?[^/]+/.exec(from)?.[0] ?? from
+      if (from.startsWith('.')) open.push(join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts')))
+      else if (!from.startsWith('node:') && !(name in installed)) missing.push(`${relative(DIST, file)}: ${from}`)
+    }
+  }
+  expect(missing).toEqual([])
+})
+
 /** The files that an import of this one loads, and what they import that is no file of the package. */
 async function loadedBy(
   name: string,

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { OmniaClient } from '../omnia/omnia-client.ts'
@@ -114,4 +115,30 @@ test('what cannot be done is told, and nothing is made', async () => {
   expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('Write a time as 30d, 12h, 90m or 10s') })
   const size = await finished(['serve', '--keep-bytes', 'much'], { cwd })
   expect(size).toMatchObject({ code: 1, stderr: expect.stringContaining('Write a size as 500MB, 10GB') })
+})
+
+test('what windows of an IDE have stored in folders of their own is shown and removed, too, and a damaged one is named', async () => {
+  const cwd = await project()
+  const windows = ['d', 'd/windows/2', 'd/windows/4']
+  const [, , last] = await Promise.all(
+    windows.map(async (data) => {
+      const { cli, url } = await serving(['--data', data, ...TOKENS], { cwd })
+      const wires = [await session(url, ALICE), await session(url, BOB)]
+      for (const wire of wires) wire.close()
+      return cli
+    }),
+  )
+  await mkdir(join(cwd, 'd/windows/3'), { recursive: true })
+  await writeFile(join(cwd, 'd/windows/3/uamp.db'), 'no database'.repeat(1000))
+  const damaged = expect.stringMatching(/windows\/3\/uamp\.db is damaged/)
+
+  const shown = await store(cwd, 'show')
+  expect(shown).toMatchObject({ code: 1, stderr: damaged })
+  for (const data of windows) expect(shown.stdout).toMatch(new RegExp(`^${data}: .* in use`, 'm'))
+  const pruned = await store(cwd, 'prune', '--principal', 'bob', '--yes')
+  expect(pruned).toMatchObject({ code: 1, stderr: damaged, stdout: expect.stringMatching(/^Removed 3 sessions /) })
+  await last?.signalUntilExit('SIGTERM')
+  await rm(join(cwd, 'd/windows/3'), { recursive: true })
+  const alice = { principals: [{ principal: 'alice', sessions: 1 }] }
+  expect(await report(cwd)).toMatchObject({ folder: 'd', ...alice, windows: windows.slice(1).map((folder) => ({ folder, ...alice })) })
 })

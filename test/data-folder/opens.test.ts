@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -54,8 +54,8 @@ describe.each(FOLDERS)('a folder %s', (folder) => {
     return () => vi.useRealTimers()
   })
 
-  /** A copy of the folder as the killed server left it, served by the present code. */
-  async function opened() {
+  /** A copy of the folder as the killed server left it. */
+  function copied(): string {
     const data = mkdtempSync(join(tmpdir(), 'uamp-test-'))
     onTestFinished(() => rmSync(data, { recursive: true, force: true, maxRetries: 5 }))
     for (const name of ['uamp.db', 'uamp.db-wal']) writeFileSync(join(data, name), gunzipSync(file(`${name}.gz`)), { mode: 0o600 })
@@ -66,8 +66,31 @@ describe.each(FOLDERS)('a folder %s', (folder) => {
       const name = createHash('sha256').update(`default/omnia/media/${id}`).digest('hex')
       writeFileSync(join(data, 'blobs', name), file('upload.bin'), { mode: 0o600 })
     }
-    return startServer(demo(), { data, tokens, outbound: { allow: ['127.0.0.1'] } })
+    return data
   }
+
+  const serve = (data: string) => startServer(demo(), { data, tokens, outbound: { allow: ['127.0.0.1'] } })
+  const opened = () => serve(copied())
+
+  test.runIf(folder === 'written-in-format-2')('without its key it is refused, and stays as it is', async () => {
+    const data = copied()
+    const key = join(data, 'uamp.key')
+    for (const [text, told] of [
+      [undefined, /were sealed with the key \w+, but there is no uamp\.key/],
+      [KEY.replace('AA', 'BB'), /were sealed with the key \w+, but this is/],
+    ] as const) {
+      rmSync(key)
+      if (text !== undefined) writeFileSync(key, text, { mode: 0o600 })
+      await expect(serve(data)).rejects.toThrow(told)
+      expect(existsSync(key)).toBe(text !== undefined)
+      // SQLite file format §1.3: `user_version`.
+      expect(readFileSync(join(data, 'uamp.db')).readUInt32BE(60)).toBe(2)
+      writeFileSync(key, KEY, { mode: 0o600 })
+    }
+    const wire = await overWebSocket((await serve(data)).url, { token })
+    await wire.follow(facts.gathered, 0)
+    expect(await say(wire, '/history')).toBe('user: said before anything was asked /history')
+  })
 
   for (const [binding, connect] of [
     ['WebSocket', overWebSocket],

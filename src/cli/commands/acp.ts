@@ -11,7 +11,9 @@ import { loadSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { secretOf } from '../tokens.ts'
 import type { Output } from '../../serve/acp-stdio.ts'
-import type { OpenGatewayOptions } from '../../serve/gateway.ts'
+import type { OpenGateway, OpenGatewayOptions } from '../../serve/gateway.ts'
+import { WINDOWS, windowsOf } from '../../serve/windows.ts'
+import { isInUse } from '../../stores/sqlite-schema.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { RemoteEventsAgent } from '../../remotes/events/index.ts'
 import { present } from '../../wire/fields.ts'
@@ -98,31 +100,52 @@ function agentOf({ agents, settings }: Setup, wanted: string | undefined): strin
   throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
-/** Windows of IDEs that keep sessions at a time, with one data folder. */
-const WINDOWS = 8
-
 /**
  * One process owns a data folder. An IDE with two windows starts two processes: the second one uses a folder of its own in it, so that
  * neither needs the other. Where no folder can be used, sessions are not kept.
  */
 async function openOwn({ data, ...options }: OpenGatewayOptions) {
-  const [{ checkData }, { openGateway }] = await Promise.all([import('../../serve/data.ts'), import('../../serve/gateway.ts')])
+  const { openGateway } = await import('../../serve/gateway.ts')
   try {
-    for (let window = 1; data !== 'memory'; window++) {
-      const own = window === 1 ? data : join(data, 'windows', String(window))
-      try {
-        await checkData(own)
-        const open = openGateway({ ...options, data: own })
-        if (window > 1) report(new Error(`Another process uses ${data}: the sessions of this window are kept in ${own}`))
-        return open
-      } catch (thrown) {
-        if (UampError.from(thrown).code !== 'conflict' || window === WINDOWS) throw thrown
-      }
-    }
+    if (data !== 'memory') return await openWindow(data, options)
   } catch (thrown) {
-    report(new Error(`Sessions are not kept: ${thrown instanceof Error ? thrown.message : String(thrown)}`))
+    report(new Error(`Sessions are not kept: ${textOf(thrown)}`))
   }
   return openGateway({ ...options, data: 'memory' })
+}
+
+/** Opens the first folder that no other process uses. A damaged folder of another window is no reason to keep nothing in this one. */
+async function openWindow(data: string, options: Omit<OpenGatewayOptions, 'data'>): Promise<OpenGateway> {
+  for (const own of windowsOf(data)) {
+    try {
+      const open = await openIn(own, options)
+      if (own !== data) report(new Error(`Another process uses ${data}: the sessions of this window are kept in ${own}`))
+      return open
+    } catch (thrown) {
+      if (isInUse(thrown)) continue
+      if (own === data) throw thrown
+      report(new Error(`${own} is skipped: ${textOf(thrown)}`))
+    }
+  }
+  const all = `${data} has room for ${WINDOWS} windows at a time, and none of its folders is free`
+  throw new UampError('overloaded', `${all}: close a window, or choose another folder with --data`)
+}
+
+async function openIn(data: string, options: Omit<OpenGatewayOptions, 'data'>): Promise<OpenGateway> {
+  const [{ checkData }, { openGateway }] = await Promise.all([import('../../serve/data.ts'), import('../../serve/gateway.ts')])
+  await checkData(data)
+  const open = openGateway({ ...options, data })
+  try {
+    await open.started
+    return open
+  } catch (thrown) {
+    await open.close(0)
+    throw thrown
+  }
+}
+
+function textOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
 /**

@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { remoteStorage } from '../../serve/storage/control.ts'
-import { storageOf, type Storage, type StorageReport } from '../../serve/storage/index.ts'
+import { storageOf, type Pruned, type Storage, type StorageReport } from '../../serve/storage/index.ts'
+import { windowsOf } from '../../serve/windows.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { present } from '../../wire/fields.ts'
 import { fileBlobs } from '../../stores/file-blobs.ts'
 import { checkFolder } from '../../stores/sqlite-folder.ts'
+import { isInUse } from '../../stores/sqlite-schema.ts'
 import { sqliteStore } from '../../stores/sqlite.ts'
 import { sizeText } from '../amounts.ts'
 import { harmless, painter, report } from '../print.ts'
@@ -27,34 +29,50 @@ export interface PruneFlags {
 const SHOWN = 20
 
 export async function show({ data, json }: ShowFlags): Promise<number> {
-  const folder = await folderOf(data)
-  const found = await using(folder, (storage) => storage.show())
-  const files = { database: sizeOf(join(folder, 'uamp.db')) + sizeOf(join(folder, 'uamp.db-wal')), uploads: uploadsIn(folder) }
-  process.stdout.write(json ? `${JSON.stringify({ ...found, files })}\n` : page(folder, found, files))
-  return 0
+  const { done, failed } = await inEach(data, async (folder) => {
+    const found = await using(folder, (storage) => storage.show())
+    const files = { database: sizeOf(join(folder, 'uamp.db')) + sizeOf(join(folder, 'uamp.db-wal')), uploads: uploadsIn(folder) }
+    return { folder, ...found, files }
+  })
+  const [first, ...windows] = done
+  if (first) process.stdout.write(json ? `${JSON.stringify({ ...first, windows })}\n` : done.map(page).join('\n'))
+  return failed ? 1 : 0
 }
 
 export async function prune({ data, olderThan, toBytes, principal, yes }: PruneFlags): Promise<number> {
   if (olderThan === undefined && toBytes === undefined && principal === undefined) {
     throw new UampError('invalid_request', 'Choose what to remove: --older-than 30d, --to-bytes 1GB or --principal alice')
   }
-  const folder = await folderOf(data)
   const request = {
     ...present({ principal, before: olderThan === undefined ? undefined : Date.now() - olderThan, bytes: toBytes }),
     dryRun: !yes,
   }
-  const { sessions, records, bytes, inUse } = await using(folder, (storage) => storage.prune(request), { rewrite: yes === true })
-  const what = `${count(sessions, 'session')} and ${count(records, 'other record')} with ${sizeText(bytes)}`
-  process.stdout.write(yes ? `Removed ${what}.\n` : `This would remove ${what}. Add --yes to remove them for good.\n`)
-  if (inUse > 0) process.stdout.write(`${count(inUse, 'session')} stayed, because somebody uses them now.\n`)
-  return 0
+  const { done, failed } = await inEach(data, (folder) => using(folder, (storage) => storage.prune(request), { rewrite: yes === true }))
+  const sum = (name: keyof Pruned): number => done.reduce((total, each) => total + each[name], 0)
+  const what = `${count(sum('sessions'), 'session')} and ${count(sum('records'), 'other record')} with ${sizeText(sum('bytes'))}`
+  if (done.length > 0) process.stdout.write(yes ? `Removed ${what}.\n` : `This would remove ${what}. Add --yes to remove them for good.\n`)
+  if (sum('inUse') > 0) process.stdout.write(`${count(sum('inUse'), 'session')} stayed, because somebody uses them now.\n`)
+  return failed ? 1 : 0
 }
 
-async function folderOf(given: string | undefined): Promise<string> {
+/** Runs in the data folder and in those of further windows of an IDE. One that cannot be used is reported, and keeps none from the rest. */
+async function inEach<T>(given: string | undefined, run: (folder: string) => Promise<T>) {
   const data = given || process.env['UAMP_DATA'] || '.uamp'
-  await checkFolder(join(data, 'uamp.db'))
-  if (existsSync(join(data, 'uamp.db'))) return data
-  throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)
+  const done: T[] = []
+  let [found, failed] = [false, false]
+  for (const folder of windowsOf(data)) {
+    try {
+      await checkFolder(join(folder, 'uamp.db'))
+      if (!existsSync(join(folder, 'uamp.db'))) continue
+      found = true
+      done.push(await run(folder))
+    } catch (thrown) {
+      found = failed = true
+      report(thrown)
+    }
+  }
+  if (!found) throw new UampError('not_found', `There is no data in ${data}: name the folder of the server with --data`)
+  return { done, failed }
 }
 
 /** Uses the folder itself, or asks the server that has it open. */
@@ -77,7 +95,7 @@ function open(path: string) {
     // Losses are reported only to the first process that opens the folder, which is this one.
     return sqliteStore({ path, onError: report, onLoss: (loss) => report(`Data is missing: ${loss}`) })
   } catch (thrown) {
-    if (thrown instanceof UampError && thrown.code === 'conflict' && thrown.message.includes('in use')) return undefined
+    if (isInUse(thrown)) return undefined
     throw thrown
   }
 }
@@ -96,7 +114,12 @@ interface Files {
   readonly uploads: { readonly count: number; readonly bytes: number }
 }
 
-function page(folder: string, { bytes, kinds, principals }: StorageReport, { database, uploads }: Files): string {
+interface Shown extends StorageReport {
+  readonly folder: string
+  readonly files: Files
+}
+
+function page({ folder, bytes, kinds, principals, files: { database, uploads } }: Shown): string {
   const paint = painter(process.stdout)
   const kindRows = Object.entries(kinds).map(([kind, { count: many, bytes: size, oldest, newest }]) => [
     kind,

@@ -4,22 +4,26 @@ import type { Keys } from '../ports/keys.ts'
 import type { Store } from '../ports/store.ts'
 import { storeKey } from '../basics/store-key.ts'
 
-const KEY = storeKey('', 'sealed-with')
+/** The record that names the key. */
+export const SEALED_WITH = storeKey('', 'sealed-with')
 const TEXT = 'uamp'
 
 /** Rejects if another key sealed the secrets in this store. A store without secrets takes this key. */
 export async function checkKey(store: Store, keys: Keys): Promise<void> {
-  const stored = await store.get(KEY)
-  if (!stored) {
-    await store.set(KEY, { id: keys.id, sealed: keys.seal(TEXT, KEY) }, { ifVersion: 0, sync: true })
-    return
-  }
-  const { id, sealed } = fieldsOf(stored.value)
-  if (id !== keys.id) {
+  const stored = await store.get(SEALED_WITH)
+  if (stored) assertKey(stored.value, keys)
+  else await store.set(SEALED_WITH, { id: keys.id, sealed: keys.seal(TEXT, SEALED_WITH) }, { ifVersion: 0, sync: true })
+}
+
+/** Throws unless these keys made the value of `SEALED_WITH`. */
+export function assertKey(value: unknown, keys: Keys | undefined): void {
+  const { id, sealed } = fieldsOf(value)
+  if (id !== keys?.id) {
+    const given = keys ? `this is ${keys.id}` : 'there is no uamp.key'
     throw new UampError(
       'conflict',
-      `The secrets in this data folder were sealed with the key ${String(id)}, but this is ${keys.id}: put the right uamp.key back, or set the right UAMP_KEY`,
+      `The secrets in this data folder were sealed with the key ${String(id)}, but ${given}: put the right uamp.key back, or set the right UAMP_KEY`,
     )
   }
-  keys.open(String(sealed), KEY)
+  keys?.open(String(sealed), SEALED_WITH)
 }

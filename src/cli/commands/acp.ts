@@ -13,7 +13,6 @@ import { secretOf } from '../tokens.ts'
 import type { Output } from '../../serve/acp-stdio.ts'
 import type { OpenGateway, OpenGatewayOptions } from '../../serve/gateway.ts'
 import { WINDOWS, windowsOf } from '../../serve/windows.ts'
-import { isInUse } from '../../stores/sqlite-schema.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { RemoteEventsAgent } from '../../remotes/events/index.ts'
 import { present } from '../../wire/fields.ts'
@@ -116,6 +115,7 @@ async function openOwn({ data, ...options }: OpenGatewayOptions) {
 
 /** Opens the first folder that no other process uses. A damaged folder of another window is no reason to keep nothing in this one. */
 async function openWindow(data: string, options: Omit<OpenGatewayOptions, 'data'>): Promise<OpenGateway> {
+  const { isInUse } = await import('../../stores/sqlite-schema.ts')
   for (const own of windowsOf(data)) {
     try {
       const open = await openIn(own, options)

@@ -53,7 +53,7 @@ test.each(frames)('a socket survives %s', async (_, frame, answer) => {
   const other = await bystander(url)
   const { socket, heard, closed } = await raw(url)
   socket.send(JSON.stringify({ type: 'session.create' }))
-  await expect.poll(() => heard.length).toBe(2)
+  await expect.poll(() => heard.length).toBeGreaterThanOrEqual(2)
   socket.send(frame)
   if (typeof answer === 'number') {
     await expect.poll(closed).toBe(answer)
@@ -72,7 +72,7 @@ test('keys that come twice: the last one counts; __proto__ pollutes nothing', as
   const { socket, heard } = await raw(url)
   const session = '{"modalities":["text"],"extensions":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}}'
   socket.send(`{"type":"ping","type":"session.create","__proto__":{"polluted":1},"session":${session}}`)
-  await expect.poll(() => heard.length).toBe(2)
+  await expect.poll(() => heard.length).toBeGreaterThanOrEqual(2)
   expect(heard[0]?.type).toBe('session.created')
   expect(JSON.stringify(heard[0])).toContain('"extensions":{"__proto__":{"polluted":1}')
   expect(({} as { polluted?: number }).polluted).toBeUndefined()
@@ -85,7 +85,7 @@ test('2,000 clients connect at once, and each is answered', { timeout: 60_000 },
     Array.from({ length: 2000 }, async () => {
       const { socket, heard } = await raw(url)
       socket.send(JSON.stringify({ type: 'session.create' }))
-      await expect.poll(() => heard.length, { timeout: 30_000, interval: 200 }).toBe(2)
+      await expect.poll(() => heard.length, { timeout: 30_000, interval: 200 }).toBeGreaterThanOrEqual(2)
       socket.terminate()
       return heard[0]?.type
     }),

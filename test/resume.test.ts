@@ -112,7 +112,7 @@ test('a sync stands between an input and its acknowledgement', { timeout: 60_000
   const data = folder()
   const trace = join(data, 'trace')
   const server = await startChild(data, {
-    prefix: ['strace', '-f', '-qq', '-s', '400', '-e', 'trace=read,write,writev,fdatasync', '-o', trace],
+    prefix: ['strace', '-f', '-qq', '-s', '1000', '-e', 'trace=read,write,writev,fdatasync', '-o', trace],
   })
   const wire = await overSse(server.url)
   await wire.open()

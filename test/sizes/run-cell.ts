@@ -48,7 +48,7 @@ export async function runCell(cell: Cell): Promise<Outcome> {
 }
 
 /** `too_large`, in the words of each protocol. */
-const TOO_LARGE = ['too_large', 'request_too_large']
+const TOO_LARGE = ['too_large', 'request_too_large', 'answer_too_large']
 
 /** In what this cell may end instead of in the whole answer. */
 function limitsOf(cell: Cell): Limit[] {

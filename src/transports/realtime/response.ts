@@ -124,7 +124,9 @@ export class RealtimeResponse {
     const whole = status === 'completed' ? 'completed' : 'incomplete'
     this.#closeMessage(whole)
     for (const id of this.#open.keys()) this.#closeCall(id, whole)
-    const counted = this.#usage ?? usage
+    // Realtime counts tokens alone: seconds of sound have no place in its usage.
+    const tokens = usage?.input_tokens === undefined && usage?.output_tokens === undefined ? undefined : usage
+    const counted = this.#usage ?? tokens
     const response = this.#show(status, { details: status === 'completed' ? null : { type: status, ...details }, usage: counted })
     this.#options.out.tell({ type: 'response.done', response, ...(signature !== undefined && { signature }) })
   }

@@ -10,6 +10,7 @@ import {
   COIN,
   ERRORS,
   FUNCTION,
+  SPEECH,
   WHOLE,
   type Reading,
   type Stage,
@@ -31,6 +32,7 @@ export const omnia: Transport = {
     },
     { why: 'Omnia has no thoughts', sees: () => ({ thoughts: '' }) },
     { why: "tools of the agent's own are shown only with `toolMessages`", sees: () => ({ calls: [] }) },
+    { why: 'speech can be played again by a URL in `done`', shapes: SPEECH, sees: () => ({ media: 1 }) },
     { why: 'an error has no usage', shapes: ERRORS, sees: () => ({ usage: 0 }) },
     {
       why: 'a client cancels by a hangup, which ends the connection',

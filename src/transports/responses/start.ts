@@ -47,7 +47,6 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const answers = waiting && answersIn(waiting, items, host.newId)
   if (!answers) leave(waiting?.session)
   if (waiting && answers) return goOn(host, caller, { session: waiting.session, answers, config, asked })
-  checkApproval(items)
   checkCalls(items, previous)
   const payment = paymentFrom(caller.request.headers)
   const session = await gateway.open({
@@ -181,17 +180,6 @@ function answersIn({ session, turn, named }: Waits, items: readonly InputItem[],
     throw invalid(`No ${what} ${missing.id}.`, 'input', 'invalid_value')
   }
   return answers
-}
-
-/**
- * A request that ends with an answer to an approval wants the run that asked for it. If nothing waits for the answer, as it came
- * before or too late, a new run would be asked something that it never heard of.
- */
-function checkApproval(items: readonly InputItem[]): void {
-  const last = items.at(-1)
-  if (last?.type !== 'mcp_approval_response') return
-  const message = `Nothing waits for an answer to the approval request ${last.approval_request_id}.`
-  throw invalid(message, `input[${items.length - 1}].approval_request_id`, 'invalid_value')
 }
 
 /** Every output needs a call, and every call of the previous response an output: models refuse a conversation otherwise. */

@@ -48,7 +48,7 @@ export function parseAnswers(bytes, { heads, ended }) {
     // Who cannot read a request to its end does not look whether it was HEAD, and closes the connection.
     const isLast = status === 400 && headers.get('connection') === 'close'
     const bodiless = status === 204 || status === 304 || (answers.length < heads && !isLast)
-    const { body, whole, next } = bodiless ? { body: Buffer.alloc(0), whole: true, next: at } : parseBody(bytes, at, headers)
+    const { body, whole, next } = bodiless ? { body: Buffer.alloc(0), whole: true, next: at } : parseBody(bytes, { at, headers, ended })
     answers.push({ status, headers, head, body, whole })
     at = next
     if (!whole) break
@@ -73,13 +73,18 @@ function parseHead(head) {
   return { status: Number(status), headers }
 }
 
-/** @param {Buffer} bytes @param {number} at @param {ReadonlyMap<string, string>} headers @returns {{ body: Buffer, whole: boolean, next: number }} */
-function parseBody(bytes, at, headers) {
+/**
+ * @param {Buffer} bytes
+ * @param {{ at: number, headers: ReadonlyMap<string, string>, ended: boolean }} place
+ * @returns {{ body: Buffer, whole: boolean, next: number }}
+ */
+function parseBody(bytes, { at, headers, ended }) {
   const length = headers.get('content-length')
   const encoding = headers.get('transfer-encoding')
   if (length !== undefined && encoding !== undefined) throw new Malformed('content-length and transfer-encoding at once')
   if (encoding !== undefined) return parseChunks(bytes, at)
-  if (length === undefined) return { body: bytes.subarray(at), whole: headers.get('connection') === 'close', next: bytes.length }
+  // It ends with its connection.
+  if (length === undefined) return { body: bytes.subarray(at), whole: ended && headers.get('connection') === 'close', next: bytes.length }
   if (!/^\d+$/.test(length)) throw new Malformed(`content-length: ${length}`)
   const end = at + Number(length)
   return { body: bytes.subarray(at, end), whole: end <= bytes.length, next: end }

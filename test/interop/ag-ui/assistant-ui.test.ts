@@ -119,7 +119,6 @@ describe('assistant-ui in Chromium', () => {
     await page.click('.save')
     expect(await shows('user: /history')).not.toContain('secret')
     await shows('2 of 2')
-    if (process.env['UAMP_SCREENSHOT']) await page.screenshot({ path: process.env['UAMP_SCREENSHOT'] })
     await page.click('.previous')
     await shows('You said: second')
     // Who goes back to the first branch goes on with that. (assistant-ui itself loses the first message there.)

@@ -96,10 +96,24 @@ test('ids sort in the order they were made, within a millisecond and when the cl
 
 test('many agents begin in one turn of the event loop, and the rest in the next', async () => {
   const turnstile = new Turnstile()
-  const entries = Array.from({ length: 300 }, () => turnstile.enter())
+  const entries = Array.from({ length: 300 }, () => turnstile.enter(false))
   expect(entries.filter((entry) => entry === undefined)).toHaveLength(256)
   await nextTurn()
   await Promise.all(entries)
+})
+
+test('agents that nobody hears before their end begin a few at a time', async () => {
+  const turnstile = new Turnstile()
+  const entries = Array.from({ length: 10 }, () => turnstile.enter(true))
+  expect(entries.filter((entry) => entry === undefined)).toHaveLength(4)
+  const begun: number[] = []
+  for (const [index, entry] of entries.entries()) void entry?.then(() => begun.push(index))
+  await nextTurn()
+  expect(begun).toEqual([4, 5, 6, 7])
+  await nextTurn()
+  expect(begun).toHaveLength(6)
+  // Who begins in a turn that has room for no more of them waits, and others need not.
+  expect(turnstile.enter(false)).toBeUndefined()
 })
 
 test('a few agents that never wait continue in each turn of the event loop, those that have begun before others', async () => {

@@ -141,10 +141,19 @@ export class Turnstile {
   #begun = 0
   #isScheduled = false
 
-  /** Returns undefined if a new agent may begin at once, because this turn of the event loop has room. */
-  enter(): Promise<void> | undefined {
+  /** True if this turn of the event loop has room for one more whole slice. */
+  get hasRoom(): boolean {
+    return this.#begun < PER_TURN
+  }
+
+  /**
+   * Returns undefined if a new agent may begin at once, because this turn of the event loop has room. `silent`: nobody hears it before
+   * its end. Such agents begin a few at a time, as if they had begun: while the first clients ask again, the next ones are served.
+   */
+  enter(silent: boolean): Promise<void> | undefined {
     this.#schedule()
-    return this.#begun++ < BEGIN_PER_TURN ? undefined : new Promise((resolve) => this.#beginning.push(resolve))
+    if (this.#begun++ < (silent ? PER_TURN : BEGIN_PER_TURN)) return undefined
+    return new Promise((resolve) => (silent ? this.#waiting : this.#beginning).push(resolve))
   }
 
   /** Resolves in a later turn of the event loop; `first`: before all agents that passed without it. */
@@ -162,7 +171,7 @@ export class Turnstile {
     const next = this.#going.splice(0, PER_TURN)
     if (next.length < PER_TURN) next.push(...this.#waiting.splice(0, PER_TURN - next.length))
     const begin = this.#beginning.splice(0, BEGIN_PER_TURN)
-    this.#begun = begin.length
+    this.#begun = next.length + begin.length
     this.#isScheduled = false
     if (next.length + begin.length > 0) this.#schedule()
     for (const go of next) go()

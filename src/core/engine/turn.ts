@@ -26,7 +26,7 @@ import { weigh } from '../basics/weight.ts'
 /** The pump yields to the event loop after this many events or milliseconds, so that a cancel always gets through. */
 const SLICE_EVENTS = 256
 const SLICE_MS = 4
-/** The first slice: enough to see whether the agent waits for something. */
+/** The first slice where many agents begin at once: enough to see whether the agent waits for something. */
 const FIRST_EVENTS = 4
 /** For deltas shorter than this, the size is checked only at every sixteenth. */
 const SHORT = 4096
@@ -138,7 +138,7 @@ export class ActiveTurn implements Turn, Asker {
     this.#host = host
     this.#start = start
     this.finished = new Promise((resolve) => (this.#finish = resolve))
-    this.#stamp = new Stamp(host.id, this.responseId, host.shownId)
+    this.#stamp = new Stamp(host.id, this.responseId, { shown: host.shownId })
     this.keeper = start.keeper
   }
 
@@ -214,7 +214,7 @@ export class ActiveTurn implements Turn, Asker {
   resume(responseId: string, keeper: TurnKeeper | undefined): void {
     this.responseId = responseId
     this.keeper = keeper
-    this.#stamp = new Stamp(this.sessionId, responseId, this.#host.shownId)
+    this.#stamp = new Stamp(this.sessionId, responseId, { shown: this.#host.shownId })
     this.#before.push(...this.output.items())
     this.output = new Output()
     for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)
@@ -250,8 +250,10 @@ export class ActiveTurn implements Turn, Asker {
 
   async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
     const { log } = this.#host
-    await this.#host.turnstile.enter()
-    let [slices, left, until] = [0, FIRST_EVENTS, performance.now() + SLICE_MS]
+    const { turnstile } = this.#host
+    const first = turnstile.hasRoom ? SLICE_EVENTS : FIRST_EVENTS
+    await turnstile.enter(this.silent)
+    let [slices, left, until] = [0, first, performance.now() + SLICE_MS]
     for (;;) {
       const step = await iterator.next()
       // Events that the agent yields while it is parked belong to the response that the answer opens.
@@ -271,7 +273,7 @@ export class ActiveTurn implements Turn, Asker {
       if ((left & 15) !== 0 && text !== undefined && text.length < SHORT) continue
       this.#checkSize(this.output.size)
       if (log.full) await log.room(this.signal)
-      else if (left <= 0 || performance.now() > until) await this.#host.turnstile.pass(slices++ % SLICES !== 0)
+      else if (left <= 0 || performance.now() > until) await turnstile.pass(slices++ % SLICES !== 0)
       else continue
       left = SLICE_EVENTS
       until = performance.now() + SLICE_MS

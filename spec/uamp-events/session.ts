@@ -67,6 +67,11 @@ export const capabilities = uampEvents('capabilities', {
   'uamp:capabilities:thinking': ['9', 'A client that says supports_thinking: false gets no thinking, neither streamed nor in the output.'],
   'uamp:capabilities:tools': ['9', "A client that says tools.supports_tools: false does not see the calls of the agent's own tools."],
   'uamp:capabilities:modalities': ['9', "Media that is not among the client's modalities is told in words, with its handle or address."],
+  'uamp:capabilities:provides': [
+    '9',
+    'An agent names what it provides, and the paths of the HTTP and WebSocket endpoints that are its own.',
+  ],
+  'uamp:capabilities:widgets': ['9', 'A client that names its widgets hears only of those that it shares with the agent.'],
   'uamp:capabilities:client-update': ['5.5, 9.1', 'client.capabilities replaces what the client announced before.'],
 })
 

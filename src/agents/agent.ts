@@ -2,7 +2,7 @@ import { agentCapabilities } from '../core/agent-kit/define-agent.ts'
 import { derivedTurn } from '../core/agent-kit/derived-turn.ts'
 import type { Ability, AgentPort, Turn } from '../core/ports/agent.ts'
 import type { Handler, HandlerTurn, RoutedEvent, Skill, Tool } from '../core/ports/skill.ts'
-import type { Logger, Transport } from '../core/ports/transport.ts'
+import type { Host, Logger, Route, Transport } from '../core/ports/transport.ts'
 import { Router } from '../core/agent-kit/router.ts'
 import { toolRunner } from '../core/tools/tool-loop.ts'
 import type { Capabilities } from '../protocol/capabilities.ts'
@@ -43,6 +43,8 @@ export class Agent implements AgentPort {
   readonly #own: readonly Tool[]
   readonly #able: Partial<Capabilities>
   readonly #listeners = new Set<() => void>()
+  /** The paths of its skills' routes. */
+  readonly #paths = new Set<string>()
   #now: Composition
 
   constructor(init: AgentInit) {
@@ -66,6 +68,10 @@ export class Agent implements AgentPort {
       throw new UampError('conflict', `The agent "${this.name}" has a skill "${skill.name}" already`)
     }
     this.#now = this.#with(this.#now, [skill])
+    this.#changed()
+  }
+
+  #changed(): void {
     for (const changed of this.#listeners) changed()
   }
 
@@ -128,27 +134,44 @@ export class Agent implements AgentPort {
   #with(before: Omit<Composition, 'capabilities'>, added: readonly Skill[]): Composition {
     const skills = [...before.skills, ...added]
     const built_in_tools = this.#toolsOf(skills).map((tool) => tool.name)
+    const provides = abilitiesOf(this.#own, skills).map(({ id }) => id)
     return {
       skills,
       router: before.router.with({
         handlers: added.flatMap((skill) => skill.handlers ?? []),
         observers: added.flatMap((skill) => skill.observers ?? []),
       }),
-      transports: [...before.transports, ...added.flatMap(routesOf)],
+      transports: [...before.transports, ...added.flatMap((skill) => this.#routesOf(skill))],
       capabilities: agentCapabilities(this.name, {
         tools: { supports_tools: true, supports_parallel_tools: true, built_in_tools },
+        ...(provides.length > 0 && { provides }),
         ...this.#able,
+        ...this.#endpoints(),
       }),
     }
+  }
+
+  /** A skill's routes. Their paths are known when a server mounts them: when it starts, or at the first request after the skill was added. */
+  #routesOf(skill: Skill): Transport[] {
+    if (!skill.routes) return []
+    const routes = (host: Host): readonly Route[] => {
+      const mounted = skill.routes?.(host) ?? []
+      for (const { path } of mounted) this.#paths.add(path)
+      this.#now = { ...this.#now, capabilities: { ...this.#now.capabilities, ...this.#endpoints() } }
+      this.#changed()
+      return mounted
+    }
+    return [{ name: skill.name, routes }]
+  }
+
+  #endpoints(): Pick<Capabilities, 'endpoints'> {
+    const endpoints = [...new Set([...(this.#able.endpoints ?? []), ...this.#paths])]
+    return endpoints.length > 0 ? { endpoints } : {}
   }
 
   #toolsOf(skills: readonly Skill[]): readonly Tool[] {
     return [...this.#own, ...skills.flatMap((skill) => skill.tools ?? [])]
   }
-}
-
-function routesOf(skill: Skill): Transport[] {
-  return skill.routes ? [{ name: skill.name, routes: (host) => skill.routes?.(host) ?? [] }] : []
 }
 
 /** The turn's configuration. The agent's instructions and the prompts of its skills come before the client's instructions. */

@@ -137,6 +137,8 @@ export class Routes {
     this.#options = options
     this.#shared = new Table(options.transports, options.host)
     this.#root = new Table(options.root, options.host, true)
+    // An agent learns the paths of its own routes when they are mounted, and tells them in its capabilities.
+    for (const name of options.agents.names()) this.#ownTables(options.agents.get(name))
   }
 
   /** The routes that at least one agent has. */

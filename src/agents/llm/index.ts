@@ -73,7 +73,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       log,
       prices: { ...PRICES, ...init.prices },
       capabilitiesOf,
-      describe: async (of) => describe(await capabilitiesOf(of), of === model ? name : modelId(of)),
+      describe: async (of) => mounted(describe(await capabilitiesOf(of), of === model ? name : modelId(of))),
     },
     tools: allTools,
     handoffs,
@@ -83,15 +83,23 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     announced: new AnnouncedModels(model),
   }
 
-  const describe = (able: Partial<Capabilities> = {}, id = name): Capabilities =>
-    agentCapabilities(name, {
+  const describe = (able: Partial<Capabilities> = {}, id = name): Capabilities => {
+    const provides = abilitiesOf(tools, skills).map((ability) => ability.id)
+    return agentCapabilities(name, {
       ...able,
       id,
       provider: 'uamp',
       tools: { supports_tools: true, supports_parallel_tools: true, ...able.tools, built_in_tools: allTools().map((tool) => tool.name) },
+      ...(provides.length > 0 && { provides }),
       ...(models.length > 1 && { extensions: { ...able.extensions, uamp: { models: models.map((of) => ({ id: modelId(of) })) } } }),
       ...init.capabilities,
     })
+  }
+  /** With the paths of the skills' routes, which are known once a server has mounted them. */
+  const mounted = (described: Capabilities): Capabilities => {
+    const endpoints = run.endpoints?.()
+    return endpoints ? { ...described, endpoints } : described
+  }
   let capabilities = describe()
   const ready = capabilitiesOf(model).then((able) => {
     capabilities = describe(able)
@@ -108,7 +116,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       return [...models.flatMap(({ provider }) => provider.secrets ?? []), ...skills.flatMap((skill) => skill.secrets ?? []), ...givenTo]
     },
     get capabilities() {
-      return capabilities
+      return mounted(capabilities)
     },
     get abilities() {
       return abilitiesOf(tools, skills)
@@ -119,7 +127,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     ready,
     async capabilitiesOf(wanted) {
       const of = models.find((each) => modelId(each) === wanted || each.model === wanted)
-      return of && describe(await capabilitiesOf(of), modelId(of))
+      return of && mounted(describe(await capabilitiesOf(of), modelId(of)))
     },
     get handoffs() {
       return [...agents.keys(), ...(run.handoffs ?? [])]
@@ -139,7 +147,9 @@ function isPlain(skills: readonly Skill[]): boolean {
   )
 }
 
-type Runs = Pick<AgentPort, 'run' | 'transports' | 'handoffs'>
+type Runs = Pick<AgentPort, 'run' | 'transports' | 'handoffs'> & {
+  readonly endpoints?: () => Capabilities['endpoints']
+}
 
 function plain(options: LoopOptions, { instructions, skills = [] }: LlmAgentInit): Runs {
   return {
@@ -148,13 +158,14 @@ function plain(options: LoopOptions, { instructions, skills = [] }: LlmAgentInit
   }
 }
 
-function composed(options: LoopOptions, { name, instructions, tools = [], skills = [], log }: LlmAgentInit): Runs {
+function composed(options: LoopOptions, { name, instructions, tools = [], skills = [], capabilities, log }: LlmAgentInit): Runs {
   const agent = new Agent({
     name,
     ...(instructions !== undefined && { instructions }),
     ...(log && { log }),
     tools,
     skills,
+    ...(capabilities && { capabilities }),
     handlers: [
       {
         name: `${name}-model`,
@@ -165,7 +176,8 @@ function composed(options: LoopOptions, { name, instructions, tools = [], skills
       },
     ],
   })
-  return { run: (turn) => agent.run(turn), transports: agent.transports, handoffs: agent.handoffs }
+  const { transports, handoffs } = agent
+  return { run: (turn) => agent.run(turn), transports, handoffs, endpoints: () => agent.capabilities.endpoints }
 }
 
 /** The turn, with its last message as a handler before the model changed it: the text of a recording, for example. */

@@ -26,7 +26,9 @@ export function defineAgent(name: string, run: AgentPort['run'], options: AgentO
     ...(secrets && { secrets }),
     ...(protocols && { protocols }),
   }
-  return { name, ...described, capabilities: agentCapabilities(name, capabilities), run }
+  const provides = abilities?.map(({ id }) => id) ?? tools?.map((tool) => tool.name) ?? []
+  const able = { ...(provides.length > 0 && { provides }), ...capabilities }
+  return { name, ...described, capabilities: agentCapabilities(name, able), run }
 }
 
 /** The default capabilities of an agent, overridden by `given`. */

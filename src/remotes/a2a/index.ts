@@ -155,10 +155,12 @@ class RemoteAgent implements AgentPort {
 function capabilitiesOf(name: string, card: Card): Capabilities {
   const kinds = [...card.inputModes, ...card.outputModes].flatMap((mode) => KINDS[mode.split('/')[0] ?? ''] ?? ['file'])
   const { version } = card
+  const provides = card.abilities.map(({ id }) => id)
   return agentCapabilities(name, {
     modalities: [...new Set(['text', ...kinds])],
     supports_streaming: card.streaming,
     supports_thinking: card.extensions.includes(EVENTS_EXTENSION),
+    ...(provides.length > 0 && { provides }),
     ...(version !== undefined && { extensions: { a2a: { version } } }),
   })
 }

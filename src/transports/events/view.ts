@@ -22,6 +22,7 @@ const PIECES: ReadonlySet<string> = new Set<ServerEvent['type']>([
 
 /** Events that a view may change or leave out. A batch without any of them, such as one of plain text, is passed on as it is. */
 const TYPES = [
+  'capabilities',
   'response.delta',
   'thinking',
   'audio.delta',
@@ -61,18 +62,25 @@ class Eyes {
   readonly #modalities: ReadonlySet<string>
   readonly #thinks: boolean
   readonly #tools: boolean
+  readonly #widgets: readonly string[] | undefined
   /** The response whose words came as a transcript: its sound need not be put into words. */
   #transcribed: string | undefined
 
-  constructor({ modalities, supports_thinking: thinks = true, tools }: ClientProfile) {
+  constructor({ modalities, supports_thinking: thinks = true, tools, widgets }: ClientProfile) {
     this.#modalities = new Set(modalities)
     this.#thinks = thinks
     this.#tools = tools?.supports_tools ?? true
+    this.#widgets = widgets
   }
 
   /** The event as this client gets it; the same one if nothing changes, undefined if it gets none. */
   see(event: Touched): Touched | undefined {
     switch (event.type) {
+      case 'capabilities': {
+        const { widgets } = event.capabilities
+        const shared = widgets?.filter((widget) => this.#widgets?.includes(widget) ?? true)
+        return shared?.length === widgets?.length ? event : { ...event, capabilities: { ...event.capabilities, widgets: shared } }
+      }
       case 'thinking':
         return this.#thinks ? event : undefined
       case 'audio.delta':

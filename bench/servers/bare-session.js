@@ -41,7 +41,9 @@ export class BareSession {
     const [, n, ms] = this.#text.split(' ').map(Number)
     let output = ''
     this.#send('response.created', { response_id })
-    const ids = `"session_id":"${session_id}","response_id":"${response_id}"`
+    // Ours look at the clock for each commit; once for a whole answer is the cheaper way.
+    const timestamp = Date.now()
+    const ids = `"session_id":"${session_id}","response_id":"${response_id}","timestamp":${timestamp}`
     if (this.templated) {
       for await (const text of count(n ?? 0, ms ?? 0)) {
         output += text
@@ -55,7 +57,7 @@ export class BareSession {
         output += text
         const event_id = this.#eventId()
         const seq = ++this.#seq
-        this.emit({ type: 'response.delta', session_id, response_id, event_id, seq, delta: { type: 'text', text } }, seq)
+        this.emit({ type: 'response.delta', session_id, response_id, timestamp, event_id, seq, delta: { type: 'text', text } }, seq)
       }
     const response = { id: response_id, status: 'completed', output: [{ type: 'text', text: output }] }
     this.#send('response.done', { response_id, response })
@@ -65,7 +67,7 @@ export class BareSession {
   #send(type, rest) {
     const event_id = this.#eventId()
     const seq = ++this.#seq
-    this.emit({ type, session_id: this.id, event_id, seq, ...rest }, seq)
+    this.emit({ type, session_id: this.id, timestamp: Date.now(), event_id, seq, ...rest }, seq)
   }
 
   /** Shaped like a UUID, from a counter: cheaper than a random one. */

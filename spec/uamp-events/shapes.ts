@@ -6,6 +6,8 @@ export const eventSets = uampEvents('events', {
   'uamp:events:event-id': ['4', 'Every event has an `event_id`; the id that a client gave is kept.'],
   'uamp:events:event-id-stamped': ['4', 'Every event that the server sends has an `event_id`, and no two have the same.'],
   'uamp:events:timestamp': ['4', '`timestamp` may be left out; where it stands it is a number of milliseconds.'],
+  'uamp:events:timestamp-stamped': ['4', 'Every event that the server sends has a `timestamp`, in or outside the log.'],
+  'uamp:events:timestamp-replayed': ['4', 'An event that is told again has the `timestamp` that it had, and the same bytes.'],
   'uamp:events:session-id': ['4', '`session_id` is a string and may be left out with a single session.'],
   'uamp:events:client-set': ['15', 'A client may send the 20 events listed for it.'],
   'uamp:events:server-set': ['15', 'A server may send the 32 events listed for it.'],

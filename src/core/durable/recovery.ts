@@ -8,31 +8,37 @@ import { responseCreated } from '../engine/run.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { Draft } from '../../protocol/events.ts'
 
+export interface RecoveryOptions {
+  readonly epoch: number
+  /** When the events that close the responses happen. */
+  readonly time: number
+  readonly keepers: ReadonlyMap<string, RecoverKeeper>
+}
+
 /**
  * Closes the responses that a crash left open with `interrupted`: in the log, so that a returning reader is told, and in the
  * conversation, with what was said by then. Returns how many there were.
  */
-export async function closeInterrupted(records: Records, epoch: number, keepers: ReadonlyMap<string, RecoverKeeper>): Promise<number> {
+export async function closeInterrupted(records: Records, { epoch, time, keepers }: RecoveryOptions): Promise<number> {
   const turns = await records.openTurns()
   for (const turn of turns) {
     const recover = turn.keeper === undefined ? undefined : keepers.get(turn.keeper)
     // A response that cannot be closed must keep neither the others open nor the server from starting.
     const keeper = await recover?.(turn).catch(() => undefined)
-    await closeTurn(records, turn, { epoch, keeper })
-      .catch(() => closeTurn(records, turn, { epoch, keeper, isBare: true }))
-      .catch(() => closeTurn(records, turn, { epoch, keeper: undefined, isBare: true }))
+    await closeTurn(records, turn, { epoch, time, keeper })
+      .catch(() => closeTurn(records, turn, { epoch, time, keeper, isBare: true }))
+      .catch(() => closeTurn(records, turn, { epoch, time, keeper: undefined, isBare: true }))
   }
   return turns.length
 }
 
-interface Closing {
-  readonly epoch: number
+interface Closing extends Pick<RecoveryOptions, 'epoch' | 'time'> {
   readonly keeper: TurnKeeper | undefined
   /** Close the response without its output, which may be too large or damaged. */
   readonly isBare?: boolean
 }
 
-async function closeTurn(records: Records, turn: TurnRecord, { epoch, keeper, isBare = false }: Closing): Promise<void> {
+async function closeTurn(records: Records, turn: TurnRecord, { epoch, time, keeper, isBare = false }: Closing): Promise<void> {
   const { tenant, session } = turn
   const stream = records.logStream(tenant, session)
   const output = new Output()
@@ -58,7 +64,7 @@ async function closeTurn(records: Records, turn: TurnRecord, { epoch, keeper, is
   const created = responseCreated(found?.session.duplex ? turn.eventIds.at(-1) : undefined)
   const end = { type: 'response.error', error } as const
   const drafts: Draft[] = [...(isAnnounced ? [] : [created]), end]
-  const stamp = new Stamp(session, turn.id)
+  const stamp = new Stamp(session, turn.id, { time })
   const first = lastNumber(position, found?.head ?? {}, epoch) + 1
   const entries = drafts.map((draft, index) => new Entry(stamp, first + index, draft))
   const text = encodeSlice(

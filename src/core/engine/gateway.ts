@@ -229,7 +229,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   async start(): Promise<void> {
     await this.#begin()
-    const interrupted = await closeInterrupted(this.#records, this.#epoch, this.#keepers)
+    const interrupted = await closeInterrupted(this.#records, { epoch: this.#epoch, time: this.now(), keepers: this.#keepers })
     if (interrupted > 0) this.log('warn', 'Responses that the last run left open were closed as interrupted', { count: interrupted })
     void this.sweep()
   }
@@ -370,7 +370,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     const [now, records] = [this.now, this.#records]
     const journal = stored && logStore && new Journal({ records, logStore, now, session: state, at: stored, epoch: this.#epoch })
     const session = new AgentSession(this, state, {
-      log: (onReaders) => new Log({ ticker: this.#ticker, store: logStore, head: stored?.head ?? 0, onDetach: state.onDetach, onReaders }),
+      log: (onReaders) => new Log({ ticker: this.#ticker, now, store: logStore, head: stored?.head, onDetach: state.onDetach, onReaders }),
       journal,
       held,
     })

@@ -1,5 +1,6 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
+import type { ServerEvent } from '../../protocol/events.ts'
 import type { Holding } from './budget.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
@@ -40,6 +41,11 @@ export class SessionFacts {
     this.turnstile = host.turnstile
     this.newId = host.newId
   }
+}
+
+/** The answer to a ping, which is not in the log. */
+export function pong({ newId, shownId }: SessionFacts, now: number): ServerEvent {
+  return { type: 'pong', event_id: newId(), timestamp: now, session_id: shownId }
 }
 
 /** The capabilities of one model of an agent. Throws `not_found` if the agent has no such model. */

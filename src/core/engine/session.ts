@@ -18,7 +18,7 @@ import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
-import { modelCapabilities, SessionFacts } from './session-facts.ts'
+import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { SessionSecrets } from '../secrets/session-secrets.ts'
@@ -64,7 +64,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.lastResponse = state.head
     this.#payment = state.opening?.payment
     this.#pending = new PendingInputs(host.limits, parts.held, { messages: state.input ?? [], events: state.pending })
-    this.#stamp = new Stamp(state.id, undefined, this.shownId)
+    this.#stamp = new Stamp(state.id, undefined, { shown: this.shownId })
     this.#parked = state.waiting && new Parked(state.waiting)
     this.log = parts.log(() => this.#readersChanged())
   }
@@ -111,7 +111,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   async send(event: ClientEvent): Promise<void> {
     this.stay.check()
-    if (event.type === 'ping') this.log.tell({ type: 'pong', event_id: this.newId(), session_id: this.id })
+    if (event.type === 'ping') this.log.tell(pong(this, this.#host.now()))
     else await this.seen.once(event, () => this.#accept(event))
   }
 

@@ -10,17 +10,29 @@ const KEPT = 64 * 1024
 export class Stamp {
   readonly sessionId: string
   readonly responseId: string | undefined
+  /** Unix time in milliseconds. Events of version 0.1 have none. */
+  readonly time: number | undefined
+  readonly #session: string
   readonly #idPrefix: string
-  #ids: string | undefined
+  #fields: string | undefined
   #deltaHead = ''
   #digits = 0
+  #last: Stamp | undefined
 
   /** `shown`: the id that events carry, if a platform chose it. */
-  constructor(sessionId: string, responseId?: string, shown = sessionId) {
+  constructor(sessionId: string, responseId?: string, { shown = sessionId, time }: { shown?: string; time?: number | undefined } = {}) {
     this.sessionId = shown
     this.responseId = responseId
+    this.time = time
+    this.#session = sessionId
     // Session ids are `sess_<uuid>`: the first 24 characters of the uuid and twelve digits of the seq are uuid-shaped again.
     this.#idPrefix = sessionId.slice(5, 29)
+  }
+
+  /** The same stamp with a time. */
+  at(time: number): Stamp {
+    if (this.#last?.time === time) return this.#last
+    return (this.#last = new Stamp(this.#session, this.responseId, { shown: this.sessionId, time }))
   }
 
   eventId(seq: number): string {
@@ -35,15 +47,16 @@ export class Stamp {
     return start + ',"delta":{"type":"text","text":' + jsonText(text) + '}}'
   }
 
-  /** The ids as fields of JSON. */
-  get ids(): string {
-    if (this.#ids !== undefined) return this.#ids
+  /** The ids and the time as fields of JSON. */
+  get fields(): string {
+    if (this.#fields !== undefined) return this.#fields
     const response = this.responseId === undefined ? '' : `,"response_id":${JSON.stringify(this.responseId)}`
-    return (this.#ids = `"session_id":${JSON.stringify(this.sessionId)}${response}`)
+    const time = this.time === undefined ? '' : `,"timestamp":${this.time}`
+    return (this.#fields = `"session_id":${JSON.stringify(this.sessionId)}${response}${time}`)
   }
 
   #setHead(digits: number): void {
-    this.#deltaHead = `{"type":"response.delta",${this.ids},"event_id":"${this.#idPrefix}${'0'.repeat(Math.max(0, 12 - digits))}`
+    this.#deltaHead = `{"type":"response.delta",${this.fields},"event_id":"${this.#idPrefix}${'0'.repeat(Math.max(0, 12 - digits))}`
     this.#digits = digits
   }
 }
@@ -67,13 +80,14 @@ export class Entry implements Logged {
   }
 
   get event(): ServerEvent {
-    const { sessionId, responseId } = this.stamp
+    const { sessionId, responseId, time } = this.stamp
     // Spreads last: a property that follows one costs a microsecond.
     return (this.#event ??= {
       type: this.draft.type,
       session_id: sessionId,
       event_id: this.stamp.eventId(this.seq),
       seq: this.seq,
+      ...(time !== undefined && { timestamp: time }),
       ...(responseId !== undefined && { response_id: responseId }),
       ...(this.draft as object),
     } as ServerEvent)
@@ -92,7 +106,7 @@ export class Entry implements Logged {
     const { body, seq } = this
     const type = `{"type":"${this.type}"`
     if (!body.startsWith(type)) return JSON.stringify(this.event)
-    return `${type},${this.stamp.ids},"event_id":"${this.stamp.eventId(seq)}","seq":${seq}${body.slice(type.length)}`
+    return `${type},${this.stamp.fields},"event_id":"${this.stamp.eventId(seq)}","seq":${seq}${body.slice(type.length)}`
   }
 
   /** The rough length of its text, which is not made for this: an answer that is not stored may never need it. */
@@ -230,7 +244,7 @@ function textDelta(stamp: Stamp, seq: number, text: string): Entry {
 }
 
 /** Fields that only the log may give to an event. */
-const STAMPED = ['session_id', 'response_id', 'event_id', 'seq', 'output_of']
+const STAMPED = ['session_id', 'response_id', 'event_id', 'seq', 'timestamp', 'output_of']
 
 /** A draft without the stamp of another session, which an agent brings along that passes on the events of another agent. */
 export function unstamped(draft: Draft): Draft {

@@ -58,6 +58,11 @@ export class LogStore implements StoredLog {
     this.#log = log
   }
 
+  /** True if events wait for the next commit. */
+  get waiting(): boolean {
+    return this.#waiting > 0
+  }
+
   /** Counts a new event, which is committed in the next round or as soon as a group is full. */
   note(size: number): void {
     this.uncommittedBytes += size
@@ -200,14 +205,14 @@ export interface StoredLog {
 }
 
 /**
- * Encodes a slice of the log as lines. `>` with a response id begins the events of that response; `>` alone, those outside one. Every
- * other line is the JSON of an event without its stamp, or an array with the texts of consecutive text deltas.
+ * Encodes a slice of the log as lines. `>` begins events with the same stamp: the id of their response, empty outside one, a space and
+ * their time. Every other line is the JSON of an event without its stamp, or an array with the texts of consecutive text deltas.
  */
 export function encodeSlice({ items, stamps }: Slice): string {
   const lines: string[] = []
   let stamp: Stamp | undefined
   for (let index = 0; index < items.length;) {
-    if (stamps[index] !== stamp) lines.push(`>${(stamp = stamps[index] as Stamp).responseId ?? ''}`)
+    if (stamps[index] !== stamp) lines.push(stampLine((stamp = stamps[index] as Stamp)))
     const item = items[index] as Item
     if (typeof item !== 'string') {
       lines.push(lineOf(item))
@@ -228,7 +233,7 @@ export async function decodeGroup({ sessionId, outputOf }: StoredLog, group: Gro
   let stamp: Stamp | undefined
   for (const line of group.text.split('\n')) {
     if (line.startsWith('>')) {
-      stamp = new Stamp(sessionId, line.slice(1) || undefined)
+      stamp = stampIn(line, sessionId)
     } else if (line.startsWith('[')) {
       const texts = JSON.parse(line) as string[]
       // Version 0.1 wrote the response id into each line.
@@ -247,6 +252,16 @@ export async function decodeGroup({ sessionId, outputOf }: StoredLog, group: Gro
     }
   }
   return new Slice(group.first, items, stamps).after(after)
+}
+
+function stampLine({ responseId = '', time }: Stamp): string {
+  return time === undefined ? `>${responseId}` : `>${responseId} ${time}`
+}
+
+/** The opposite of `stampLine`. */
+function stampIn(line: string, sessionId: string): Stamp {
+  const [, id, time] = /^>(.*?)(?: (\d+))?$/.exec(line) ?? []
+  return new Stamp(sessionId, id === '' ? undefined : id, { time: time === undefined ? undefined : Number(time) })
 }
 
 type StoredEvent = ServerEvent & { response_id?: string; output_of?: string }

@@ -31,8 +31,10 @@ interface Sealing {
 
 interface LogOptions {
   readonly ticker: Ticker
+  readonly now: () => number
   readonly store: LogStore | undefined
-  readonly head: number
+  /** The number of the last stored event. */
+  readonly head: number | undefined
   readonly onDetach: SessionInit['onDetach']
   readonly onReaders: () => void
 }
@@ -40,6 +42,7 @@ interface LogOptions {
 /** The session's log: the only buffer between an agent and its readers. It has one writer and any number of cursors. */
 export class Log implements ReadableLog, CommittedLog {
   readonly #ticker: Ticker
+  readonly #now: () => number
   readonly #store: LogStore | undefined
   readonly #onReaders: () => void
   /**
@@ -57,6 +60,8 @@ export class Log implements ReadableLog, CommittedLog {
   #bytes = 0
   /** Bytes ever written, to tell how far behind a cursor is. */
   #written = 0
+  /** The time of the newest events. */
+  #time = 0
   #visible: number
   #scheduled = false
   #sealing = 0
@@ -66,10 +71,11 @@ export class Log implements ReadableLog, CommittedLog {
 
   constructor(options: LogOptions) {
     this.#ticker = options.ticker
+    this.#now = options.now
     this.onDetach = options.onDetach
     this.#store = options.store
     options.store?.follow(this)
-    this.#base = this.#visible = options.head
+    this.#base = this.#visible = options.head ?? 0
     this.#onReaders = options.onReaders
   }
 
@@ -115,7 +121,11 @@ export class Log implements ReadableLog, CommittedLog {
       over?.(undefined)
     } catch (error) {
       over?.(error)
-      if (untold) this.#items[at - this.#base - 1] = new Entry(stamp, at, { type: 'response.error', error: UampError.from(error).toBody() })
+      if (untold)
+        this.#items[at - this.#base - 1] = new Entry(this.#stamps[at - this.#base - 1] as Stamp, at, {
+          type: 'response.error',
+          error: UampError.from(error).toBody(),
+        })
       throw error
     } finally {
       // Readers see the end even if the store failed: otherwise they would wait forever.
@@ -241,7 +251,10 @@ export class Log implements ReadableLog, CommittedLog {
     return new Slice(after + 1, this.#items.slice(from, to), this.#stamps.slice(from, to))
   }
 
-  #push(stamp: Stamp, draft: Draft): void {
+  #push(untimed: Stamp, draft: Draft): void {
+    // All events of one commit, or without a store of one turn of the event loop, have the time of the first: it is stored once.
+    if (this.#store ? !this.#store.waiting : !this.#scheduled) this.#time = this.#now()
+    const stamp = untimed.at(this.#time)
     const item: Item =
       draft.type === 'response.delta' && isPlainText(draft.delta) && stamp.responseId !== undefined
         ? draft.delta.text

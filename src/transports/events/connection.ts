@@ -7,7 +7,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import { tokenPayment } from '../../protocol/payment.ts'
 import { parseClientText } from '../../protocol/parse.ts'
-import { announced, checkAgent, checkToken, identify, openSession, resumedEvent } from './open.ts'
+import { announced, checkAgent, checkToken, identify, marks, openSession, resumedEvent } from './open.ts'
 import { nothingLeft, whatIsLeft } from './rate-limit.ts'
 import { viewOf } from './view.ts'
 
@@ -145,7 +145,7 @@ export class Connection {
     const reader = session.read({ after, extensions })
     if (resumed) {
       const resume = { recovered: reader.recovered, after, head: session.lastSeq }
-      reader.tell(resumedEvent(session, this.#host.newId(), { request: event.event_id, resume }))
+      reader.tell(resumedEvent(this.#host, session, { request: event.event_id, resume }))
     }
     const attached = { session, reader, ack, view: viewOf(event.client_capabilities ?? session.client) }
     this.#sessions.set(session.id, attached)
@@ -251,7 +251,7 @@ export class Connection {
   }
 
   #acknowledge({ ack, reader, session }: Attached, { event_id }: Pick<ClientEvent, 'event_id'>): void {
-    if (ack) reader.tell({ type: 'x.ack', event_id: this.#host.newId(), session_id: session.id, event_ids: [event_id] })
+    if (ack) reader.tell({ type: 'x.ack', ...marks(this.#host), session_id: session.id, event_ids: [event_id] })
   }
 
   #refuse(event: ClientEvent | undefined, thrown: unknown): void {
@@ -273,7 +273,7 @@ export class Connection {
   }
 
   #tell(draft: Draft & { readonly session_id?: string }): void {
-    void this.#socket.send([JSON.stringify({ event_id: this.#host.newId(), ...draft })])
+    void this.#socket.send([JSON.stringify({ ...marks(this.#host), ...draft })])
   }
 }
 

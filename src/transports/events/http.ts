@@ -7,7 +7,7 @@ import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
-import { announced, checkToken, findSession, identify, openSession, position, resumedEvent } from './open.ts'
+import { announced, checkToken, findSession, identify, marks, openSession, position, resumedEvent } from './open.ts'
 import { rateHeaders, whatIsLeft } from './rate-limit.ts'
 import { viewOf } from './view.ts'
 
@@ -40,7 +40,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   } else if (named !== undefined && named !== null) {
     session = await findSession(host, named, call)
   } else if (rest.length > 0 && rest.every(({ type }) => type === 'ping')) {
-    const pongs = rest.map(() => ({ type: 'pong', event_id: host.newId() }))
+    const pongs = rest.map(() => ({ type: 'pong', ...marks(host) }))
     return Response.json({ ...receipt, events: pongs }, { headers: rateHeaders(call.quota) })
   } else if (rest.length > 0) {
     const details = ignored.length > 0 ? { details: { ignored } } : {}
@@ -86,7 +86,7 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   const asked = query.get('extensions')
   const extensions = asked === null ? announced(session.client).extensions : asked === 'all' ? asked : asked.split(',')
   const reader = session.read({ after, extensions, signal: call.signal })
-  if (!reader.recovered) reader.tell(resumedEvent(session, host.newId(), { resume: { recovered: false, after, head: session.lastSeq } }))
+  if (!reader.recovered) reader.tell(resumedEvent(host, session, { resume: { recovered: false, after, head: session.lastSeq } }))
   // From here on the reader keeps the session in memory.
   session.leave()
   const { quota } = call
@@ -95,7 +95,7 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   const frames = mapAsync(reader, (batch) => {
     if (begun) return toSse(view(batch))
     begun = true
-    return beginning(view(batch), aside(session, { event_id: host.newId(), ...whatIsLeft(quota, host.now()) }))
+    return beginning(view(batch), aside(host, session, whatIsLeft(quota, host.now())))
   })
   return streamed(host, { session, quota, frames })
 }
@@ -106,21 +106,20 @@ interface Following {
   readonly frames: Streamed['frames']
 }
 
-function streamed({ newId }: Pick<Host, 'newId'>, { session, quota, frames }: Following): Streamed {
+function streamed(host: Host, { session, quota, frames }: Following): Streamed {
   return {
     status: 200,
     headers: { ...SSE_HEADERS, ...rateHeaders(quota), [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.lastSeq) },
     frames,
     heartbeat: SSE_HEARTBEAT,
     // After any other error a client can come back and go on. This one would come again.
-    failure: (error) =>
-      error.code === 'too_large' ? aside(session, { event_id: newId(), type: 'session.error', error: error.toBody() }) : undefined,
+    failure: (error) => (error.code === 'too_large' ? aside(host, session, { type: 'session.error', error: error.toBody() }) : undefined),
   }
 }
 
 /** An event without a number, as it is not in the log. */
-function aside({ id }: Session, event: Draft & { readonly event_id: string }): string {
-  return sseLine(JSON.stringify({ ...event, session_id: id }))
+function aside(host: Host, { id }: Session, draft: Draft): string {
+  return sseLine(JSON.stringify({ ...draft, ...marks(host), session_id: id }))
 }
 
 function toSse(batch: Pick<Batch, 'eachText'>): Texts {

@@ -87,9 +87,14 @@ export async function openSession(host: Host, opening: Opening): Promise<{ sessi
   return { session, after: 0, resumed: false }
 }
 
+/** What every event has, for those that are not in the log. */
+export function marks({ newId, now }: Pick<Host, 'newId' | 'now'>): { readonly event_id: string; readonly timestamp: number } {
+  return { event_id: newId(), timestamp: now() }
+}
+
 /** Tells a reader that comes back where it stands. It is not in the log. */
-export function resumedEvent(session: Session, eventId: string, uamp: Readonly<Record<string, unknown>>): ServerEvent {
-  return { ...sessionCreated(session, { extensions: { uamp } }), event_id: eventId, session_id: session.id }
+export function resumedEvent(host: Host, session: Session, uamp: Readonly<Record<string, unknown>>): ServerEvent {
+  return { ...sessionCreated(session, { extensions: { uamp } }), ...marks(host), session_id: session.id }
 }
 
 /** A new token may come with an update, but not a new owner. */

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LEFT_OUT } from './scripts/left-out.js'
 
-/** These look at the whole process, at its memory, its listeners or its clock, and have one to themselves. */
+/** These look at the whole process, at its memory, its listeners or its clock, and have one to themselves. `LEFT_OUT` has them too. */
 const ALONE = ['test/{kept-bytes,listeners,month,unread,clock-steps}.test.ts', 'test/sizes/*.test.ts', 'test/docs/snippets.test.ts']
 
 /** The longest, from the longest on: begun first, they leave no worker waiting at the end. */
@@ -29,8 +29,15 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const leftOut = env['UAMP_FAST'] === '1' ? Object.values(LEFT_OUT).flat() : []
-const exclude = ['**/node_modules/**', 'test/tooling/fixtures/**', ...leftOut]
+/** `fast`: what `npm test -- --fast` runs; `rest`: all others. */
+const part = env['UAMP_PART']
+const leftOut = Object.values(LEFT_OUT).flat()
+const exclude = ['**/node_modules/**', 'test/tooling/fixtures/**', ...(part === 'fast' ? leftOut : [])]
+
+/** `test/cli/**` with the ending of tests. */
+function testsIn(pattern: string): string {
+  return pattern.endsWith('**') ? `${pattern}/*.test.ts` : pattern
+}
 
 const common = {
   pool: 'forks',
@@ -56,7 +63,7 @@ export default defineConfig({
         test: {
           ...common,
           name: 'shared',
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          include: part === 'rest' ? leftOut.map(testsIn) : ['src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [...exclude, ...ALONE],
           isolate: false,
         },

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What `npm test -- --fast` leaves out, by the reason why. @type {Readonly<Record<string, readonly string[]>>} */
+/** What `npm test -- --fast` leaves out, by the reason why. `npm test` runs it after the rest, when the build and the install are done. @type {Readonly<Record<string, readonly string[]>>} */
 export const LEFT_OUT = {
   'needs the clients of test/interop, or a browser': ['test/interop/**', 'test/docs/snippets.test.ts', 'test/client/browser.test.ts'],
   'runs the built package in processes of its own': [
@@ -16,7 +16,7 @@ export const LEFT_OUT = {
     'src/config/modules.test.ts',
   ],
   'takes seconds: thousands of clients, or megabytes': [
-    'test/{clock-steps,hostile,isolation,kept-bytes,nesting,receiving,unread}.test.ts',
+    'test/{clock-steps,hostile,isolation,kept-bytes,listeners,nesting,receiving,unread}.test.ts',
     'test/acp/http-{abandoned,streams}.test.ts',
     'test/agents/{llm-isolation,mcp}.test.ts',
     'test/client/reconnect.test.ts',

@@ -144,7 +144,7 @@ test('a ping needs no session', async () => {
   const { url } = await startServer(demo())
   expect(await (await post(url, { type: 'ping', event_id: 'p' })).json()).toEqual({
     accepted: ['p'],
-    events: [{ type: 'pong', event_id: expect.any(String) }],
+    events: [{ type: 'pong', event_id: expect.any(String), timestamp: expect.any(Number) }],
   })
 })
 

@@ -24,7 +24,8 @@ test('whatever is sent to any endpoint harms nobody', { timeout: (SECONDS + 240)
 })
 
 describe('what breaks a rule is found', () => {
-  test.each([
+  // At the same time: each of them mostly waits for its server to settle.
+  test.concurrent.each([
     ['throw', 'no error of the server is unexplained'],
     ['crash', 'the server does not crash'],
     ['stall', '/health answers within 250 ms'],

@@ -252,7 +252,7 @@ export class RealtimeResponse {
 
   /** Events that Realtime has no counterpart for go out as UAMP events. */
   pass(given: ServerEvent | Draft): void {
-    const { session_id: _session, seq: _seq, event_id: _event, ...event } = given as ServerEvent
+    const { session_id: _session, seq: _seq, event_id: _event, timestamp: _time, ...event } = given as ServerEvent
     this.#options.out.tell({ ...event, response_id: this.id })
   }
 

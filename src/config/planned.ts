@@ -1,6 +1,5 @@
-import type { AgentPort, Turn } from '../core/ports/agent.ts'
+import type { AgentPort, Said, Turn } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
-import type { Draft } from '../protocol/events.ts'
 import type { CheckedConfig, Entry } from './check.ts'
 import type { Variables } from './environment.ts'
 import type { Models } from './models.ts'
@@ -43,7 +42,7 @@ export function held(agents: readonly AgentPort[]): Built {
 export function closing(agent: AgentPort, release: () => Promise<void>): Built {
   let running = 0
   let idle: () => void = () => undefined
-  async function* run(turn: Turn): AsyncGenerator<Draft, void> {
+  async function* run(turn: Turn): AsyncGenerator<Said, void> {
     running++
     try {
       yield* agent.run(turn)

@@ -36,7 +36,7 @@ export async function* modelLoop(
   options: LoopOptions,
   turn: Turn,
   instructed: () => Promise<SessionConfig>,
-): AsyncGenerator<RoutedEvent, void> {
+): AsyncGenerator<RoutedEvent | string, void> {
   const { maxSteps } = options
   const handoffs = new Handoffs(options.handoffs, [...(turn.through ?? []), options.name])
   const tools = [...options.tools(), ...handoffs.tools]
@@ -128,7 +128,7 @@ interface Handing {
   readonly messages: readonly Message[]
 }
 
-async function* handOver(turn: Turn, { to, reason, callId, by, messages }: Handing): AsyncGenerator<RoutedEvent, void> {
+async function* handOver(turn: Turn, { to, reason, callId, by, messages }: Handing): AsyncGenerator<RoutedEvent | string, void> {
   // Text beside the call is not a question to the next agent.
   const asked = messages.slice(0, messages.findLastIndex(({ role, tool_calls }) => role !== 'assistant' || tool_calls) + 1)
   if (typeof to === 'string') {

@@ -2,7 +2,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { ServerEvent, type Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { Channel } from './channel.ts'
-import { checkEvent, checkGenerator } from '../engine/check-draft.ts'
+import { checkEvent, checkGenerator, drafted } from '../engine/check-draft.ts'
 import type { Handler, HandlerTurn, Observer, RoutedEvent } from '../ports/skill.ts'
 import type { Logger } from '../ports/transport.ts'
 
@@ -102,7 +102,8 @@ export class Router {
     const { name, produces } = handler
     const routes = new Map<string, Resolved>()
     try {
-      for await (const output of checkGenerator(handler.process(event, turn))) {
+      for await (const given of checkGenerator(handler.process(event, turn))) {
+        const output = drafted(given)
         checkEvent(output)
         if (isStop(output)) return
         let route = routes.get(output.type)

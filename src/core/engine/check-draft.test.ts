@@ -45,7 +45,7 @@ async function ask(agent: AgentPort): Promise<{ heard: ServerEvent[]; logged: un
 }
 
 test.each<[string, unknown, string]>([
-  ['a string', 'hello', "a string and not an event: yield text('…')"],
+  ['a number', 42, 'a number and not an event: yield a text'],
   ['nothing', undefined, 'undefined and not an event'],
   ['null', null, 'null and not an event'],
   ['a list of events', [text('a')], 'an array and not an event'],

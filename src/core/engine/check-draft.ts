@@ -34,10 +34,15 @@ const ITEM_TEXTS: Readonly<Record<string, Paths>> = {
   tool_progress: [['tool_progress', 'call_id']],
 }
 
+/** A text that an agent yields without more is a piece of its answer. */
+export function drafted<T extends object>(said: T | string): T | Draft {
+  return typeof said === 'string' ? { type: 'response.delta', delta: { type: 'text', text: said } } : said
+}
+
 /** Throws if an agent yields something that is not an event. Agents are often written without types, so the error says what to do. */
 export function checkEvent(given: unknown): asserts given is Fields & { readonly type: string } {
   if (isObject(given) && typeof given['type'] === 'string') return
-  throw new TypeError(`The agent yielded ${describe(given)} and not an event: yield text('…'), or an object with a type`)
+  throw new TypeError(`The agent yielded ${describe(given)} and not an event: yield a text, or an object with a type`)
 }
 
 /** Throws if an event cannot be counted, stored or sent: it would harm everybody who shares the server. */

@@ -6,7 +6,7 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { checkDraft } from './check-draft.ts'
 import { outputMessages } from '../reading/output.ts'
-import type { AgentPort, Turn } from '../ports/agent.ts'
+import type { AgentPort, Said, Turn } from '../ports/agent.ts'
 import type { ResponseOptions, Session } from '../ports/session.ts'
 import { answered, type Answer, type Question } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
@@ -161,11 +161,11 @@ export function runAgain(agent: AgentPort, answers: Readonly<Record<string, Answ
   return { name: agent.name, capabilities: agent.capabilities, run: (turn) => withoutCalls(agent.run(turn), known) }
 }
 
-async function* withoutCalls(drafts: AsyncIterable<Draft>, known: ReadonlySet<string>): AsyncGenerator<Draft, void> {
+async function* withoutCalls(drafts: AsyncIterable<Said>, known: ReadonlySet<string>): AsyncGenerator<Said, void> {
   for await (const draft of drafts) {
-    const delta = draft.type === 'response.delta' ? draft.delta : undefined
-    if (delta?.type === 'tool_call' && known.has(delta.tool_call.id)) continue
-    if (delta?.type === 'tool_result' && known.has(delta.tool_result.call_id)) continue
+    const delta = typeof draft !== 'string' && draft.type === 'response.delta' && draft.delta
+    if (delta && delta.type === 'tool_call' && known.has(delta.tool_call.id)) continue
+    if (delta && delta.type === 'tool_result' && known.has(delta.tool_result.call_id)) continue
     yield draft
   }
 }

@@ -5,7 +5,7 @@ import type { ClientEvent, Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { checkDraft, checkEvent, checkGenerator, plainText } from './check-draft.ts'
+import { checkDraft, checkEvent, checkGenerator, drafted, plainText } from './check-draft.ts'
 import { defer, type Turnstile } from '../basics/time.ts'
 import { Stamp } from '../log/entry.ts'
 import type { Holding } from './budget.ts'
@@ -15,7 +15,7 @@ import { Output } from '../reading/output.ts'
 import type { Principal } from '../ports/access.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
-import type { AgentPort, AskOptions, QuestionDraft, Questions, Turn } from '../ports/agent.ts'
+import type { AgentPort, AskOptions, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
@@ -106,7 +106,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly #begun = performance.now()
   #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
-  #iterator: AsyncIterator<Draft> | undefined
+  #iterator: AsyncIterator<Said> | undefined
   #finish: () => void = () => undefined
   /** Why the turn was cancelled. */
   #stopped: UampError | undefined
@@ -248,7 +248,7 @@ export class ActiveTurn implements Turn, Asker {
     await Promise.race([this.#iterator?.return?.(), late]).finally(() => clearTimeout(timer))
   }
 
-  async #pump(iterator: AsyncIterator<Draft>): Promise<End> {
+  async #pump(iterator: AsyncIterator<Said>): Promise<End> {
     const { log } = this.#host
     const { turnstile } = this.#host
     const first = turnstile.hasRoom ? SLICE_EVENTS : FIRST_EVENTS
@@ -263,8 +263,9 @@ export class ActiveTurn implements Turn, Asker {
         throw this.#stopped
       }
       if (step.done) return { kind: 'done', output: this.output.items() }
-      const text = plainText(step.value)
-      const end = text === undefined ? this.#take(step.value) : this.#say(step.value)
+      const draft = drafted(step.value)
+      const text = plainText(draft)
+      const end = text === undefined ? this.#take(draft) : this.#say(draft)
       if (end) {
         await this.#leave()
         return end

@@ -24,7 +24,7 @@ export interface AgentPort {
   readonly tools?: readonly Tool[]
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
-  run(turn: Turn): AsyncIterable<Draft>
+  run(turn: Turn): AsyncIterable<Said>
   /** The protocols that it is offered through, by the names of their transports. Default: all. Its own routes are not among them. */
   readonly protocols?: readonly string[]
   /** Routes of its own, mounted before the built-in ones. Each transport is mounted once, when it is first seen. */
@@ -34,6 +34,9 @@ export interface AgentPort {
   /** Calls `changed` when its capabilities or secrets have changed. Returns a function that ends this. */
   onChange?(changed: () => void): () => void
 }
+
+/** What an agent yields: an event, or a piece of the answer's text. */
+export type Said = Draft | string
 
 /** Something that an agent is good at, as its card describes it. */
 export interface Ability {

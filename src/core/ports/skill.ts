@@ -83,7 +83,7 @@ export interface Handler {
   readonly produces?: readonly string[]
   /** Higher is preferred. Default 0. */
   readonly priority?: number
-  process(event: RoutedEvent, turn: HandlerTurn): AsyncIterable<RoutedEvent>
+  process(event: RoutedEvent, turn: HandlerTurn): AsyncIterable<RoutedEvent | string>
 }
 
 /** Sees events without taking them. It can neither delay nor break the agent. */

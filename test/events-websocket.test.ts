@@ -242,6 +242,19 @@ verifies('uamp:session:platform', 'a platform sends each interaction under a ses
   await expect.poll(() => gateway.openSessions).toBe(0)
 })
 
+test('an Access that says yes to everything makes nobody a platform: the scope has to be there', async () => {
+  const event = { type: 'input.text', text: 'hi', session_id: 'never-seen', messages: [{ role: 'user', content: 'hi' }] }
+  const refusals = []
+  for (const scopes of [['*'], ['*', 'platform']]) {
+    const access = { authenticate: async () => ({ tenant: 't', id: 'p', scopes }), authorize: () => true }
+    const { url } = await testServer({ agents: [mirror], transports: [events()], access })
+    const wire = await overWebSocket(url)
+    void wire.send(event)
+    refusals.push((await wire.next(({ type }) => type === 'response.done' || type.endsWith('.error')))['error']?.code)
+  }
+  expect(refusals).toEqual(['not_found', undefined])
+})
+
 test('who is no platform gets no session for an unknown id', async () => {
   const { url } = await startServer(mirror, { tokens: SECRETS, grants: { portal: ['platform'] } })
   const event = { type: 'input.text', text: 'hi', session_id: 'never-seen', messages: [{ role: 'user', content: 'hi' }] }

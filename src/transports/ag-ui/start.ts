@@ -29,8 +29,8 @@ export interface Started {
   readonly snapshots: readonly (readonly object[])[]
   /** The run is the first of its thread. */
   readonly fresh: boolean
-  /** Counts the snapshots of a replay. */
-  readonly hold?: Hold
+  /** Counts the conversation that was read for the snapshots. */
+  readonly hold?: Hold | undefined
 }
 
 /** What a run begins with. */
@@ -43,6 +43,7 @@ interface Beginning {
   /** The client brings only new messages, and is shown the conversation up to this response. */
   readonly joins?: string | undefined
   readonly snapshots?: readonly (readonly object[])[] | undefined
+  readonly hold?: Hold | undefined
   readonly fresh?: boolean
   /** The run continues a running response instead of asking for a new one. */
   readonly goesOn?: { readonly head: StoredResponse; readonly resumes: string }
@@ -183,9 +184,11 @@ export class Starter {
     const added = addedTo(base, messages, join || isNamed)
     const isNew = added !== undefined && (added.length > 0 || messages.length === 0)
     const joins = base && isNew && added.length === messages.length ? base.id : undefined
-    const history = base && isNew && (branches || joins !== undefined) ? await historyOf(gateway, base.id, { principal }) : []
+    const reads = isNew && (branches || joins !== undefined) ? base : undefined
+    const hold = reads && gateway.hold(principal, 0)
+    const history = reads && hold ? await held(hold, historyOf(gateway, reads.id, { principal, hold })) : []
     const snapshots = joins === undefined ? undefined : snapshotsOf(history, messages)
-    const begins = { session, joins, snapshots, create: this.#create(session, memoryOf(messages, snapshots?.[1])) }
+    const begins = { session, joins, snapshots, hold, create: this.#create(session, memoryOf(messages, snapshots?.[1])) }
     if (!branches && isNew && added.every(isPlain)) {
       return { ...begins, inputs: toMessages(added).flatMap((message) => inputEvents(message, newId)) }
     }
@@ -209,11 +212,13 @@ export class Starter {
     return { session, answers, goesOn: { head, resumes } }
   }
 
-  async #begin({ session, answers = [], inputs = [], create, joins, snapshots = [], fresh = false, goesOn }: Beginning): Promise<Started> {
+  async #begin(beginning: Beginning): Promise<Started> {
+    const { session, answers = [], inputs = [], create, joins, snapshots = [], hold, fresh = false, goesOn } = beginning
     const { threadId, runId, parentRunId, legacy, detach, messages, input } = this.#asked
     const { principal } = this.#call
     // The client left while this waited for the run before.
     if (this.#isGone) {
+      hold?.close()
       letGo(session)
       throw new UampError('cancelled', 'The client has gone')
     }
@@ -231,8 +236,9 @@ export class Starter {
       await Promise.all([...accepted, ...(goes ? [this.#runs.set(principal, goes)] : [])])
       const config = (create && responseConfig(session.config, create)) ?? goesOn?.head.config ?? session.config
       const plan = planOf(goes ?? record, { config, given: answers.filter((event) => event.type === 'tool.result') })
-      return { session, reader, snapshots, fresh, plan }
+      return { session, reader, snapshots, hold, fresh, plan }
     } catch (thrown) {
+      hold?.close()
       reader.close()
       letGo(session)
       throw this.#unasked(thrown)
@@ -255,6 +261,14 @@ export class Starter {
     const offered = tools.length > 0 || session.config.tools === undefined ? { tools } : {}
     return { type: 'response.create', event_id: this.#host.newId(), response: { ...settings, ...offered } }
   }
+}
+
+/** What was read, or the end of its hold. */
+function held<T>(hold: Hold, reading: Promise<T>): Promise<T> {
+  return reading.catch((thrown: unknown) => {
+    hold.close()
+    throw thrown
+  })
 }
 
 /** The run will not begin. */

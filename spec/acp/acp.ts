@@ -94,6 +94,10 @@ export const acpRemote = acp('Agent Client Protocol 1', {
     'Tools of our client are those of an MCP server that its session gets, which nobody else can call.',
   ],
   'acp-remote.editor': ['File System', 'Files that it asks for are those of an editor that has files, if an editor asked it.'],
+  'acp-remote.editor-terminal': [
+    'Terminals',
+    'Its terminals are those of an editor that has some, if an editor asked it; they are released when the prompt is over.',
+  ],
   'acp-remote.terminal': ['Terminals', 'Commands begin in the folder, and end with the agent.'],
   'acp-remote.restart': ['Transports, stdio', 'An agent that has died is started again, and its conversations go on.'],
   'acp-remote.stop': ['Transports, stdio', 'When we stop, it is ended, with all that it started.'],

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { staticTokens } from '../auth/static-tokens.ts'
 import { UampError } from '../protocol/errors.ts'
+import { hostFor } from '../server/offered.ts'
 import { AcpConnection } from '../transports/acp/index.ts'
 import { errorText, readMessage, RPC, RpcError } from '../wire/json-rpc.ts'
 import { linesIn } from '../wire/lines.ts'
@@ -34,7 +35,7 @@ export async function acpOverStdio({ open, agent, version, input, output }: AcpS
   const principal = await access.authenticate({})
   if (!principal) throw new UampError('internal', 'The IDE was not admitted')
   const connection = new AcpConnection({
-    host: { gateway, agents, log, secrets, http, meter, newId: () => crypto.randomUUID() },
+    host: hostFor({ gateway, agents, log, secrets, http, meter, newId: () => crypto.randomUUID() }, ['acp']),
     caller: { agent, root: true, principal, access },
     // JSON text contains no line break.
     send: async (frames) => (output.write(`${frames.join('\n')}\n`) ? undefined : output.drained()),

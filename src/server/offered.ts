@@ -11,7 +11,7 @@ export function servesOf({ name, serves = [name] }: Transport): Serves {
 }
 
 /** True if the agent is offered through one of these protocols. */
-export function isOffered({ protocols }: AgentPort, serves: Serves): boolean {
+export function isOffered({ protocols }: Pick<AgentPort, 'protocols'>, serves: Serves): boolean {
   return protocols === undefined || serves === 'all' || serves.some((protocol) => protocols.includes(protocol))
 }
 
@@ -19,7 +19,7 @@ export function isOffered({ protocols }: AgentPort, serves: Serves): boolean {
  * The host as a transport sees it: agents that are not offered through it do not exist there, nor do their sessions and responses.
  * So a body or an id cannot reach an agent whose path is refused.
  */
-export function hostFor(host: Host, serves: Serves): Host {
+export function hostFor<H extends Pick<Host, 'agents' | 'gateway'>>(host: H, serves: Serves): H {
   if (serves === 'all') return host
   const agents = offeredAgents(host.agents, serves)
   return { ...host, agents, gateway: offeredGateway(host, agents, serves) }
@@ -33,7 +33,7 @@ function offeredAgents(all: Agents, serves: Serves): Agents {
   return { get, names: () => all.names().filter((name) => get(name) !== undefined) }
 }
 
-function offeredGateway({ gateway, agents: all }: Host, offered: Agents, serves: Serves): Gateway {
+function offeredGateway({ gateway, agents: all }: Pick<Host, 'agents' | 'gateway'>, offered: Agents, serves: Serves): Gateway {
   /** An agent that was removed hides nothing: its sessions stay until it comes back. */
   const hides = (name: string): boolean => {
     const agent = all.get(name)

@@ -87,6 +87,6 @@ export class ClientAnswers {
 }
 
 /** The names of the tools that the client brought. */
-export function offeredBy({ config }: Turn): ReadonlySet<string> {
+export function offeredBy({ config }: Pick<Turn, 'config'>): ReadonlySet<string> {
   return new Set(config.tools?.map((tool) => tool.function.name))
 }

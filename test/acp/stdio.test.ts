@@ -50,6 +50,22 @@ verifies('acp-1.stdio', 'nothing but the protocol is on standard output, whateve
   expect(cli.stderr).toContain('thinking')
 })
 
+verifies('acp-1.stdio', 'an agent that is not offered through acp is refused', async () => {
+  const agent = (name: string, protocols: string) => `defineAgent('${name}', async function* () { yield text('Hi') }, { ${protocols} })`
+  const shy = agent('shy', "protocols: ['events', 'a2a']")
+  const cwd = await project({
+    'one.js': `import { defineAgent, text } from 'uamp'\nexport default ${shy}`,
+    'two.js': `import { defineAgent, text } from 'uamp'\nexport default [${shy}, ${agent('open', '')}]`,
+  })
+  const only = await finished(['acp', 'one.js', '--data', 'memory'], { cwd })
+  expect(only).toMatchObject({ code: 1, stdout: '' })
+  expect(only.stderr).toContain('The agent "shy" is not offered through acp. Add acp to its protocols')
+  const chosen = await finished(['acp', 'two.js', '--agent', 'shy', '--data', 'memory'], { cwd })
+  expect(chosen.stderr).toContain('not offered through acp. Add acp to its protocols, or choose another: --agent open')
+  // The only one that is left.
+  expect(await talk(new Cli(['acp', 'two.js', '--data', 'memory'], { cwd }), 'go')).toBe('Hi')
+})
+
 verifies('acp-1.stdio', 'it ends when its input does, also in mid-answer, and when it is told to', async () => {
   expect(await finished(['acp', '--data', 'memory'])).toEqual({ code: 0, stdout: '', stderr: '' })
   const all = await finished(['acp', '--data', 'memory'], { input: INITIALIZE.trimEnd() })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { agentAtRoot } from '../../core/edge/asked.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { pinoLog } from '../../server/node/log.ts'
+import { isOffered } from '../../server/offered.ts'
 import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Source } from '../../config/source.ts'
@@ -91,11 +92,17 @@ async function learn({ agents }: Setup): Promise<void> {
   }
 }
 
+/** Only agents that are offered through ACP can be chosen. */
 function agentOf({ agents, settings }: Setup, wanted: string | undefined): string {
-  const names = agents.map(({ name }) => name)
+  const names = agents.filter((agent) => isOffered(agent, ['acp'])).map(({ name }) => name)
   const name = wanted ?? agentAtRoot(names, settings.defaultAgent)
   if (name !== undefined && names.includes(name)) return name
   const choice = names.map((each) => `--agent ${each}`).join(', ')
+  const hidden = agents.find((agent) => agent.name === name) ?? (names.length === 0 ? agents[0] : undefined)
+  if (hidden) {
+    const instead = choice === '' ? '' : `, or choose another: ${choice}`
+    throw new UampError('invalid_request', `The agent "${hidden.name}" is not offered through acp. Add acp to its protocols${instead}`)
+  }
   throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 

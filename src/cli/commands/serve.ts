@@ -60,7 +60,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const { notes } = setup
   // Before the banner: a user who has read it may change a file.
   const reloader = setup.assembly && reloading(setup.assembly, server, context)
-  stdout.write(banner({ version, url, host, agents: names, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
+  stdout.write(banner({ version, url, host, agents: setup.agents, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
   await stopped(server)
   await reloader?.close()

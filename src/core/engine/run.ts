@@ -110,7 +110,7 @@ export function messagesOf({ input, output }: TurnRecord): Message[] {
 
 export function turnStart(
   session: Pick<Session, 'duplex' | 'config'>,
-  { record, run, limits, held, payment, keeper }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper'> & TurnRun,
+  { record, run, ...given }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper' | 'methods'> & TurnRun,
 ): TurnStart {
   return {
     id: run.id,
@@ -121,10 +121,7 @@ export function turnStart(
     config: run.config ?? session.config,
     asked: run.asked,
     answers: record.answers,
-    payment,
-    limits,
-    held,
-    keeper,
+    ...given,
   }
 }
 

@@ -279,9 +279,9 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
-    const { keeper } = run.options
+    const { keeper, methods } = run.options
     const payment = tokenPayment(this.#pending.paymentToken) ?? this.#payment
-    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper }
+    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper, methods }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn

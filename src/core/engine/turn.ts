@@ -15,7 +15,7 @@ import { Output } from '../reading/output.ts'
 import type { Principal } from '../ports/access.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
-import type { AgentPort, AskOptions, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
+import type { AgentPort, AskOptions, ClientMethods, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
@@ -71,6 +71,7 @@ export interface TurnStart {
   /** Counts the output as it grows. */
   readonly held: Holding
   readonly keeper?: TurnKeeper | undefined
+  readonly methods?: ClientMethods | undefined
 }
 
 /** A running turn: pulls the agent's generator into the log, puts its questions, and stops it. */
@@ -85,6 +86,7 @@ export class ActiveTurn implements Turn, Asker {
   readonly chat: string | undefined
   readonly principal: Principal
   readonly client: ClientProfile | undefined
+  readonly methods: ClientMethods | undefined
   readonly silent: boolean
   readonly handoff: string | undefined
   /** Resolves when the turn's last response has ended. */
@@ -129,6 +131,7 @@ export class ActiveTurn implements Turn, Asker {
     this.said = start.said
     this.config = start.config
     this.asked = start.asked
+    this.methods = start.methods
     this.transport = host.transport
     this.chat = host.chat
     this.principal = host.owner

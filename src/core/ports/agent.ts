@@ -69,6 +69,13 @@ export interface AskOptions {
   readonly anew?: boolean
 }
 
+/** Methods of the client's own protocol, for agents that know it: the terminals of an editor. They end with the response. */
+export interface ClientMethods {
+  has(method: string): boolean
+  /** Rejects with the client's own error. */
+  call(method: string, params: unknown): Promise<unknown>
+}
+
 /** One run of the agent. It may span several responses: on a one-way transport each answer to `ask` opens the next one. */
 export interface Turn {
   readonly id: string
@@ -96,6 +103,8 @@ export interface Turn {
   readonly principal: Principal
   /** What the client said it can do. */
   readonly client: ClientProfile | undefined
+  /** What the client does for this turn outside of its events. It is not stored, so a turn that is run again may have none. */
+  readonly methods?: ClientMethods | undefined
   /** Aborted by a cancel, a time-out or the end of the session. Pass it to everything you wait for. */
   readonly signal: AbortSignal
   /** For calls to the outside. It reuses connections, and an abort closes them. */

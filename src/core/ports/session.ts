@@ -7,7 +7,7 @@ import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import type { Principal } from './access.ts'
-import type { Questions, Turn } from './agent.ts'
+import type { ClientMethods, Questions, Turn } from './agent.ts'
 import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
 
@@ -115,6 +115,8 @@ export interface ResponseOptions {
   /** Stored with the response, for the protocol's own use. */
   readonly note?: Json
   readonly keeper?: TurnKeeper
+  /** What the client does for this response, as long as it is there. */
+  readonly methods?: ClientMethods
 }
 
 export interface Waiting {

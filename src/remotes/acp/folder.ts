@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, realpath, type FileHandle } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import * as z from 'zod/mini'
 import { RPC, RpcError } from '../../wire/json-rpc.ts'
 
@@ -60,6 +60,13 @@ export class Folder {
     throw refused(`${asked} is outside of the folder that this agent may use`)
   }
 
+  /** A path in here, relative to here, wherever links lead: for an editor that has the same files. `undefined`: it is not in here. */
+  inside(path: string): string | undefined {
+    if (!isAbsolute(path)) return undefined
+    const inside = relative(this.root, resolve(path))
+    return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? undefined : inside
+  }
+
   /** The path of a file to write. Creates its folder if necessary. */
   async #target(path: string, asked: string): Promise<string> {
     // A dangling link counts as present: its target could appear anywhere.
@@ -92,6 +99,6 @@ function absolute(path: string): string {
   return resolve(path)
 }
 
-function refused(why: string): RpcError {
+export function refused(why: string): RpcError {
   return new RpcError(RPC.invalidParams, why)
 }

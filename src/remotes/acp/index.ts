@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import { chosenIn } from '../../core/agent-kit/choices.ts'
-import { ClientAnswers, offeredBy } from '../../upstream/client-answers.ts'
+import { ClientAnswers } from '../../upstream/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { Places, type Conversation } from '../../upstream/places.ts'
@@ -16,6 +16,7 @@ import { Usage } from '../../protocol/usage.ts'
 import { toBlock, type Accepts, type ContentBlock } from '../../wire/acp/blocks.ts'
 import { backoff } from '../../wire/backoff.ts'
 import { RpcError } from '../../wire/json-rpc.ts'
+import { Editor } from './editor.ts'
 import { COMMANDS, Live } from './live.ts'
 import { allows, decide, outcomeOf } from './permission.ts'
 import { Unheard } from './process.ts'
@@ -51,7 +52,6 @@ export interface RemoteAcpAgent extends AgentPort {
 const STEADY_MS = 10_000
 /** How often a prompt is sent that the program did not read. */
 const ATTEMPTS = 2
-const NO_TOOLS: ReadonlySet<string> = new Set()
 
 /** An ACP agent, as an agent here. Its program is started with the first turn, and again after it died. */
 export function remoteAcp(options: RemoteAcpOptions): RemoteAcpAgent {
@@ -93,7 +93,7 @@ class RemoteAcp implements RemoteAcpAgent {
       session = begun.session
       asked = true
       yield* this.#describe(begun.live)
-      const { inbox } = session
+      const { inbox } = begun
       for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
         if ('permission' in heard) {
           const { permission, answer } = heard
@@ -141,8 +141,7 @@ class RemoteAcp implements RemoteAcpAgent {
         const session = known ?? (await live.open(tools, signal))
         await session.choose(chosenIn(turn.config), signal)
         const blocks = blocksOf({ before, now }, { known: known !== undefined, accepts: live.accepts })
-        const editor = isPromptOfEditor(turn) ? offeredBy(turn) : NO_TOOLS
-        return { live, session, ...(await session.prompt(blocks, { signal, editor })) }
+        return { live, session, ...(await session.prompt(blocks, { signal, editor: new Editor(turn) })) }
       } catch (thrown) {
         if (!(thrown instanceof Unheard)) throw explained(thrown)
         if (attempt === ATTEMPTS) throw await live.ended
@@ -183,11 +182,6 @@ const STOPS = new Map<unknown, string>([
   ['max_turn_requests', 'length'],
   ['refusal', 'content_filter'],
 ])
-
-/** The client is an editor: what is called `read_text_file` there is its file. */
-function isPromptOfEditor({ config }: Turn): boolean {
-  return fieldsOf(config.extensions?.['acp'])['prompt'] === true
-}
 
 /** The end of a prompt, as our clients are told it. */
 function ending(result: unknown): Draft {

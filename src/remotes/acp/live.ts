@@ -1,5 +1,4 @@
 import { realpath } from 'node:fs/promises'
-import { isAbsolute, relative, resolve, sep } from 'node:path'
 import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
@@ -7,12 +6,13 @@ import { fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { Accepts } from '../../wire/acp/blocks.ts'
 import { parseParams, RPC, RpcError } from '../../wire/json-rpc.ts'
+import { passOn } from './editor.ts'
 import { Folder, Read, Write } from './folder.ts'
 import type { RemoteAcpOptions } from './index.ts'
 import { CANCELLED, Permission } from './permission.ts'
 import { AcpProcess, Unheard } from './process.ts'
 import { Session, type Inbox, type Setting } from './session.ts'
-import { Command, Terminals } from './terminals.ts'
+import { Command, OfTerminal, Terminals } from './terminals.ts'
 import { ToolServer, type Door } from './tool-server.ts'
 
 const text = z.nullish(z.string())
@@ -38,14 +38,7 @@ const Opened = z.object({
   modes: z.nullish(z.object({ currentModeId: z.string(), availableModes: z.array(z.object({ id: z.string(), name: z.string() })) })),
   configOptions: z.nullish(z.array(z.unknown())),
 })
-const OfTerminal = z.object({ sessionId: z.string(), terminalId: z.string() })
 const Commands = z.array(z.object({ name: z.string(), description: z.optional(z.string()) }))
-
-/** The tools of an editor that stand for methods of ACP. */
-const OF_EDITOR = new Map([
-  ['fs/read_text_file', 'read_text_file'],
-  ['fs/write_text_file', 'write_text_file'],
-])
 
 /** An update about the agent, not about the answer. */
 export const COMMANDS = 'available_commands_update'
@@ -76,7 +69,7 @@ export class Live {
       onRequest: async (method, params, bytes) => {
         if (method === 'session/request_permission') return this.#permission(parseParams(Permission, params), bytes)
         const asked = services.get(method)
-        const passed = asked && this.#passOn(method, params)
+        const passed = asked && passOn({ method, params }, this.#inboxOf(params), folder)
         if (passed) return passed
         if (!asked) throw new RpcError(RPC.methodNotFound, `There is no method "${method}"`)
         return (await asked(params)) ?? {}
@@ -163,24 +156,6 @@ export class Live {
     return { cwd: this.#folder.root, mcpServers: door ? [door.server] : [] }
   }
 
-  /**
-   * ACP to ACP: what the agent reads and writes through us is the editor's, if that has files. A path in the folder is the same path in
-   * the project of the editor. Undefined: the request is for us.
-   */
-  #passOn(method: string, params: unknown): Promise<Slot> | undefined {
-    const name = OF_EDITOR.get(method)
-    const { sessionId, path, ...rest } = fieldsOf(params)
-    const inbox = this.#inboxes.get(String(sessionId))
-    if (name === undefined || typeof path !== 'string' || !isAbsolute(path) || !inbox?.editor.has(name)) return undefined
-    const inside = relative(this.#folder.root, resolve(path))
-    if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) return undefined
-    const call = { id: `call_${crypto.randomUUID()}`, name, arguments: JSON.stringify({ path: inside, ...rest }) }
-    return inbox.call(call).then(({ result, is_error }) => {
-      if (is_error) throw new RpcError(RPC.internal, result)
-      return name === 'read_text_file' ? { content: result } : {}
-    })
-  }
-
   async #initialize(clientCapabilities: object, signal: AbortSignal): Promise<void> {
     const clientInfo = { name: 'uamp', version: '1.0' }
     const asked = { protocolVersion: 1, clientCapabilities, clientInfo }
@@ -219,11 +194,17 @@ export class Live {
       const { data: commands } = z.safeParse(Commands, update['availableCommands'], FIRST_EXPLAINED)
       if (commands) this.choices = { ...this.choices, commands }
     }
-    this.#inboxes.get(sessionId)?.add({ update }, bytes)
+    const inbox = this.#inboxes.get(sessionId)
+    inbox?.add({ update: inbox.editor.shown(update) }, bytes)
   }
 
   async #permission(permission: Permission, bytes: number): Promise<Slot> {
-    return this.#inboxes.get(permission.sessionId)?.ask(permission, bytes) ?? CANCELLED
+    const inbox = this.#inboxes.get(permission.sessionId)
+    return inbox?.ask({ ...permission, toolCall: inbox.editor.shown(permission.toolCall) }, bytes) ?? CANCELLED
+  }
+
+  #inboxOf(params: unknown): Inbox | undefined {
+    return this.#inboxes.get(String(fieldsOf(params)['sessionId']))
   }
 }
 

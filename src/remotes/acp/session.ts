@@ -5,6 +5,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
+import type { Editor } from './editor.ts'
 import { CANCELLED, type Permission } from './permission.ts'
 import type { AcpProcess } from './process.ts'
 import type { Door } from './tool-server.ts'
@@ -41,15 +42,14 @@ export interface SessionOptions {
 
 interface PromptOptions {
   readonly signal: AbortSignal
-  /** The tools of our client, if it is an editor. */
-  readonly editor: ReadonlySet<string>
+  readonly editor: Editor
 }
 
 /** A session of the other agent. It has one turn at a time. */
 export class Session {
   readonly id: string
   readonly process: AcpProcess
-  inbox = new Inbox(() => undefined, new Set())
+  inbox: Inbox | undefined
   /** What the session has cost so far, as the agent counts it. */
   cost = 0
   readonly #options: SessionOptions
@@ -89,7 +89,10 @@ export class Session {
   }
 
   /** Resolves when the prompt is sent. The inbox ends with the answer, or when the turn is aborted. */
-  async prompt(prompt: readonly ContentBlock[], { signal, editor }: PromptOptions): Promise<{ readonly answer: Promise<unknown> }> {
+  async prompt(
+    prompt: readonly ContentBlock[],
+    { signal, editor }: PromptOptions,
+  ): Promise<{ readonly answer: Promise<unknown>; readonly inbox: Inbox }> {
     const { inboxes } = this.#options
     if (inboxes.size >= PROMPTS) throw new UampError('overloaded', `The agent answers ${PROMPTS} prompts already`)
     const inbox = (this.inbox = new Inbox(() => this.#cancel(), editor))
@@ -106,7 +109,7 @@ export class Session {
     signal.addEventListener('abort', () => inbox.end(), { once: true })
     try {
       await unlessAborted(sent, signal)
-      return { answer }
+      return { answer, inbox }
     } catch (thrown) {
       this.leave()
       throw thrown
@@ -115,7 +118,7 @@ export class Session {
 
   /** The turn is over, or was left in the middle. */
   leave(): void {
-    this.inbox.close()
+    this.inbox?.close()
     this.#options.inboxes.delete(this.id)
     const { door } = this.#options
     if (door) door.run = undefined
@@ -136,14 +139,13 @@ export class Inbox {
   readonly #queue: { readonly heard: Heard; readonly bytes: number }[] = []
   readonly #asked = new Set<(outcome: Slot) => void>()
   readonly #called = new Set<(result: ToolResult) => void>()
-  /** The tools of our client, if it is an editor. */
-  readonly editor: ReadonlySet<string>
+  readonly editor: Editor
   #unread = 0
   #ended = false
   #wake: () => void = () => undefined
 
   /** `onOverflow`: the turn is given up. */
-  constructor(onOverflow: () => void, editor: ReadonlySet<string>) {
+  constructor(onOverflow: () => void, editor: Editor) {
     this.#onOverflow = onOverflow
     this.editor = editor
   }

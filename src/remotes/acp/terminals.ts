@@ -27,6 +27,8 @@ export const Command = z.object({
 })
 export type Command = z.infer<typeof Command>
 
+export const OfTerminal = z.object({ sessionId: z.string(), terminalId: z.string() })
+
 /** Commands that an agent runs through us. They start in the folder, and end with the agent. */
 export class Terminals {
   readonly #folder: Folder

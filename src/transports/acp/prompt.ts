@@ -9,6 +9,7 @@ import { fieldsOf, type Slot } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { formatOf, type ContentBlock } from '../../wire/acp/blocks.ts'
 import type { RpcId } from '../../wire/json-rpc.ts'
+import type { Terminals } from './terminals.ts'
 
 /** Characters of a title. */
 const TITLE = 80
@@ -27,6 +28,8 @@ export interface Prompting {
   readonly title: string | undefined
   /** The client's tools that the agent knows of. */
   readonly offered: ReadonlySet<string>
+  /** The client's terminals, if it has any. */
+  readonly terminals: Terminals | undefined
   /** The client shows the prompt itself. */
   shown: boolean
   /** The client has cancelled it, and its response is about to end. */

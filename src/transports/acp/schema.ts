@@ -31,14 +31,21 @@ export const McpServer = z.union(
 export type McpServer = z.infer<typeof McpServer>
 
 /** ACP, Session setup: paths are absolute, and may be those of another operating system. */
-export const ABSOLUTE = /^(\/|[A-Za-z]:[\\/]|\\\\)/
-const path = z.string().check(z.minLength(1), z.maxLength(4096))
+const ABSOLUTE = /^(\/|[A-Za-z]:[\\/]|\\\\)/
+export const path = z.string().check(z.minLength(1), z.maxLength(4096))
 const Folder = path.check(z.regex(ABSOLUTE, 'must be an absolute path'))
 /** MCP servers that one session may bring. */
 const mcpServers = list(McpServer, 32)
 
 export function isAbsolute(value: unknown): value is string {
   return typeof value === 'string' && ABSOLUTE.test(value)
+}
+
+/** Clients want absolute paths; agents use paths relative to the project. */
+export function absolute(path: string, cwd: string): string {
+  if (ABSOLUTE.test(path)) return path
+  const slash = cwd.startsWith('/') ? '/' : '\\'
+  return `${cwd.replace(/[\\/]$/, '')}${slash}${path.replace(/^\.[\\/]/, '')}`
 }
 
 const folders = { cwd: Folder, additionalDirectories: z.nullish(list(Folder, 64)) }

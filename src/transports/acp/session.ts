@@ -15,6 +15,7 @@ import { Permissions } from './permission.ts'
 import { ending, responseFor, titleOf, toInputs, type Prompting } from './prompt.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
+import { Terminals } from './terminals.ts'
 import { clientTools, closeAll, goneTool, leftOutNotice, ownTools, resultBy } from './tools.ts'
 import type { ClientToolsOptions, Equipment, Folders, LeftOut, McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
@@ -70,16 +71,15 @@ export class AcpSession implements Visitor {
     const before = this.#servers
     this.#servers = servers
     this.#leftOut = leftOut
-    const ask: ClientToolsOptions['ask'] = (method, params, signal) => this.#ask(method, params, signal)
     const ofEditor = clientTools(this.#options.client, {
       cwd,
-      ask,
+      ask: this.#ask,
       onTerminal: (callId, terminalId) => {
         this.updates.calls.terminal(callId, terminalId)
         void this.flush()
       },
     })
-    this.#own = [...ofEditor, ...ownTools(own, ask)]
+    this.#own = [...ofEditor, ...ownTools(own, this.#ask)]
     const { cwd: _, additionalDirectories: __, ...others } = this.#acp
     const acp = { cwd, ...(additionalDirectories?.length && { additionalDirectories }), ...others }
     if (JSON.stringify(acp) !== JSON.stringify(this.#acp)) await this.#update({ ...this.session.config.extensions, acp })
@@ -196,12 +196,14 @@ export class AcpSession implements Visitor {
       await new Promise((over) => this.#work.signal.addEventListener('abort', over, { once: true }))
       return this.#closed ? { stopReason: 'cancelled' } : this.prompt(id, blocks, payment)
     }
-    const { response, offered } = responseFor(this.#agent, this.session.config, this.#tools.values())
-    const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response }
+    const asked = responseFor(this.#agent, this.session.config, this.#tools.values())
+    const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response: asked.response }
     const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
-    const said = this.session.say(inputs, create)
-    const { lastResponse } = this.session
-    this.#prompt = { id, response: lastResponse, payment, words, title: titleOf(blocks), offered, shown: true, cancelled: false }
+    const terminals = this.#options.client.terminal ? new Terminals({ cwd: String(this.#acp['cwd']), ask: this.#ask }) : undefined
+    const said = this.session.say(inputs, create, terminals && { methods: terminals })
+    const { lastResponse: response } = this.session
+    const title = titleOf(blocks)
+    this.#prompt = { id, response, payment, words, title, offered: asked.offered, terminals, shown: true, cancelled: false }
     try {
       await said
     } catch (thrown) {
@@ -251,6 +253,7 @@ export class AcpSession implements Visitor {
       window: () => this.#agent?.capabilities.context_window,
       notices: isRecord(client.session?.notices),
       extras: uampIn(client._meta)['events'] === true,
+      hasTerminal: (id) => this.#prompt?.terminals?.knows(id) ?? false,
     })
   }
 
@@ -280,6 +283,7 @@ export class AcpSession implements Visitor {
   /** The prompt is over: the next one may begin. */
   #finish(text: (id: RpcId) => string): void {
     this.#renew()
+    this.#prompt?.terminals?.close()
     this.#answer(text)
     this.#prompt = undefined
   }
@@ -316,9 +320,8 @@ export class AcpSession implements Visitor {
     // A reader that joins a running response also sees questions that were answered before.
     if (!this.#isOpen(approval_id)) return
     if (response_id !== this.#prompt?.response && !this.#begun.isPrompt(response_id)) return
-    const answer = await this.#permissions.decide(event, this.#work.signal, (params, signal) =>
-      this.#ask('session/request_permission', params, signal),
-    )
+    const ask = (params: Slot, signal: AbortSignal): Promise<unknown> => this.#ask('session/request_permission', params, signal)
+    const answer = await this.#permissions.decide(event, this.#work.signal, ask)
     if (!answer) return
     const { approved, option, reason } = answer
     // Without a call the question was shown as one.
@@ -377,7 +380,7 @@ export class AcpSession implements Visitor {
   }
 
   /** Asks the client, after everything that it was told so far. */
-  #ask(method: string, params: Slot, signal?: AbortSignal): Promise<unknown> {
+  readonly #ask: ClientToolsOptions['ask'] = (method, params, signal) => {
     const send = (text: string): void => {
       this.#frames.push(text)
       void this.flush()

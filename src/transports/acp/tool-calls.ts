@@ -19,12 +19,14 @@ type Tell = (update: Slot) => void
 /** Tool calls as clients see them: announced with their first piece, shown whole before anything else happens, then their outcome. */
 export class ToolCalls {
   readonly #tell: Tell
+  readonly #hasTerminal: (id: unknown) => boolean
   readonly #open = new Map<string, Call>()
   /** Some calls have arguments that the client does not have yet. */
   unsettled = false
 
-  constructor(tell: Tell) {
+  constructor(tell: Tell, hasTerminal: (id: unknown) => boolean) {
     this.#tell = tell
+    this.#hasTerminal = hasTerminal
   }
 
   /** Arguments are streamed in pieces under the id of their call. ACP has no place for pieces. */
@@ -59,7 +61,7 @@ export class ToolCalls {
 
   progress(id: string, text: string, data?: unknown): void {
     this.settle()
-    this.#update(id, 'in_progress', { content: [{ type: 'content', content: { type: 'text', text } }], ...ownPart(data) })
+    this.#update(id, 'in_progress', { content: [{ type: 'content', content: { type: 'text', text } }], ...this.#ownPart(data) })
   }
 
   /** The client shows one of its own terminals in place of content. */
@@ -75,7 +77,7 @@ export class ToolCalls {
     const failed = is_error || status === 'failed'
     const diff = failed || !call ? [] : diffIn(call)
     const content = diff.length > 0 ? diff : contentOf(result)
-    this.#update(id, failed ? 'failed' : 'completed', { content, rawOutput: parsed(result.result), ...ownPart(data) })
+    this.#update(id, failed ? 'failed' : 'completed', { content, rawOutput: parsed(result.result), ...this.#ownPart(data) })
   }
 
   /** The response is over. Calls that are left were answered without a result event, or never will be. */
@@ -83,6 +85,25 @@ export class ToolCalls {
     this.settle()
     for (const id of this.#open.keys()) this.#update(id, well ? 'completed' : 'failed')
     this.#open.clear()
+  }
+
+  /** Agents that know ACP give `content` (diffs, terminals), `locations`, `kind` and `title` under `data.acp`. */
+  #ownPart(data: unknown): Slot {
+    const acp = isRecord(data) ? data['acp'] : undefined
+    if (!isRecord(acp)) return {}
+    const { content, locations, kind, title } = acp
+    const shown = recordsIn(content).filter(({ type, path, terminalId }) => {
+      if (type === 'terminal') return this.#hasTerminal(terminalId)
+      return type !== 'diff' || isAbsolute(path)
+    })
+    // The text of a call stands for terminals that this client cannot show, as when a session is loaded again.
+    const replaces = Array.isArray(content) && (shown.length > 0 || !recordsIn(content).some(({ type }) => type === 'terminal'))
+    return {
+      ...(replaces && { content: shown }),
+      ...(Array.isArray(locations) && { locations: locationsIn(locations) }),
+      ...(typeof kind === 'string' && { kind }),
+      ...(typeof title === 'string' && { title }),
+    }
   }
 
   #update(toolCallId: string, status: 'in_progress' | 'completed' | 'failed', more?: Slot): void {
@@ -130,19 +151,6 @@ function contentOf({ result, content_items = [] }: ToolResult): Slot[] {
     ...content_items.flatMap((item) => toBlock(item) ?? []),
   ]
   return blocks.map((content) => ({ type: 'content', content }))
-}
-
-/** Agents that know ACP give `content` (diffs, terminals), `locations`, `kind` and `title` under `data.acp`. */
-function ownPart(data: unknown): Slot {
-  const acp = isRecord(data) ? data['acp'] : undefined
-  if (!isRecord(acp)) return {}
-  const { content, locations, kind, title } = acp
-  return {
-    ...(Array.isArray(content) && { content: recordsIn(content).filter(({ type, path }) => type !== 'diff' || isAbsolute(path)) }),
-    ...(Array.isArray(locations) && { locations: locationsIn(locations) }),
-    ...(typeof kind === 'string' && { kind }),
-    ...(typeof title === 'string' && { title }),
-  }
 }
 
 const KINDS: readonly (readonly [RegExp, string])[] = [

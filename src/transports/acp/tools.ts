@@ -124,7 +124,7 @@ export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, 
       parameters: { type: 'object', properties: { path: file, line, limit }, required: ['path'] },
       run: async (args, { signal }) => {
         const { path, line, limit } = parseParams(schema.ReadFile, args)
-        const place = { path: absolute(path, cwd), ...(line != null && { line }), ...(limit != null && { limit }) }
+        const place = { path: schema.absolute(path, cwd), ...(line != null && { line }), ...(limit != null && { limit }) }
         return parseParams(schema.FileAnswer, await ask('fs/read_text_file', place, signal)).content
       },
     },
@@ -135,7 +135,7 @@ export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, 
       parameters: { type: 'object', properties: { path: file, content }, required: ['path', 'content'] },
       run: async (args, { signal }) => {
         const { path, content } = parseParams(schema.WriteFile, args)
-        await ask('fs/write_text_file', { path: absolute(path, cwd), content }, signal)
+        await ask('fs/write_text_file', { path: schema.absolute(path, cwd), content }, signal)
         return 'Written'
       },
     },
@@ -146,7 +146,7 @@ export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, 
       parameters: { type: 'object', properties: command, required: ['command'] },
       run: async (args, { callId, signal }) => {
         const { command, args: given, cwd: folder } = parseParams(schema.RunCommand, args)
-        const program = { command, args: given ?? [], cwd: folder ? absolute(folder, cwd) : cwd, outputByteLimit: OUTPUT }
+        const program = { command, args: given ?? [], cwd: folder ? schema.absolute(folder, cwd) : cwd, outputByteLimit: OUTPUT }
         const { terminalId } = parseParams(schema.TerminalAnswer, await ask('terminal/create', program, signal))
         try {
           onTerminal(callId, terminalId)
@@ -162,13 +162,6 @@ export function clientTools({ fs, terminal }: schema.ClientCapabilities, { cwd, 
     },
   ]
   return tools.filter(({ there }) => there)
-}
-
-/** Clients want absolute paths; agents use paths relative to the project. */
-function absolute(path: string, cwd: string): string {
-  if (schema.ABSOLUTE.test(path)) return path
-  const slash = cwd.startsWith('/') ? '/' : '\\'
-  return `${cwd.replace(/[\\/]$/, '')}${slash}${path.replace(/^\.[\\/]/, '')}`
 }
 
 const ARGUMENTS = { type: 'array', items: { type: 'string' } }

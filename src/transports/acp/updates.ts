@@ -20,6 +20,8 @@ export interface UpdatesOptions {
   readonly notices: boolean
   /** The client wants events that ACP has no update for, as `_uamp/event`. */
   readonly extras: boolean
+  /** The client can show this terminal. */
+  readonly hasTerminal: (id: unknown) => boolean
 }
 
 /** Marks the place of the text in the JSON of a chunk. Inside a string the quotes would be escaped, so it occurs nowhere else. */
@@ -81,7 +83,7 @@ export class Updates implements Visitor {
 
   constructor(options: UpdatesOptions) {
     this.#options = options
-    this.calls = new ToolCalls((update) => this.tell(update))
+    this.calls = new ToolCalls((update) => this.tell(update), options.hasTerminal)
   }
 
   tell(update: Slot): void {

@@ -19,6 +19,7 @@ const waiting = new Map()
 /** @type {Map<string, () => void>} */
 const cancels = new Map()
 let last = 0
+let terminal = ''
 /** Its answers have an error that is null. */
 let nulls = false
 
@@ -155,6 +156,7 @@ async function prompt(sessionId, blocks) {
       if (made.error) say(made)
       else {
         const { terminalId } = made.result
+        terminal = terminalId
         const { result: exit } = await ask('terminal/wait_for_exit', { sessionId, terminalId })
         const { result: shown } = await ask('terminal/output', { sessionId, terminalId })
         await ask('terminal/release', { sessionId, terminalId })
@@ -166,6 +168,23 @@ async function prompt(sessionId, blocks) {
       const made = await ask('terminal/create', { sessionId, command: 'sleep', args: ['1000'] })
       const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
       say({ terminal: made.result.terminalId, pids: [process.pid, child.pid] })
+      return { stopReason: 'end_turn' }
+    }
+    // Methods of its client one after the other: `$` is the id of the terminal that it made last.
+    case 'ask': {
+      const answers = []
+      for (const [method, params] of JSON.parse(argument)) {
+        if (method === 'show') {
+          const content = [{ type: 'terminal', terminalId: terminal }]
+          update({ sessionUpdate: 'tool_call', toolCallId: 'x1', title: 'Run', kind: 'execute', status: 'in_progress', content })
+          continue
+        }
+        const given = { sessionId, ...JSON.parse(JSON.stringify(params ?? {}).replaceAll('$', terminal)) }
+        const { result, error } = await ask(method, given)
+        terminal = result?.terminalId ?? terminal
+        answers.push(error ?? result)
+      }
+      say(answers)
       return { stopReason: 'end_turn' }
     }
     // As much as it can, whether somebody reads it or not.

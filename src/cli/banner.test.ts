@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { banner, type Served } from './banner.ts'
+
+const served = (given: Partial<Served>): string =>
+  banner(
+    {
+      version: '1',
+      url: 'http://localhost:8787',
+      host: '127.0.0.1',
+      agents: [{ name: 'a' }],
+      root: 'a',
+      data: 'memory',
+      tokens: [],
+      anonymous: true,
+      notes: [],
+      ...given,
+    },
+    (_, text) => text,
+  )
+
+const protocols = (text: string): string[] =>
+  /^ {2}(Events|OpenAI|A2A|AG-UI|ACP|Omnia) /gm[Symbol.match](text)?.map((row) => row.trim()) ?? []
+
+test('an agent of all protocols has them all', () => {
+  expect(protocols(served({}))).toEqual(['Events', 'OpenAI', 'A2A', 'AG-UI', 'ACP', 'Omnia'])
+})
+
+test('protocols that no agent is offered through are not shown', () => {
+  const text = served({ agents: [{ name: 'a', protocols: ['events', 'a2a'] }] })
+  expect(protocols(text)).toEqual(['Events', 'A2A'])
+  expect(text).toContain('curl -N localhost:8787/events')
+  expect(protocols(served({ agents: [{ name: 'a', protocols: ['realtime'] }] }))).toEqual(['OpenAI'])
+})
+
+test('without UAMP events there is nothing to try that needs them', () => {
+  const text = served({ agents: [{ name: 'a', protocols: ['completions'] }] })
+  expect(text).not.toMatch(/Try it|curl|uamp chat/)
+  expect(protocols(served({ agents: [{ name: 'a', protocols: [] }] }))).toEqual([])
+})
+
+test('a protocol that the agent at / lacks is shown at one that has it', () => {
+  const text = served({
+    agents: [
+      { name: 'a', protocols: ['completions'] },
+      { name: 'b', protocols: ['events', 'ag-ui', 'omnia'] },
+    ],
+  })
+  expect(protocols(text)).toEqual(['Events', 'OpenAI', 'AG-UI', 'Omnia'])
+  expect(text).toContain('ws://localhost:8787/agents/b/uamp, or POST /agents/b/events')
+  expect(text).toContain('http://localhost:8787/agents/b/ag-ui')
+  expect(text).toContain('/omnia?agent=b')
+  expect(text).toContain('curl -N localhost:8787/agents/b/events')
+  expect(text).toContain('npx uamp chat --agent b')
+})

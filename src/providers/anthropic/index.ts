@@ -2,6 +2,7 @@ import { answerDrafts } from '../../upstream/answer-drafts.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
+import { urlBelow } from '../../wire/url-below.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
@@ -30,7 +31,7 @@ export function anthropic({
   timeouts,
   retries,
 }: AnthropicOptions): Provider {
-  const url = `${baseUrl.replace(/(\/v1)?\/*$/, '')}/v1/messages`
+  const url = urlBelow(baseUrl.replace(/(\/v1)?\/*(\?.*)?$/s, '$2'), '/v1/messages')
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),

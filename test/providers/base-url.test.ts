@@ -2,12 +2,12 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { fetchHttp } from '../../src/core/http/fetch-http.ts'
 import type { Provider } from '../../src/core/ports/provider.ts'
 import { anthropic } from '../../src/providers/anthropic/index.ts'
 import { google } from '../../src/providers/google/index.ts'
 import { openaiCompatible } from '../../src/providers/openai-compatible/index.ts'
 import { openai } from '../../src/providers/openai/index.ts'
+import { ask } from './ask.ts'
 
 /** What a provider asks for when its base URL is this path of a server. */
 async function asked(path: string, make: (baseUrl: string) => Provider): Promise<string[]> {
@@ -19,14 +19,8 @@ async function asked(path: string, make: (baseUrl: string) => Provider): Promise
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const provider = make(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)
-  const request = { model: 'm', messages: [{ role: 'user' as const, content: 'hi' }], settings: {}, tools: [] }
-  const drafts = provider.generate(request as never, { signal: new AbortController().signal, http: fetchHttp() } as never)
-  await expect(drain(drafts)).rejects.toThrow()
+  expect((await ask(provider, { model: 'm', messages: 'hi' })).error).toBeDefined()
   return urls
-}
-
-async function drain(drafts: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of drafts);
 }
 
 test.each<[name: string, path: string, make: (baseUrl: string) => Provider, url: string]>([

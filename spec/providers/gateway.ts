@@ -18,6 +18,7 @@ export const gateway = provider('Gateway config', {
     'What is wrong is told with its line and the fix before anything is served, and the process ends with 2.',
   ],
   'gateway.all-mistakes': ['mistakes', 'All mistakes are told at once, one a line.'],
+  'gateway.env-file': ['.env', 'Variables come from `.env` beside the config or in the working folder, unless the environment has them.'],
   'gateway.reload': [
     'changes while it runs',
     'A changed agent is replaced without dropping sessions; a running answer is finished by the old one.',

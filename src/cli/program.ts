@@ -8,6 +8,7 @@ import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
 import { isConfigError } from '../config/source.ts'
+import { loadEnvFiles } from './env-file.ts'
 import { report } from './print.ts'
 
 /** Runs one command line, then ends the process. */
@@ -27,6 +28,7 @@ function program(): Command {
     .description('Write an agent once; every protocol can talk to it.')
     .version(packageVersion(), '-v, --version')
     .exitOverride()
+    .hook('preAction', (_, command) => loadEnvFiles(servedFile(command)))
   uamp
     .command('serve')
     .description('serve agents on the network; without a file, the demo agent and a model for each API key in the environment')
@@ -98,6 +100,12 @@ function program(): Command {
   addStore(uamp)
   nameHelp(uamp, 'uamp')
   return uamp
+}
+
+/** The file that a command serves, if it serves one. */
+function servedFile(command: Command): string | undefined {
+  if (!['serve', 'acp', 'doctor'].includes(command.name())) return undefined
+  return command.args[0] ?? (command.opts() as { readonly config?: string }).config
 }
 
 /** After a mistake, points to the help of that very command. */

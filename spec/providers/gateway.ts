@@ -25,6 +25,8 @@ export const gateway = provider('Gateway config', {
   ],
   'gateway.announced': ['UAMP events §6.4', 'Open sessions are told what the new agent can do; what did not change is not announced.'],
   'gateway.reload-broken': ['changes while it runs', 'A broken config is reported with its line, and the agents stay as they were.'],
+  'doctor.healthy': ['doctor', 'Each part that works has one line; nothing is changed, no secret is shown, and the exit code is 0.'],
+  'doctor.wrong': ['doctor', 'Each part that does not work has one line with what to do, and the exit code is 1.'],
   'gateway.init': ['init', 'In an empty folder, with a key, init and serve give an agent, of every provider.'],
   'gateway.one-word': ['init', 'The same config works with another provider by another word.'],
   'gateway.asked': ['init', 'init asks for what is not given, and again where the answer is none.'],

@@ -4,6 +4,7 @@ import { UampError } from '../protocol/errors.ts'
 import { byteCount, duration } from './amounts.ts'
 import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
+import type { DoctorFlags } from './commands/doctor.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
@@ -96,6 +97,19 @@ function program(): Command {
     .action(async (file: string | undefined, flags: AcpFlags) => {
       const { acp } = await import('./commands/acp.ts')
       await leave(await acp(file, { ...flags, version: packageVersion() }))
+    })
+  uamp
+    .command('doctor')
+    .description('check Node, the config, keys, models, the data folder and the port, and say what to do; changes nothing')
+    .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*')
+    .option('-c, --config <file>', 'the config file (default: ./uamp.config.*)')
+    .option('-p, --port <number>', 'the port that the server would listen on', port)
+    .option('--host <address>', 'the address that it would listen on')
+    .option('--data <folder>', 'the data folder (default: $UAMP_DATA, else .uamp)')
+    .option('--json', 'print JSON')
+    .action(async (file: string | undefined, flags: DoctorFlags) => {
+      const { doctor } = await import('./commands/doctor.ts')
+      await leave(await doctor(file, flags))
     })
   addStore(uamp)
   nameHelp(uamp, 'uamp')

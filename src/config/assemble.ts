@@ -3,13 +3,13 @@ import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { checkConfig, type CheckedConfig } from './check.ts'
 import { secretTokens, Variables, type Environment } from './environment.ts'
-import { Models } from './models.ts'
+import { Models, type NamedModel } from './models.ts'
 import type { Modules } from './modules.ts'
 import { checkNames, type Names } from './names.ts'
 import { planEntry } from './plan.ts'
 import type { Built, Plan } from './planned.ts'
 import { Problems } from './problems.ts'
-import type { Source } from './source.ts'
+import { mistakesOf, type Source } from './source.ts'
 
 /** What a config gives: its agents, and the settings of the server. */
 export interface Assembly {
@@ -46,7 +46,26 @@ export async function assemble(source: Source, context: AssembleContext, before?
   }
 }
 
+/** What a config says, and all its mistakes that show without starting a program. */
+export interface Examined {
+  readonly settings: Assembly['settings']
+  /** The models that its agents use. */
+  readonly models: readonly NamedModel[]
+  /** Variables of the environment that it needs, and whether they are set. */
+  readonly variables: ReadonlyMap<string, boolean>
+  /** One line for each. */
+  readonly mistakes: readonly string[]
+}
+
+export async function examine(source: Source, context: AssembleContext): Promise<Examined> {
+  const problems = new Problems(source)
+  const { settings, models, variables } = await prepare(source, context, problems)
+  return { settings, models: models.found, variables: variables.asked, mistakes: problems.any ? mistakesOf(problems.error) : [] }
+}
+
 interface Prepared {
+  readonly models: Models
+  readonly variables: Variables
   readonly plans: readonly Plan[]
   readonly settings: Assembly['settings']
 }
@@ -64,7 +83,7 @@ async function prepare(source: Source, context: AssembleContext, problems: Probl
   }
   const settings = settingsOf(config, source, { variables, problems })
   checkNames(config, namesOf(config, plans), problems)
-  return { plans, settings }
+  return { plans, settings, models, variables }
 }
 
 /** The agents of the config and of its modules, in the order of the entries. */

@@ -10,6 +10,8 @@ const VARIABLE = /\$\{(\w+)\}/g
 export class Variables {
   readonly #problems: Problems
   readonly #env: Environment
+  /** The variables that were asked for, and whether they are set. */
+  readonly asked = new Map<string, boolean>()
 
   constructor(env: Environment, problems: Problems) {
     this.#env = env
@@ -33,6 +35,7 @@ export class Variables {
 
   value(name: string, path: Path): string {
     const value = this.#env[name]
+    this.asked.set(name, Boolean(value))
     if (value) return value
     this.#problems.add(path, `needs ${name}, which the environment lacks: set it, as in \`export ${name}=…\``)
     return ''
@@ -48,7 +51,9 @@ export class Variables {
   }
 
   find(names: readonly string[]): string | undefined {
-    return names.map((name) => this.#env[name]).find((value) => value !== undefined && value !== '')
+    const name = names.find((each) => this.#env[each]) ?? names[0]
+    if (name !== undefined) this.asked.set(name, Boolean(this.#env[name]))
+    return (name !== undefined && this.#env[name]) || undefined
   }
 }
 

@@ -30,6 +30,7 @@ export interface ModelsOptions {
 export class Models {
   readonly #options: ModelsOptions
   readonly #made = new Map<string, Promise<Provider>>()
+  readonly #found: NamedModel[] = []
 
   constructor(options: ModelsOptions) {
     this.#options = options
@@ -65,7 +66,7 @@ export class Models {
       problems.add(given ? at : path, given ? message : `${message}: add it under providers.${provider}`)
     }
     const headers = given?.headers && variables.inAll(given.headers, [...at, 'headers'])
-    return {
+    const found: NamedModel = {
       type,
       model: name.slice(slash + 1),
       provider: {
@@ -74,6 +75,13 @@ export class Models {
         ...present({ apiKey, baseUrl, headers, retries: given?.retries, timeouts: given?.timeouts && present(given.timeouts) }),
       },
     }
+    this.#found.push(found)
+    return found
+  }
+
+  /** All models that were looked for and found. */
+  get found(): readonly NamedModel[] {
+    return this.#found
   }
 
   /** Models of one provider share it. */

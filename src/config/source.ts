@@ -55,6 +55,11 @@ export function configError(source: Pick<Source, 'file' | 'lineOf'>, problems: r
   return new UampError('invalid_request', lines.join('\n'), { details: { config: source.file }, ...(cause !== undefined && { cause }) })
 }
 
+/** The mistakes in such an error, one text for each. */
+export function mistakesOf({ message }: Error): string[] {
+  return message.split(/\n(?! )/)
+}
+
 /** True if the config is wrong, and not the command. */
 export function isConfigError(thrown: unknown): boolean {
   return thrown instanceof UampError && thrown.details?.['config'] !== undefined

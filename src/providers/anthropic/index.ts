@@ -7,6 +7,9 @@ import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
 
+/** The `anthropic-version` that lists of models have. */
+const LISTING_VERSION = '2023-06-01'
+
 export interface AnthropicOptions {
   /** Its name in settings, capabilities and error messages. Default: `anthropic`. */
   readonly name?: string
@@ -31,10 +34,15 @@ export function anthropic({
   timeouts,
   retries,
 }: AnthropicOptions): Provider {
-  const url = urlBelow(baseUrl.replace(/(\/v1)?\/*(\?.*)?$/s, '$2'), '/v1/messages')
+  const base = baseUrl.replace(/(\/v1)?\/*(\?.*)?$/s, '$2')
+  const url = urlBelow(base, '/v1/messages')
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
+    listing: {
+      url: urlBelow(base, '/v1/models'),
+      headers: { 'anthropic-version': pinned ?? LISTING_VERSION, 'x-api-key': apiKey, ...headers },
+    },
     capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
 
     generate: (request, context) =>

@@ -32,6 +32,7 @@ export function google(options: GoogleOptions): Provider {
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
+    listing: { url: urlBelow(baseUrl, `${version}/models`), headers: { 'x-goog-api-key': apiKey, ...headers } },
     capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
 
     generate: (request, context) =>

@@ -23,6 +23,7 @@ const REMEMBERED = 256
 export class OpenAiCompatible implements Provider {
   readonly name: string
   readonly secrets: readonly string[]
+  readonly listing: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
   readonly #options: OpenAiCompatibleOptions
   readonly #headers: Readonly<Record<string, string>>
   readonly #list: ModelList
@@ -38,6 +39,7 @@ export class OpenAiCompatible implements Provider {
     this.#options = options
     this.#headers = { ...(apiKey !== undefined && apiKey !== '' && { authorization: `Bearer ${apiKey}` }), ...headers }
     this.#list = new ModelList(this.#options, this.#headers)
+    this.listing = { url: urlBelow(baseUrl, '/models'), headers: this.#headers }
   }
 
   async capabilities(model: string): Promise<Capabilities> {

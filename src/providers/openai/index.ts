@@ -46,6 +46,7 @@ export function openai(options: OpenAiOptions): Provider {
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers: options.headers, urls: [baseUrl] }),
+    listing: { url: urlBelow(baseUrl, '/models'), headers },
     capabilities: async (model) => withHostedTools({ ...toCapabilities(model, factsOf(model, models)), provider: name }, HOSTED_TOOLS),
     generate: (request, context) =>
       answerDrafts(() => {

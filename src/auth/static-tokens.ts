@@ -28,7 +28,8 @@ export function staticTokens({ tokens, grants = {}, anonymous }: StaticTokensOpt
   if (stray !== undefined) throw new UampError('invalid_request', `"grants" names "${stray}", which is not among the tokens`)
   const known = Object.entries(tokens).map(([name, secret]) => {
     if (secret === '') throw new UampError('invalid_request', `The token "${name}" has no secret`)
-    if (secret.length < SHORTEST) throw new UampError('invalid_request', tooShort(name, secret))
+    const short = tooShort(secret)
+    if (short !== undefined) throw new UampError('invalid_request', `The secret of the token "${name}" ${short}`)
     // A named token must not act for callers without a token.
     if (name === ANONYMOUS.id) throw new UampError('invalid_request', `"${name}" cannot be a token's name`)
     return { secret, principal: { tenant: 'default', id: name, scopes: ['*', ...(grants[name] ?? [])] } satisfies Principal }
@@ -50,6 +51,7 @@ export function staticTokens({ tokens, grants = {}, anonymous }: StaticTokensOpt
   }
 }
 
-function tooShort(name: string, { length }: string): string {
-  return `The secret of the token "${name}" has ${length} characters, and needs ${SHORTEST}: \`openssl rand -hex 16\` prints a good one`
+/** What is wrong with the length of a secret, as the end of a sentence. */
+export function tooShort({ length }: string): string | undefined {
+  return length < SHORTEST ? `has ${length} characters, and needs ${SHORTEST}: \`openssl rand -hex 16\` prints a good one` : undefined
 }

@@ -4,10 +4,12 @@ import { UampError } from '../protocol/errors.ts'
 import { byteCount, duration } from './amounts.ts'
 import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
+import type { DoctorFlags } from './commands/doctor.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
 import { isConfigError } from '../config/source.ts'
+import { loadEnvFiles } from './env-file.ts'
 import { report } from './print.ts'
 
 /** Runs one command line, then ends the process. */
@@ -27,6 +29,7 @@ function program(): Command {
     .description('Write an agent once; every protocol can talk to it.')
     .version(packageVersion(), '-v, --version')
     .exitOverride()
+    .hook('preAction', (_, command) => loadEnvFiles(servedFile(command)))
   uamp
     .command('serve')
     .description('serve agents on the network; without a file, the demo agent and a model for each API key in the environment')
@@ -95,9 +98,28 @@ function program(): Command {
       const { acp } = await import('./commands/acp.ts')
       await leave(await acp(file, { ...flags, version: packageVersion() }))
     })
+  uamp
+    .command('doctor')
+    .description('check Node, the config, keys, models, the data folder and the port, and say what to do; changes nothing')
+    .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*')
+    .option('-c, --config <file>', 'the config file (default: ./uamp.config.*)')
+    .option('-p, --port <number>', 'the port that the server would listen on', port)
+    .option('--host <address>', 'the address that it would listen on')
+    .option('--data <folder>', 'the data folder (default: $UAMP_DATA, else .uamp)')
+    .option('--json', 'print JSON')
+    .action(async (file: string | undefined, flags: DoctorFlags) => {
+      const { doctor } = await import('./commands/doctor.ts')
+      await leave(await doctor(file, flags))
+    })
   addStore(uamp)
   nameHelp(uamp, 'uamp')
   return uamp
+}
+
+/** The file that a command serves, if it serves one. */
+function servedFile(command: Command): string | undefined {
+  if (!['serve', 'acp', 'doctor'].includes(command.name())) return undefined
+  return command.args[0] ?? (command.opts() as { readonly config?: string }).config
 }
 
 /** After a mistake, points to the help of that very command. */

@@ -6,6 +6,7 @@ import { isRecord } from '../protocol/json.ts'
 import { agentFile, agentsIn, distinct, findConfig, isAgent } from '../config/agents.ts'
 import { assemble, type AssembleContext, type Assembly } from '../config/assemble.ts'
 import { detectModels } from '../config/detect.ts'
+import type { Modules } from '../config/modules.ts'
 import { isData, readSource } from '../config/source.ts'
 
 /** The agents to serve, and the settings that a file makes. */
@@ -26,10 +27,8 @@ export async function loadSetup(path: string | undefined, context: AssembleConte
   const given = path ?? findConfig('.')
   if (given === undefined) return byDefault(context)
   const file = fileAt(resolve(given))
-  if (isData(file)) return fromConfig(file, context)
-  const module = await context.modules.load(file)
-  if (isConfig(module['default'], file)) return fromConfig(file, context)
-  return { agents: distinct(agentsIn(module, file)), settings: {}, notes: [] }
+  if (await isConfigFile(file, context.modules)) return fromConfig(file, context)
+  return { agents: distinct(agentsIn(await context.modules.load(file), file)), settings: {}, notes: [] }
 }
 
 async function byDefault(context: AssembleContext): Promise<Setup> {
@@ -42,7 +41,8 @@ async function fromConfig(file: string, context: AssembleContext): Promise<Setup
   return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly }
 }
 
-function fileAt(path: string): string {
+/** The file that a path stands for: itself, or the config or agent in a folder. */
+export function fileAt(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) {
     throw new UampError(
@@ -56,6 +56,9 @@ function fileAt(path: string): string {
   throw new UampError('not_found', `There is no agent in ${path}: put an agent.ts, agent.js or uamp.config.yaml there, or name the file`)
 }
 
-function isConfig(value: unknown, file: string): boolean {
-  return /\.config\.\w+$/.test(file) || (isRecord(value) && 'agents' in value && !isAgent(value))
+/** True if a file is a config, and not an agent module. */
+export async function isConfigFile(file: string, modules: Modules): Promise<boolean> {
+  if (isData(file) || /\.config\.\w+$/.test(file)) return true
+  const value = (await modules.load(file))['default']
+  return isRecord(value) && 'agents' in value && !isAgent(value)
 }

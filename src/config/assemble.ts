@@ -1,19 +1,22 @@
 import { dirname, resolve } from 'node:path'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
-import { distinct } from './agents.ts'
 import { checkConfig, type CheckedConfig } from './check.ts'
 import { secretTokens, Variables, type Environment } from './environment.ts'
-import { Models } from './models.ts'
+import { Models, type NamedModel } from './models.ts'
 import type { Modules } from './modules.ts'
+import { checkNames, type Names } from './names.ts'
 import { planEntry } from './plan.ts'
 import type { Built, Plan } from './planned.ts'
-import { configError, type Source } from './source.ts'
+import { Problems } from './problems.ts'
+import { mistakesOf, type Source } from './source.ts'
 
 /** What a config gives: its agents, and the settings of the server. */
 export interface Assembly {
   readonly agents: readonly AgentPort[]
-  readonly settings: Omit<CheckedConfig, 'entries' | 'providers' | 'prices'> & { readonly tokens: Readonly<Record<string, string>> }
+  readonly settings: Omit<CheckedConfig, 'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices'> & {
+    readonly tokens: Readonly<Record<string, string>>
+  }
   /** The files that it was made from, the config first. */
   readonly files: readonly string[]
   readonly built: ReadonlyMap<string, Built>
@@ -27,21 +30,68 @@ export interface AssembleContext {
 
 /** Makes the agents of a config. Takes over what has not changed since `before`. */
 export async function assemble(source: Source, context: AssembleContext, before?: Assembly): Promise<Assembly> {
-  const config = checkConfig(source)
-  const variables = new Variables(source, context.env)
-  const models = new Models(source, { providers: config.providers ?? {}, variables })
-  const plans = config.entries.map((entry) => planEntry(entry, { ...context, source, config, variables, models }))
-  const settings = settingsOf(config, source, context.env)
+  const problems = new Problems(source)
+  const { plans, settings } = await prepare(source, context, problems)
+  // Programs are started only for a config that has no mistakes so far.
+  problems.throwIfAny()
   const making = new Making(before?.built ?? new Map())
   try {
     for (const plan of inOrder(plans)) await making.make(plan)
-    const agents = distinct(plans.flatMap((plan) => making.agentsOf(plan)))
-    checkDefault(config, source, agents)
+    problems.throwIfAny()
+    const agents = plans.flatMap((plan) => making.agentsOf(plan))
     return { agents, settings, files: [source.file, ...plans.flatMap(({ files }) => files)], built: making.built }
   } catch (thrown) {
     await making.undo()
     throw thrown
   }
+}
+
+/** What a config says, and all its mistakes that show without starting a program. */
+export interface Examined {
+  readonly settings: Assembly['settings']
+  /** The models that its agents use. */
+  readonly models: readonly NamedModel[]
+  /** Variables of the environment that it needs, and whether they are set. */
+  readonly variables: ReadonlyMap<string, boolean>
+  /** One line for each. */
+  readonly mistakes: readonly string[]
+}
+
+export async function examine(source: Source, context: AssembleContext): Promise<Examined> {
+  const problems = new Problems(source)
+  const { settings, models, variables } = await prepare(source, context, problems)
+  return { settings, models: models.found, variables: variables.asked, mistakes: problems.any ? mistakesOf(problems.error) : [] }
+}
+
+interface Prepared {
+  readonly models: Models
+  readonly variables: Variables
+  readonly plans: readonly Plan[]
+  readonly settings: Assembly['settings']
+}
+
+/** Finds all mistakes that show without starting anything. Modules are loaded, as nothing else tells what they export. */
+async function prepare(source: Source, context: AssembleContext, problems: Problems): Promise<Prepared> {
+  const config = checkConfig(source, problems)
+  const variables = new Variables(context.env, problems)
+  const models = new Models({ providers: config.providers ?? {}, broken: config.brokenProviders, variables, problems })
+  models.check()
+  const plans: Plan[] = []
+  for (const entry of config.entries) {
+    const plan = await planEntry(entry, { ...context, source, config, variables, models, problems })
+    if (plan) plans.push(plan)
+  }
+  const settings = settingsOf(config, source, { variables, problems })
+  checkNames(config, namesOf(config, plans), problems)
+  return { plans, settings, models, variables }
+}
+
+/** The agents of the config and of its modules, in the order of the entries. */
+function namesOf({ entries, names }: CheckedConfig, plans: readonly Plan[]): Names {
+  const modules = plans.flatMap(({ entry, brings = [] }) => brings.map((name) => ({ name, path: entry.path, from: 'module' as const })))
+  const unknown = entries.filter(({ kind }) => kind === 'module').length > plans.filter(({ brings }) => brings).length
+  const agents = [...names.agents, ...modules].toSorted((a, b) => Number(a.path[1]) - Number(b.path[1]))
+  return { agents, open: names.open || unknown }
 }
 
 /** Releases what the agents hold, but for what the next assembly took over. */
@@ -67,6 +117,7 @@ class Making {
     // An agent is made again if one that it hands over to was.
     const print = [plan.print, ...plan.needs.map((name) => this.#made.get(name) ?? '')].join('\n')
     const built = this.#before.get(print) ?? (await plan.build(this.#agents))
+    if (!built) return
     this.built.set(print, built)
     this.#prints.set(plan, print)
     for (const agent of built.agents) {
@@ -100,17 +151,15 @@ function inOrder(plans: readonly Plan[]): readonly Plan[] {
   return [...ordered]
 }
 
-function settingsOf(config: CheckedConfig, source: Source, env: Environment): Assembly['settings'] {
-  const { entries: _e, providers: _p, prices: _c, data, ...rest } = config
+function settingsOf(
+  config: CheckedConfig,
+  source: Source,
+  { variables, problems }: { variables: Variables; problems: Problems },
+): Assembly['settings'] {
+  const { entries: _e, names: _n, brokenProviders: _b, providers: _p, prices: _c, data, ...rest } = config
   return {
     ...rest,
     ...(data !== undefined && { data: data === 'memory' ? data : resolve(dirname(source.file), data) }),
-    tokens: secretTokens(config.tokens ?? {}, source, env),
+    tokens: secretTokens(config.tokens ?? {}, variables, problems),
   }
-}
-
-function checkDefault({ defaultAgent }: CheckedConfig, source: Source, agents: readonly AgentPort[]): void {
-  if (defaultAgent === undefined || agents.some(({ name }) => name === defaultAgent)) return
-  const names = agents.map(({ name }) => name).join(', ')
-  throw configError(source, [{ path: ['defaultAgent'], message: `is "${defaultAgent}", but the agents are: ${names}` }])
 }

@@ -1,17 +1,21 @@
-import { configError, type Path, type Source } from './source.ts'
+import { tooShort } from '../auth/static-tokens.ts'
+import type { Problems } from './problems.ts'
+import type { Path } from './source.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const VARIABLE = /\$\{(\w+)\}/g
 
-/** Fills in variables of the environment. Errors name a missing variable, but never show a value. */
+/** Fills in variables of the environment. A missing one is reported by its name, and is empty; values are never shown. */
 export class Variables {
-  readonly #source: Source
+  readonly #problems: Problems
   readonly #env: Environment
+  /** The variables that were asked for, and whether they are set. */
+  readonly asked = new Map<string, boolean>()
 
-  constructor(source: Source, env: Environment) {
-    this.#source = source
+  constructor(env: Environment, problems: Problems) {
     this.#env = env
+    this.#problems = problems
   }
 
   /** The text with each `${NAME}` replaced. */
@@ -23,10 +27,18 @@ export class Variables {
     return Object.fromEntries(Object.entries(table).map(([key, text]) => [key, this.in(text, [...path, key])]))
   }
 
+  /** The same text if nothing that it needs is missing; reports nothing. */
+  ifComplete(text: string): string | undefined {
+    const names = [...text.matchAll(VARIABLE)].map(([, name = '']) => name)
+    return names.every((name) => this.#env[name]) ? text.replaceAll(VARIABLE, (_, name: string) => this.#env[name] ?? '') : undefined
+  }
+
   value(name: string, path: Path): string {
     const value = this.#env[name]
+    this.asked.set(name, Boolean(value))
     if (value) return value
-    throw configError(this.#source, [{ path, message: `needs ${name}, which the environment lacks: set it, as in \`export ${name}=…\`` }])
+    this.#problems.add(path, `needs ${name}, which the environment lacks: set it, as in \`export ${name}=…\``)
+    return ''
   }
 
   /** A secret that the config contains, or takes from a variable; undefined if it names none. */
@@ -39,18 +51,26 @@ export class Variables {
   }
 
   find(names: readonly string[]): string | undefined {
-    return names.map((name) => this.#env[name]).find((value) => value !== undefined && value !== '')
+    const name = names.find((each) => this.#env[each]) ?? names[0]
+    if (name !== undefined) this.asked.set(name, Boolean(this.#env[name]))
+    return (name !== undefined && this.#env[name]) || undefined
   }
 }
 
 /** Secrets by name. `$NAME` is an older form of `${NAME}`. */
-export function secretTokens(tokens: Readonly<Record<string, string>>, source: Source, env: Environment): Readonly<Record<string, string>> {
-  const variables = new Variables(source, env)
+export function secretTokens(
+  tokens: Readonly<Record<string, string>>,
+  variables: Variables,
+  problems: Problems,
+): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(tokens).map(([name, given]) => {
       const path = ['tokens', name]
       const secret = variables.in(given.replace(/^\$(\w+)$/, '${$1}'), path)
-      if (secret === '') throw configError(source, [{ path, message: 'is empty: write the secret, or "${NAME}"' }])
+      if (problems.has(path)) return [name, secret]
+      const mistake = secret === '' ? 'is empty: write the secret, or "${NAME}"' : tooShort(secret)
+      if (mistake !== undefined) problems.add(path, mistake)
+      if (name === 'anonymous') problems.add(path, 'cannot be the name of a token: callers without one are called that. Choose another')
       return [name, secret]
     }),
   )

@@ -12,57 +12,69 @@ import type { Entry } from './check.ts'
 import type { NamedModel } from './models.ts'
 import { closing, held, type Built, type Plan, type PlanContext } from './planned.ts'
 import type { McpEntry } from './schema.ts'
-import { configError, shown, type Path } from './source.ts'
+import { shown, type Path } from './source.ts'
 
 type ModelPlan = Entry & { readonly kind: 'model' }
 
-/** Plans an agent that is a model. Checks everything that can be checked before the agent is made. */
-export function planModel(planned: ModelPlan, context: PlanContext): Plan {
-  const { source, models, modules, config } = context
+/** Plans an agent that is a model. Checks everything that can be checked before programs are started. */
+export async function planModel(planned: ModelPlan, context: PlanContext): Promise<Plan | undefined> {
+  const { models, modules, config } = context
   const { path, entry } = planned
   const model = models.find(entry.model, [...path, 'model'])
   const fallbacks = (entry.fallbacks ?? []).map((name, index) => models.find(name, [...path, 'fallbacks', index]))
-  const files = (entry.tools ?? []).map((name, index) => {
-    const file = resolve(dirname(source.file), name)
-    if (statSync(file, { throwIfNoEntry: false })?.isFile()) return file
-    const message = `is "${name}", but there is no file ${file}: paths are relative to the config`
-    throw configError(source, [{ path: [...path, 'tools', index], message }])
+  const servers = (entry.mcp ?? []).map((each, index): ToolServer => {
+    const at = [...path, 'mcp', index]
+    return { path: at, entry: each, server: serverOf(each, context, at) }
   })
+  const found: FoundTools[] = []
+  const files: string[] = []
+  for (const [index, name] of (entry.tools ?? []).entries()) {
+    const file = toolFile(name, context, [...path, 'tools', index])
+    const tools = file === undefined ? undefined : await toolsIn(file, context, [...path, 'tools', index])
+    if (file !== undefined) files.push(file)
+    if (tools) found.push(tools)
+  }
   const needs = entry.handoffs ?? []
+  const known = fallbacks.filter((fallback) => fallback !== undefined)
+  if (!model) return undefined
   return {
     entry: planned,
     print: JSON.stringify(['model', entry, model, fallbacks, config.prices, files.map((file) => modules.version(file))]),
     files,
     needs,
     build: async (others) => {
-      const handoffs = needs.map((name, index) => {
-        const agent = others.get(name)
-        if (agent) return agent
-        throw configError(source, [{ path: [...path, 'handoffs', index], message: `is "${name}", but there is no agent with that name` }])
-      })
-      return buildModel(planned, context, { model, fallbacks, handoffs, files })
+      const handoffs = needs.flatMap((name) => others.get(name) ?? [])
+      // One that could not be built is reported at its own place.
+      if (handoffs.length < needs.length) return undefined
+      return buildModel(planned, context, { model, fallbacks: known, handoffs, servers, found })
     },
   }
+}
+
+function toolFile(name: string, { source, problems }: PlanContext, path: Path): string | undefined {
+  const file = resolve(dirname(source.file), name)
+  if (statSync(file, { throwIfNoEntry: false })?.isFile()) return file
+  problems.add(path, `is "${name}", but there is no file ${file}: paths are relative to the config`)
+  return undefined
 }
 
 interface Parts {
   readonly model: NamedModel
   readonly fallbacks: readonly NamedModel[]
   readonly handoffs: readonly AgentPort[]
-  readonly files: readonly string[]
+  readonly servers: readonly ToolServer[]
+  readonly found: readonly FoundTools[]
 }
 
-async function buildModel({ path, entry }: ModelPlan, context: PlanContext, { model, fallbacks, handoffs, files }: Parts): Promise<Built> {
-  const { models, config, log } = context
+async function buildModel(
+  { path, entry }: ModelPlan,
+  context: PlanContext,
+  { model, fallbacks, handoffs, servers, found }: Parts,
+): Promise<Built | undefined> {
+  const { models, config, log, problems } = context
   const { name, description, protocols, instructions, settings, maxSteps } = entry
-  const tools: Tool[] = []
-  const skills: Skill[] = []
-  for (const [index, file] of files.entries()) {
-    const found = await toolsIn(file, context, [...path, 'tools', index])
-    tools.push(...found.tools)
-    skills.push(...found.skills)
-  }
-  const servers = await toolServers(entry.mcp ?? [], context, [...path, 'mcp'])
+  const started = await startAll(servers, context)
+  if (!started) return undefined
   try {
     const { llmAgent } = await import('../agents/llm/index.ts')
     const agent = llmAgent({
@@ -70,19 +82,19 @@ async function buildModel({ path, entry }: ModelPlan, context: PlanContext, { mo
       ...present({ description, protocols, instructions, maxSteps, prices: config.prices as PriceTable | undefined }),
       model: await models.make(model, settings),
       fallbacks: await Promise.all(fallbacks.map((fallback) => models.make(fallback, settings))),
-      tools,
-      skills: [...skills, ...servers.skills],
+      tools: found.flatMap(({ tools }) => tools),
+      skills: [...found.flatMap(({ skills }) => skills), ...started.skills],
       handoffs,
       log,
     })
     await agent.ready
-    return servers.skills.length === 0 ? held([agent]) : closing(agent, servers.close)
+    return started.skills.length === 0 ? held([agent]) : closing(agent, started.close)
   } catch (thrown) {
-    await servers.close()
+    await started.close()
+    if (!(thrown instanceof UampError)) throw thrown
     // The agent knows what is wrong, such as two tools with one name. Only this place knows where in the config.
-    throw thrown instanceof UampError
-      ? configError(context.source, [{ path, message: `cannot be made: ${thrown.message}` }], thrown)
-      : thrown
+    problems.add(path, `cannot be made: ${thrown.message}`, thrown)
+    return undefined
   }
 }
 
@@ -95,15 +107,17 @@ interface FoundTools {
 }
 
 /** All tools and skills that a module exports, alone or in arrays, under any name. */
-async function toolsIn(file: string, { modules, source }: Pick<PlanContext, 'modules' | 'source'>, path: Path): Promise<FoundTools> {
-  const module = await modules.load(file).catch((cause: unknown) => {
-    throw configError(source, [{ path, message: `cannot be used: ${(cause as Error).message}` }], cause)
-  })
-  const exported = [...new Set(Object.values(module).flat())]
-  const tools = exported.filter(isTool)
-  const skills = exported.filter(isSkill)
-  if (tools.length > 0 || skills.length > 0) return { tools, skills }
-  throw configError(source, [{ path, message: `is ${shown(file)}, which exports no tool: add one, as in ${EXAMPLE}` }])
+async function toolsIn(file: string, { modules, problems }: PlanContext, path: Path): Promise<FoundTools | undefined> {
+  try {
+    const exported = [...new Set(Object.values(await modules.load(file)).flat())]
+    const tools = exported.filter(isTool)
+    const skills = exported.filter(isSkill)
+    if (tools.length > 0 || skills.length > 0) return { tools, skills }
+    problems.add(path, `is ${shown(file)}, which exports no tool: add one, as in ${EXAMPLE}`)
+  } catch (thrown) {
+    problems.add(path, `cannot be used: ${(thrown as Error).message}`, thrown)
+  }
+  return undefined
 }
 
 /** Goes by the shape, because a tool may come from another copy of this package. */
@@ -115,31 +129,36 @@ function isSkill(value: unknown): value is Skill {
   return isRecord(value) && typeof value['name'] === 'string' && typeof value['run'] !== 'function' && PARTS.some((part) => part in value)
 }
 
+/** An MCP server of the config. */
+interface ToolServer {
+  readonly path: Path
+  readonly entry: McpEntry
+  readonly server: McpServer
+}
+
 interface ToolServers {
   readonly skills: readonly McpSkill[]
   close(): Promise<void>
 }
 
 /** Starts all servers. If one fails, the others are closed again. */
-async function toolServers(entries: readonly McpEntry[], context: PlanContext, path: Path): Promise<ToolServers> {
-  const started = await Promise.allSettled(entries.map((entry, index) => start(entry, context, [...path, index])))
-  const skills = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+async function startAll(servers: readonly ToolServer[], context: PlanContext): Promise<ToolServers | undefined> {
+  const started = await Promise.all(servers.map((server) => start(server, context)))
+  const skills = started.filter((skill) => skill !== undefined)
   const close = async (): Promise<void> => void (await Promise.allSettled(skills.map((skill) => skill.close())))
-  const failed = started.find((result) => result.status === 'rejected')
-  if (!failed) return { skills, close }
+  if (skills.length === started.length) return { skills, close }
   await close()
-  throw failed.reason
+  return undefined
 }
 
-async function start(entry: McpEntry, context: PlanContext, path: Path): Promise<McpSkill> {
-  const { source, log } = context
+async function start({ path, entry, server }: ToolServer, { log, problems }: PlanContext): Promise<McpSkill | undefined> {
   const { name = `mcp-${path.at(-1)}`, prefix, only, needsApproval } = entry
-  const server = serverOf(entry, context, path)
   const { mcpSkill } = await import('../skills/mcp/index.ts')
   try {
     return await mcpSkill({ name, server, log, ...present({ prefix, only, needsApproval }) })
   } catch (cause) {
-    throw configError(source, [{ path, message: `does not work: ${telling((cause as Error).message)}` }], cause)
+    problems.add(path, `does not work: ${telling((cause as Error).message)}`, cause)
+    return undefined
   }
 }
 
@@ -150,8 +169,10 @@ function telling(message: string): string {
 }
 
 function serverOf({ command, args = [], env, cwd = '.', url = '', headers }: McpEntry, context: PlanContext, path: Path): McpServer {
-  const { variables, source } = context
+  const { variables, source, problems } = context
   if (command === undefined) {
+    if (url !== '' && !URL.canParse(variables.ifComplete(url) ?? 'http://a'))
+      problems.add([...path, 'url'], 'is not an address: write it as in "https://tools.example/mcp"')
     return { url: variables.in(url, [...path, 'url']), ...(headers && { headers: variables.inAll(headers, [...path, 'headers']) }) }
   }
   return {

@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { present } from '../wire/fields.ts'
+import { checkHeaders } from './addresses.ts'
 import { agentFile, agentsIn } from './agents.ts'
 import type { Entry } from './check.ts'
 import { planModel } from './plan-model.ts'
 import { closing, held, type Built, type Plan, type PlanContext } from './planned.ts'
-import { configError } from './source.ts'
 
-/** Plans one entry. Throws if it cannot be built: a key or a file is missing, or a provider is unknown. */
-export function planEntry(entry: Entry, context: PlanContext): Plan {
+/** Plans one entry. Undefined if it cannot be planned: a file is missing or does not load, or a provider is unknown. */
+export async function planEntry(entry: Entry, context: PlanContext): Promise<Plan | undefined> {
   switch (entry.kind) {
     case 'agent': {
       // A config that is a module is loaded again when it changes, and brings new agents.
@@ -30,22 +30,28 @@ function offered({ entry: { protocols } }: RemoteEntry, plan: Plan): Plan {
   const build: Plan['build'] = async (others) => {
     const built = await plan.build(others)
     // They were made for this plan alone.
-    for (const agent of built.agents) Object.assign(agent, { protocols })
+    for (const agent of built?.agents ?? []) Object.assign(agent, { protocols })
     return built
   }
   return { ...plan, print: JSON.stringify([plan.print, protocols]), build }
 }
 
-function planModule(entry: Entry & { kind: 'module' }, { source, modules }: PlanContext): Plan {
+async function planModule(entry: Entry & { kind: 'module' }, { source, modules, problems }: PlanContext): Promise<Plan | undefined> {
   const path = resolve(dirname(source.file), entry.file)
   const stats = statSync(path, { throwIfNoEntry: false })
   const file = stats?.isDirectory() ? agentFile(path) : path
   if (!stats || file === undefined) {
-    const message = `is "${entry.file}", but there is no agent at ${path}: paths are relative to the config`
-    throw configError(source, [{ path: entry.path, message }])
+    problems.add(entry.path, `is "${entry.file}", but there is no agent at ${path}: paths are relative to the config`)
+    return undefined
   }
-  const build = async () => held(agentsIn(await modules.load(file), file))
-  return { entry, print: `module ${modules.version(file)}`, files: [file], needs: [], build }
+  try {
+    const print = `module ${modules.version(file)}`
+    const agents = agentsIn(await modules.load(file), file)
+    return { entry, print, files: [file], needs: [], brings: agents.map(({ name }) => name), build: async () => held(agents) }
+  } catch (thrown) {
+    problems.add(entry.path, `cannot be used: ${(thrown as Error).message}`, thrown)
+    return undefined
+  }
 }
 
 type RemoteEntry = Entry & { kind: 'remote' }
@@ -70,12 +76,16 @@ function planAcp(entry: RemoteEntry, { folder, args, env, ...program }: AcpProgr
   return { entry, print: JSON.stringify(['acp', options]), files: [], needs: [], build }
 }
 
-function planRemote(entry: RemoteEntry, { variables }: PlanContext): Plan {
+function planRemote(entry: RemoteEntry, { variables, problems }: PlanContext): Plan {
   const { name, description, remote } = entry.entry
   const path = [...entry.path, 'remote']
   const token = variables.secret({ text: remote.token, env: remote.tokenEnv }, { path, field: 'token' })
   const headers = remote.headers && variables.inAll(remote.headers, [...path, 'headers'])
-  const common = { name, url: variables.in(remote.url, [...path, 'url']), ...present({ description, token, headers }) }
+  const url = variables.in(remote.url, [...path, 'url'])
+  if (!URL.canParse(url) && !problems.has([...path, 'url']))
+    problems.add([...path, 'url'], 'is not an address: write it as in "https://agents.example"')
+  if (headers) checkHeaders(headers, [...path, 'headers'], problems)
+  const common = { name, url, ...present({ description, token, headers }) }
   const build = async (): Promise<Built> => {
     switch (remote.protocol) {
       case 'a2a':

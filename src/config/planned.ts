@@ -4,6 +4,7 @@ import type { CheckedConfig, Entry } from './check.ts'
 import type { Variables } from './environment.ts'
 import type { Models } from './models.ts'
 import type { Modules } from './modules.ts'
+import type { Problems } from './problems.ts'
 import type { Source } from './source.ts'
 
 /** What one entry of a config became. */
@@ -21,7 +22,10 @@ export interface Plan {
   readonly files: readonly string[]
   /** Agents that it hands over to. They are made first. */
   readonly needs: readonly string[]
-  build(others: ReadonlyMap<string, AgentPort>): Promise<Built>
+  /** Agents of a module, which has no name for them in the config. */
+  readonly brings?: readonly string[]
+  /** Undefined if it cannot be built; the reasons are then among the problems. */
+  build(others: ReadonlyMap<string, AgentPort>): Promise<Built | undefined>
 }
 
 export interface PlanContext {
@@ -31,6 +35,7 @@ export interface PlanContext {
   readonly models: Models
   readonly modules: Modules
   readonly log: Logger
+  readonly problems: Problems
 }
 
 /** Agents that need no release. */

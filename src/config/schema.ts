@@ -1,10 +1,11 @@
 /** The form of a config. Its paths are relative to its own folder. */
 import * as z from 'zod/mini'
 import { CORE_LIMITS } from '../core/basics/limits.ts'
+import { kindOf } from '../protocol/explain.ts'
 import { Tools } from '../protocol/tools.ts'
 import { PROTOCOLS } from '../serve/protocols.ts'
 import { DEFAULT_LIMITS } from '../server/limits.ts'
-import { Limit, OMNIA_LIMITS } from '../transports/omnia/options.ts'
+import { OMNIA_LIMITS } from '../transports/omnia/options.ts'
 
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))
@@ -13,6 +14,28 @@ export const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const AgentName = z
   .string('must be the name that clients use for it')
   .check(z.regex(AGENT_NAME, 'must be made of letters, digits, dots, dashes and underscores'))
+
+interface Range {
+  readonly least: number
+  readonly most?: number
+  /** What is counted. */
+  readonly unit?: string
+}
+
+/** One message for everything that may be wrong with a number, because half a port is not out of range, and port 70000 is a whole number. */
+function whole({ least, most = Number.MAX_SAFE_INTEGER, unit = '' }: Range) {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+  return number((value) => Number.isSafeInteger(value) && value >= least && value <= most, `must be a whole number ${unit}${range}`)
+}
+
+function number(fits: (value: number) => boolean, message: string) {
+  return z.custom<number>((value) => typeof value === 'number' && fits(value), { error: ({ input }) => `${message}${instead(input)}` })
+}
+
+function instead(input: unknown): string {
+  if (input === undefined) return ', but is missing'
+  return typeof input === 'number' ? `, but is ${input}` : `, not ${kindOf(input)}`
+}
 
 /** The protocols that an agent is offered through. */
 const Protocols = z.optional(z.array(z.enum(PROTOCOLS)))
@@ -47,7 +70,7 @@ export const ModelEntry = z.strictObject({
   tools: texts,
   mcp: z.optional(z.array(McpEntry)),
   handoffs: texts,
-  maxSteps: z.optional(z.int('must be a whole number').check(z.minimum(1))),
+  maxSteps: z.optional(whole({ least: 1 })),
 })
 export type ModelEntry = z.infer<typeof ModelEntry>
 
@@ -81,20 +104,20 @@ export type ProviderType = (typeof PROVIDER_TYPES)[number]
 
 /** The longest timer in JavaScript. */
 const LONGEST_MS = 2 ** 31 - 1
-const milliseconds = z.optional(z.int('must be whole milliseconds').check(z.minimum(1), z.maximum(LONGEST_MS)))
+const milliseconds = z.optional(whole({ least: 1, most: LONGEST_MS, unit: 'of milliseconds ' }))
 
-const ProviderEntry = z.strictObject({
+export const ProviderEntry = z.strictObject({
   type: z.optional(z.enum(PROVIDER_TYPES)),
   apiKey: text,
   apiKeyEnv: text,
   baseUrl: text,
   headers: table,
-  retries: z.optional(z.int().check(z.minimum(0), z.maximum(10))),
+  retries: z.optional(whole({ least: 0, most: 10 })),
   timeouts: z.optional(z.strictObject({ firstByteMs: milliseconds, idleMs: milliseconds, totalMs: milliseconds })),
 })
 export type ProviderEntry = z.infer<typeof ProviderEntry>
 
-const dollars = z.number('must be US dollars for a million tokens').check(z.minimum(0))
+const dollars = number((value) => Number.isFinite(value) && value >= 0, 'must be US dollars for a million tokens, 0 or more')
 const Price = z.strictObject({
   input: dollars,
   output: dollars,
@@ -102,9 +125,12 @@ const Price = z.strictObject({
   cacheWrite: z.optional(dollars),
 })
 
-const limit = z.optional(z.number().check(z.minimum(0)))
-const limitsOf = (all: object, each: z.ZodMiniType<number | undefined> = limit) =>
-  z.optional(z.strictObject(Object.fromEntries(Object.keys(all).map((name) => [name, each]))))
+const rate = number((value) => Number.isFinite(value) && value > 0, 'must be a number above 0')
+/** A limit of 0 would let nobody do anything. */
+const serverLimit = (name: string) => (name.endsWith('PerSecond') ? rate : whole({ least: 1 }))
+const omniaLimit = () => whole({ least: 1, most: LONGEST_MS })
+const limitsOf = (all: object, each: (name: string) => z.ZodMiniType<number>) =>
+  z.optional(z.strictObject(Object.fromEntries(Object.keys(all).map((name) => [name, z.optional(each(name))]))))
 
 const Secret = z.string('must be the secret, or "${NAME}" for the variable NAME of the environment')
 
@@ -113,8 +139,8 @@ export const Config = z.strictObject({
   agents: z.array(z.unknown()).check(z.minLength(1, 'must name an agent, such as ["./agent.ts"]')),
   providers: z.optional(z.record(z.string(), ProviderEntry)),
   prices: z.optional(z.record(z.string(), Price)),
-  limits: limitsOf({ ...DEFAULT_LIMITS, ...CORE_LIMITS }),
-  port: z.optional(z.int('must be a number from 0 to 65535').check(z.minimum(0), z.maximum(65_535))),
+  limits: limitsOf({ ...DEFAULT_LIMITS, ...CORE_LIMITS }, serverLimit),
+  port: z.optional(whole({ least: 0, most: 65_535 })),
   host: text,
   data: text,
   tokens: z.optional(z.record(z.string(), Secret)),
@@ -129,14 +155,14 @@ export const Config = z.strictObject({
       card: z.optional(z.enum(['hybrid', '1.0'])),
       version: text,
       provider: z.optional(z.strictObject({ organization: z.string(), url: z.string() })),
-      maxAgeSeconds: limit,
+      maxAgeSeconds: z.optional(whole({ least: 0 })),
     }),
   ),
   omnia: z.optional(
     z.strictObject({
       toolMessages: z.optional(z.boolean()),
       clientTools: z.optional(Tools),
-      limits: limitsOf(OMNIA_LIMITS, z.optional(Limit)),
+      limits: limitsOf(OMNIA_LIMITS, omniaLimit),
     }),
   ),
   defaultAgent: text,

@@ -11,12 +11,16 @@ export interface Problem {
   readonly path: Path
   /** Completes a sentence that begins with the field's name. */
   readonly message: string
+  /** The line, where it is not that of the path. */
+  readonly line?: number | undefined
 }
 
 /** A config file: its value, and the line of each field. */
 export interface Source {
   readonly file: string
   readonly value: unknown
+  /** Mistakes that the parser found and could read past, such as a key that is written twice. */
+  readonly problems?: readonly Problem[]
   /** The line of a field, or of the nearest one around it; undefined in a module, which has no lines to name. */
   lineOf(path: Path): number | undefined
 }
@@ -40,13 +44,20 @@ export async function readSource(file: string, modules: Modules): Promise<Source
 
 /** An error with one line for each mistake. It ends the process with exit code 2. */
 export function configError(source: Pick<Source, 'file' | 'lineOf'>, problems: readonly Problem[], cause?: unknown): UampError {
-  const places = problems.map((problem) => ({ ...problem, line: source.lineOf(problem.path) }))
+  const places = problems.map((problem) => ({ ...problem, line: problem.line ?? source.lineOf(problem.path) }))
   const lines = places
     .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
     .map(({ path, message, line }) => {
-      return `${shown(source.file)}${line === undefined ? '' : `:${line}`}: ${path.length === 0 ? '' : `${spell(path)} `}${message}`
+      const place = `${shown(source.file)}${line === undefined ? '' : `:${line}`}: ${path.length === 0 ? '' : `${spell(path)} `}`
+      // What follows in a message of several lines is indented, so that each mistake begins a line of its own.
+      return `${place}${message.replaceAll('\n', '\n  ')}`
     })
   return new UampError('invalid_request', lines.join('\n'), { details: { config: source.file }, ...(cause !== undefined && { cause }) })
+}
+
+/** The mistakes in such an error, one text for each. */
+export function mistakesOf({ message }: Error): string[] {
+  return message.split(/\n(?! )/)
 }
 
 /** True if the config is wrong, and not the command. */
@@ -70,7 +81,7 @@ async function readJson(file: string): Promise<Source> {
   const value = parseJson(file, text)
   // JSON is YAML as well, so one parser knows the lines of both.
   const { document, lines } = await parseYaml(text)
-  return { file, value, lineOf: (path) => lineOf(document, lines, path) }
+  return { file, value, ...mistakesIn(document, lines) }
 }
 
 function parseJson(file: string, text: string): unknown {
@@ -86,16 +97,28 @@ function parseJson(file: string, text: string): unknown {
 
 async function readYaml(file: string): Promise<Source> {
   const { document, lines } = await parseYaml(await read(file))
-  const [error] = document.errors
+  // What follows a first mistake of grammar is rarely a mistake of its own.
+  const error = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY')
   if (error) {
     const { line } = lines.linePos(error.pos[0])
     throw configError({ file, lineOf: () => line }, [{ path: [], message: `is not YAML: ${error.message}` }], error)
   }
   try {
-    return { file, value: document.toJS(), lineOf: (path) => lineOf(document, lines, path) }
+    return { file, value: document.toJS(), ...mistakesIn(document, lines) }
   } catch (cause) {
     throw configError({ file, lineOf: () => undefined }, [{ path: [], message: `is not YAML: ${(cause as Error).message}` }], cause)
   }
+}
+
+/** The lines of a document, and the keys that it has twice. */
+function mistakesIn(document: Document.Parsed, lines: LineCounter): Pick<Source, 'problems' | 'lineOf'> {
+  const twice = document.errors.filter(({ code }) => code === 'DUPLICATE_KEY').map(({ pos }) => pos[0])
+  const problems = twice.map((offset) => ({
+    path: keyAt(document.contents, offset),
+    message: 'is written twice: remove one of them',
+    line: lines.linePos(offset).line,
+  }))
+  return { problems, lineOf: (path) => lineOf(document, lines, path) }
 }
 
 async function read(file: string): Promise<string> {
@@ -138,7 +161,24 @@ function rangeOf(document: Document, path: Path): Node['range'] {
   return isPair(entry) ? entry.key.range : (entry as Node | undefined)?.range
 }
 
+/** The path of the key that begins at an offset. */
+function keyAt(node: unknown, offset: number): Path {
+  for (const [index, item] of isCollection(node) ? node.items.entries() : []) {
+    if (!isPair(item)) {
+      const found = keyAt(item, offset)
+      if (found.length > 0) return [index, ...found]
+      continue
+    }
+    const name = String(item.key.value)
+    if (item.key.range?.[0] === offset) return [name]
+    const found = keyAt(item.value, offset)
+    if (found.length > 0) return [name, ...found]
+  }
+  return []
+}
+
 interface Pair {
+  readonly value?: unknown
   readonly key: { readonly value: unknown; readonly range: Node['range'] }
 }
 

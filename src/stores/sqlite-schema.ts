@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import Database from 'libsql'
 import { UampError } from '../protocol/errors.ts'
 
-const APPLICATION_ID = 0x75616d70
-const SCHEMA_VERSION = 3
+export const APPLICATION_ID = 0x75616d70
+export const SCHEMA_VERSION = 3
 
 const ENTRIES = 'CREATE TABLE entries (name TEXT, sort TEXT, record INTEGER, PRIMARY KEY (name, sort, record)) WITHOUT ROWID;'
 

@@ -17,7 +17,7 @@ const MISTAKES: readonly [string, Record<string, string>, RegExp][] = [
     /uamp\.config\.json:2: agents must name an agent, such as \["\.\/agent\.ts"\]/,
   ],
   ['a number for an agent', { 'uamp.config.yaml': 'agents:\n  - 3\n' }, /:2: agents\[0\] must be the path of an agent module/],
-  ['a wrong port', { 'uamp.config.yaml': `${ONE}port: x\n` }, /:4: port must be a number from 0 to 65535/],
+  ['a wrong port', { 'uamp.config.yaml': `${ONE}port: x\n` }, /:4: port must be a whole number from 0 to 65535, not a string/],
   ['a key that is misspelt', { 'uamp.config.yaml': `${ONE}prot: 1\n` }, /:4: prot is unknown here: did you mean "port"\?/],
   ['a limit that is none', { 'uamp.config.yaml': `${ONE}limits:\n  bodyBite: 1\n` }, /:5: limits\.bodyBite is unknown here/],
   [

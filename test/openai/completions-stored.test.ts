@@ -7,7 +7,10 @@ import { llmAgent } from '../../src/agents/llm/index.ts'
 import { modelOf } from '../../src/agents/llm/model.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
+import type { Store } from '../../src/core/ports/store.ts'
+import type { Host, Transport } from '../../src/core/ports/transport.ts'
 import { openaiCompatible } from '../../src/providers/openai-compatible/index.ts'
+import { StoredCompletions } from '../../src/transports/completions/stored.ts'
 import { startUpstream } from '../providers/upstream/index.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -44,6 +47,11 @@ async function started(options: Parameters<typeof startServer>[1] = {}) {
   return { url, call, make }
 }
 
+function bound(target: object, name: PropertyKey): unknown {
+  const value: unknown = Reflect.get(target, name)
+  return typeof value === 'function' ? value.bind(target) : value
+}
+
 describe('stored completions', () => {
   verifies('openai-completions.stored', 'are found as they were told, changed, and deleted', async () => {
     const { call, make } = await started()
@@ -69,6 +77,49 @@ describe('stored completions', () => {
       })
     }
     expect((await call('GET')).body.data).toEqual([])
+  })
+
+  test('a change while another is written gave 409 with the numbers of versions in the store', async () => {
+    let host!: Host
+    const probe: Transport = { name: 'probe', routes: (given) => ((host = given), []) }
+    const { url } = await startServer({ ...other, transports: [probe] })
+    const { id } = (await ask(url + PATH, { model: 'other', messages: [user('Hello')], store: true })).body
+    // The store reads at its own pace: both have read the completion before either writes.
+    let read = 0
+    const get: Store['get'] = async (key) => {
+      const found = await host.store.get(key)
+      if (++read <= 2) await expect.poll(() => read).toBeGreaterThanOrEqual(2)
+      return found
+    }
+    const store = new Proxy(host.store, { get: (target, name) => (name === 'get' ? get : bound(target, name)) })
+    const completions = new StoredCompletions({ ...host, store })
+    const principal = { tenant: 'default', id: 'anonymous', scopes: ['*'] }
+    const quota = { limit: 1, remaining: 1, resetMs: 0 }
+    const access = { authorize: () => true }
+    const change = (n: number) =>
+      completions.update({
+        principal,
+        quota,
+        access,
+        params: { id },
+        text: async () => JSON.stringify({ metadata: { n: `${n}` } }),
+      } as never)
+    await Promise.all([change(1), change(2)])
+    expect(read).toBeGreaterThan(2)
+    const { metadata } = (await (await fetch(`${url}${PATH}/${id as string}`)).json()) as Wire
+    expect([{ n: '1' }, { n: '2' }]).toContainEqual(metadata)
+  })
+
+  test('a metadata key that cannot be kept was dropped without a word', async () => {
+    const { call, make } = await started()
+    const body = JSON.parse('{"metadata":{"a":"b","__proto__":"c"}}') as object
+    const refused = {
+      error: { type: 'invalid_request_error', param: 'metadata', message: expect.stringContaining('"__proto__"') as string },
+    }
+    expect(await make('Hello', body)).toMatchObject(refused)
+    const { id } = await make('Hello', { metadata: { a: 'b' } })
+    expect(await call('POST', `/${id}`, { body })).toMatchObject({ status: 400, body: refused })
+    expect((await call('GET', `/${id}`)).body.metadata).toEqual({ a: 'b' })
   })
 
   verifies('openai-completions.stored', 'are those that asked for it, streamed or not, and did not fail', async () => {

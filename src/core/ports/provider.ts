@@ -16,6 +16,8 @@ export interface Provider {
   readonly name: string
   /** The keys that it sends to the vendor: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
+  /** The request that lists its models: a cheap way to see whether it can be reached, and takes the key. */
+  readonly listing?: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
   capabilities(model: string): Promise<Capabilities>
   generate(request: ModelRequest, context: ModelContext): AsyncIterable<Draft>
 }

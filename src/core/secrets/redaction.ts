@@ -69,6 +69,8 @@ export class Walk {
     const hidden = { enumerable: false, configurable: true, writable: true }
     const properties: PropertyDescriptorMap = { message: { value: message, ...hidden }, stack: { value: stack, ...hidden } }
     if (error.cause !== undefined) properties['cause'] = { value: cause, ...hidden }
+    // The name of a DOMException is a getter that works only on the original.
+    if (error instanceof DOMException) properties['name'] = { value: error.name, ...hidden }
     for (const [name, value] of Object.entries(own)) properties[name] ??= { value, ...hidden, enumerable: true }
     return Object.create(Object.getPrototypeOf(error) as object, properties) as Error
   }

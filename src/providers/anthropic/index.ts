@@ -2,9 +2,13 @@ import { answerDrafts } from '../../upstream/answer-drafts.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
+import { urlBelow } from '../../wire/url-below.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
+
+/** The `anthropic-version` that lists of models have. */
+const LISTING_VERSION = '2023-06-01'
 
 export interface AnthropicOptions {
   /** Its name in settings, capabilities and error messages. Default: `anthropic`. */
@@ -30,10 +34,15 @@ export function anthropic({
   timeouts,
   retries,
 }: AnthropicOptions): Provider {
-  const url = `${baseUrl.replace(/(\/v1)?\/*$/, '')}/v1/messages`
+  const base = baseUrl.replace(/(\/v1)?\/*(\?.*)?$/s, '$2')
+  const url = urlBelow(base, '/v1/messages')
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
+    listing: {
+      url: urlBelow(base, '/v1/models'),
+      headers: { 'anthropic-version': pinned ?? LISTING_VERSION, 'x-api-key': apiKey, ...headers },
+    },
     capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
 
     generate: (request, context) =>

@@ -4,6 +4,7 @@ import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { explainError } from '../../wire/upstream.ts'
+import { urlBelow } from '../../wire/url-below.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
@@ -27,11 +28,11 @@ const BASE = 'https://generativelanguage.googleapis.com'
 /** Gemini, through `streamGenerateContent`. */
 export function google(options: GoogleOptions): Provider {
   const { name = 'google', apiKey, baseUrl = BASE, headers, timeouts, retries, newId = () => crypto.randomUUID() } = options
-  const given = baseUrl.replace(/\/+$/, '')
-  const base = /\/v\d+(alpha|beta)?\d*$/.test(given) ? given : `${given}/v1beta`
+  const version = /\/v\d+(alpha|beta)?\d*\/*(\?.*)?$/s.test(baseUrl) ? '' : '/v1beta'
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
+    listing: { url: urlBelow(baseUrl, `${version}/models`), headers: { 'x-goog-api-key': apiKey, ...headers } },
     capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
 
     generate: (request, context) =>
@@ -39,7 +40,7 @@ export function google(options: GoogleOptions): Provider {
         async () => {
           const { model, body } = toRequest(request, name)
           const path = model.includes('/') ? model : `models/${model}`
-          const url = `${base}/${encodeURI(path)}:streamGenerateContent?alt=sse`
+          const url = urlBelow(baseUrl, `${version}/${encodeURI(path)}:streamGenerateContent?alt=sse`)
           const post = { name, url, headers: { 'x-goog-api-key': apiKey, ...headers }, body, timeouts, retries, explain }
           return askModel(post, context).catch((error: unknown) => {
             throw blamed(error)

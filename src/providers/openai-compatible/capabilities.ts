@@ -4,6 +4,7 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { fieldsOf, recordsIn } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
 import { explainError, wholeAnswer } from '../../wire/upstream.ts'
+import { urlBelow } from '../../wire/url-below.ts'
 import type { InputKind, ModelFacts, OpenAiCompatibleOptions } from './options.ts'
 
 const TIMEOUT_MS = 5_000
@@ -65,7 +66,7 @@ export class ModelList {
     const answer = await callUpstream({
       name,
       http,
-      request: { url: `${baseUrl}/models`, method: 'GET', headers: this.#headers },
+      request: { url: urlBelow(baseUrl, '/models'), method: 'GET', headers: this.#headers },
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...shortBounds(LIST_BYTES, TIMEOUT_MS),
       explain: explainError,

@@ -8,6 +8,7 @@ import type { Draft } from '../../protocol/events.ts'
 import { settingsFor } from '../../wire/openai/settings.ts'
 import { callIds } from '../../wire/steps.ts'
 import { hashed } from '../../wire/upstream.ts'
+import { urlBelow } from '../../wire/url-below.ts'
 import { factsOf, ModelList, toCapabilities } from './capabilities.ts'
 import type { OpenAiCompatibleOptions, ReasoningField } from './options.ts'
 import { modelOf, toBody } from './request.ts'
@@ -22,6 +23,7 @@ const REMEMBERED = 256
 export class OpenAiCompatible implements Provider {
   readonly name: string
   readonly secrets: readonly string[]
+  readonly listing: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
   readonly #options: OpenAiCompatibleOptions
   readonly #headers: Readonly<Record<string, string>>
   readonly #list: ModelList
@@ -30,13 +32,14 @@ export class OpenAiCompatible implements Provider {
   /** Models that refused to answer in one piece. */
   readonly #streaming = new Set<string>()
 
-  constructor({ baseUrl, ...options }: OpenAiCompatibleOptions) {
-    const { name, apiKey, headers } = options
+  constructor(options: OpenAiCompatibleOptions) {
+    const { name, apiKey, headers, baseUrl } = options
     this.name = name
     this.secrets = secretsOf({ values: [apiKey], headers, urls: [baseUrl] })
-    this.#options = { ...options, baseUrl: baseUrl.replace(/\/+$/, '') }
+    this.#options = options
     this.#headers = { ...(apiKey !== undefined && apiKey !== '' && { authorization: `Bearer ${apiKey}` }), ...headers }
     this.#list = new ModelList(this.#options, this.#headers)
+    this.listing = { url: urlBelow(baseUrl, '/models'), headers: this.#headers }
   }
 
   async capabilities(model: string): Promise<Capabilities> {
@@ -72,7 +75,11 @@ export class OpenAiCompatible implements Provider {
     const body = toBody(request, this.#options, { learned: this.#fields.get(request.model), whole })
     const { affinityHeader } = this.#options
     const headers = affinityHeader === undefined ? this.#headers : await this.#withAffinity(affinityHeader, request, context.sessionId)
-    return askModel({ name, url: `${baseUrl}/chat/completions`, headers, body, timeouts, retries, once, whole }, context, inOnePiece)
+    return askModel(
+      { name, url: urlBelow(baseUrl, '/chat/completions'), headers, body, timeouts, retries, once, whole },
+      context,
+      inOnePiece,
+    )
   }
 
   /** Clients that send the whole conversation open a new session each time, but may name a key that stays. */

@@ -4,6 +4,7 @@ import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
 import { HOSTED_TOOLS, withHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { modelFor } from '../../wire/openai/settings.ts'
+import { urlBelow } from '../../wire/url-below.ts'
 import { factsOf, toCapabilities, type ModelFacts } from './models.ts'
 import { toBody } from './request.ts'
 import { ResponseStream } from './stream.ts'
@@ -35,7 +36,7 @@ const BASE_URL = 'https://api.openai.com/v1'
 export function openai(options: OpenAiOptions): Provider {
   const { name = 'openai', apiKey, baseUrl = BASE_URL, organization, project, models, timeouts, retries } = options
   const { summary = 'auto', defaults = {} } = options
-  const url = `${baseUrl.replace(/\/+$/, '')}/responses`
+  const url = urlBelow(baseUrl, '/responses')
   const headers = {
     authorization: `Bearer ${apiKey}`,
     ...(organization !== undefined && { 'openai-organization': organization }),
@@ -45,6 +46,7 @@ export function openai(options: OpenAiOptions): Provider {
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers: options.headers, urls: [baseUrl] }),
+    listing: { url: urlBelow(baseUrl, '/models'), headers },
     capabilities: async (model) => withHostedTools({ ...toCapabilities(model, factsOf(model, models)), provider: name }, HOSTED_TOOLS),
     generate: (request, context) =>
       answerDrafts(() => {

@@ -27,7 +27,7 @@ async function upstream(handle: (request: IncomingMessage, response: ServerRespo
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const request = (signal = new AbortController().signal) =>
     http.request({ url, method: 'POST', headers: {}, body: 'hällo', signal, ...BOUNDS })
-  return { request, sockets, server }
+  return { request, sockets, server, url }
 }
 
 async function text(body: AsyncIterable<Uint8Array>): Promise<string> {
@@ -100,4 +100,27 @@ test('an answer that breaks off rejects', async () => {
   })
   const { body } = await request()
   await expect(text(body)).rejects.toThrow()
+})
+
+test('a first byte that is late by less than a second is late, and not checked twice a second', async () => {
+  const { url } = await upstream(() => undefined)
+  const http = nodeHttp()
+  onTestFinished(() => http.close())
+  const signal = new AbortController().signal
+  const request = {
+    url,
+    method: 'GET',
+    headers: {},
+    signal,
+    maxBytes: 100,
+    timeouts: { firstByteMs: 50, idleMs: 5_000, totalMs: 10_000 },
+  } as const
+  const late: number[] = []
+  for (let n = 0; n < 3; n++) {
+    const begun = performance.now()
+    await expect(http.request(request)).rejects.toMatchObject({ name: 'TimeoutError' })
+    late.push(performance.now() - begun)
+  }
+  // The best of three, because other tests share the machine.
+  expect(Math.min(...late)).toBeLessThan(300)
 })

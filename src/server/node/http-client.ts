@@ -7,6 +7,8 @@ import type { HttpAnswer, HttpClient, HttpHeaders, HttpRequest } from '../../cor
 const IDLE_MS = 30_000
 /** How long a connection may take to open. */
 const CONNECT_MS = 30_000
+/** undici checks its time limits only twice a second, so shorter ones have timers of their own. */
+const COARSE_MS = 2_000
 /** Bytes of an answer that may wait to be read. Beyond it, the other side has to wait. */
 const UNREAD = 256 * 1024
 
@@ -92,6 +94,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   readonly #again: (() => Promise<HttpAnswer>) | undefined
   readonly #maxBytes: number
   readonly #timer: NodeJS.Timeout
+  readonly #firstByte: NodeJS.Timeout | undefined
   readonly #stop = (): void => this.#cut(this.#signal.reason)
   #resolve!: (answer: HttpAnswer | Promise<HttpAnswer>) => void
   #reject!: (reason: unknown) => void
@@ -105,10 +108,11 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   #failure: unknown
   #waiting: { readonly resolve: (step: Step) => void; readonly reject: (reason: unknown) => void } | undefined
 
-  constructor({ signal, maxBytes, timeouts: { totalMs } }: HttpRequest, again: (() => Promise<HttpAnswer>) | undefined) {
+  constructor({ signal, maxBytes, timeouts: { totalMs, firstByteMs } }: HttpRequest, again: (() => Promise<HttpAnswer>) | undefined) {
     this.#signal = signal
     this.#maxBytes = maxBytes
     this.#timer = setTimeout(() => this.#cut(new TookTooLong(totalMs)), totalMs).unref()
+    if (firstByteMs < COARSE_MS) this.#firstByte = setTimeout(() => this.#cut(tooLate()), firstByteMs).unref()
     this.#again = again
     this.answered = new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -129,6 +133,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
     if (status < 200) return
     this.#begun = true
+    clearTimeout(this.#firstByte)
     this.#resolve({ status, headers: new Fields(headers), body: this })
   }
 
@@ -189,6 +194,7 @@ class Exchange implements Dispatcher.DispatchHandler, AsyncIterator<Uint8Array, 
   #end(): void {
     this.#over = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#firstByte)
     this.#signal.removeEventListener('abort', this.#stop)
   }
 }
@@ -209,6 +215,10 @@ class Fields implements HttpHeaders {
   *[Symbol.iterator](): Iterator<readonly [string, string]> {
     for (const name of Object.keys(this.#fields)) yield [name, this.get(name) ?? '']
   }
+}
+
+function tooLate(): DOMException {
+  return new DOMException('Nothing came in time', 'TimeoutError')
 }
 
 type UndiciError = Error & { readonly code?: string; readonly socket?: { readonly bytesRead?: number } }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { UampError } from '../../protocol/errors.ts'
+import { redactedLog } from '../../core/secrets/redaction.ts'
 import { pinoLog } from './log.ts'
 
 function lines(level?: 'debug') {
@@ -42,4 +43,21 @@ test('writes errors with their causes', () => {
   const { log, written } = lines()
   log('error', 'failed', { error: new UampError('internal', 'Internal error', { cause: new Error('disk full') }) })
   expect(written).toMatchObject([{ error: { code: 'internal', message: expect.stringContaining('disk full'), stack: expect.any(String) } }])
+})
+
+test('a timeout of a provider was logged with every constant of its class', () => {
+  const { log, written } = lines()
+  log('warn', 'late', { error: new DOMException('Nothing came in time', 'TimeoutError') })
+  log('warn', 'late', { error: new DOMException('token=hunter2', 'TimeoutError'), token: 'hunter2' })
+  for (const { error } of written) expect(Object.keys(error as object)).toEqual(['type', 'message', 'stack'])
+  expect(written[0]).toMatchObject({ error: { type: 'TimeoutError', message: 'Nothing came in time' } })
+})
+
+test('an error whose secrets are hidden is logged in the same way', () => {
+  const written: Record<string, unknown>[] = []
+  const log = redactedLog(pinoLog({ to: { write: (line) => void written.push(JSON.parse(line)) } }), {
+    text: (text) => text.replaceAll('hunter2', '…'),
+  })
+  log('warn', 'late', { error: new DOMException('no hunter2', 'TimeoutError') })
+  expect(written).toMatchObject([{ error: { type: 'TimeoutError', message: 'no …' } }])
 })

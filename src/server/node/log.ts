@@ -25,5 +25,8 @@ export function pinoLog(options: LogOptions = {}): Logger {
 function loaded({ level = 'info', to }: LogOptions) {
   // Not `import()`: a line before the end of the process would come too late.
   const { destination, pino, stdSerializers } = createRequire(import.meta.url)('pino') as typeof import('pino')
-  return pino({ level, base: null, serializers: { error: stdSerializers.err } }, to ?? destination({ dest: 2, sync: true }))
+  // pino writes what an error inherits, and a DOMException inherits a constant for each code that it could have.
+  const error = (thrown: Error): object =>
+    thrown instanceof DOMException ? { type: thrown.name, message: thrown.message, stack: thrown.stack } : stdSerializers.err(thrown)
+  return pino({ level, base: null, serializers: { error } }, to ?? destination({ dest: 2, sync: true }))
 }

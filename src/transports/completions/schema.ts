@@ -61,9 +61,21 @@ const ToolChoice = z.union(
   'must be "none", "auto", "required" or name a function',
 )
 
-const Metadata = z
+/** A record of zod leaves out `__proto__`, as no plain object can hold it safely. The client is told. */
+const storable = z
+  .unknown()
+  .check(
+    z.refine(
+      (pairs) => typeof pairs !== 'object' || pairs === null || !Object.hasOwn(pairs, '__proto__'),
+      'must not have the key "__proto__"',
+    ),
+  )
+
+const Pairs = z
   .record(z.string().check(z.maxLength(64)), z.string().check(z.maxLength(512)))
   .check(z.refine((pairs) => Object.keys(pairs).length <= 16, 'must have at most 16 pairs'))
+
+const Metadata = z.pipe(storable, Pairs)
 
 /** What of a stored completion may be changed. */
 export const UpdateRequest = z.object({ metadata: z.nullable(Metadata) })

@@ -15,6 +15,9 @@ import { UpdateRequest } from './schema.ts'
 /** Completions that one list with a filter looks at. Older ones are not found by it. */
 const SEARCHED = 10_000
 
+/** How often a change is tried while others change the same completion. */
+const ATTEMPTS = 16
+
 type Completion = { readonly id: string } & Readonly<Record<string, unknown>>
 
 interface Found {
@@ -41,10 +44,19 @@ export class StoredCompletions {
   /** `POST /chat/completions/{id}`: replaces the metadata. */
   async update(call: KnownCall): Promise<Response | Streamed> {
     const { metadata } = parseBody(UpdateRequest, await call.text())
-    const found = await this.#find(call)
-    const { key, value, options } = setCompletion(ownerOf(call.principal), { ...found.kept, metadata: metadata ?? {} })
-    await this.#host.store.set(key, value, { ...options, ifVersion: found.version, sync: true })
-    return this.#json(shown({ ...found, kept: { ...found.kept, metadata: metadata ?? {} } }), call)
+    // Of several changes at once the last one counts. Each requires the version that it read, so that none brings back a deleted completion.
+    for (let attempt = 1; ; attempt++) {
+      const found = await this.#find(call)
+      const kept = { ...found.kept, metadata: metadata ?? {} }
+      const { key, value, options } = setCompletion(ownerOf(call.principal), kept)
+      try {
+        await this.#host.store.set(key, value, { ...options, ifVersion: found.version, sync: true })
+        return this.#json(shown({ ...found, kept }), call)
+      } catch (thrown) {
+        if (UampError.from(thrown).code !== 'conflict') throw thrown
+        if (attempt === ATTEMPTS) throw new UampError('conflict', 'Others are changing this completion: try again', { cause: thrown })
+      }
+    }
   }
 
   /** `DELETE /chat/completions/{id}`, with everything that was written of it. */

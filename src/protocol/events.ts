@@ -86,6 +86,9 @@ export const ServerEvent = z.discriminatedUnion('type', [
 ])
 export type ServerEvent = z.infer<typeof ServerEvent>
 
+/** The types of all events that a server may send. */
+export const SERVER_EVENTS: ReadonlySet<string> = new Set(ServerEvent.def.options.map(({ shape }) => shape.type.def.values[0] as string))
+
 type AnyEvent = ClientEvent | ServerEvent
 export type EventOf<T extends AnyEvent['type']> = Extract<AnyEvent, { type: T }>
 

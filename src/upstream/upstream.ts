@@ -56,6 +56,11 @@ export function streamBounds(timeouts?: Partial<Timeouts>): AnswerBounds {
   return { maxBytes: ANSWER_BYTES, timeouts: { firstByteMs, idleMs, totalMs } }
 }
 
+/** The times of an answer, with those that nobody gave. */
+export function timesOf({ firstByteMs = SILENCE_MS, idleMs = SILENCE_MS, totalMs = ANSWER_MS }: Partial<Timeouts> = {}): Timeouts {
+  return { firstByteMs, idleMs, totalMs }
+}
+
 /** For an answer that a model sends once it is complete, so that the first byte may take as long as the whole. */
 function wholeBounds({ idleMs, totalMs = ANSWER_MS }: Partial<Timeouts> = {}): AnswerBounds {
   return { maxBytes: ANSWER_BYTES, timeouts: { firstByteMs: totalMs, idleMs, totalMs } }
@@ -85,18 +90,27 @@ export interface UpstreamCall extends AnswerBounds {
  * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says, if that is soon; but see
  * `once`. A server that hangs is not: it may be at work on the first request, and a fallback may be waiting for its turn.
  */
-export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
-  const { signal, retries = RETRIES, random = Math.random } = call
+export function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
+  const { signal, retries, random, timeouts } = call
+  const { firstByteMs = SILENCE_MS, totalMs } = timeouts
+  return withRetries((leftMs) => send(call, leftMs), { signal, retries, random, firstByteMs, totalMs })
+}
+
+interface Patience extends Pick<UpstreamCall, 'signal' | 'retries' | 'random'>, Pick<Timeouts, 'firstByteMs' | 'totalMs'> {}
+
+/** Tries until there is an answer, a failure that stays, or no time. `attempt` is told how much time all attempts have left. */
+export async function withRetries<T>(attempt: (leftMs: number) => Promise<Tried<T>>, patience: Patience): Promise<T> {
+  const { signal, retries = RETRIES, random = Math.random, firstByteMs, totalMs } = patience
   const begun = performance.now()
-  for (let attempt = 0; ; attempt++) {
+  for (let count = 0; ; count++) {
     // All attempts share the time.
-    const tried = await send(call, Math.max(1, call.timeouts.totalMs - (performance.now() - begun)))
+    const tried = await attempt(Math.max(1, totalMs - (performance.now() - begun)))
     if ('answer' in tried) return tried.answer
     const { error, mayPass, retryAfterMs } = tried
-    if (!mayPass || attempt >= retries) throw error
+    if (!mayPass || count >= retries) throw error
     if (retryAfterMs !== undefined && retryAfterMs > LONGEST_ASKED_MS) throw error
-    if (performance.now() - begun >= (call.timeouts.firstByteMs ?? SILENCE_MS)) throw error
-    const waitMs = retryAfterMs ?? FIRST_WAIT_MS * 2 ** attempt * (0.75 + random() / 4)
+    if (performance.now() - begun >= firstByteMs) throw error
+    const waitMs = retryAfterMs ?? FIRST_WAIT_MS * 2 ** count * (0.75 + random() / 4)
     if (waitMs > LONGEST_WAIT_MS) throw error
     await pause(waitMs, signal)
   }
@@ -148,13 +162,13 @@ export async function askModel<T = never>(
   throw new UampError('provider_error', `${name} did not answer with a stream`, { cause: answer })
 }
 
-type Tried =
-  { readonly answer: HttpAnswer } | { readonly error: UampError; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
+export type Tried<T> =
+  { readonly answer: T } | { readonly error: UampError; readonly mayPass: boolean; readonly retryAfterMs?: number | undefined }
 
 async function send(
   { name, http, request, signal, explain, once, maxBytes, timeouts: given }: UpstreamCall,
   leftMs: number,
-): Promise<Tried> {
+): Promise<Tried<HttpAnswer>> {
   const { url, method, headers: sent, body: content } = request
   const { firstByteMs = SILENCE_MS, idleMs = SILENCE_MS } = given
   const timeouts = { firstByteMs, idleMs, totalMs: leftMs }

@@ -1,5 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
-import { ServerEvent, type Draft } from '../../protocol/events.ts'
+import { SERVER_EVENTS, type Draft } from '../../protocol/events.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { Channel } from './channel.ts'
 import { checkEvent, checkGenerator, drafted } from '../engine/check-draft.ts'
@@ -10,8 +10,6 @@ import type { Logger } from '../ports/transport.ts'
 const TTL = 10
 /** How many events an observer may lag behind before it loses the oldest. */
 const OBSERVED = 256
-
-const TO_CLIENT: ReadonlySet<string> = new Set(ServerEvent.def.options.map((option) => option.shape.type.def.values[0] as string))
 
 /** Where an event goes: to a handler, to the client, to the router itself, or nowhere. */
 type Target = Handler | 'client' | 'system' | 'nowhere'
@@ -145,7 +143,7 @@ export class Router {
     const exact = open.find(({ subscribes }) => subscribes.includes(type))
     const handler = exact ?? open.find(({ subscribes }) => matches(subscribes, type))
     if (handler) return handler
-    if (TO_CLIENT.has(type)) return 'client'
+    if (SERVER_EVENTS.has(type)) return 'client'
     return open.find(({ subscribes }) => subscribes.includes('*')) ?? 'nowhere'
   }
 

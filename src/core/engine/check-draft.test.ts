@@ -52,6 +52,23 @@ test.each<[string, unknown, string]>([
   ['a number as text', text(untyped(5)), 'delta.text is a number: it must be text'],
   ['a promise as text', text(untyped(Promise.resolve('a'))), 'delta.text is a promise (await it)'],
   ['bytes as text', text(untyped(new Uint8Array(2))), 'delta.text is bytes'],
+  [
+    'a mistyped event',
+    { type: 'respnse.delta', delta: { type: 'text', text: 'a' } },
+    'type "respnse.delta", which is no event: did you mean "response.delta"?',
+  ],
+  [
+    'an event of its own',
+    { type: 'weather.found', city: 'Rome' },
+    'type "weather.found", which is no event: events of your own begin with "x."',
+  ],
+  ['what only clients say', { type: 'input.text', text: 'a' }, 'type "input.text", which is no event'],
+  ['a mistyped delta', delta({ type: 'txt', text: 'a' }), 'delta.type is "txt": did you mean "text"?'],
+  [
+    'a mistyped item',
+    { type: 'response.done', response: { output: [{ type: 'imagee', image: 'a' }] } },
+    'response.output[0].type is "imagee": did you mean "image"?',
+  ],
   ['no delta', { type: 'response.delta' }, 'delta is undefined'],
   ['a number as a thought', { type: 'thinking', content: 5 }, 'content is a number'],
   ['an object as arguments', call({ arguments: { a: 1 } }), 'delta.tool_call.arguments is an object: it must be JSON text'],
@@ -115,4 +132,15 @@ test.each<[string, (turn: Parameters<AgentPort['run']>[0]) => AsyncGenerator<Dra
   const { heard, logged } = await ask(agent)
   expect(heard.at(-1)).toMatchObject({ type: 'response.error', error: { code: 'internal' } })
   expect(logged).toContain(reason)
+})
+
+test('an agent may yield extension events of its own, and what only parts of it hear', async () => {
+  const agent = defineAgent('odd', async function* () {
+    yield untyped({ type: 'x.weather.found', city: 'Rome' })
+    yield untyped({ type: 'system.stop' })
+    yield text('z')
+  })
+  const { heard, logged } = await ask(agent)
+  expect(heard.at(-1)).toMatchObject({ type: 'response.done' })
+  expect(logged).toBeUndefined()
 })

@@ -1,5 +1,6 @@
-import type { Draft } from '../../protocol/events.ts'
-import type { Delta } from '../../protocol/server-events.ts'
+import { SERVER_EVENTS, type Draft } from '../../protocol/events.ts'
+import { Delta } from '../../protocol/server-events.ts'
+import { nearest } from '../basics/nearest.ts'
 
 /** Most levels of nested objects and lists: a deeper value contains itself, or breaks JSON as well. */
 const DEPTH = 500
@@ -34,6 +35,8 @@ const ITEM_TEXTS: Readonly<Record<string, Paths>> = {
   tool_progress: [['tool_progress', 'call_id']],
 }
 
+const ITEMS: ReadonlySet<string> = new Set(Delta.def.options.map(({ shape }) => shape.type.def.values[0] as string))
+
 /** A text that an agent yields without more is a piece of its answer. */
 export function drafted<T extends object>(said: T | string): T | Draft {
   return typeof said === 'string' ? { type: 'response.delta', delta: { type: 'text', text: said } } : said
@@ -48,8 +51,16 @@ export function checkEvent(given: unknown): asserts given is Fields & { readonly
 /** Throws if an event cannot be counted, stored or sent: it would harm everybody who shares the server. */
 export function checkDraft(given: unknown): asserts given is Draft {
   checkEvent(given)
+  if (!SERVER_EVENTS.has(given.type) && !given.type.startsWith('x.')) throw new TypeError(unknownType(given.type))
   const wrong = wrongField(given, given.type) ?? unwritable(given, DEPTH)
   if (wrong !== undefined) throw new TypeError(`The agent yielded ${given.type}, whose ${wrong}`)
+}
+
+/** Events that a newer version adds do not get here: remote agents leave out what they do not know. */
+function unknownType(type: string): string {
+  const near = nearest(type, SERVER_EVENTS)
+  const hint = near === undefined ? 'events of your own begin with "x."' : `did you mean "${near}"?`
+  return `The agent yielded an event of the type "${type.slice(0, 100)}", which is no event: ${hint}`
 }
 
 function wrongField(draft: Fields, type: string): string | undefined {
@@ -69,6 +80,10 @@ function wrongField(draft: Fields, type: string): string | undefined {
 
 function wrongItem(item: unknown, place: string): string | undefined {
   if (!isObject(item) || typeof item['type'] !== 'string') return mustBe(place, item, 'an object with a type')
+  if (!ITEMS.has(item['type'])) {
+    const near = nearest(item['type'], ITEMS)
+    return `${place}.type is "${item['type'].slice(0, 100)}": ${near === undefined ? `it must be one of ${[...ITEMS].join(', ')}` : `did you mean "${near}"?`}`
+  }
   const wrong = notText(item, ITEM_TEXTS[item['type']] ?? [])
   return wrong === undefined ? undefined : `${place}.${wrong}`
 }

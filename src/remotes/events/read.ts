@@ -1,11 +1,9 @@
 import * as z from 'zod/mini'
 import { UampError } from '../../protocol/errors.ts'
-import { ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
+import { SERVER_EVENTS, ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { fieldsOf, isRecord, jsonIn } from '../../protocol/json.ts'
 import { inKnownWords } from '../../protocol/lenient.ts'
-
-const KNOWN: ReadonlySet<string> = new Set(ServerEvent.def.options.map((schema) => schema.shape.type.def.values[0] as string))
 
 /** An event of the other server, or its ping. */
 export type Received = ServerEvent | { readonly type: 'ping' }
@@ -19,7 +17,7 @@ export function readEvent(text: string): Received | undefined {
   if (!isRecord(value) || typeof value['type'] !== 'string') throw wrong('something that is no event')
   if (isTextDelta(value)) return value
   if (value['type'] === 'ping') return { type: 'ping' }
-  if (!KNOWN.has(value['type'])) return undefined
+  if (!SERVER_EVENTS.has(value['type'])) return undefined
   // Not the parsed copy: fields that a newer server adds go on to the client.
   if (fits(value)) return value
   const known = inKnownWords({ event_id: '', ...value })

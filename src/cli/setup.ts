@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import { UampError } from '../protocol/errors.ts'
 import { isRecord } from '../protocol/json.ts'
@@ -40,6 +41,22 @@ async function byDefault(context: AssembleContext): Promise<Setup> {
 async function fromConfig(file: string, context: AssembleContext): Promise<Setup> {
   const assembly = await assemble(await readSource(file, context.modules), context)
   return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly }
+}
+
+/** A remote agent, as `remote` in a config. `option` is what names it on the command line. */
+export async function remoteSetup(remote: Readonly<Record<string, unknown>>, option: string, context: AssembleContext): Promise<Setup> {
+  const source = { file: option, value: { agents: [{ name: 'remote', remote }] }, lineOf: () => undefined }
+  const assembly = await assemble(source, context)
+  return { agents: assembly.agents, settings: {}, notes: [], assembly }
+}
+
+/** The agent that is wanted, or the one that a server has at `/`. */
+export function agentIn({ agents, settings }: Setup, wanted: string | undefined): string {
+  const names = agents.map(({ name }) => name)
+  const name = wanted ?? agentAtRoot(names, settings.defaultAgent)
+  if (name !== undefined && names.includes(name)) return name
+  const choice = names.map((each) => `--agent ${each}`).join(', ')
+  throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
 function fileAt(path: string): string {

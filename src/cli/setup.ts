@@ -43,9 +43,17 @@ async function fromConfig(file: string, context: AssembleContext): Promise<Setup
   return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly }
 }
 
-/** A remote agent, as `remote` in a config. `option` is what names it on the command line. */
-export async function remoteSetup(remote: Readonly<Record<string, unknown>>, option: string, context: AssembleContext): Promise<Setup> {
-  const source = { file: option, value: { agents: [{ name: 'remote', remote }] }, lineOf: () => undefined }
+/** A remote agent. */
+export interface RemoteChoice {
+  /** As `remote` in a config. */
+  readonly remote: Readonly<Record<string, unknown>>
+  readonly name?: string
+  /** What names it on the command line, for errors. */
+  readonly option: string
+}
+
+export async function remoteSetup({ remote, name = 'remote', option }: RemoteChoice, context: AssembleContext): Promise<Setup> {
+  const source = { file: option, value: { agents: [{ name, remote }] }, lineOf: () => undefined }
   const assembly = await assemble(source, context)
   return { agents: assembly.agents, settings: {}, notes: [], assembly }
 }

@@ -1,4 +1,4 @@
-import { connect, UampClientError, type Client, type Session, type Status } from '../../client/node.ts'
+import { connect, UampClientError, type Client, type ConnectOptions, type Session, type Status } from '../../client/node.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
 import type { Local } from './local.ts'
@@ -6,6 +6,7 @@ import type { Local } from './local.ts'
 /** The most characters of an answer that lists something. */
 const LIST = 1024 * 1024
 const LIST_MS = 5_000
+const RECENT = 20
 
 export interface Opened {
   readonly session: Session
@@ -22,12 +23,24 @@ export interface Wanted {
   readonly tell: (text: string) => void
 }
 
+export interface ConnectionOptions {
+  readonly url: string
+  /** What a user types to reach it. */
+  readonly name: string
+  readonly token?: string | undefined
+  readonly local?: Local | undefined
+  readonly reconnect?: ConnectOptions['reconnect'] | undefined
+}
+
 /** The way to a server, or to the agents in this process. */
 export class Connection {
   readonly #url: string
   readonly #name: string
   readonly #token: string | undefined
+  readonly #reconnect: ConnectOptions['reconnect'] | undefined
   readonly #local: Local | undefined
+  /** The ids of messages that were told. */
+  readonly #told = new Set<unknown>()
 
   /** `name` is what a user types to reach it. */
   constructor(to: {
@@ -49,6 +62,7 @@ export class Connection {
   /** Undefined if the user did not wait for it. */
   async open({ agent, session: id, signal, tell }: Wanted): Promise<Opened | undefined> {
     const client = this.#client(agent, tell)
+    this.#told.clear()
     try {
       const resume = id === undefined ? {} : { resume: { session_id: id, after: 0 } }
       const session = await client.session({ events: ['x.approval.request'], signal, ...resume })
@@ -68,15 +82,15 @@ export class Connection {
     return list.flatMap((each) => (typeof each['id'] === 'string' ? [each['id']] : []))
   }
 
-  /** What a response was asked: the texts of the user, and the kinds of other parts. */
+  /** What a response was asked, unless it was told before: the texts of the user, and the kinds of other parts. */
   async asked(response: string): Promise<string | undefined> {
-    const items = await this.#list(`/v1/responses/${encodeURIComponent(response)}/input_items?order=asc&limit=100`)
-    const last = items.findLastIndex((item) => item['role'] === 'assistant')
-    const parts = items.slice(last + 1).filter((item) => item['role'] === 'user')
-    const texts = parts.flatMap(({ content }) =>
-      Array.isArray(content) ? content.map(partText) : typeof content === 'string' ? [content] : [],
-    )
-    return texts.length === 0 ? undefined : texts.join('\n')
+    // The newest first. After an answer that failed, the list has the question before it as well.
+    const items = await this.#list(`/v1/responses/${encodeURIComponent(response)}/input_items?order=desc&limit=${RECENT}`)
+    const earlier = items.findIndex(({ role, id }) => role === 'assistant' || this.#told.has(id))
+    const fresh = items.slice(0, earlier < 0 ? undefined : earlier).filter((item) => item['role'] === 'user')
+    for (const { id } of fresh) this.#told.add(id)
+    const contents = fresh.reverse().flatMap(({ content }) => (Array.isArray(content) ? content.map(partText) : []))
+    return contents.length === 0 ? undefined : contents.join('\n')
   }
 
   async close(): Promise<void> {
@@ -96,7 +110,7 @@ export class Connection {
   #client(agent: string | undefined, tell: (text: string) => void): Client {
     const local = this.#local
     return connect(this.#url, {
-      ...present({ token: this.#token, agent: agent ?? local?.agent }),
+      ...present({ token: this.#token, agent: agent ?? local?.agent, reconnect: this.#reconnect }),
       ...(local && { transport: 'sse' as const, fetch: local.fetch }),
       onStatus: reconnects(tell),
     })

@@ -162,6 +162,7 @@ export class Conversation {
   #greet({ agent = 'The agent' }: EventOf<'session.created'>): void {
     const { page, console } = this.#options
     this.agent = agent
+    console.busy()
     if (console.interactive) page.note(`${agent} listens. /help lists the commands, Ctrl-C stops an answer.`)
     if (!this.#replaying) this.#catchUp()
   }
@@ -213,7 +214,7 @@ export class Conversation {
     const resolve = this.#answered
     this.#answered = undefined
     this.#cancelled = false
-    if (!this.busy) this.#options.console.rest()
+    if (!this.busy && !this.#replaying) this.#options.console.rest()
     resolve?.(outcome)
   }
 }

@@ -30,7 +30,7 @@ export async function openLocal({ target, agent: wanted, data, home, env, log }:
   const context: AssembleContext = { env, modules: new Modules(), log }
   // Most of the time until the prompt is spent on loading code, so the agent and the server are loaded together.
   const [setup, { createApp }, { events }, { responses }, { staticTokens }] = await Promise.all([
-    target.kind === 'file' ? loadSetup(target.path, context) : remoteSetup(target.remote, 'uamp chat', context),
+    target.kind === 'file' ? loadSetup(target.path, context) : remoteSetup({ ...target, option: 'uamp chat' }, context),
     import('../../server/app.ts'),
     import('../../transports/events/index.ts'),
     import('../../transports/responses/index.ts'),

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { basename } from 'node:path'
 import { agentFile, findConfig } from '../../config/agents.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { present } from '../../wire/fields.ts'
@@ -10,7 +11,7 @@ export type Target =
   | { readonly kind: 'server'; readonly url: string }
   | { readonly kind: 'file'; readonly path: string }
   /** A remote agent, as `remote` in a config. */
-  | { readonly kind: 'remote'; readonly remote: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'remote'; readonly name: string; readonly remote: Readonly<Record<string, unknown>> }
 
 export interface TargetFlags {
   readonly agent?: string
@@ -46,7 +47,10 @@ export function addressed(words: readonly string[], flags: TargetFlags): Address
 function targetOf(word: string, flags: TargetFlags): Target | undefined {
   if (word === '') return undefined
   const program = PROGRAM.exec(word)?.[1]
-  if (program !== undefined) return { kind: 'remote', remote: { acp: { ...commandOf(program), folder: process.cwd() } } }
+  if (program !== undefined) {
+    const { command, args } = commandOf(program)
+    return { kind: 'remote', name: agentName(basename(command)), remote: { acp: { command, args, folder: process.cwd() } } }
+  }
   if (SCHEME.test(word)) return serverOrRemote(word, flags)
   if (/\s/.test(word)) return undefined
   if (FILE.test(word)) return { kind: 'file', path: word }
@@ -70,7 +74,19 @@ function serverOrRemote(word: string, { agent, protocol, model, token }: TargetF
   if (isCompletions && model === undefined) {
     throw new UampError('invalid_request', `Name the model at ${address}: uamp chat completions+${address} --model <name>`)
   }
-  return { kind: 'remote', remote: present({ url: address, protocol: spoken, token, model: isCompletions ? model : undefined, agent }) }
+  const name = isCompletions ? (model ?? '') : new URL(address).hostname
+  const remote = present({ url: address, protocol: spoken, token, model: isCompletions ? model : undefined, agent })
+  return { kind: 'remote', name: agentName(name), remote }
+}
+
+/** What an agent may be called. */
+function agentName(text: string): string {
+  return (
+    text
+      .replaceAll(/[^\w.-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+/, '')
+      .slice(0, 64) || 'remote'
+  )
 }
 
 /** A program and its arguments, divided at spaces outside quotes. */

@@ -37,7 +37,9 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     return relay({ url, token, input, output, log })
   }
   const context: AssembleContext = { env, modules: new Modules(), log }
-  const setup = await (url === undefined ? loadSetup(file, context) : remoteSetup(remoteOf({ ...flags, url }, token), '--url', context))
+  const setup = await (url === undefined
+    ? loadSetup(file, context)
+    : remoteSetup({ remote: remoteOf({ ...flags, url }, token), option: '--url' }, context))
   try {
     const agent = agentIn(setup, url === undefined ? flags.agent : undefined)
     if (url !== undefined) await learn(setup)

@@ -5,6 +5,7 @@ import type { Logger } from '../../core/ports/transport.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { UampClientError } from '../../client/node.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
 import { complete } from '../chat/complete.ts'
 import { Connection } from '../chat/connection.ts'
@@ -35,6 +36,9 @@ export interface ChatOptions {
   readonly json?: true
   readonly color: boolean
 }
+
+/** Codes of Node for a server that is not there. */
+const NO_CONNECTION = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 /** Talks to an agent in the terminal, or for a script. Resolves with the exit code. */
 export async function chat(words: readonly string[], options: ChatOptions): Promise<number> {
@@ -74,13 +78,14 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
       ? pipe({ stdin, ask })
       : once(to.question, ask)
   let talk: Talk | undefined
+  const failures = new Failures((text) => talk?.notice(text))
   const left = new AbortController()
   // An error means that nobody reads the answers any more.
   stdout.on('error', () => left.abort())
   onSignal(['SIGTERM', 'SIGHUP'], () => left.abort())
   const media = new Media(stdout.isTTY ? picturesIn(env) : 'none')
   try {
-    const connection = await connectionTo(to, { ...options, ...present({ token }), isPerson, tell: (text) => talk?.notice(text) })
+    const connection = await connectionTo(to, { ...options, ...present({ token }), isPerson, log: failures.log })
     try {
       talk = new Talk({
         connection,
@@ -95,7 +100,10 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
         attached: attached ? [attached] : [],
         mentions: isPerson || to.question !== undefined,
       })
-      return await talk.run()
+      const code = await talk.run()
+      if (code !== EXIT.failed || !failures.unreachable) return code
+      page.error(`Nobody answers at ${to.name}. Check the address, or start what should be there; then again: uamp chat ${to.name}`)
+      return EXIT.unreachable
     } finally {
       await connection.close()
     }
@@ -106,10 +114,10 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
 
 interface Reaching extends ChatOptions {
   readonly isPerson: boolean
-  readonly tell: (text: string) => void
+  readonly log: Logger
 }
 
-async function connectionTo({ target, name }: Addressed, { agent, token, data, session, isPerson, tell }: Reaching): Promise<Connection> {
+async function connectionTo({ target, name }: Addressed, { agent, token, data, session, isPerson, log }: Reaching): Promise<Connection> {
   if (target.kind === 'server') return new Connection({ url: target.url, name, token })
   const { env } = process
   const { openLocal } = await import('../chat/local.ts')
@@ -121,18 +129,27 @@ async function connectionTo({ target, name }: Addressed, { agent, token, data, s
     data: data || env['UAMP_DATA'] || (keeps ? undefined : 'memory'),
     home: join(homedir(), '.uamp'),
     env,
-    log: failures(tell),
+    log,
   })
   return new Connection({ url: 'http://localhost', name, local })
 }
 
 /** Why an agent in this process failed: nobody else could tell its author. */
-function failures(tell: (text: string) => void): Logger {
-  return (level, message, fields) => {
+class Failures {
+  /** A remote agent could not be reached. */
+  unreachable = false
+  readonly #tell: (text: string) => void
+
+  constructor(tell: (text: string) => void) {
+    this.#tell = tell
+  }
+
+  readonly log: Logger = (level, message, fields) => {
     const error = fields?.['error']
     const isDebug = process.env['UAMP_DEBUG'] === '1'
     if (level !== 'error' && !isDebug) return
-    tell(`(${message}${error instanceof Error ? `: ${(isDebug ? error.stack : undefined) ?? error.message}` : ''})`)
+    if (NO_CONNECTION.has(String(fieldsOf(error)['code']))) this.unreachable = true
+    this.#tell(`(${message}${error instanceof Error ? `: ${(isDebug ? error.stack : undefined) ?? error.message}` : ''})`)
   }
 }
 

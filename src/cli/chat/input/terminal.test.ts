@@ -52,6 +52,7 @@ test('reads lines at a prompt, and ends with the input', async () => {
 test('keys in mid-answer do not land in it; the prompt comes back with what was typed', async () => {
   const { console, press, screen, clear } = opened()
   console.busy()
+  clear()
   await press('early')
   expect(screen()).toBe('')
   const line = console.read()
@@ -69,14 +70,15 @@ test('keys in mid-answer do not land in it; the prompt comes back with what was 
 })
 
 test('a line that was entered in mid-answer is the next message, and is shown when it is taken', async () => {
-  const { console, press, screen } = opened()
+  const { console, press, screen, clear } = opened()
   console.busy()
+  clear()
   await press('next\r')
   expect(screen()).toBe('')
   console.rest()
   expect(await console.read()).toBe('next')
   await press('')
-  expect(screen()).toBe('> next\n')
+  expect(screen()).toMatch(/> next\n$/)
 })
 
 const QUESTION = {
@@ -198,4 +200,11 @@ test('no row is wider than a terminal of 20 columns', async () => {
   void console.read()
   await press('a message that is longer than the terminal is wide 日本語の文章')
   for (const row of rows()) expect(widthOf(row)).toBeLessThan(20)
+})
+
+test('the prompt is there before a message is wanted, and what is entered there is the first one', async () => {
+  const { console, press, screen } = opened()
+  await press('soon\r')
+  expect(screen()).toContain('> soon')
+  expect(await console.read()).toBe('soon')
 })

@@ -43,6 +43,8 @@ class Terminal implements Console {
   readonly #typed: string[] = []
   #busy = false
   #ended = false
+  /** Nobody has asked for a message yet: the user may begin to type while the agent is loaded. */
+  #early = true
   #wanted: ((message: string | undefined) => void) | undefined
   #interrupt: () => void = () => undefined
   #menu: { readonly menu: Menu; readonly decide: (at: number | undefined) => void } | undefined
@@ -63,9 +65,12 @@ class Terminal implements Console {
     process.on('exit', this.#restore)
     this.#raw(true)
     stdin.resume()
+    this.#draw()
   }
 
   read(): Promise<string | undefined> {
+    if (this.#early) this.#hide()
+    this.#early = false
     const ahead = this.#typed.shift()
     if (ahead !== undefined) {
       this.#options.stdout.write(`${this.#prompt}${ahead.replaceAll('\n', '\n  ')}\n`)
@@ -268,7 +273,7 @@ class Terminal implements Console {
       this.#drawn = rows.length - 1
       return
     }
-    if (this.#busy || !this.#wanted) return
+    if (this.#busy || !(this.#wanted || this.#early)) return
     const text = this.#search ? (this.#search.found ?? '') : this.#editor.text
     const { rows, row, column } = layout({
       text,

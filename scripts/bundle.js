@@ -35,6 +35,8 @@ const CHUNKS = {
     'server/web-pages',
     'server/node/log',
   ],
+  // What `uamp chat agent.ts` loads as well.
+  local: ['server/app', 'transports/events/index', 'transports/responses/index', 'auth/static-tokens'],
   transports: ['transports/*/index', 'server/index'],
   server: ['serve/index'],
 }

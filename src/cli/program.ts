@@ -71,17 +71,26 @@ function program(): Command {
     })
   uamp
     .command('chat')
-    .description('talk to an agent in the terminal; piped input is one message a line')
-    .argument('[url]', 'the server, or one of its agents: http://host/agents/name', 'http://localhost:8787')
+    .description('talk to an agent in the terminal, or ask it one thing')
+    .argument(
+      '[agent]',
+      'a server or one of its agents (http://host/agents/name), an agent module or config (agent.ts), a2a+https://…, ag-ui+https://…, completions+https://…, or "acp:program" (default: http://localhost:8787)',
+    )
+    .argument('[question...]', 'ask this, print the answer and leave; what is piped in goes with it')
     .option('--agent <name>', 'the agent, where there are several')
     .option('--token <secret>', 'the secret of your token (default: $UAMP_TOKEN)')
     .option('--token-file <file>', 'a file with the secret in it')
     .option('--session <id>', 'continue an earlier session')
-    .option('--no-color', 'plain text without colours')
+    .option('--protocol <name>', 'the protocol at a URL: events, completions, a2a or ag-ui (default: events)')
+    .option('--model <name>', "the model's name, for completions")
+    .option('--data <folder>', 'folder that keeps the sessions of an agent that runs here, or "memory" (default: $UAMP_DATA, else ~/.uamp)')
+    .option('-q, --quiet', 'print only the answer')
+    .option('--json', 'print every event as a line of JSON')
+    .option('--no-color', 'plain text without colours, and Markdown as it came')
     .addHelpText('after', CHAT_HELP)
-    .action(async (url: string, options: ChatOptions) => {
+    .action(async (agent: string | undefined, question: readonly string[], options: ChatOptions) => {
       const { chat } = await import('./commands/chat.ts')
-      await leave(await chat(url, options))
+      await leave(await chat(agent === undefined ? [] : [agent, ...question], options))
     })
   uamp
     .command('acp')
@@ -162,7 +171,16 @@ Examples:
   uamp init && uamp serve                           a model with a key, from uamp.config.yaml`
 
 const CHAT_HELP = `
-Ctrl-C stops the answer; a second Ctrl-C, or /exit, leaves. Other slash commands go to the agent.`
+Examples:
+  uamp chat                                         the server at http://localhost:8787
+  uamp chat agent.ts                                an agent in a file, without a server
+  uamp chat a2a+https://agents.example              an agent that speaks A2A; also ag-ui+https://…
+  uamp chat completions+http://localhost:11434/v1 --model llama3.2
+  uamp chat "acp:npx some-coding-agent"             a program that speaks ACP, in this folder
+  cat notes.txt | uamp chat "Summarize this"        one answer; -q and --json for scripts
+
+In the chat, /help lists the commands, \`"""\` begins a message of several lines, @path sends a file, Ctrl-C stops the answer and a second
+one leaves. Exit codes: 0 answered, 1 failed, 2 wrong command line, 3 refused, 4 unreachable, 130 interrupted.`
 
 function port(text: string): number {
   const number = Number(text)

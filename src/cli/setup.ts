@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import { UampError } from '../protocol/errors.ts'
 import { isRecord } from '../protocol/json.ts'
@@ -8,6 +9,7 @@ import { assemble, type AssembleContext, type Assembly } from '../config/assembl
 import { detectModels } from '../config/detect.ts'
 import type { Modules } from '../config/modules.ts'
 import { isData, readSource } from '../config/source.ts'
+import { isOffered } from '../server/offered.ts'
 
 /** The agents to serve, and the settings that a file makes. */
 export interface Setup {
@@ -39,6 +41,36 @@ async function byDefault(context: AssembleContext): Promise<Setup> {
 async function fromConfig(file: string, context: AssembleContext): Promise<Setup> {
   const assembly = await assemble(await readSource(file, context.modules), context)
   return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly }
+}
+
+/** A remote agent. */
+export interface RemoteChoice {
+  /** As `remote` in a config. */
+  readonly remote: Readonly<Record<string, unknown>>
+  readonly name?: string
+  /** What names it on the command line, for errors. */
+  readonly option: string
+}
+
+export async function remoteSetup({ remote, name = 'remote', option }: RemoteChoice, context: AssembleContext): Promise<Setup> {
+  const source = { file: option, value: { agents: [{ name, remote }] }, lineOf: () => undefined }
+  const assembly = await assemble(source, context)
+  return { agents: assembly.agents, settings: {}, notes: [], assembly }
+}
+
+/** The agent that is wanted, or the one that a server has at `/`. With a protocol, only agents that are offered through it. */
+export function agentIn({ agents, settings }: Setup, wanted: string | undefined, protocol?: string): string {
+  const names = agents.filter((agent) => protocol === undefined || isOffered(agent, [protocol])).map((agent) => agent.name)
+  const name = wanted ?? agentAtRoot(names, settings.defaultAgent)
+  if (name !== undefined && names.includes(name)) return name
+  const choice = names.map((each) => `--agent ${each}`).join(', ')
+  const hidden = agents.find((agent) => agent.name === name) ?? (names.length === 0 ? agents[0] : undefined)
+  if (hidden) {
+    const instead = choice === '' ? '' : `, or choose another: ${choice}`
+    const message = `The agent "${hidden.name}" is not offered through ${protocol}. Add ${protocol} to its protocols${instead}`
+    throw new UampError('invalid_request', message)
+  }
+  throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
 }
 
 /** The file that a path stands for: itself, or the config or agent in a folder. */

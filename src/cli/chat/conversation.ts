@@ -1,15 +1,28 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { UampClientError, type EventOf, type ServerEvent, type Session } from '../../client/node.ts'
-import type { Console } from './console.ts'
+import { UampClientError, type EventOf, type Input, type ServerEvent, type Session } from '../../client/node.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { addUsage, type Usage } from '../../protocol/usage.ts'
+import type { Approvals } from './approvals.ts'
+import { isRefusal } from './exit-codes.ts'
+import type { Console } from './input/console.ts'
 import type { Page } from './page.ts'
-import { show } from './show.ts'
+import type { Transcript } from './transcript.ts'
 
 export interface ConversationOptions {
   readonly page: Page
   readonly console: Console
+  readonly approvals: Approvals
+  readonly transcript: Transcript
+  /** Shows an event on the page, or prints it. */
+  readonly show: (event: ServerEvent) => void
+  /** What a response was asked, where somebody else or an earlier run asked it. */
+  readonly asked: (response: string) => Promise<string | undefined>
   /** The session is resumed, and begins with a replay. */
   readonly resumed: boolean
 }
+
+/** How an answer ended: `refused` if the server or the agent would not give one. */
+export type Outcome = 'well' | 'failed' | 'refused'
 
 /** A replay comes in one burst. After this much quiet it is over. */
 const QUIET_MS = 150
@@ -18,6 +31,11 @@ const QUIET_MS = 150
 export class Conversation {
   /** Resolves when the replay is on the page. */
   readonly caughtUp: Promise<void>
+  /** What the agent can do, as far as it was told. */
+  capabilities: Capabilities | undefined
+  agent = ''
+  /** The usage of all answers. */
+  usage: Usage | undefined
   readonly #session: Session
   readonly #options: ConversationOptions
   #catchUp: () => void = () => undefined
@@ -28,14 +46,19 @@ export class Conversation {
   #held: EventOf<'x.approval.request'> | undefined
   #asking: AbortController | undefined
   /** Set while our message waits for the end of its answer. */
-  #answered: ((well: boolean) => void) | undefined
+  #answered: ((outcome: Outcome) => void) | undefined
   #cancelled = false
+  #declined = false
 
   constructor(session: Session, options: ConversationOptions) {
     this.#session = session
     this.#options = options
     this.#replaying = options.resumed
     this.caughtUp = new Promise((resolve) => (this.#catchUp = resolve))
+  }
+
+  get id(): string {
+    return this.#session.id
   }
 
   get busy(): boolean {
@@ -47,18 +70,23 @@ export class Conversation {
     try {
       for (let again = true; again;) again = await this.#follow()
     } finally {
-      this.#over(false)
+      this.#over('failed')
       this.#catchUp()
     }
   }
 
-  /** Sends a message. Resolves when its answer is over; false if it failed. */
-  say(text: string): Promise<boolean> {
+  /** Sends a message. Resolves when its answer is over. */
+  say(inputs: readonly Input[]): Promise<Outcome> {
     return new Promise((resolve) => {
       this.#answered = resolve
       this.#options.console.busy()
-      this.#send(text).catch((error: UampClientError) => this.#refused(error))
+      this.#send(inputs).catch((error: UampClientError) => this.#refused(error))
     })
+  }
+
+  /** Chooses one of the agent's models for the answers from now on. */
+  async choose(model: string): Promise<void> {
+    await this.#session.send({ type: 'session.update', session: { extensions: { uamp: { model } } } })
   }
 
   /** False if nothing runs, or it was cancelled already. */
@@ -91,16 +119,16 @@ export class Conversation {
     } catch (thrown) {
       if (!(thrown instanceof UampClientError) || !['gap', 'slow_consumer'].includes(thrown.code)) throw thrown
       this.notice(`(something is missing here: ${thrown.message})`)
-      if (thrown.code === 'gap') this.#over(false)
+      if (thrown.code === 'gap') this.#over('failed')
       return true
     }
   }
 
-  async #send(text: string): Promise<void> {
-    await this.#session.send({ type: 'input.text', text })
+  async #send(inputs: readonly Input[]): Promise<void> {
+    for (const input of inputs) await this.#session.send(input)
     if (this.#cancelled) {
       this.#options.page.note('(cancelled)')
-      return this.#settle(true)
+      return this.#settle('well')
     }
     await this.#session.send({ type: 'response.create' })
   }
@@ -108,30 +136,53 @@ export class Conversation {
   #refused({ code, message }: UampClientError): void {
     // `run` reports the end of the session.
     if (code === 'closed' || code === 'unreachable') return
-    this.#options.page.note(`${code}: ${message}`, 'red')
-    this.#settle(false)
+    this.#options.page.error(`${code}: ${message}`)
+    this.#settle(isRefusal(code) ? 'refused' : 'failed')
   }
 
   async #see(event: ServerEvent): Promise<void> {
-    const { page, console } = this.#options
-    if (event.type === 'session.created') {
-      if (console.interactive) page.note(`${event.agent ?? 'The agent'} listens. Ctrl-C stops an answer, /exit leaves.`)
-      if (!this.#replaying) this.#catchUp()
-    }
-    if (event.type === 'response.created') {
-      this.#open = event.response_id
-      console.busy()
-    }
+    const { console } = this.#options
+    if (event.type === 'session.created') this.#greet(event)
+    if (event.type === 'capabilities') this.capabilities = event.capabilities
+    if (event.type === 'response.created') await this.#begin(event)
     // `#refused` shows refusals of our own events.
     if ('error' in event && event.error.details?.['event_id'] !== undefined) return
-    if (!this.#replaying || console.interactive) show(event, page)
+    if (!this.#replaying || console.interactive) this.#options.show(event)
+    if (event.type === 'response.delta' && event.delta.type === 'text' && event.delta.refusal) this.#declined = true
     if (event.type === 'x.approval.request') {
       if (this.#replaying) this.#held = event
       else await this.#approve(event)
     }
+    if (event.type === 'response.done') this.#keep(event.response)
     if (event.type === 'response.done' || event.type === 'response.cancelled' || event.type === 'response.error') {
-      if (event.response_id === this.#open) this.#over(event.type !== 'response.error' && !failed(event))
+      if (event.response_id === this.#open) this.#over(outcomeOf(event, this.#declined))
     }
+  }
+
+  #greet({ agent = 'The agent' }: EventOf<'session.created'>): void {
+    const { page, console } = this.#options
+    this.agent = agent
+    console.busy()
+    if (console.interactive) page.note(`${agent} listens. /help lists the commands, Ctrl-C stops an answer.`)
+    if (!this.#replaying) this.#catchUp()
+  }
+
+  async #begin({ response_id }: EventOf<'response.created'>): Promise<void> {
+    const { page, console, asked, transcript } = this.#options
+    this.#open = response_id
+    this.#declined = false
+    console.busy()
+    if (this.#answered !== undefined || !console.interactive) return
+    const text = await asked(response_id)
+    if (text === undefined) return
+    transcript.add('user', text)
+    page.own(text)
+  }
+
+  #keep({ output, usage }: EventOf<'response.done'>['response']): void {
+    const texts = output.flatMap((item) => (item.type === 'text' ? [item.text] : []))
+    this.#options.transcript.add('agent', texts.join(''))
+    if (usage) this.usage = addUsage(this.usage, usage)
   }
 
   /** The replay is over: questions that it left open are really open. */
@@ -141,35 +192,37 @@ export class Conversation {
     if (this.#open === undefined) this.#catchUp()
   }
 
-  async #approve({ approval_id, message }: EventOf<'x.approval.request'>): Promise<void> {
-    const { page, console } = this.#options
+  async #approve(request: EventOf<'x.approval.request'>): Promise<void> {
+    const { page, approvals } = this.#options
     this.#held = undefined
     this.#asking = new AbortController()
     page.end()
-    const approved = await console.confirm(message, this.#asking.signal)
+    const answer = await approvals.decide(request, this.#asking.signal)
     this.#asking = undefined
     // The server refuses it if somebody else has answered.
-    void this.#session.send({ type: 'x.approval.response', approval_id, approved }).catch(() => undefined)
+    void this.#session.send(answer).catch(() => undefined)
   }
 
   /** Called when no response runs any more. */
-  #over(well: boolean): void {
+  #over(outcome: Outcome): void {
     this.#open = this.#held = undefined
     if (!this.#replaying) this.#catchUp()
-    this.#settle(well)
+    this.#settle(outcome)
   }
 
-  #settle(well: boolean): void {
+  #settle(outcome: Outcome): void {
     const resolve = this.#answered
     this.#answered = undefined
     this.#cancelled = false
-    if (!this.busy) this.#options.console.rest()
-    resolve?.(well)
+    if (!this.busy && !this.#replaying) this.#options.console.rest()
+    resolve?.(outcome)
   }
 }
 
-function failed(event: EventOf<'response.done' | 'response.cancelled'>): boolean {
-  return event.type === 'response.done' && event.response.status === 'failed'
+function outcomeOf(event: EventOf<'response.done' | 'response.cancelled' | 'response.error'>, declined: boolean): Outcome {
+  if (event.type === 'response.error') return isRefusal(event.error.code) ? 'refused' : 'failed'
+  if (event.type === 'response.done' && event.response.status === 'failed') return 'failed'
+  return declined ? 'refused' : 'well'
 }
 
 /** The events, with one `quiet` mark after the first pause. */

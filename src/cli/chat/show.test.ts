@@ -1,8 +1,19 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { ServerEvent } from '../../client/index.ts'
+import { Media, picturesIn } from './media.ts'
 import { Page } from './page.ts'
-import { show } from './show.ts'
+import { show, usageText } from './show.ts'
+
+/** A folder for saved files, for as long as the test runs. */
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'uamp-show-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
+}
 
 function opened(isTTY: boolean) {
   const stream = (): PassThrough & NodeJS.WriteStream =>
@@ -24,23 +35,25 @@ function opened(isTTY: boolean) {
     { type: 'response.error', error: { code: 'internal', message: 'o\u001B]0;pwned\u0007h' } },
     { type: 'response.done', response: { output: [] } },
   ]
-  for (const event of events) show(event as unknown as ServerEvent, page)
+  const media = new Media('none', folder())
+  for (const event of events) show(event as unknown as ServerEvent, { page, media })
   return { stdout: stdout.read() as string, stderr: stderr.read() as string | null }
 }
 
 test('on a terminal everything has its place, and an agent cannot send escape sequences', () => {
   const { stdout, stderr } = opened(true)
   expect(stdout.split('\n')).toEqual([
-    '<dim>let me </><dim>see</>',
+    '<dim>let</> <dim>me</> <dim>see</>',
     'One moment.',
-    '<cyan>→ add {}</>',
-    '<red>← "no"</>',
-    '<dim>· step 1 of 2</>',
-    'So: ',
-    '[image i1]',
+    '<cyan>→</> <cyan>add</> <cyan>{}</>',
+    '<red>←</> <red>"no"</>',
+    '<dim>·</> <dim>step</> <dim>1</> <dim>of</> <dim>2</>',
+    'So:',
+    '[image i1 saved as',
+    expect.stringMatching(/^\S+1-image\.bin\]$/),
     'Done',
-    '<red>internal: oh</>',
-    '<dim>(no answer)</>',
+    '<red>internal:</> <red>oh</>',
+    '<dim>(no</> <dim>answer)</>',
     '',
   ])
   expect(stderr).toBeNull()
@@ -48,7 +61,7 @@ test('on a terminal everything has its place, and an agent cannot send escape se
 
 test('in a pipe the answer is as it came, and all else goes beside it', () => {
   const { stdout, stderr } = opened(false)
-  expect(stdout).toBe('One \u001B[2Jmoment.So: \n[image i1]\nDone\n')
+  expect(stdout).toMatch(/^One \u001B\[2Jmoment\.So: \n\[image i1 saved as \S+1-image\.bin\]\nDone\n$/)
   expect(stderr).toBe(
     '<dim>let me </><dim>see</>\n<cyan>→ add {}</>\n<red>← "no"</>\n<dim>· step 1 of 2</>\n<red>internal: oh</>\n<dim>(no answer)</>\n',
   )
@@ -59,8 +72,59 @@ test('an agent that says everything with its end is shown, and one that said it 
   const page = new Page({ stdout, stderr: stdout, paint: () => (_, text) => text })
   const done = { type: 'response.done', response: { output: [{ type: 'text', text: 'All at once' }] } }
   const said = { type: 'response.delta', delta: { type: 'text', text: 'All at once' } }
+  const media = new Media('none', folder())
   for (const event of [{ type: 'response.created' }, done, { type: 'response.created' }, said, done]) {
-    show(event as unknown as ServerEvent, page)
+    show(event as unknown as ServerEvent, { page, media })
   }
   expect(stdout.read()).toBe('All at once\nAll at once\n')
+})
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg=='
+
+test('pictures go to terminals that show them, in their own words', () => {
+  const item = { type: 'image', image: PNG, format: 'png', content_id: 'i' } as const
+  const place = folder()
+  expect(new Media('kitty', place).show(item)).toEqual({ line: '[image png i]', picture: `\u001B_Ga=T,f=100,m=0;${PNG}\u001B\\` })
+  expect(new Media('iterm2', place).show(item).picture).toBe(`\u001B]1337;File=inline=1;size=70;preserveAspectRatio=1:${PNG}\u0007`)
+  const large = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(6000)]).toString('base64')
+  const pieces =
+    new Media('kitty', place)
+      .show({ ...item, image: large })
+      .picture?.split('\u001B\\')
+      .slice(0, -1) ?? []
+  expect(pieces.map((piece) => piece.slice(0, piece.indexOf(';')))).toEqual(['\u001B_Ga=T,f=100,m=1', '\u001B_Gm=0'])
+})
+
+test('what cannot be shown is saved under a name that stays in its folder, or named by its address', () => {
+  const place = folder()
+  const media = new Media('none', place)
+  const file = { type: 'file', file: btoa('data'), filename: '../../.profile', mime_type: 'text/plain' } as const
+  const [, path = ''] = /saved as (\S+)\]$/.exec(media.show(file).line) ?? []
+  expect(path.startsWith(place)).toBe(true)
+  expect(path.slice(place.length)).toMatch(/^\/uamp-chat-\w+\/1-[\w.]*profile$/)
+  expect(readFileSync(path, 'utf8')).toBe('data')
+  expect(media.show({ type: 'image', image: { url: 'https://x.example/a.png' } })).toEqual({ line: '[image https://x.example/a.png]' })
+  expect(media.show({ type: 'image', image: 'not base64!' })).toEqual({ line: '[image]' })
+})
+
+test.each([
+  [{ TERM: 'xterm-kitty' }, 'kitty'],
+  [{ KITTY_WINDOW_ID: '1', TERM: 'xterm-256color' }, 'kitty'],
+  [{ TERM_PROGRAM: 'iTerm.app' }, 'iterm2'],
+  [{ TERM_PROGRAM: 'WezTerm' }, 'iterm2'],
+  [{ TERM: 'xterm-256color' }, 'none'],
+  [{ TERM: 'tmux-256color', KITTY_WINDOW_ID: '1', TMUX: 'x' }, 'none'],
+])('the terminal of %o shows pictures by: %s', (env, pictures) => {
+  expect(picturesIn(env)).toBe(pictures)
+})
+
+test.each([
+  [{ input_tokens: 1200, output_tokens: 34 }, '1,200 in · 34 out'],
+  [
+    { input_uncached: 20, cache_read: 80, output_tokens: 5, reasoning: 3, cost: { total_cost: 0.00213 } },
+    '100 in (80 cached) · 5 out (3 thought) · $0.0021',
+  ],
+  [{ input_tokens: 1, output_tokens: 1, cost: { total_cost: 2.5, currency: 'EUR' } }, '1 in · 1 out · 2.50 EUR'],
+])('usage %o is shown as %s', (usage, text) => {
+  expect(usageText(usage)).toBe(text)
 })

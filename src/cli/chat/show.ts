@@ -1,18 +1,26 @@
 import type { EventOf, ServerEvent } from '../../client/index.ts'
+import type { Usage } from '../../protocol/usage.ts'
+import { wholeInput } from '../../protocol/usage.ts'
+import type { Media } from './media.ts'
 import type { Page } from './page.ts'
 
 type Delta = EventOf<'response.delta'>['delta']
-type Media = Extract<Delta, { type: 'image' | 'audio' | 'video' | 'file' }>
+
+interface Place {
+  readonly page: Page
+  readonly media: Media
+}
 
 /** Shows one event on the page. Most events are not shown. */
-export function show(event: ServerEvent, page: Page): void {
+export function show(event: ServerEvent, place: Place): void {
+  const { page } = place
   switch (event.type) {
     case 'response.created':
       page.spoke = false
       return
     case 'response.delta':
       page.spoke = true
-      return showDelta(event.delta, page)
+      return showDelta(event.delta, place)
     case 'thinking':
       page.spoke = true
       return page.aside(event.content)
@@ -24,22 +32,28 @@ export function show(event: ServerEvent, page: Page): void {
     case 'payment.required':
       return page.note(`payment wanted: ${event.requirements.amount} ${event.requirements.currency}; this chat cannot pay`, 'yellow')
     case 'response.done':
-      if (event.response.output.length === 0) page.note('(no answer)')
-      // An agent may say everything in `response.done`.
-      if (!page.spoke) for (const item of event.response.output) showDelta(item, page)
-      return page.end()
+      return showEnd(event, place)
     case 'response.cancelled':
       page.note('(cancelled)')
       return page.end()
     case 'response.error':
     case 'session.error':
-      page.note(`${event.error.code}: ${event.error.message}`, 'red')
+      page.error(`${event.error.code}: ${event.error.message}`)
       return page.end()
     default:
   }
 }
 
-function showDelta(delta: Delta, page: Page): void {
+function showEnd({ response: { output, usage } }: EventOf<'response.done'>, place: Place): void {
+  const { page } = place
+  if (output.length === 0) page.note('(no answer)')
+  // An agent may say everything in `response.done`.
+  if (!page.spoke) for (const item of output) showDelta(item, place)
+  page.end()
+  if (page.shown && usage) page.note(usageText(usage))
+}
+
+function showDelta(delta: Delta, { page, media }: Place): void {
   switch (delta.type) {
     case 'text':
       return page.answer(delta.text)
@@ -54,22 +68,37 @@ function showDelta(delta: Delta, page: Page): void {
     case 'image':
     case 'audio':
     case 'video':
-    case 'file':
-      page.end()
-      return page.answer(`${media(delta)}\n`)
+    case 'file': {
+      const { line, picture } = media.show(delta)
+      if (picture !== undefined && page.shown) page.picture(picture)
+      return page.line(line)
+    }
   }
-}
-
-function media(item: Media): string {
-  const facts = item.type === 'file' ? [item.filename, item.mime_type] : [item.format, seconds(item), item.description]
-  return `[${[item.type, ...facts, item.content_id].filter((fact) => fact !== undefined && fact !== '').join(' ')}]`
-}
-
-function seconds(item: Media): string | undefined {
-  return 'duration_ms' in item && item.duration_ms !== undefined ? `${item.duration_ms / 1000} s` : undefined
 }
 
 function progress({ message, stage, target, percent, step, total_steps: total }: EventOf<'progress'>): string {
   const what = message ?? (step === undefined ? (stage ?? target) : `step ${step}${total === undefined ? '' : ` of ${total}`}`)
   return `· ${what}${percent === undefined ? '' : ` (${percent} %)`}`
+}
+
+/** Tokens and cost: `120 in (80 cached) · 34 out · $0.0021`. */
+export function usageText(usage: Usage): string {
+  const { output_tokens, output, reasoning, cache_read, cached_tokens, cost } = usage
+  const input = wholeInput(usage)
+  const cached = cache_read ?? cached_tokens ?? 0
+  const parts = [
+    `${count(input)} in${cached > 0 ? ` (${count(cached)} cached)` : ''}`,
+    `${count(output_tokens ?? output ?? 0)} out${reasoning ? ` (${count(reasoning)} thought)` : ''}`,
+  ]
+  if (cost?.total_cost !== undefined) parts.push(money(cost.total_cost, cost.currency ?? 'USD'))
+  return parts.join(' · ')
+}
+
+function count(tokens: number): string {
+  return Math.round(tokens).toLocaleString('en')
+}
+
+function money(amount: number, currency: string): string {
+  const digits = amount === 0 || amount >= 1 ? 2 : Math.min(8, 1 - Math.floor(Math.log10(amount)))
+  return currency === 'USD' ? `$${amount.toFixed(digits)}` : `${amount.toFixed(digits)} ${currency}`
 }

@@ -1,19 +1,15 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { agentAtRoot } from '../../core/edge/asked.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { pinoLog } from '../../server/node/log.ts'
-import { isOffered } from '../../server/offered.ts'
-import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
+import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
-import type { Source } from '../../config/source.ts'
 import { report } from '../print.ts'
-import { loadSetup, type Setup } from '../setup.ts'
+import { openOwn } from '../own-data.ts'
+import { agentIn, loadSetup, remoteSetup, type Setup } from '../setup.ts'
 import { onSignal, STOP } from '../signals.ts'
 import { secretOf } from '../tokens.ts'
 import type { Output } from '../../serve/acp-stdio.ts'
-import type { OpenGateway, OpenGatewayOptions } from '../../serve/gateway.ts'
-import { WINDOWS, windowsOf } from '../../serve/windows.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { RemoteEventsAgent } from '../../remotes/events/index.ts'
 import { present } from '../../wire/fields.ts'
@@ -43,9 +39,9 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await (url === undefined
     ? loadSetup(file, context)
-    : remoteSetup(url, { ...flags, ...(token !== undefined && { token }) }, context))
+    : remoteSetup({ remote: remoteOf({ ...flags, url }, token), option: '--url' }, context))
   try {
-    const agent = agentOf(setup, url === undefined ? flags.agent : undefined)
+    const agent = agentIn(setup, url === undefined ? flags.agent : undefined, 'acp')
     if (url !== undefined) await learn(setup)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
     const open = await openOwn({ agents: setup.agents, data, log })
@@ -57,12 +53,8 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   }
 }
 
-/** A remote agent, as a config would name it. */
-async function remoteSetup(url: string, { agent, protocol, model, token }: AcpFlags, context: AssembleContext): Promise<Setup> {
-  const remote = present({ url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined })
-  const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote }] }, lineOf: () => undefined }
-  const assembly = await assemble(source, context)
-  return { agents: assembly.agents, settings: {}, notes: [], assembly }
+function remoteOf({ url, agent, protocol, model }: AcpFlags, token: string | undefined): Readonly<Record<string, unknown>> {
+  return present({ url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined })
 }
 
 /** Refusals that tell the user which flag is wrong. */
@@ -90,69 +82,6 @@ async function learn({ agents }: Setup): Promise<void> {
       report(new Error(`${message}. It is asked again with the first prompt`))
     }
   }
-}
-
-/** Only agents that are offered through ACP can be chosen. */
-function agentOf({ agents, settings }: Setup, wanted: string | undefined): string {
-  const names = agents.filter((agent) => isOffered(agent, ['acp'])).map(({ name }) => name)
-  const name = wanted ?? agentAtRoot(names, settings.defaultAgent)
-  if (name !== undefined && names.includes(name)) return name
-  const choice = names.map((each) => `--agent ${each}`).join(', ')
-  const hidden = agents.find((agent) => agent.name === name) ?? (names.length === 0 ? agents[0] : undefined)
-  if (hidden) {
-    const instead = choice === '' ? '' : `, or choose another: ${choice}`
-    throw new UampError('invalid_request', `The agent "${hidden.name}" is not offered through acp. Add acp to its protocols${instead}`)
-  }
-  throw new UampError('invalid_request', `${name === undefined ? 'Choose an agent' : `There is no agent "${name}". Choose one`}: ${choice}`)
-}
-
-/**
- * One process owns a data folder. An IDE with two windows starts two processes: the second one uses a folder of its own in it, so that
- * neither needs the other. Where no folder can be used, sessions are not kept.
- */
-async function openOwn({ data, ...options }: OpenGatewayOptions) {
-  const { openGateway } = await import('../../serve/gateway.ts')
-  try {
-    if (data !== 'memory') return await openWindow(data, options)
-  } catch (thrown) {
-    report(new Error(`Sessions are not kept: ${textOf(thrown)}`))
-  }
-  return openGateway({ ...options, data: 'memory' })
-}
-
-/** Opens the first folder that no other process uses. A damaged folder of another window is no reason to keep nothing in this one. */
-async function openWindow(data: string, options: Omit<OpenGatewayOptions, 'data'>): Promise<OpenGateway> {
-  const { isInUse } = await import('../../stores/sqlite-schema.ts')
-  for (const own of windowsOf(data)) {
-    try {
-      const open = await openIn(own, options)
-      if (own !== data) report(new Error(`Another process uses ${data}: the sessions of this window are kept in ${own}`))
-      return open
-    } catch (thrown) {
-      if (isInUse(thrown)) continue
-      if (own === data) throw thrown
-      report(new Error(`${own} is skipped: ${textOf(thrown)}`))
-    }
-  }
-  const all = `${data} has room for ${WINDOWS} windows at a time, and none of its folders is free`
-  throw new UampError('overloaded', `${all}: close a window, or choose another folder with --data`)
-}
-
-async function openIn(data: string, options: Omit<OpenGatewayOptions, 'data'>): Promise<OpenGateway> {
-  const [{ checkData }, { openGateway }] = await Promise.all([import('../../serve/data.ts'), import('../../serve/gateway.ts')])
-  await checkData(data)
-  const open = openGateway({ ...options, data })
-  try {
-    await open.started
-    return open
-  } catch (thrown) {
-    await open.close(0)
-    throw thrown
-  }
-}
-
-function textOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
 /**

@@ -1,175 +1,166 @@
-import { connect, UampClientError, type Client, type Session, type Status } from '../../client/node.ts'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { isConfigError } from '../../config/source.ts'
+import type { Logger } from '../../core/ports/transport.ts'
+import { secretsOf } from '../../core/secrets/secrets.ts'
+import { UampClientError } from '../../client/node.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { fieldsOf } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
-import { type Console, isYes } from '../chat/console.ts'
-import { Conversation } from '../chat/conversation.ts'
+import { complete } from '../chat/complete.ts'
+import { Connection } from '../chat/connection.ts'
+import { EXIT, exitCode } from '../chat/exit-codes.ts'
+import type { Console } from '../chat/input/console.ts'
+import { once, pipe } from '../chat/input/pipe.ts'
+import { terminal } from '../chat/input/terminal.ts'
+import { Media, picturesIn } from '../chat/media.ts'
 import { Page } from '../chat/page.ts'
-import { terminal } from '../chat/terminal.ts'
-import { painter } from '../print.ts'
-import { secretOf } from '../tokens.ts'
-import { createInterface } from 'node:readline'
+import { show } from '../chat/show.ts'
+import { State, stateFolder } from '../chat/state.ts'
+import { piped } from '../chat/stdin.ts'
+import { Talk } from '../chat/talk.ts'
+import { addressed, type Addressed } from '../chat/target.ts'
+import { painter, report } from '../print.ts'
 import { onSignal } from '../signals.ts'
+import { secretOf } from '../tokens.ts'
 
 export interface ChatOptions {
   readonly agent?: string
   readonly token?: string
   readonly tokenFile?: string
   readonly session?: string
+  readonly protocol?: string
+  readonly model?: string
+  readonly data?: string
+  readonly quiet?: true
+  readonly json?: true
   readonly color: boolean
 }
 
-const DEFAULT_URL = 'http://localhost:8787'
-/** The exit code that shells give a program which Ctrl-C ended. */
-const INTERRUPTED = 130
+/** Codes of Node for a server that is not there. */
+const NO_CONNECTION = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-export async function chat(address: string, given: ChatOptions): Promise<number> {
-  const { stdin, stdout, stderr, env } = process
-  const options = { ...given, ...present({ token: secretOf(given, env) }) }
-  const url = urlOf(address)
-  const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color)
-  const page = new Page({ stdout, stderr, paint })
-  const console =
-    stdin.isTTY && stdout.isTTY
-      ? terminal({ stdin, stdout, paint: paint(stdout) })
-      : pipe({ stdin, ask: (question) => page.note(`${question} [y/n]`, 'yellow') })
-  const left = new AbortController()
-  const leave = (): void => left.abort()
-  // An error means that nobody reads the answers any more.
-  stdout.on('error', leave)
-  let conversation: Conversation | undefined
-  console.onInterrupt(() => conversation?.cancel() || leave())
-  const client = connect(url, {
-    ...present({ token: options.token, agent: options.agent }),
-    onStatus: reconnects((text) => conversation?.notice(text)),
-  })
+/** Talks to an agent in the terminal, or for a script. Resolves with the exit code. */
+export async function chat(words: readonly string[], options: ChatOptions): Promise<number> {
+  const { stdout } = process
+  const write = stdout.write.bind(stdout)
+  const out = (text: string): void => void write(text)
   try {
-    const session = await opened(client, { ...options, url, signal: left.signal })
-    if (!session) return INTERRUPTED
-    conversation = new Conversation(session, { page, console, resumed: options.session !== undefined })
-    const end = await Promise.race([converse(conversation, console), ended(conversation), aborted(left.signal)])
-    console.busy()
-    if (end === 'over') page.note('(the session has ended)')
-    else if (console.interactive) page.note(`To continue later: uamp chat${url === DEFAULT_URL ? '' : ` ${url}`} --session ${session.id}`)
-    return console.interactive ? 0 : EXIT_CODES[end]
+    return await begin(words, options, out)
+  } catch (thrown) {
+    report(thrown)
+    if (options.json) out(`${JSON.stringify({ type: 'error', error: errorOf(thrown) })}\n`)
+    return isConfigError(thrown) ? EXIT.usage : exitCode(thrown)
   } finally {
-    client.close()
+    // An agent in this process could not write there meanwhile.
+    stdout.write = write
+  }
+}
+
+async function begin(words: readonly string[], options: ChatOptions, out: (text: string) => void): Promise<number> {
+  const { stdin, stdout, stderr, env } = process
+  const token = secretOf(options, env)
+  const to = addressed(words, { ...options, ...present({ token }) })
+  const isPerson = Boolean(stdin.isTTY && stdout.isTTY) && to.question === undefined && !options.json && !options.quiet
+  const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color)
+  const plain = !options.color || Boolean(env['NO_COLOR'])
+  const answers = isPerson || stdout.isTTY ? stdout : onlyOurs(out)
+  const page = new Page({ stdout: options.json ? stderr : answers, stderr, paint, plain, quiet: options.quiet ?? options.json ?? false })
+  const ask = (question: string): void => page.note(question, 'yellow')
+  const attached = to.question === undefined ? undefined : await piped(stdin, (text) => page.note(text))
+  const state = new State({
+    folder: isPerson ? stateFolder(env) : undefined,
+    secrets: [token, ...secretsOf({ program: { env } })],
+  })
+  const console: Console = isPerson
+    ? terminal({ stdin, stdout, paint: paint(stdout), past: state, complete })
+    : to.question === undefined
+      ? pipe({ stdin, ask })
+      : once(to.question, ask)
+  let talk: Talk | undefined
+  const failures = new Failures((text) => talk?.notice(text))
+  const left = new AbortController()
+  // An error means that nobody reads the answers any more.
+  stdout.on('error', () => left.abort())
+  onSignal(['SIGTERM', 'SIGHUP'], () => left.abort())
+  const media = new Media(stdout.isTTY ? picturesIn(env) : 'none')
+  try {
+    const connection = await connectionTo(to, { ...options, ...present({ token }), isPerson, log: failures.log })
+    try {
+      talk = new Talk({
+        connection,
+        page,
+        console,
+        state,
+        left,
+        show: options.json ? (event) => out(`${JSON.stringify(event)}\n`) : (event) => show(event, { page, media }),
+        target: to.target.kind === 'file' ? resolve(to.target.path) : to.name,
+        agent: options.agent,
+        session: options.session,
+        attached: attached ? [attached] : [],
+        mentions: isPerson || to.question !== undefined,
+      })
+      const code = await talk.run()
+      if (code !== EXIT.failed || !failures.unreachable) return code
+      page.error(`Nobody answers at ${to.name}. Check the address, or start what should be there; then again: uamp chat ${to.name}`)
+      return EXIT.unreachable
+    } finally {
+      await connection.close()
+    }
+  } finally {
     console.close()
   }
 }
 
-type End = 'well' | 'badly' | 'over' | 'left'
+interface Reaching extends ChatOptions {
+  readonly isPerson: boolean
+  readonly log: Logger
+}
 
-const EXIT_CODES: Readonly<Record<End, number>> = { well: 0, badly: 1, over: 1, left: INTERRUPTED }
+async function connectionTo({ target, name }: Addressed, { agent, token, data, session, isPerson, log }: Reaching): Promise<Connection> {
+  if (target.kind === 'server') return new Connection({ url: target.url, name, token })
+  const { env } = process
+  const { openLocal } = await import('../chat/local.ts')
+  // A script that asks one thing leaves nothing behind, and many of them may run at a time.
+  const keeps = isPerson || session !== undefined
+  const local = await openLocal({
+    target,
+    agent,
+    data: data || env['UAMP_DATA'] || (keeps ? undefined : 'memory'),
+    home: join(homedir(), '.uamp'),
+    env,
+    log,
+  })
+  return new Connection({ url: 'http://localhost', name, local })
+}
 
-/** Sends one message after the other, until there are no more. */
-async function converse(conversation: Conversation, console: Console): Promise<End> {
-  let end: End = 'well'
-  await conversation.caughtUp
-  for (;;) {
-    const line = await console.read()
-    if (line === undefined || line.trim() === '/exit') return end
-    if (line.trim() !== '' && !(await conversation.say(line))) end = 'badly'
+/** Why an agent in this process failed: nobody else could tell its author. */
+class Failures {
+  /** A remote agent could not be reached. */
+  unreachable = false
+  readonly #tell: (text: string) => void
+
+  constructor(tell: (text: string) => void) {
+    this.#tell = tell
+  }
+
+  readonly log: Logger = (level, message, fields) => {
+    const error = fields?.['error']
+    const isDebug = process.env['UAMP_DEBUG'] === '1'
+    if (level !== 'error' && !isDebug) return
+    if (NO_CONNECTION.has(String(fieldsOf(error)['code']))) this.unreachable = true
+    this.#tell(`(${message}${error instanceof Error ? `: ${(isDebug ? error.stack : undefined) ?? error.message}` : ''})`)
   }
 }
 
-async function ended(conversation: Conversation): Promise<End> {
-  await conversation.run()
-  return 'over'
+/** Standard output for the answers alone: what an agent in this process prints goes to standard error. */
+function onlyOurs(out: (text: string) => void): NodeJS.WriteStream {
+  const { stdout, stderr } = process
+  stdout.write = stderr.write.bind(stderr)
+  return { isTTY: false, write: (text: string) => out(text) } as unknown as NodeJS.WriteStream
 }
 
-function aborted(signal: AbortSignal): Promise<End> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve('left')))
-}
-
-/** Reports when the connection is lost, and when it is back. */
-function reconnects(tell: (text: string) => void): (status: Status) => void {
-  let lost = false
-  return (status) => {
-    if (status === 'reconnecting' && !lost) tell('(the connection is lost; trying again)')
-    if (status === 'open' && lost) tell('(connected again)')
-    lost = status === 'reconnecting'
-  }
-}
-
-interface Opening extends ChatOptions {
-  readonly url: string
-  readonly signal: AbortSignal
-}
-
-/** Undefined if the user did not wait for it. */
-async function opened(client: Client, { url, token, session: id, signal }: Opening): Promise<Session | undefined> {
-  const resume = id === undefined ? {} : { resume: { session_id: id, after: 0 } }
-  try {
-    return await client.session({ events: ['x.approval.request'], signal, ...resume })
-  } catch (thrown) {
-    if (signal.aborted) return undefined
-    if (!(thrown instanceof UampClientError)) throw thrown
-    throw new UampClientError({ code: thrown.code, message: advice(thrown, { url, token, id }) }, thrown)
-  }
-}
-
-interface Attempt {
-  readonly url: string
-  readonly token: string | undefined
-  readonly id: string | undefined
-}
-
-function advice({ code, message, details }: UampClientError, { url, token, id }: Attempt): string {
-  const agents = details?.['agents']
-  if (Array.isArray(agents)) return `${message}. Choose one: ${agents.map((name) => `--agent ${name}`).join(', ')}`
-  switch (code) {
-    case 'unreachable':
-      return `There is no server at ${url}. Start one with \`npx uamp serve\`, or name another: uamp chat <url>`
-    case 'unauthorized':
-      return token === undefined
-        ? `${url} wants a token: uamp chat --token-file <file>, UAMP_TOKEN=<secret>, or --token <secret>`
-        : `${url} does not know this token: give the secret alone, without its name`
-    case 'not_found':
-      return id === undefined
-        ? `${url} does not speak UAMP: ${message}`
-        : `${message} that is yours. Leave --session out to begin a new one`
-    default:
-      return message
-  }
-}
-
-function urlOf(address: string): string {
-  const url = /^\w+:\/\//.test(address) ? address : `http://${address}`
-  if (URL.canParse(url) && /^(https?|wss?):$/.test(new URL(url).protocol)) return url
-  throw new UampError('invalid_request', `"${address}" is not the address of a server: write it like ${DEFAULT_URL}`)
-}
-
-interface PipeOptions {
-  readonly stdin: NodeJS.ReadableStream
-  readonly ask: (question: string) => void
-}
-
-/** A script or a file: every line is a message, or the answer to a question. */
-function pipe({ stdin, ask }: PipeOptions): Console {
-  const input = createInterface({ input: stdin, terminal: false, crlfDelay: Infinity })
-  // Made now, because it keeps the lines that come before they are read.
-  const lines = input[Symbol.asyncIterator]()
-  let ahead: ReturnType<typeof lines.next> | undefined
-  const next = async (): Promise<string | undefined> => {
-    const { value, done } = await (ahead ??= lines.next())
-    ahead = undefined
-    return done ? undefined : value
-  }
-  return {
-    interactive: false,
-    read: next,
-    async confirm(question, signal) {
-      ask(question)
-      const aborted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
-      ahead ??= lines.next()
-      const answer = await Promise.race([ahead, aborted])
-      if (!answer) return false
-      ahead = undefined
-      return !answer.done && isYes(answer.value)
-    },
-    busy() {},
-    rest() {},
-    onInterrupt: (listener) => onSignal(['SIGINT'], listener),
-    close: () => input.close(),
-  }
+function errorOf(thrown: unknown): { readonly code: string; readonly message: string } {
+  const { code, message } = thrown instanceof UampClientError ? thrown : UampError.from(thrown)
+  return { code, message }
 }

@@ -1,0 +1,178 @@
+import { connect, UampClientError, type Client, type ConnectOptions, type Session, type Status } from '../../client/node.ts'
+import { isRecord } from '../../protocol/json.ts'
+import { present } from '../../wire/fields.ts'
+import type { Local } from './local.ts'
+
+/** The most characters of an answer that lists something. */
+const LIST = 1024 * 1024
+const LIST_MS = 5_000
+const RECENT = 20
+
+export interface Opened {
+  readonly session: Session
+  /** Leaves the session, which stays on the server. */
+  leave(): void
+}
+
+export interface Wanted {
+  readonly agent?: string | undefined
+  /** The id of an earlier session. */
+  readonly session?: string | undefined
+  readonly signal: AbortSignal
+  /** Told when the connection is lost, and when it is back. */
+  readonly tell: (text: string) => void
+}
+
+export interface ConnectionOptions {
+  readonly url: string
+  /** What a user types to reach it. */
+  readonly name: string
+  readonly token?: string | undefined
+  readonly local?: Local | undefined
+  readonly reconnect?: ConnectOptions['reconnect'] | undefined
+}
+
+/** The way to a server, or to the agents in this process. */
+export class Connection {
+  readonly #url: string
+  readonly #name: string
+  readonly #token: string | undefined
+  readonly #reconnect: ConnectOptions['reconnect'] | undefined
+  readonly #local: Local | undefined
+  /** The ids of messages that were told. */
+  readonly #told = new Set<unknown>()
+
+  /** `name` is what a user types to reach it. */
+  constructor(to: {
+    readonly url: string
+    readonly name: string
+    readonly token?: string | undefined
+    readonly local?: Local | undefined
+  }) {
+    this.#url = to.url.replace(/^ws/, 'http').replace(/\/+$/, '')
+    this.#name = to.name
+    this.#token = to.token
+    this.#local = to.local
+  }
+
+  get where(): string {
+    return this.#local ? this.#name : this.#url
+  }
+
+  /** Undefined if the user did not wait for it. */
+  async open({ agent, session: id, signal, tell }: Wanted): Promise<Opened | undefined> {
+    const client = this.#client(agent, tell)
+    this.#told.clear()
+    try {
+      const resume = id === undefined ? {} : { resume: { session_id: id, after: 0 } }
+      const session = await client.session({ events: ['x.approval.request'], signal, ...resume })
+      return { session, leave: () => client.close() }
+    } catch (thrown) {
+      client.close()
+      if (signal.aborted) return undefined
+      if (!(thrown instanceof UampClientError)) throw thrown
+      throw new UampClientError({ code: thrown.code, message: this.#advice(thrown, id) }, thrown)
+    }
+  }
+
+  /** The names of the agents there, as far as it tells. */
+  async agents(): Promise<readonly string[]> {
+    if (this.#local) return this.#local.agents
+    const list = await this.#list('/v1/models')
+    return list.flatMap((each) => (typeof each['id'] === 'string' ? [each['id']] : []))
+  }
+
+  /** What a response was asked, unless it was told before: the texts of the user, and the kinds of other parts. */
+  async asked(response: string): Promise<string | undefined> {
+    // The newest first. After an answer that failed, the list has the question before it as well.
+    const items = await this.#list(`/v1/responses/${encodeURIComponent(response)}/input_items?order=desc&limit=${RECENT}`)
+    const earlier = items.findIndex(({ role, id }) => role === 'assistant' || this.#told.has(id))
+    const fresh = items.slice(0, earlier < 0 ? undefined : earlier).filter((item) => item['role'] === 'user')
+    for (const { id } of fresh) this.#told.add(id)
+    const contents = fresh.reverse().flatMap(({ content }) => (Array.isArray(content) ? content.map(partText) : []))
+    return contents.length === 0 ? undefined : contents.join('\n')
+  }
+
+  async close(): Promise<void> {
+    await this.#local?.close()
+  }
+
+  /** What to say when the server has gone for good. */
+  gone({ message }: Error, session: string): string {
+    return `${this.where} does not answer any more (${message}). When it is back: ${this.command(session)}`
+  }
+
+  /** The command that goes on with a session. */
+  command(session: string): string {
+    return `uamp chat${this.#name === '' ? '' : ` ${this.#name}`} --session ${session}`
+  }
+
+  #client(agent: string | undefined, tell: (text: string) => void): Client {
+    const local = this.#local
+    return connect(this.#url, {
+      ...present({ token: this.#token, agent: agent ?? local?.agent, reconnect: this.#reconnect }),
+      ...(local && { transport: 'sse' as const, fetch: local.fetch }),
+      onStatus: reconnects(tell),
+    })
+  }
+
+  /** The entries of a list, or none if it cannot be had: a server of another make may lack it. */
+  async #list(path: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const call = this.#local?.fetch ?? globalThis.fetch
+    try {
+      const headers = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
+      const answer = await call(`${this.#url}${path}`, { headers, signal: AbortSignal.timeout(LIST_MS) })
+      const text = answer.ok ? await bounded(answer) : '{}'
+      const { data } = JSON.parse(text) as { data?: unknown }
+      return Array.isArray(data) ? data.filter(isRecord) : []
+    } catch {
+      return []
+    }
+  }
+
+  #advice({ code, message, details }: UampClientError, id: string | undefined): string {
+    const agents = details?.['agents']
+    if (Array.isArray(agents)) return `${message}. Choose one: ${agents.map((name) => `--agent ${name}`).join(', ')}`
+    switch (code) {
+      case 'unreachable':
+        return `There is no server at ${this.#url}. Start one with \`npx uamp serve\`, name another: uamp chat <url>, or talk to a file: uamp chat agent.ts`
+      case 'unauthorized':
+        return this.#token === undefined
+          ? `${this.#url} wants a token: uamp chat --token-file <file>, UAMP_TOKEN=<secret>, or --token <secret>`
+          : `${this.#url} does not know this token: give the secret alone, without its name`
+      case 'not_found':
+        return id === undefined
+          ? `${this.#url} does not speak UAMP: ${message}. Other protocols: uamp chat a2a+${this.#url}, ag-ui+…, completions+…`
+          : `${message} that is yours. Leave --session out to begin a new one`
+      default:
+        return message
+    }
+  }
+}
+
+/** Reports when the connection is lost, and when it is back. */
+function reconnects(tell: (text: string) => void): (status: Status) => void {
+  let lost = false
+  return (status) => {
+    if (status === 'reconnecting' && !lost) tell('(the connection is lost; trying again)')
+    if (status === 'open' && lost) tell('(connected again)')
+    lost = status === 'reconnecting'
+  }
+}
+
+async function bounded(answer: Response): Promise<string> {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const bytes of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(bytes, { stream: true })
+    if (text.length > LIST) return '{}'
+  }
+  return text
+}
+
+function partText(part: unknown): string {
+  const { type = '', text, filename } = isRecord(part) ? part : {}
+  if (typeof text === 'string') return text
+  const kind = String(type).replace('input_', '')
+  return `[${typeof filename === 'string' ? `${kind} ${filename}` : kind}]`
+}

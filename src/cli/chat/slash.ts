@@ -1,0 +1,226 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { choicesOf } from '../../core/agent-kit/choices.ts'
+import type { Connection } from './connection.ts'
+import type { Conversation } from './conversation.ts'
+import { attach, attachImage, type Attachment } from './files.ts'
+import type { Console } from './input/console.ts'
+import type { Page } from './page.ts'
+import { usageText } from './show.ts'
+import type { Chat, State } from './state.ts'
+import type { Transcript } from './transcript.ts'
+
+/** What commands work on. */
+export interface Desk {
+  readonly page: Page
+  readonly console: Console
+  readonly connection: Connection
+  readonly conversation: Conversation
+  readonly state: State
+  readonly transcript: Transcript
+  /** What `uamp chat` was called with. */
+  readonly target: string
+  /** Goes with the next message. */
+  readonly attached: Attachment[]
+}
+
+/** What follows from a command: nothing, the end, another session, or a message. */
+export type Next =
+  | { readonly do: 'stay' }
+  | { readonly do: 'leave' }
+  | { readonly do: 'open'; readonly agent?: string; readonly session?: string }
+  | { readonly do: 'say'; readonly text: string }
+
+const STAY: Next = { do: 'stay' }
+const ATTACHED = 32
+const LISTED = 20
+
+interface Command {
+  readonly use: string
+  readonly meaning: string
+  run(rest: string, desk: Desk): Next | Promise<Next>
+}
+
+const COMMANDS: ReadonlyMap<string, Command> = new Map(
+  Object.entries<Command>({
+    help: { use: '', meaning: 'list the commands', run: (_, desk) => help(desk) },
+    new: { use: '', meaning: 'begin a new chat', run: () => ({ do: 'open' }) },
+    sessions: { use: '', meaning: 'list your earlier chats here', run: (_, desk) => sessions(desk) },
+    resume: { use: '[number or id]', meaning: 'go on with an earlier chat', run: resume },
+    model: { use: '[name]', meaning: 'list models and agents, or choose one', run: model },
+    file: {
+      use: '<path> [message]',
+      meaning: 'send a file with your message; @path in a message does, too',
+      run: (rest, desk) => take(rest, desk, attach),
+    },
+    image: { use: '<path> [message]', meaning: 'send a picture with your message', run: (rest, desk) => take(rest, desk, attachImage) },
+    tools: { use: '', meaning: 'list what the agent can use', run: (_, desk) => tools(desk) },
+    save: { use: '[path]', meaning: 'save this chat as Markdown', run: save },
+    usage: { use: '', meaning: 'show tokens and cost of this chat', run: (_, desk) => usage(desk) },
+    raw: { use: '', meaning: 'show answers as they come, or as Markdown again', run: (_, desk) => raw(desk) },
+    quit: { use: '', meaning: 'leave; the chat can be resumed', run: () => ({ do: 'leave' }) },
+  }),
+)
+const ALIASES: Readonly<Record<string, string>> = { exit: 'quit', bye: 'quit', q: 'quit', '?': 'help', clear: 'new', models: 'model' }
+
+export const COMMAND_NAMES: readonly string[] = [...COMMANDS.keys()]
+
+/** Runs a line that begins with a slash. Lines that are the agent's commands, or begin with two slashes, are messages. */
+export async function runCommand(line: string, desk: Desk): Promise<Next> {
+  if (line.startsWith('//')) return { do: 'say', text: line.slice(1) }
+  const [, given = '', rest = ''] = /^\/(\S*)\s*([^]*)$/.exec(line) ?? []
+  const name = ALIASES[given] ?? given
+  const command = COMMANDS.get(name)
+  if (command) return command.run(rest.trim(), desk)
+  const theirs = agentCommands(desk)
+  // A path is a message, too.
+  if (theirs.some((each) => each.name === given) || given.includes('/')) return { do: 'say', text: line }
+  const near = nearest(given, [...COMMANDS.keys(), ...Object.keys(ALIASES), ...theirs.map((each) => each.name)])
+  desk.page.note(
+    `There is no /${given}.${near === undefined ? '' : ` Did you mean /${near}?`} /help lists the commands; //${given} sends it to the agent.`,
+    'yellow',
+  )
+  return STAY
+}
+
+function agentCommands({ conversation }: Pick<Desk, 'conversation'>) {
+  return choicesOf(conversation.capabilities).commands
+}
+
+function help(desk: Desk): Next {
+  const { page } = desk
+  const rows = [...COMMANDS].map(([name, { use, meaning }]): readonly [string, string] => [`/${name} ${use}`.trim(), meaning])
+  page.table([
+    ...rows,
+    ['"""', 'begin and end a message of several lines; Alt-Enter and Ctrl-J begin a new line'],
+    ['@path', 'send a file with the message'],
+    ['Ctrl-C', 'stop the answer; again to leave'],
+    ['Ctrl-R', 'search your earlier messages'],
+  ])
+  const theirs = agentCommands(desk)
+  if (theirs.length > 0) page.note(`Of ${desk.conversation.agent}:`)
+  page.table(theirs.map(({ name, description = '' }) => [`${COMMANDS.has(name) ? '//' : '/'}${name}`, description]))
+  return STAY
+}
+
+/** The newest first. */
+function chatsHere({ state, target }: Pick<Desk, 'state' | 'target'>): readonly Chat[] {
+  return state.chats
+    .filter((chat) => chat.target === target)
+    .reverse()
+    .slice(0, LISTED)
+}
+
+function sessions(desk: Desk): Next {
+  const chats = chatsHere(desk)
+  if (chats.length === 0) desk.page.note('There are no earlier chats here.')
+  desk.page.table(chats.map((chat, at) => [`${at + 1}`, labelOf(chat, desk.conversation.id)]))
+  if (chats.length > 0) desk.page.note('/resume <number> goes on with one.')
+  return STAY
+}
+
+function labelOf({ at, agent, title, session }: Chat, current: string): string {
+  const when = new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+  return `${when}  ${agent}  ${title === '' ? session : title}${session === current ? ' (this one)' : ''}`
+}
+
+async function resume(rest: string, desk: Desk): Promise<Next> {
+  const chats = chatsHere(desk)
+  if (rest !== '') {
+    const session = /^\d{1,3}$/.test(rest) ? chats[Number(rest) - 1]?.session : rest
+    if (session !== undefined) return { do: 'open', session }
+    desk.page.note(`There is no chat ${rest}: /sessions lists them.`, 'yellow')
+    return STAY
+  }
+  const others = chats.filter(({ session }) => session !== desk.conversation.id).slice(0, 9)
+  if (others.length === 0) return sessions(desk)
+  const choices = others.map((chat, at) => ({ key: `${at + 1}`, label: labelOf(chat, '') }))
+  const at = await desk.console.choose({ text: 'Go on with', choices }, new AbortController().signal)
+  const session = at === undefined ? undefined : others[at]?.session
+  return session === undefined ? STAY : { do: 'open', session }
+}
+
+async function model(rest: string, { page, conversation, connection }: Desk): Promise<Next> {
+  const models = choicesOf(conversation.capabilities).models.map(({ id }) => id)
+  const agents = await connection.agents()
+  if (rest === '') {
+    page.table([
+      ...models.map((id) => [id, `a model of ${conversation.agent}`] as const),
+      ...agents.map((id) => [id, id === conversation.agent ? 'this agent' : 'an agent'] as const),
+    ])
+    if (models.length + agents.length === 0) page.note(`${conversation.agent} lets you choose nothing.`)
+    return STAY
+  }
+  if (models.includes(rest)) {
+    await conversation.choose(rest)
+    page.note(`(${rest} answers from now on)`)
+    return STAY
+  }
+  if (agents.includes(rest)) return { do: 'open', agent: rest }
+  const near = nearest(rest, [...models, ...agents])
+  page.note(`There is no model or agent "${rest}".${near === undefined ? ' /model lists them.' : ` Did you mean ${near}?`}`, 'yellow')
+  return STAY
+}
+
+function take(rest: string, { page, attached }: Desk, read: (path: string) => Attachment): Next {
+  const [, quoted, bare, message = ''] = /^(?:"([^"]+)"|(\S+))\s*([^]*)$/.exec(rest) ?? []
+  const path = quoted ?? bare
+  if (path === undefined || attached.length >= ATTACHED) {
+    page.note(path === undefined ? 'Name a file: /file notes.txt' : `A message takes ${ATTACHED} files.`, 'yellow')
+    return STAY
+  }
+  attached.push(read(path))
+  if (message !== '') return { do: 'say', text: message }
+  page.note(`(${path} goes with your next message)`)
+  return STAY
+}
+
+function tools({ page, conversation }: Desk): Next {
+  const { capabilities } = conversation
+  const names = new Set([...(capabilities?.tools?.built_in_tools ?? []), ...(capabilities?.provides ?? [])])
+  if (names.size === 0) page.note(`${conversation.agent} names no tools.`)
+  for (const name of names) page.note(`· ${name}`)
+  return STAY
+}
+
+function save(rest: string, { page, conversation, transcript }: Desk): Next {
+  const path = rest === '' ? `chat-${conversation.id.slice(-8)}.md` : rest
+  if (transcript.isEmpty) page.note('Nothing has been said yet.')
+  else if (existsSync(path) && rest === '') page.note(`${path} is there already: /save <path> takes another name.`, 'yellow')
+  else {
+    writeFileSync(path, transcript.text(conversation.agent), { mode: 0o600 })
+    page.note(`(saved as ${path})`)
+  }
+  return STAY
+}
+
+function usage({ page, conversation }: Desk): Next {
+  page.note(conversation.usage ? usageText(conversation.usage) : 'The agent has reported no usage yet.')
+  return STAY
+}
+
+function raw({ page }: Desk): Next {
+  page.raw = !page.raw
+  page.note(page.raw ? '(answers are shown as they come)' : '(answers are shown as Markdown)')
+  return STAY
+}
+
+/** The name that is most like a given one, if any is. */
+function nearest(given: string, names: readonly string[]): string | undefined {
+  const scored = names.map((name) => ({ name, distance: name.startsWith(given) && given !== '' ? 0.5 : distance(given, name) }))
+  const best = scored.sort((a, b) => a.distance - b.distance)[0]
+  return best && best.distance <= Math.max(1, Math.min(3, Math.ceil(given.length / 2))) ? best.name : undefined
+}
+
+/** Letters to add, remove, replace or exchange with their neighbour. */
+function distance(a: string, b: string): number {
+  const width = b.length + 1
+  const cost = Array.from({ length: (a.length + 1) * width }, (_, at) => (at < width ? at : at % width === 0 ? at / width : 0))
+  const at = (i: number, j: number): number => cost[i * width + j] as number
+  for (let i = 1; i <= a.length; i++) {
+    for (let j = 1; j <= b.length; j++) {
+      const swap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Infinity
+      cost[i * width + j] = Math.min(at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1), swap)
+    }
+  }
+  return at(a.length, b.length)
+}

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { staticTokens, type Grants } from '../auth/static-tokens.ts'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
@@ -16,7 +15,8 @@ import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
-import { withoutSniffing } from '../server/node/answers.ts'
+import { incomingOf } from '../server/node/caller.ts'
+import { requestHandler } from '../server/node/handle.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { trustedProxies } from '../server/node/networks.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
@@ -51,6 +51,8 @@ export interface AgentAppOptions {
   readonly allowAnonymous?: boolean
   /** Origins of web pages that may call. On the loopback address, pages of this machine may call, too. */
   readonly origins?: readonly string[]
+  /** The path that the server is mounted under, such as `/ai`. Requests may come with it, or without it if a router has removed it. */
+  readonly prefix?: string
   /** The server's address in URLs that it gives to clients: `https://example.com/prefix`. Default: the address of the request. */
   readonly publicUrl?: string
   /**
@@ -94,7 +96,9 @@ export interface CloseOptions {
 export interface AgentApp {
   /** Routes that are added to it win over the mounted ones. */
   readonly app: Hono
-  /** For the requests of a `node:http` server. */
+  /** For frameworks that hand over web requests. `env` is what `@hono/node-server` adds to them. */
+  fetch(request: Request, env?: unknown): Response | Promise<Response>
+  /** For the requests of a `node:http` server, also as a middleware of Express. */
   handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -139,12 +143,6 @@ interface Parts {
 }
 
 function agentApp({ node, open }: Parts, listening?: Listening): AgentApp {
-  const listener = getRequestListener(node.fetch)
-  const handleRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (!node.pipelines.admit(request, response)) return
-    withoutSniffing(response)
-    await listener(request, response)
-  }
   /** The readers of ended logs have a few turns of the event loop to write the rest. */
   const leave = async (): Promise<void> => {
     for (let turn = 0; turn < LAST_TURNS; turn++) await nextTurn()
@@ -159,7 +157,9 @@ function agentApp({ node, open }: Parts, listening?: Listening): AgentApp {
   let closing: Promise<void> | undefined
   return {
     app: node.app,
-    handleRequest,
+    // Without `outgoing`: the framework, or a middleware of its, may change the answer.
+    fetch: (request, env) => node.fetch(request, { incoming: incomingOf(env) }),
+    handleRequest: requestHandler(node),
     handleUpgrade: node.handleUpgrade,
     agents: open.agents,
     gateway: open.gateway,
@@ -168,7 +168,18 @@ function agentApp({ node, open }: Parts, listening?: Listening): AgentApp {
 }
 
 function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOptions): Parts {
-  const { host = '127.0.0.1', tokens = {}, origins, limits, defaultAgent, publicUrl, trustProxy, allowedHosts = [], outbound } = options
+  const {
+    host = '127.0.0.1',
+    tokens = {},
+    origins,
+    limits,
+    defaultAgent,
+    publicUrl,
+    prefix,
+    trustProxy,
+    allowedHosts = [],
+    outbound,
+  } = options
   const loopback = isLoopback(host)
   const hasTokens = Object.keys(tokens).length > 0
   if (!loopback && !hasTokens && options.allowAnonymous !== true) {
@@ -196,7 +207,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     access,
     loopback,
     allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
-    ...present({ origins, limits, defaultAgent, publicUrl, trusts }),
+    ...present({ origins, limits, defaultAgent, publicUrl, prefix, trusts }),
   })
   return { node, open }
 }

@@ -1,19 +1,13 @@
 import { relative } from 'node:path'
+import { curlLine, type Served } from '../serve/try-it.ts'
 import type { Paint } from './print.ts'
 
-export interface Served {
+export interface Shown extends Served {
   readonly version: string
-  /** The address for clients on this machine. */
-  readonly url: string
   /** The address that the server listens on. */
   readonly host: string
-  readonly agents: readonly string[]
-  /** The agent at `/`, if there is one. */
-  readonly root: string | undefined
   /** A folder, or `memory`. */
   readonly data: string
-  readonly tokens: readonly string[]
-  readonly anonymous: boolean
   /** Why models are served that no file names. */
   readonly notes: readonly string[]
 }
@@ -21,7 +15,7 @@ export interface Served {
 const DEFAULT_URL = 'http://localhost:8787'
 
 /** Shows the addresses of all protocols, and what to type next. */
-export function banner(served: Served, paint: Paint): string {
+export function banner(served: Shown, paint: Paint): string {
   const { version, url, agents, data, notes } = served
   const rows = [
     ...(agents.length > 1 ? [['Agents', listed(served)]] : []),
@@ -42,7 +36,7 @@ export function banner(served: Served, paint: Paint): string {
     ...rows.map(([name = '', value]) => `  ${paint('dim', name.padEnd(11))} ${value}`),
     '',
     paint('dim', 'Try it:'),
-    `  ${curl(served)}`,
+    `  ${curlLine(served)}`,
     `  ${chat(served)}`,
     '',
   ].join('\n')
@@ -52,19 +46,10 @@ function listed({ agents, root }: Served): string {
   return `${agents.map((name) => (name === root ? `${name} (also at /)` : name)).join(', ')}: each at /agents/{name}`
 }
 
-function callers({ host, tokens, anonymous }: Served): string {
+function callers({ host, tokens, anonymous }: Shown): string {
   const named = tokens.length === 0 ? [] : [`${tokens.join(', ')}, each by token`]
   const others = anonymous ? [`anyone ${/^(127\.|localhost$|::1$)/.test(host) ? 'on this machine' : `who can reach ${host}`}`] : []
   return [...named, ...others].join('; ')
-}
-
-function curl({ url, agents, root, tokens, anonymous }: Served): string {
-  const agent = root ?? agents[0] ?? ''
-  const text = agent === 'demo' ? '/count 10 100' : 'Hello'
-  const path = root === undefined ? `/agents/${agent}/events` : '/events'
-  const token = anonymous ? '' : ` -H 'authorization: Bearer <secret of ${tokens[0]}>'`
-  const events = [{ type: 'session.create' }, { type: 'input.text', text }, { type: 'response.create' }]
-  return `curl -N ${url.replace('http://', '')}${path}${token} -H 'accept: text/event-stream' -d '${JSON.stringify(events)}'`
 }
 
 function chat({ url, agents, root, tokens, anonymous }: Served): string {

@@ -7,6 +7,7 @@ import { staticTokens, type Grants } from '../auth/static-tokens.ts'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import type { AgentGateway } from '../core/engine/gateway-options.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
+import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -32,6 +33,7 @@ import { connectTools } from './client-tools.ts'
 import { checkData, openBlobs } from './data.ts'
 import { openGateway, type OpenGateway } from './gateway.ts'
 import { packageVersion } from './package-version.ts'
+import { greeting, type Served } from './try-it.ts'
 
 export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
@@ -79,7 +81,7 @@ export interface AgentAppOptions {
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
   readonly defaultAgent?: string
-  /** Default: JSON lines on standard error. */
+  /** Default: JSON lines on standard error. With one of your own, `serve` prints nothing. */
   readonly log?: Logger
 }
 
@@ -125,7 +127,9 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
   try {
     await parts.open.started
     const listening = await listen(parts.node, { port, host })
-    return { ...agentApp(parts, listening), url: listening.url, port: listening.port }
+    const url = listening.url + parts.node.prefix
+    if (options.log === undefined) process.stdout.write(greeting(served(url, parts, options)))
+    return { ...agentApp(parts, listening), url, port: listening.port }
   } catch (error) {
     await parts.open.close(0)
     throw error
@@ -135,6 +139,11 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
 /** The same for users who have a `node:http` server of their own: mount `app`, and hand it the upgrades. */
 export function createAgentApp(agents: AgentPort | readonly AgentPort[], options: AgentAppOptions = {}): AgentApp {
   return agentApp(assemble(agents, options))
+}
+
+function served(url: string, { open }: Parts, { tokens = {}, allowAnonymous, defaultAgent }: ServeOptions): Served {
+  const [agents, names] = [open.agents.names(), Object.keys(tokens)]
+  return { url, agents, root: agentAtRoot(agents, defaultAgent), tokens: names, anonymous: allowAnonymous ?? names.length === 0 }
 }
 
 interface Parts {

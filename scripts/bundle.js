@@ -69,6 +69,7 @@ export async function bundle({ root, dist, sources }) {
     external: external.map((name) => new RegExp(`^${name}(/|$)`)),
     logLevel: 'warn',
     onLog: (level, log, handle) => log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' || handle(level, log),
+    transform: { define: { BUILT_VERSION: JSON.stringify(manifest.version) } },
     plugins: [assign(starts, chunkOf), ascii],
   })
   const { output } = await build.write({

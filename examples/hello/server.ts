@@ -6,5 +6,4 @@ const hello = defineAgent('hello', async function* (turn) {
   for (const text of ['Hello, ', name, '!']) yield { type: 'response.delta', delta: { type: 'text', text } }
 })
 
-const { url } = await serve(hello, { port: Number(process.env['PORT'] ?? 8787) })
-console.log(`Listening at ${url}`)
+await serve(hello, { port: Number(process.env['PORT'] ?? 8787) })

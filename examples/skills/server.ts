@@ -5,5 +5,4 @@ import { orders } from './orders.ts'
 
 const shop = new Agent({ name: 'shop', description: 'Takes orders such as "3 apples"', skills: [orders(), ledger()] })
 
-const { url } = await serve(shop, { port: Number(process.env['PORT'] ?? 8787) })
-console.log(`Listening at ${url}`)
+await serve(shop, { port: Number(process.env['PORT'] ?? 8787) })

@@ -1,21 +1,13 @@
 import { relative } from 'node:path'
-import type { AgentPort } from '../core/ports/agent.ts'
-import { isOffered } from '../server/offered.ts'
+import { curlLine, way, type Served, type Way } from '../serve/try-it.ts'
 import type { Paint } from './print.ts'
 
-export interface Served {
+export interface Shown extends Served {
   readonly version: string
-  /** The address for clients on this machine. */
-  readonly url: string
   /** The address that the server listens on. */
   readonly host: string
-  readonly agents: readonly Pick<AgentPort, 'name' | 'protocols'>[]
-  /** The agent at `/`, if there is one. */
-  readonly root: string | undefined
   /** A folder, or `memory`. */
   readonly data: string
-  readonly tokens: readonly string[]
-  readonly anonymous: boolean
   /** Why models are served that no file names. */
   readonly notes: readonly string[]
 }
@@ -23,7 +15,7 @@ export interface Served {
 const DEFAULT_URL = 'http://localhost:8787'
 
 /** Shows the addresses of the protocols that an agent is offered through, and what to type next. */
-export function banner(served: Served, paint: Paint): string {
+export function banner(served: Shown, paint: Paint): string {
   const { version, url, agents, data, notes } = served
   const socket = url.replace('http', 'ws')
   const events = way(served, 'events')
@@ -40,7 +32,7 @@ export function banner(served: Served, paint: Paint): string {
     ['Sessions', data === 'memory' ? 'in memory, until the server stops' : `in ${relative('', data) || '.'}`],
     ['Callers', callers(served)],
   ]
-  const tries = events ? ['', paint('dim', 'Try it:'), `  ${curl(served, events)}`, `  ${chat(served, events)}`] : []
+  const tries = events ? ['', paint('dim', 'Try it:'), `  ${curlLine(served, events)}`, `  ${chat(served, events)}`] : []
   return [
     `${paint('bold', `uamp ${version}`)} serves ${agents.length > 1 ? `${agents.length} agents` : paint('bold', agents[0]?.name ?? '')} at ${paint('cyan', url)}`,
     '',
@@ -48,23 +40,6 @@ export function banner(served: Served, paint: Paint): string {
     ...tries,
     '',
   ].join('\n')
-}
-
-/** Where a protocol is spoken: by the agent at `/`, or else by the first agent that is offered through it. */
-interface Way {
-  readonly agent: string
-  /** Empty for `/`. */
-  readonly path: string
-}
-
-/** `undefined`: no agent is offered through any of these protocols. */
-function way({ agents, root }: Served, ...protocols: readonly string[]): Way | undefined {
-  const offered = agents.filter((agent) => isOffered(agent, protocols)).map(({ name }) => name)
-  const [first] = offered
-  if (first === undefined) return undefined
-  // Without an agent at `/`, requests there name one.
-  if (root === undefined || offered.includes(root)) return { agent: root ?? first, path: '' }
-  return { agent: first, path: `/agents/${first}` }
 }
 
 function row(name: string, at: Way | undefined, shown: (at: Way) => string): readonly string[] {
@@ -75,18 +50,10 @@ function listed({ agents, root }: Served): string {
   return `${agents.map(({ name }) => (name === root ? `${name} (also at /)` : name)).join(', ')}: each at /agents/{name}`
 }
 
-function callers({ host, tokens, anonymous }: Served): string {
+function callers({ host, tokens, anonymous }: Shown): string {
   const named = tokens.length === 0 ? [] : [`${tokens.join(', ')}, each by token`]
   const others = anonymous ? [`anyone ${/^(127\.|localhost$|::1$)/.test(host) ? 'on this machine' : `who can reach ${host}`}`] : []
   return [...named, ...others].join('; ')
-}
-
-function curl({ url, root, tokens, anonymous }: Served, { agent }: Way): string {
-  const text = agent === 'demo' ? '/count 10 100' : 'Hello'
-  const path = root === agent ? '/events' : `/agents/${agent}/events`
-  const token = anonymous ? '' : ` -H 'authorization: Bearer <secret of ${tokens[0]}>'`
-  const events = [{ type: 'session.create' }, { type: 'input.text', text }, { type: 'response.create' }]
-  return `curl -N ${url.replace('http://', '')}${path}${token} -H 'accept: text/event-stream' -d '${JSON.stringify(events)}'`
 }
 
 function chat({ url, root, tokens, anonymous }: Served, { agent: name }: Way): string {

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { staticTokens, type Grants } from '../auth/static-tokens.ts'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import type { AgentGateway } from '../core/engine/gateway-options.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
+import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -16,7 +16,8 @@ import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
 import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
-import { withoutSniffing } from '../server/node/answers.ts'
+import { incomingOf } from '../server/node/caller.ts'
+import { requestHandler } from '../server/node/handle.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { trustedProxies } from '../server/node/networks.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
@@ -32,6 +33,7 @@ import { connectTools } from './client-tools.ts'
 import { checkData, openBlobs } from './data.ts'
 import { openGateway, type OpenGateway } from './gateway.ts'
 import { packageVersion } from './package-version.ts'
+import { greeting, type Served } from './try-it.ts'
 
 export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
@@ -51,6 +53,8 @@ export interface AgentAppOptions {
   readonly allowAnonymous?: boolean
   /** Origins of web pages that may call. On the loopback address, pages of this machine may call, too. */
   readonly origins?: readonly string[]
+  /** The path that the server is mounted under, such as `/ai`. Requests may come with it, or without it if a router has removed it. */
+  readonly prefix?: string
   /** The server's address in URLs that it gives to clients: `https://example.com/prefix`. Default: the address of the request. */
   readonly publicUrl?: string
   /**
@@ -77,7 +81,7 @@ export interface AgentAppOptions {
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
   readonly defaultAgent?: string
-  /** Default: JSON lines on standard error. */
+  /** Default: JSON lines on standard error. With one of your own, `serve` prints nothing. */
   readonly log?: Logger
 }
 
@@ -94,7 +98,9 @@ export interface CloseOptions {
 export interface AgentApp {
   /** Routes that are added to it win over the mounted ones. */
   readonly app: Hono
-  /** For the requests of a `node:http` server. */
+  /** For frameworks that hand over web requests. `env` is what `@hono/node-server` adds to them. */
+  fetch(request: Request, env?: unknown): Response | Promise<Response>
+  /** For the requests of a `node:http` server, also as a middleware of Express. */
   handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -121,7 +127,9 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
   try {
     await parts.open.started
     const listening = await listen(parts.node, { port, host })
-    return { ...agentApp(parts, listening), url: listening.url, port: listening.port }
+    const url = listening.url + parts.node.prefix
+    if (options.log === undefined) process.stdout.write(greeting(served(url, parts, options)))
+    return { ...agentApp(parts, listening), url, port: listening.port }
   } catch (error) {
     await parts.open.close(0)
     throw error
@@ -133,18 +141,18 @@ export function createAgentApp(agents: AgentPort | readonly AgentPort[], options
   return agentApp(assemble(agents, options))
 }
 
+function served(url: string, { open }: Parts, { tokens = {}, allowAnonymous, defaultAgent }: ServeOptions): Served {
+  const [names, callers] = [open.agents.names(), Object.keys(tokens)]
+  const agents = names.flatMap((name) => open.agents.get(name) ?? [])
+  return { url, agents, root: agentAtRoot(names, defaultAgent), tokens: callers, anonymous: allowAnonymous ?? callers.length === 0 }
+}
+
 interface Parts {
   readonly node: NodeApp
   readonly open: OpenGateway
 }
 
 function agentApp({ node, open }: Parts, listening?: Listening): AgentApp {
-  const listener = getRequestListener(node.fetch)
-  const handleRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (!node.pipelines.admit(request, response)) return
-    withoutSniffing(response)
-    await listener(request, response)
-  }
   /** The readers of ended logs have a few turns of the event loop to write the rest. */
   const leave = async (): Promise<void> => {
     for (let turn = 0; turn < LAST_TURNS; turn++) await nextTurn()
@@ -159,7 +167,9 @@ function agentApp({ node, open }: Parts, listening?: Listening): AgentApp {
   let closing: Promise<void> | undefined
   return {
     app: node.app,
-    handleRequest,
+    // Without `outgoing`: the framework, or a middleware of its, may change the answer.
+    fetch: (request, env) => node.fetch(request, { incoming: incomingOf(env) }),
+    handleRequest: requestHandler(node),
     handleUpgrade: node.handleUpgrade,
     agents: open.agents,
     gateway: open.gateway,
@@ -168,7 +178,18 @@ function agentApp({ node, open }: Parts, listening?: Listening): AgentApp {
 }
 
 function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOptions): Parts {
-  const { host = '127.0.0.1', tokens = {}, origins, limits, defaultAgent, publicUrl, trustProxy, allowedHosts = [], outbound } = options
+  const {
+    host = '127.0.0.1',
+    tokens = {},
+    origins,
+    limits,
+    defaultAgent,
+    publicUrl,
+    prefix,
+    trustProxy,
+    allowedHosts = [],
+    outbound,
+  } = options
   const loopback = isLoopback(host)
   const hasTokens = Object.keys(tokens).length > 0
   if (!loopback && !hasTokens && options.allowAnonymous !== true) {
@@ -196,7 +217,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     access,
     loopback,
     allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
-    ...present({ origins, limits, defaultAgent, publicUrl, trusts }),
+    ...present({ origins, limits, defaultAgent, publicUrl, prefix, trusts }),
   })
   return { node, open }
 }

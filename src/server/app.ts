@@ -1,4 +1,6 @@
 import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { getPath } from 'hono/utils/url'
 import { clocksOf, timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import { fetchHttp } from '../core/http/fetch-http.ts'
 import type { Access } from '../core/ports/access.ts'
@@ -17,6 +19,7 @@ import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
+import { below, prefixFrom } from './prefix.ts'
 import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { Readiness } from './readiness.ts'
 import { errorResponse, Routes, type Refusal } from './routes.ts'
@@ -66,10 +69,12 @@ export interface ServerApp {
   readonly metrics: Metrics
   readonly log: Logger
   /** Does what `app.fetch` does, and is faster if nothing was added to `app`. */
-  fetch(request: Request, env: unknown): Response | Promise<Response>
+  fetch(request: Request, env?: unknown): Response | Promise<Response>
   upgrade(request: UpgradeRequest): Promise<Accepted | Response>
-  /** Words a refusal in the protocol at a path, for requests that are refused before they get there. */
-  refusalAt(path: string): Refusal
+  /** The path that all of it is mounted under; empty if none. */
+  readonly prefix: string
+  /** Words a refusal in the protocol at a target, `/path?query`, for requests that are refused before they get there. */
+  refusalAt(target: string): Refusal
   /** Makes `/ready` fail from now on. */
   drain(): void
 }
@@ -80,6 +85,7 @@ export function createApp(options: AppOptions): ServerApp {
   const { now, monotonic } = clocksOf(options)
   const { newId = timeOrderedIds(now), started = Promise.resolve(), secrets = new Secrets() } = options
   const limits = limitsFrom(DEFAULT_LIMITS, options.limits)
+  const prefix = prefixFrom(options.prefix)
   const metrics = options.metrics ?? new Metrics(gateway)
   const { http = fetchHttp(), outbound, keys, closing = new AbortController().signal } = options
   const host: Host = {
@@ -93,7 +99,7 @@ export function createApp(options: AppOptions): ServerApp {
     now,
     monotonic,
     newId,
-    publicUrl: publicUrl(options),
+    publicUrl: publicUrl({ ...options, prefix }),
     ownUrl: options.publicUrl === undefined ? undefined : normalized(options.publicUrl),
     http,
     outbound,
@@ -114,7 +120,7 @@ export function createApp(options: AppOptions): ServerApp {
     isReady: async () => !draining && waiting === undefined && (await readiness.isSound()),
     shared: () => routes.shared,
   })
-  const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
+  const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent, prefix })
   const admission = new Admission({ access, limits, log, monotonic, starting: () => waiting })
   const bodies = new Bodies({ gateway, limits, monotonic, source: options.bodies })
   const upgrades = new Upgrades({ gateway, routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
@@ -125,22 +131,26 @@ export function createApp(options: AppOptions): ServerApp {
     const origin = headers.get('origin')
     const streamed = origin === null ? result : { ...result, headers: { ...result.headers, ...corsHeaders(origin) } }
     if (method === 'HEAD') return headResponse(streamed)
-    return stream?.(env, streamed) ?? readableResponse(streamed)
+    return stream?.(env, streamed) ?? readableResponse(streamed, limits.heartbeatMs)
   }
 
   const pass = guard({ limits, checkHost, allowsPage, bodies, routes })
-  const app = new Hono()
+  const app = new Hono({ getPath: (request) => below(prefix, getPath(request)) })
   app.use(async (c, next) => {
     const response = await pass(c.req.raw, c.env, async (request) => {
+      // What runs before this may change the answer, which must then not be written past it.
+      if (!hasOtherRoute(c)) return dispatch(request, c.env, c.req.routeIndex > 0)
       c.req.raw = request
       await next()
       return c.res
     })
+    if (!c.finalized) return response
     if (response !== c.res) c.res = response
+    return undefined
   })
   const ownRoutes = app.routes.length
-  // Not a route, so that routes which a user adds later still come first.
-  app.notFound((c) => dispatch(c.req.raw, c.env))
+  // Not a route, so that routes which a user adds later still come first. An app that mounts this one does not take it over.
+  app.notFound((c) => dispatch(c.req.raw, c.env, true))
   app.onError((thrown, c) => {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
     const error = brokenOff(thrown, c.req.raw) ?? secrets.told(thrown)
@@ -157,9 +167,20 @@ export function createApp(options: AppOptions): ServerApp {
     fetch: (request, env) =>
       app.routes.length > ownRoutes ? app.fetch(request, env as object) : pass(request, env, (passed) => dispatch(passed, env)),
     upgrade: (request) => upgrades.decide(request),
-    refusalAt: (path) => routes.refusalAt(path),
+    prefix,
+    refusalAt: (target) => routes.refusalAt(routes.pathOf(`http://x${target}`)),
     drain() {
       draining = true
     },
   }
+}
+
+/**
+ * True if a user added a route for this request. Routes of an app that mounts this one have another base path. Not `matchedRoutes` of
+ * `hono/route`: that only knows requests of the copy of Hono which it belongs to, and a user's app has another.
+ */
+function hasOtherRoute(c: Context): boolean {
+  const { matchedRoutes, routeIndex } = c.req
+  const own = matchedRoutes[routeIndex]
+  return matchedRoutes.slice(routeIndex + 1).some(({ basePath }) => basePath === own?.basePath)
 }

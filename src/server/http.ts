@@ -6,7 +6,7 @@ import type { Admission, Caller } from './admission.ts'
 import { COUNTED_BYTES, SlowBody, tooLarge, type Bodies } from './bodies.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
+import type { Found, Mounted, Routes } from './routes.ts'
 import { sseStream } from './stream.ts'
 import { corsHeaders, preflightHeaders, type HostPolicy } from './web-pages.ts'
 
@@ -26,7 +26,7 @@ export type Guard = (request: Request, env: unknown, next: Next) => Response | P
 
 export function guard({ limits, checkHost, allowsPage, bodies, routes }: GuardOptions): Guard {
   const refuse = ({ url }: Request, error: UampError, status?: number): Response =>
-    routes.refusalAt(pathOf(url))(error, status === undefined ? {} : { status })
+    routes.refusalAt(routes.pathOf(url))(error, status === undefined ? {} : { status })
 
   return (request, env, next) => {
     const { headers, method, url } = request
@@ -47,7 +47,7 @@ export function guard({ limits, checkHost, allowsPage, bodies, routes }: GuardOp
     if (method === 'GET' || method === 'HEAD') return next(request)
     const length = headers.get('content-length')
     if (length !== null && Number(length) <= Math.min(COUNTED_BYTES, limits.bodyBytes)) return next(request)
-    const route = routes.bodyAt(method, pathOf(url))
+    const route = routes.bodyAt(method, routes.pathOf(url))
     const most = route?.bodyBytes ?? limits.bodyBytes
     if (Number(length) > most) return refuse(request, tooLarge(most))
     return next(
@@ -91,13 +91,13 @@ export interface HttpOptions {
 const PROBES: ReadonlySet<string> = new Set(['/health', '/ready'])
 
 /**
- * Answers a request. Never rejects: an error of a handler is logged, and becomes the answer. One function, because every `async` layer
+ * Answers a request. `changes`: somebody may change the answer, so that it is a whole `Response`. Never rejects: an error of a handler is logged, and becomes the answer. One function, because every `async` layer
  * in the path of a request costs time.
  */
 export function httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
-  return async (request: Request, env: unknown): Promise<Response> => {
+  return async (request: Request, env: unknown, changes = false): Promise<Response> => {
     const { method, url } = request
-    const path = pathOf(url)
+    const path = routes.pathOf(url)
     if (method === 'OPTIONS') {
       const allow = routes.allowed(path)
       if (allow !== undefined) return new Response(null, { status: 204, headers: { allow } })
@@ -134,7 +134,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
             )
       const given = Symbol.asyncIterator in result ? result : await result
       const answer = Symbol.asyncIterator in given ? await sseStream(given, method === 'HEAD') : given
-      response = 'frames' in answer ? deliver(answer, request, env) : answer
+      response = 'frames' in answer ? deliver(answer, request, changes ? undefined : env) : answer
     } catch (thrown) {
       response = failed(brokenOff(thrown, request) ?? thrown, mounted)
     }

@@ -9,16 +9,18 @@ export interface PublicUrlOptions {
    * Default: none.
    */
   readonly trusts?: Trusts
+  /** The path that the server is mounted under: `/ai`. It counts where `publicUrl` does not say the whole address. */
+  readonly prefix?: string
 }
 
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~%-]+)+$/
 
 /** The server's address for the sender of a request, without a slash at the end. */
-export function publicUrl({ publicUrl: fixed, trusts }: PublicUrlOptions): (request: Request) => string {
+export function publicUrl({ publicUrl: fixed, trusts, prefix = '' }: PublicUrlOptions): (request: Request) => string {
   const url = fixed === undefined ? undefined : normalized(fixed)
   if (url !== undefined) return () => url
-  return trusts ? ({ url, headers }) => toldBy(new URL(url), headers, trusts) : ({ url }) => new URL(url).origin
+  return trusts ? ({ url, headers }) => toldBy(new URL(url), headers, trusts) + prefix : ({ url }) => new URL(url).origin + prefix
 }
 
 /** The operator's own address, without a slash at the end. */

@@ -7,6 +7,7 @@ import type { AgentPort } from '../core/ports/agent.ts'
 import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { refusalResponse } from '../wire/refusal.ts'
+import { below } from './prefix.ts'
 import { hostFor, isOffered, servesOf, type Serves } from './offered.ts'
 
 export type Refusal = (error: UampError, options?: RefusalOptions) => Response
@@ -17,7 +18,7 @@ export function errorResponse(error: UampError, options?: RefusalOptions): Respo
 }
 
 /** The path of an absolute URL, as it was sent. `new URL` costs more than the rest of the routing. */
-export function pathOf(url: string): string {
+function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('://') + 3)
   if (start < 0) return '/'
   for (let i = start; i < url.length; i++) {
@@ -107,6 +108,8 @@ export interface RoutesOptions {
   readonly root: readonly Transport[]
   /** The agent at the root. Default: the only agent, else `demo`. */
   readonly defaultAgent?: string | undefined
+  /** All of it is mounted under this path. Default: none. */
+  readonly prefix?: string
 }
 
 const AGENTS = '/agents/'
@@ -139,6 +142,11 @@ export class Routes {
     this.#root = new Table(options.root, options.host, true)
     // An agent learns the paths of its own routes when they are mounted, and tells them in its capabilities.
     for (const name of options.agents.names()) this.#ownTables(options.agents.get(name))
+  }
+
+  /** The path of a URL, from where the server is mounted. */
+  pathOf(url: string): string {
+    return below(this.#options.prefix ?? '', pathOf(url))
   }
 
   /** The routes that at least one agent has. */

@@ -1,5 +1,6 @@
-import type { Streamed, Texts } from '../core/ports/transport.ts'
+import type { Frame, Streamed, Texts } from '../core/ports/transport.ts'
 import { PREFLIGHT_MS } from '../core/reading/response-batches.ts'
+import { UampError } from '../protocol/errors.ts'
 import { SSE_HEADERS } from '../wire/sse.ts'
 
 /**
@@ -37,16 +38,35 @@ export function headResponse({ status, headers, frames }: Streamed): Response {
   return new Response(null, { status, headers })
 }
 
-/** For runtimes that only have web streams. The Node server writes the frames itself. */
-export function readableResponse({ status, headers, frames }: Streamed): Response {
+/**
+ * For runtimes that only have web streams, and for frameworks that change the answer on its way out. The Node server writes the frames
+ * itself. A frame is asked for when the client has read the one before.
+ */
+export function readableResponse({ status, headers, frames, heartbeat, failure }: Streamed, heartbeatMs: number): Response {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
+  let pending: Promise<IteratorResult<Frame, Frame | void>> | undefined
+  /** The next bytes, and whether they are the last. Empty bytes would leave a reader waiting: nobody asks again after them. */
+  const next = async (): Promise<{ bytes: Uint8Array; done: boolean }> => {
+    for (;;) {
+      pending ??= iterator.next()
+      const step = heartbeat === undefined ? await pending : await within(pending, heartbeatMs)
+      if (step === undefined) return { bytes: encoder.encode(heartbeat), done: false }
+      pending = undefined
+      const bytes = bytesOf(step.value ?? '', encoder)
+      if (step.done || bytes.length > 0) return { bytes, done: step.done === true }
+    }
+  }
+  const told = (error: unknown): Uint8Array => {
+    const frame = failure?.(UampError.from(error))
+    if (frame === undefined) throw error
+    return bytesOf(frame, encoder)
+  }
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await iterator.next()
-        if (value)
-          controller.enqueue(value instanceof Uint8Array ? value : encoder.encode(typeof value === 'string' ? value : joined(value)))
+        const { bytes, done } = await next().catch((error: unknown) => ({ bytes: told(error), done: true }))
+        if (bytes.length > 0) controller.enqueue(bytes)
         if (done) controller.close()
       },
       async cancel() {
@@ -56,6 +76,17 @@ export function readableResponse({ status, headers, frames }: Streamed): Respons
     { highWaterMark: 0 },
   )
   return new Response(body, { status, headers })
+}
+
+/** Undefined: it takes longer. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ms)))
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+function bytesOf(frame: Frame, encoder: TextEncoder): Uint8Array {
+  return frame instanceof Uint8Array ? frame : encoder.encode(typeof frame === 'string' ? frame : joined(frame))
 }
 
 function joined(texts: Texts): string {

@@ -8,7 +8,7 @@ import { NOBODY } from './bodies.ts'
 import { foreignPage, whenAborted } from './http.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
+import type { Found, Mounted, Routes } from './routes.ts'
 import type { HostPolicy } from './web-pages.ts'
 
 export interface UpgradeOptions {
@@ -84,7 +84,7 @@ export class Upgrades {
     try {
       return await this.#accept(request)
     } catch (thrown) {
-      return this.#options.routes.refusalAt(pathOf(request.url))(this.#options.secrets.told(thrown))
+      return this.#options.routes.refusalAt(this.#options.routes.pathOf(request.url))(this.#options.secrets.told(thrown))
     }
   }
 
@@ -92,9 +92,9 @@ export class Upgrades {
     const { routes, admission, limits, metrics, checkHost, allowsPage } = this.#options
     const { url, headers } = request
     const misdirected = checkHost(url, headers.get('host'))
-    if (misdirected) return routes.refusalAt(pathOf(url))(misdirected.error, { status: misdirected.status })
+    if (misdirected) return routes.refusalAt(routes.pathOf(url))(misdirected.error, { status: misdirected.status })
     if (!allowsPage(headers)) throw foreignPage()
-    const found = routes.find('WS', pathOf(url))
+    const found = routes.find('WS', routes.pathOf(url))
     if (!('mounted' in found)) return found
 
     const subprotocols =

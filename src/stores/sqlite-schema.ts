@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
-import Database from 'libsql'
+import type Database from 'libsql'
 import { UampError } from '../protocol/errors.ts'
 
 export const APPLICATION_ID = 0x75616d70
@@ -194,12 +195,27 @@ const SETTINGS = `
   PRAGMA journal_size_limit = 33554432;
 `
 
+/**
+ * Not a static import: it would be in every bundle of a server, also of one that keeps nothing, and a bundler cannot take along the
+ * binary that it loads.
+ */
+function driver(): typeof Database {
+  try {
+    return createRequire(import.meta.url)('libsql') as typeof Database
+  } catch (cause) {
+    const message =
+      'Sessions are kept by the package libsql, which cannot be loaded: install it here, or keep them in memory (data: "memory")'
+    throw new UampError('not_supported', message, { cause })
+  }
+}
+
 function open(path: string, admit: Admit): Database.Database {
+  const Driver = driver()
   let db: Database.Database | undefined
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     create(path)
-    db = new Database(path)
+    db = new Driver(path)
     db.exec(SETTINGS)
     migrate(db, path, admit)
     return db

@@ -313,6 +313,11 @@ export function withoutSniffing(response: ServerResponse): void {
   response.setHeader(REQUEST_ID, newRequestId())
 }
 
+/** Refuses a request that does not get to the app. */
+export async function refuseRequest(response: ServerResponse, refusal: Response): Promise<void> {
+  response.writeHead(refusal.status, Object.fromEntries(refusal.headers)).end(await refusal.text())
+}
+
 /** Answers on a bare connection, which has no `ServerResponse`: before an upgrade, or if the request could not be parsed. */
 export async function refuse(socket: Duplex, response: Response): Promise<void> {
   socket.on('error', () => socket.destroy())

@@ -60,7 +60,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   }
   const bodies: BodySource = {
     text: (env, count) => bodyText(incomingOf(env), count),
-    whenOver: (env, then) => void outgoing(env)?.once('close', then),
+    whenOver: (env, then) => void (outgoing(env) ?? incomingOf(env))?.once('close', then),
   }
   const server = createApp({ ...options, stream, caller, exposition: prometheus, bodies })
   const { limits } = server
@@ -75,7 +75,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     strangers,
     readers,
     pipelines,
-    fetch(request, env) {
+    fetch: (request, env) => {
       const socket = incomingOf(env)?.socket
       if (trusts && !(socket && trusts(peerOf(socket)))) withoutForwarded(request.headers)
       return server.fetch(request, env)

@@ -6,12 +6,24 @@ const decoder = new TextDecoder()
 
 /** Reads a body from the socket: the web streams between it and a `Request` cost more than most agents do. */
 export function bodyText(incoming: IncomingMessage | undefined, count: BodyCount): Promise<string> | undefined {
+  const { rawBody } = (incoming ?? {}) as { rawBody?: unknown }
+  if (Buffer.isBuffer(rawBody)) return counted(rawBody, count)
   // The connection is gone, or somebody has begun to read: the request itself knows what is left.
   if (!incoming || incoming.destroyed || incoming.readableDidRead) return undefined
   return readBody(incoming, count).then(
     // Most JSON is ASCII, which needs no decoding.
     (bytes) => (isAscii(bytes) ? bytes.toString('latin1') : decoder.decode(bytes)),
   )
+}
+
+/** A body that is there already, such as from a body parser of Express. */
+async function counted(bytes: Buffer, count: BodyCount): Promise<string> {
+  try {
+    count.add(bytes.length)
+    return decoder.decode(bytes)
+  } finally {
+    count.close()
+  }
 }
 
 function readBody(incoming: IncomingMessage, count: BodyCount): Promise<Buffer> {

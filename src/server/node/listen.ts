@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { UampError } from '../../protocol/errors.ts'
-import { errorResponse, pathOf } from '../routes.ts'
+import { errorResponse } from '../routes.ts'
 import { PlainResponse, refuse } from './answers.ts'
 import type { NodeApp } from './app.ts'
 import { isAnswering, isInAnswer } from './connections.ts'
@@ -42,11 +42,11 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
   const refused = ({ socket, rawHeaders, url = '/' }: IncomingMessage): Response | undefined => {
     if (beyond.has(socket)) {
       const error = new UampError('overloaded', 'Too many connections', { details: { retry_after: 1 } })
-      return app.refusalAt(pathOf(`http://x${url}`))(error, { headers: { connection: 'close' } })
+      return app.refusalAt(url)(error, { headers: { connection: 'close' } })
     }
     if (rawHeaders.length <= limits.headerCount * 2) return undefined
     const error = new UampError('too_large', `A request may have at most ${limits.headerCount} headers`)
-    return app.refusalAt(pathOf(`http://x${url}`))(error, { status: 431 })
+    return app.refusalAt(url)(error, { status: 431 })
   }
   const listener = getRequestListener((request, env) => refused(env.incoming as IncomingMessage) ?? app.fetch(request, env), {
     errorHandler: (error) => {

@@ -7,7 +7,7 @@ const STRING = String.raw`'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"`
 /** What each language colours: comments, strings, and words. The first group that fits decides. @type {Readonly<Record<string, RegExp>>} */
 const LANGUAGES = {
   js: new RegExp(
-    String.raw`(?<comment>(?<![:'"\x60])//[^\n]*|/\*[^]*?\*/)|(?<string>${STRING}|\x60(?:[^\x60\\]|\\.)*\x60)|(?<word>\b(?:${WORDS.replaceAll(' ', '|')})\b)`,
+    String.raw`(?<comment>(?<![:'"\x60])//[^\n]*|/\*[^]*?\*/)|(?<string>${STRING}|\x60(?:[^\x60\\]|\\.)*\x60)|(?<word>(?<![.\w])(?:${WORDS.replaceAll(' ', '|')})\b(?!\s*:))`,
     'g',
   ),
   sh: new RegExp(

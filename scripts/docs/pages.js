@@ -93,12 +93,19 @@ export function readPage(root, path) {
         const drawing = readFileSync(join(root, folder, href), 'utf8').replace('<svg ', `<svg role="img" aria-label="${escape(text)}" `)
         return `<figure>${drawing}</figure>`
       },
+      paragraph({ tokens }) {
+        const html = this.parser.parseInline(tokens)
+        return html.startsWith('<figure>') ? html : `<p>${html}</p>\n`
+      },
       html({ text }) {
         return text.replaceAll(/<!--[^]*?-->/g, '').trim() === '' ? '' : escape(text)
       },
     },
   })
-  const html = marked.parse(markdown, { async: false }).replaceAll('<table>', '<div class="table" tabindex="0"><table>').replaceAll('</table>', '</table></div>')
+  const html = marked
+    .parse(markdown, { async: false })
+    .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
 
   const parts = html.split(/<h[1-6] id="[^"]*">[^]*?<\/h[1-6]>/)
   sections.forEach((section, index) => (section.text = plain(parts[index + 1] ?? '')))

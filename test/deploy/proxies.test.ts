@@ -9,7 +9,10 @@ const TOKEN = 'a-secret-of-the-website'
 const HOST = 'museum.example'
 
 /** Status and text of a request from another address of this machine, by the name that clients use. */
-function get(url: string, { from, headers = {} }: { from?: string; headers?: Record<string, string> }): Promise<{ status: number; text: string }> {
+function get(
+  url: string,
+  { from, headers = {} }: { from?: string; headers?: Record<string, string> },
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const options = { ...(from === undefined ? {} : { localAddress: from }), headers: { host: HOST, ...headers } }
     const asking = request(url, options, async (response) => {
@@ -42,7 +45,14 @@ describe.each(Object.entries(PROXIES))('behind %s, set up as in deploy/', (name,
   beforeAll(async () => {
     if (missing) return
     const tokens = { website: TOKEN }
-    server = await serve(patient, { port: 0, data: 'memory', tokens, trustProxy: ['127.0.0.1'], allowedHosts: [HOST], log: () => undefined })
+    server = await serve(patient, {
+      port: 0,
+      data: 'memory',
+      tokens,
+      trustProxy: ['127.0.0.1'],
+      allowedHosts: [HOST],
+      log: () => undefined,
+    })
     proxy = await start(`127.0.0.1:${server.port}`)
   })
   afterAll(async () => {
@@ -82,7 +92,8 @@ describe.each(Object.entries(PROXIES))('behind %s, set up as in deploy/', (name,
   test('addresses in answers have the name and the prefix that the client used', async ({ skip }) => {
     if (missing) return skip(`${name} is not on the PATH`)
     const forged = { forwarded: 'host=evil.example', 'x-forwarded-prefix': '/evil' }
-    const urls = (text: string) => (JSON.parse(text) as { supportedInterfaces: { url: string }[] }).supportedInterfaces.map(({ url }) => url)
+    const urls = (text: string) =>
+      (JSON.parse(text) as { supportedInterfaces: { url: string }[] }).supportedInterfaces.map(({ url }) => url)
     const atRoot = await get(`${proxy.url}/.well-known/agent-card.json`, { headers: forged })
     const below = await get(`${proxy.url}/bots/.well-known/agent-card.json`, { headers: forged })
     expect(urls(atRoot.text)[0]).toMatch(/^http:\/\/museum\.example\/a2a/)
@@ -92,7 +103,10 @@ describe.each(Object.entries(PROXIES))('behind %s, set up as in deploy/', (name,
   test('wrong tokens are counted for the client, and not for the proxy or for whom the client names', async ({ skip }) => {
     if (missing) return skip(`${name} is not on the PATH`)
     const guess = (from: string, number: number) =>
-      get(`${proxy.url}/v1/models`, { from, headers: { authorization: `Bearer wrong-${number}`, 'x-forwarded-for': `198.51.100.${number}` } })
+      get(`${proxy.url}/v1/models`, {
+        from,
+        headers: { authorization: `Bearer wrong-${number}`, 'x-forwarded-for': `198.51.100.${number}` },
+      })
     const statuses: number[] = []
     for (let number = 0; number < 40; number += 1) statuses.push((await guess('127.0.0.2', number)).status)
     expect(statuses[0]).toBe(401)

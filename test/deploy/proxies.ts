@@ -53,7 +53,12 @@ async function run(port: number, prepare: (folder: string) => readonly string[])
     await gone
     rmSync(folder, { recursive: true })
   }
-  while (!(await fetch(`${url}/ready`).then(({ ok }) => ok, () => false))) {
+  while (
+    !(await fetch(`${url}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  ) {
     if (child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 20))
     else throw new Error(`${command} ended with ${child.exitCode}:\n${output}`)
   }

@@ -42,6 +42,14 @@ function dependencies() {
   return { note, problems: megabytes > MAX_DEPENDENCIES_MB ? [`${note}; the limit is ${MAX_DEPENDENCIES_MB}`] : [] }
 }
 
+/** A rehearsal of `npm publish`, with a registry that nobody reaches. npm says there what it would have to correct. @returns {Outcome} */
+function publishing() {
+  const args = ['publish', '--dry-run', '--ignore-scripts', '--registry', 'http://127.0.0.1:9', '--fetch-retries', '0']
+  const { status, stderr } = spawnSync('npm', args, { cwd: root, encoding: 'utf8', shell: process.platform === 'win32' })
+  const warnings = stderr.split('\n').filter((line) => /^npm (warn publish|error)/.test(line) && !line.includes('to be logged in'))
+  return { note: /package size: *(.*)/.exec(stderr)?.[1] ?? '', problems: status === 0 ? warnings : [stderr] }
+}
+
 /** What a newcomer is told to type is what CI runs. @returns {Outcome} */
 function readme() {
   const missing = ['npm install && npm start', 'npm install && npm test'].filter(
@@ -69,6 +77,7 @@ const checks = {
   imports,
   unused: tool('knip/bin/knip.js'),
   package: tool('publint/src/cli.js', '--strict'),
+  publish: publishing,
   'client bundle': bundle,
   dependencies,
   'file length': () => ({ problems: longFiles() }),

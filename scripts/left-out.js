@@ -2,7 +2,11 @@
 
 /** What `npm test -- --fast` leaves out, by the reason why. `npm test` runs it after the rest, when the build and the install are done. @type {Readonly<Record<string, readonly string[]>>} */
 export const LEFT_OUT = {
-  'needs the clients of test/interop, or a browser': ['test/interop/**', 'test/docs/snippets.test.ts', 'test/client/browser.test.ts'],
+  'needs the clients of test/interop, or a browser': [
+    'test/interop/**',
+    'test/docs/{snippets,site}.test.ts',
+    'test/client/browser.test.ts',
+  ],
   'runs the built package in processes of its own': [
     'test/cli/**',
     'test/examples/**',

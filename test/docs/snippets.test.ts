@@ -6,8 +6,12 @@ import { Child, ROOT } from './child.ts'
 import { snippetsOf, type Snippet } from './snippets.ts'
 import { Workspace } from './workspace.ts'
 
-const guides = readdirSync(join(ROOT, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : []))
+const pagesIn = (folder: string) => readdirSync(join(ROOT, folder)).flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : []))
+const steps = pagesIn('docs/tutorial').toSorted()
+const guides = [...pagesIn('docs'), ...steps]
 const documents = ['README.md', ...guides]
+/** The blocks of a document build on each other; documents do not, but for the steps of the tutorial. */
+const stories = [...documents.filter((document) => !steps.includes(document)).map((document) => [document]), steps]
 const hasShell = ['bash', 'curl'].every((command) => spawnSync(command, ['--version']).status === 0)
 
 // The longest, so it is begun first.
@@ -26,11 +30,10 @@ test.concurrent('the TypeScript in the guide compiles', { timeout: 180_000 }, as
   expect(compiler.output).toBe('')
 })
 
-for (const document of documents) {
-  const snippets = snippetsOf(document)
+for (const story of stories) {
+  const snippets = story.flatMap(snippetsOf)
   if (snippets.length === 0) continue
-  // The blocks of a document build on each other; documents do not.
-  describe.concurrent(document, () => {
+  describe.concurrent(story.join(', '), () => {
     let workspace: Workspace
     beforeAll(() => void (workspace = new Workspace()))
     afterAll(() => workspace.close())
@@ -43,8 +46,8 @@ for (const document of documents) {
   })
 }
 
-async function serve(workspace: Workspace, { text, file, expected }: Snippet): Promise<void> {
-  await workspace.serve(text, file)
+async function serve(workspace: Workspace, { text, file, language, expected }: Snippet): Promise<void> {
+  await (language === 'sh' ? workspace.serveByShell(text) : workspace.serve(text, file))
   if (expected === undefined) return
   const [say = '', hear = ''] = expected.split(' → ')
   const response = await fetch(`${workspace.url}/events`, {

@@ -9,7 +9,7 @@ import { ROOT } from './child.ts'
  *
  *     <!-- run -->                a shell block, too, is run as a whole
  *     <!-- run: some text -->     and prints this
- *     <!-- serve: say → hear -->  a server that answers the one with the other
+ *     <!-- serve: say → hear -->  a server that answers the one with the other; of a shell block, `npx uamp serve …`
  *
  * A first line `// name.ts` names the file, so that a later block can import it. `localhost:8787` is the server.
  */

@@ -52,9 +52,18 @@ export class Workspace {
 
   /** Starts a server in place of the one before, and waits until it answers. */
   async serve(text = DEMO, file = 'demo.ts'): Promise<void> {
+    await this.#serve(() => Child.node(this.#program(text, file), { cwd: this.folder }))
+  }
+
+  /** The same with `npx uamp serve`. The command replaces the shell, and is not npx, which would outlive a kill of it. */
+  async serveByShell(text: string): Promise<void> {
+    await this.#serve(() => this.#shell(text.replace('npx uamp serve', () => `exec node_modules/.bin/uamp serve --port ${this.#port}`)))
+  }
+
+  async #serve(start: () => Child): Promise<void> {
     await this.#server?.stop()
     this.#port = await freePort()
-    const server = (this.#server = Child.node(this.#program(text, file), { cwd: this.folder }))
+    const server = (this.#server = start())
     while (
       !(await fetch(`${this.url}/ready`).then(
         ({ ok }) => ok,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { banner, type Served } from './banner.ts'
+import { banner, type Shown } from './banner.ts'
 
-const served = (given: Partial<Served>): string =>
+const served = (given: Partial<Shown>): string =>
   banner(
     {
       version: '1',

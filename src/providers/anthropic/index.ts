@@ -1,8 +1,10 @@
 import { answerDrafts } from '../../upstream/answer-drafts.ts'
+import { withHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
-import { capabilitiesOf } from './models.ts'
+import { HOSTED } from './hosted-tools.ts'
+import { capabilitiesOf, traitsOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
 
@@ -34,7 +36,11 @@ export function anthropic({
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
-    capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
+    capabilities: async (model) => {
+      const able = { ...capabilitiesOf(model), provider: name }
+      // Servers that imitate the API have none.
+      return traitsOf(model).claude ? withHostedTools(able, HOSTED) : able
+    },
 
     generate: (request, context) =>
       answerDrafts(() => {

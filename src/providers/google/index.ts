@@ -1,9 +1,11 @@
 import { answerDrafts } from '../../upstream/answer-drafts.ts'
+import { withHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { explainError } from '../../wire/upstream.ts'
+import { HOSTED } from './hosted-tools.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
@@ -32,7 +34,7 @@ export function google(options: GoogleOptions): Provider {
   return {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
-    capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
+    capabilities: async (model) => withHostedTools({ ...capabilitiesOf(model), provider: name }, HOSTED),
 
     generate: (request, context) =>
       answerDrafts(

@@ -21,7 +21,7 @@ const REQUESTS: [string, string, string, object][] = [
   ['Responses', 'responses', '/v1/responses', { input: 'Hello' }],
   ['Responses, streamed', 'responses', '/v1/responses', { input: 'Hello', stream: true }],
   ['Responses, not stored', 'responses', '/v1/responses', { input: 'Hello', store: false }],
-  ['a compaction', 'responses', '/v1/responses/compact', { input: 'Hello' }],
+  ['a compaction', 'responses', '/v1/responses/compact', { model: 'm', input: 'Hello' }],
   ['older ACP', 'acp', '/acp', rpc],
 ]
 

@@ -49,8 +49,12 @@ verifies('openai-responses.compact', 'a conversation becomes what the user said 
   )
   // It is a request for an answer that nobody keeps.
   expect((await alice.get(body['id'] as string)).status).toBe(404)
-  expect((await bob.post('/compact', { previous_response_id: second.body['id'] })).body['error'].code).toBe('previous_response_not_found')
+  expect((await bob.post('/compact', { model: 'm', previous_response_id: second.body['id'] })).body['error'].code).toBe(
+    'previous_response_not_found',
+  )
   expect(await alice.post('/compact', { model: 'm' })).toMatchObject({ status: 400, body: { error: { param: 'input' } } })
+  expect(await alice.post('/compact', { input: 'One' })).toMatchObject({ status: 400, body: { error: { param: 'model' } } })
+  for (const item of body['output'] as object[]) expect(item).toMatchObject({ id: expect.any(String) })
   const forged = await alice.ask({ input: [{ type: 'compaction', encrypted_content: 'bm8=' }] })
   expect(forged).toMatchObject({ status: 400, body: { error: { param: 'input[0].encrypted_content' } } })
 })
@@ -73,7 +77,7 @@ verifies('openai-responses.input-tokens', 'the tokens of a request are counted, 
 test('an agent that says nothing makes no summary', async () => {
   const silent = defineAgent('m', async function* () {})
   const { url } = await startServer(silent)
-  const response = await client(url).call('POST', '/compact', { body: { input: 'One' } })
+  const response = await client(url).call('POST', '/compact', { body: { model: 'm', input: 'One' } })
   expect(response.status).toBe(502)
   expect(await response.json()).toMatchObject({ error: { type: 'server_error', message: 'The agent made no summary' } })
 })
@@ -88,7 +92,7 @@ test('what the user said is counted while it is gathered, and a caller who has n
   const api = client(url)
   const said = 'x'.repeat(800_000)
   const compact = async (previous_response_id: unknown) => {
-    const response = await api.call('POST', '/compact', { body: { previous_response_id } })
+    const response = await api.call('POST', '/compact', { body: { model: 'm', previous_response_id } })
     return { status: response.status, body: (await response.json()) as Json }
   }
   const first = await api.ask({ input: said })

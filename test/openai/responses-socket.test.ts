@@ -65,6 +65,13 @@ verifies('openai-responses.socket-unstored', 'an unstored response is gone on fr
   const other = await connect(url, '/v1/responses', headers)
   const refused = await other.ask({ model: 'demo', input: 'x', previous_response_id: idOf(first) })
   expect(refused.at(-1)).toMatchObject({ type: 'error', status: 400, error: { code: 'previous_response_not_found' } })
+  // Nobody goes on from a response whose next turn has failed.
+  const again = await wire.ask({ model: 'demo', input: 'again', store: false })
+  const stray = [{ type: 'function_call_output', call_id: 'call_missing', output: 'x' }]
+  const failed = await wire.ask({ model: 'demo', input: stray, store: false, previous_response_id: idOf(again) })
+  expect(failed.at(-1)).toMatchObject({ type: 'error', status: 400 })
+  const evicted = await wire.ask({ model: 'demo', input: 'x', store: false, previous_response_id: idOf(again) })
+  expect(evicted.at(-1)).toMatchObject({ type: 'error', error: { code: 'previous_response_not_found' } })
   // After sixteen others the first one is forgotten.
   for (let n = 0; n < 16; n++) await wire.ask({ model: 'demo', input: `${n}`, store: false })
   const late = await wire.ask({ model: 'demo', input: 'x', store: false, previous_response_id: idOf(first) })

@@ -22,6 +22,11 @@ export function hasHostedTool(capabilities: Capabilities | undefined, type: stri
   return Array.isArray(hosted_tools) && hosted_tools.some((known) => type === known || type.startsWith(`${String(known)}_2`))
 }
 
+/** A tool that the provider has, but not as the client asks for it. */
+export function unsupportedTool(message: string): UampError {
+  return new UampError('invalid_request', message, { details: { param: 'tools', code: 'unsupported_value' } })
+}
+
 /** Refuses tools that the agent lacks: without them it would answer as if it had used them. */
 export function checkHostedTools(
   tools: readonly { readonly type: string }[] | null | undefined,

@@ -1,9 +1,11 @@
 import { answerDrafts } from '../../upstream/answer-drafts.ts'
+import { withHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
 import { urlBelow } from '../../wire/url-below.ts'
-import { capabilitiesOf } from './models.ts'
+import { HOSTED } from './hosted-tools.ts'
+import { capabilitiesOf, traitsOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
 
@@ -43,7 +45,11 @@ export function anthropic({
       url: urlBelow(base, '/v1/models'),
       headers: { 'anthropic-version': pinned ?? LISTING_VERSION, 'x-api-key': apiKey, ...headers },
     },
-    capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
+    capabilities: async (model) => {
+      const able = { ...capabilitiesOf(model), provider: name }
+      // Servers that imitate the API have none.
+      return traitsOf(model).claude ? withHostedTools(able, HOSTED) : able
+    },
 
     generate: (request, context) =>
       answerDrafts(() => {

@@ -2,6 +2,7 @@ import type { ModelRequest } from '../../core/ports/provider.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { modelFor, ownSlot, settingsFor, type Settings } from '../../wire/openai/settings.ts'
 import { toSpeeches, type Block, type Speech } from './blocks.ts'
+import { chosenHosted, hostedTools } from './hosted-tools.ts'
 import { traitsOf, type Traits } from './models.ts'
 import { thinkingFor, thinks, thoughtsAreLost, type Thinking } from './thinking.ts'
 import { formatFor, toolChoice, toolsOf } from './tools.ts'
@@ -40,9 +41,10 @@ export function toRequest(
   const model = modelFor(config, name) ?? usual
   const traits = traitsOf(model)
   const { system, speeches } = toSpeeches(messages)
-  const format = formatFor(config, traits)
-  const tools = toolsOf(config, format)
-  const choice = toolChoice(config, { settings, own: own['tool_choice'], format })
+  const hosted = hostedTools(config)
+  const format = formatFor(config, { traits, hosted })
+  const tools = [...toolsOf(config, format), ...hosted]
+  const choice = chosenHosted(config, hosted) ?? toolChoice(config, { settings, own: own['tool_choice'], format })
   const wanted = thinkingFor(traits, { own, effort: settings.reasoning_effort })
   // The API refuses thoughts beside a forced call, and a budget beside results of a call whose thoughts are missing.
   const forced = choice?.['type'] === 'any' || choice?.['type'] === 'tool'

@@ -188,7 +188,7 @@ export class AnswerStream implements AnswerReader {
         return
       }
       default:
-      // Tools that run at Anthropic are never requested.
+      // What tools that run at Anthropic were asked and found: the answer says it in words.
     }
   }
 

@@ -33,12 +33,15 @@ export function toolsOf({ tools = [] }: SessionConfig, { tool }: Format): WireTo
 }
 
 /** UAMP events §8.3. Newer models take a schema; older ones are forced to call a tool, or told in words. */
-export function formatFor({ response_format: wanted, tools = [] }: SessionConfig, traits: Traits): Format {
+export function formatFor(
+  { response_format: wanted, tools = [] }: SessionConfig,
+  { traits, hosted }: { readonly traits: Traits; readonly hosted: readonly object[] },
+): Format {
   if (wanted === undefined || wanted.type === 'text') return {}
   const schema = wanted.type === 'json_schema' ? wanted.json_schema.schema : undefined
   if (!schema) return { instruction: 'Answer with one valid JSON object and nothing else: no prose, no code fence.' }
   if (traits.schema) return { schema: outputSchema(schema) }
-  if (tools.length > 0) {
+  if (tools.length > 0 || hosted.length > 0) {
     return { instruction: `Give your final answer as JSON and nothing else, valid by this JSON Schema: ${JSON.stringify(schema)}` }
   }
   return { tool: { name: JSON_TOOL, description: 'Gives the answer.', input_schema: { type: 'object', ...schema } } }

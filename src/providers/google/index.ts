@@ -1,10 +1,12 @@
 import { answerDrafts } from '../../upstream/answer-drafts.ts'
+import { withHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import type { Provider } from '../../core/ports/provider.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { askModel, type Timeouts } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { explainError } from '../../wire/upstream.ts'
 import { urlBelow } from '../../wire/url-below.ts'
+import { HOSTED } from './hosted-tools.ts'
 import { capabilitiesOf } from './models.ts'
 import { toRequest } from './request.ts'
 import { AnswerStream } from './stream.ts'
@@ -33,7 +35,7 @@ export function google(options: GoogleOptions): Provider {
     name,
     secrets: secretsOf({ values: [apiKey], headers, urls: [baseUrl] }),
     listing: { url: urlBelow(baseUrl, `${version}/models`), headers: { 'x-goog-api-key': apiKey, ...headers } },
-    capabilities: async (model) => ({ ...capabilitiesOf(model), provider: name }),
+    capabilities: async (model) => withHostedTools({ ...capabilitiesOf(model), provider: name }, HOSTED),
 
     generate: (request, context) =>
       answerDrafts(

@@ -4,6 +4,7 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 import { present } from '../../wire/fields.ts'
 import { modelFor, ownSlot, settingsFor, usableChoice, type Settings } from '../../wire/openai/settings.ts'
 import { toContents } from './contents.ts'
+import { hostedTools } from './hosted-tools.ts'
 import { traitsOf, type Traits } from './models.ts'
 
 /** Settings in Google's own words that pass unchanged: of the request, and of its `generationConfig`. */
@@ -30,7 +31,8 @@ export function toRequest({ model: usual, messages, config }: ModelRequest, name
   const model = modelFor(config, name) ?? usual
   const traits = traitsOf(model)
   const { system, contents } = toContents(messages, traits)
-  const format = formatFor(config, traits)
+  const hosted = hostedTools(config)
+  const format = formatFor(config, { traits, hosted })
   const instructions = [config.instructions ?? '', ...system, format.instruction ?? ''].filter((text) => text !== '').join('\n\n')
   const generation = {
     ...present({
@@ -51,7 +53,7 @@ export function toRequest({ model: usual, messages, config }: ModelRequest, name
   const body = {
     contents,
     ...(instructions !== '' && { systemInstruction: { parts: [{ text: instructions }] } }),
-    ...toolsOf(config, settings),
+    ...(hosted.length > 0 ? { tools: hosted } : toolsOf(config, settings)),
     ...(Object.keys(generation).length > 0 && { generationConfig: generation }),
     ...picked(own, OF_REQUEST),
   }
@@ -80,10 +82,13 @@ function toolsOf({ tools }: SessionConfig, settings: Settings): Record<string, u
 }
 
 /** UAMP events §8.3. Before Gemini 3, JSON and tools exclude each other. Then the model is told in words. */
-function formatFor({ response_format: wanted, tools = [] }: SessionConfig, { third }: Traits): { config?: Own; instruction?: string } {
+function formatFor(
+  { response_format: wanted, tools = [] }: SessionConfig,
+  { traits: { third }, hosted }: { readonly traits: Traits; readonly hosted: readonly object[] },
+): { config?: Own; instruction?: string } {
   if (wanted === undefined || wanted.type === 'text') return {}
   const schema = wanted.type === 'json_schema' ? wanted.json_schema.schema : undefined
-  if (!third && tools.length > 0) {
+  if (!third && (tools.length > 0 || hosted.length > 0)) {
     const valid = schema ? `, valid by this JSON Schema: ${JSON.stringify(schema)}` : ''
     return { instruction: `Give your final answer as JSON and nothing else${valid}` }
   }

@@ -24,6 +24,7 @@ export async function compact(host: Host, call: KnownCall): Promise<Response | S
   const text = await call.text()
   const { tools: _, tool_choice: __, text: ___, ...body } = parseBody(CreateRequest, text)
   host.gateway.checkSlots(body, text.length)
+  if (body.model == null) throw invalid('Missing required parameter: "model"', 'model', 'missing_required_parameter')
   if (body.input == null && body.previous_response_id == null) {
     throw invalid('Missing required parameter: "input"', 'input', 'missing_required_parameter')
   }
@@ -77,7 +78,7 @@ async function* saidIn(
       if (fieldsOf(item)['role'] === 'user') yield item
     }
   }
-  yield* items.filter(isUsers).map(shown)
+  yield* items.filter(isUsers).map((item) => shown(item, `msg_${host.newId()}`))
 }
 
 /** All items. Throws `overloaded` as soon as the caller's memory has no room for the next. */
@@ -95,9 +96,17 @@ function isUsers(item: InputItem): boolean {
   return 'role' in item && item.role === 'user'
 }
 
-function shown(item: InputItem): object {
-  const { content } = item as Extract<InputItem, { role: string }>
-  return { ...item, type: 'message', content: typeof content === 'string' ? [{ type: 'input_text', text: content }] : content }
+/** An item as an output has it. `fresh`: its id, if the client gave none. */
+function shown(item: InputItem, fresh: string): object {
+  const { content, ...given } = item as Extract<InputItem, { role: string }>
+  const id = 'id' in given && typeof given.id === 'string' ? given.id : fresh
+  return {
+    ...given,
+    type: 'message',
+    id,
+    status: 'completed',
+    content: typeof content === 'string' ? [{ type: 'input_text', text: content }] : content,
+  }
 }
 
 function summaryOf({ output }: Readonly<Record<string, unknown>>): string {

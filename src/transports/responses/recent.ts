@@ -37,7 +37,7 @@ export class RecentResponses {
   /** Remembers a response with the conversation before it, unless memory has no room for it. */
   add(id: string, asked: Asked, response: Readonly<Record<string, unknown>>): void {
     const oldest = this.#recent.size >= REMEMBERED ? this.#recent.keys().next().value : undefined
-    if (oldest !== undefined) this.#forget(oldest)
+    if (oldest !== undefined) this.forget(oldest)
     try {
       const items = [...itemsOf(asked.input), ...recordsIn(response['output']).map((item) => parseValue(InputItem, item))]
       if (items.length > ITEMS) return
@@ -48,10 +48,12 @@ export class RecentResponses {
   }
 
   close(): void {
-    for (const id of this.#recent.keys()) this.#forget(id)
+    for (const id of this.#recent.keys()) this.forget(id)
   }
 
-  #forget(id: string): void {
+  /** Open Responses, WebSocket: after a failed turn, nobody goes on from the response before it. */
+  forget(id: string | undefined): void {
+    if (id === undefined) return
     this.#recent.get(id)?.hold.close()
     this.#recent.delete(id)
   }

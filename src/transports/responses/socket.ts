@@ -52,7 +52,7 @@ export class ResponsesSocket {
       if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
       const { type: _, stream_id: __, generate: ___, stream: ____, ...body } = event
       this.#host.gateway.checkSlots(body, frame.length)
-      const asked = this.#recent.continued({ ...toAsked(parseValue(CreateRequest, body)), stream: true })
+      const asked = { ...toAsked(parseValue(CreateRequest, body)), stream: true }
       if (lane === undefined) return await this.#answer(asked, undefined)
       this.#enter(lane)
       void this.#answer(asked, lane).finally(() => this.#lanes.delete(lane ?? ''))
@@ -72,8 +72,10 @@ export class ResponsesSocket {
   }
 
   /** Never rejects: a refusal is told as an event, and the socket stays open. */
-  async #answer(asked: Asked, lane: string | undefined): Promise<void> {
+  async #answer(given: Asked, lane: string | undefined): Promise<void> {
+    const { previous } = given
     try {
+      const asked = this.#recent.continued(given)
       const begun = await start(this.#host, this.#caller, asked)
       // A response in the background goes on after its client left, but is not read here any more.
       if (asked.background) begun.run.stopWith(this.#caller)
@@ -84,10 +86,12 @@ export class ResponsesSocket {
         })
       }
       const answer = await this.#tell(begun, lane)
+      if (answer.failure) this.#recent.forget(previous)
       if (!asked.store && !answer.failure && !this.#caller.signal.aborted) {
         this.#recent.add(begun.about.id, asked, fieldsOf(answer.response()))
       }
     } catch (thrown) {
+      this.#recent.forget(previous)
       await this.#refuse(thrown, lane)
     }
   }

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { shown } from '../config/source.ts'
+import { shown } from '../config/shown.ts'
 import { UampError } from '../protocol/errors.ts'
 
 /** Reads `.env` beside a file, or in a folder, and then in the working folder. What is set already stays, even if it is empty. */

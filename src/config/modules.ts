@@ -1,8 +1,9 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { register } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { UampError } from '../protocol/errors.ts'
+import { shown } from './shown.ts'
 
 /** Loads JavaScript and TypeScript files, and loads a file again once it has changed. Modules that it imports stay as they are. */
 export class Modules {
@@ -44,30 +45,47 @@ async function load(file: string, href: string): Promise<Record<string, unknown>
   try {
     return (await import(href)) as Record<string, unknown>
   } catch (thrown) {
-    const { name, message, code, stack = '' } = thrown as Error & { readonly code?: string }
-    if (code === 'ERR_MODULE_NOT_FOUND') {
-      throw refusal(
-        file,
-        `imports something that does not exist: ${message}. Install the package, or give the file its extension, as in './tools.ts'`,
-        thrown,
-      )
-    }
+    const { name, message, code, stack = '' } = (thrown instanceof Error ? thrown : { message: String(thrown) }) as NodeJS.ErrnoException
+    if (code === 'ERR_MODULE_NOT_FOUND')
+      throw refusal(file, `imports something that does not exist: ${message}. ${missing(message)}`, thrown)
+    const next = `Correct it; \`npx uamp doctor ${shown(file)}\` checks it again`
     if (name === 'SyntaxError') {
-      const lines = [`does not parse: ${message.trim()}`, place(stack), advice(file, message)]
+      const place = placeIn(stack) || (await mistakeIn(file))
+      const lines = [`does not parse: ${message.trim()}`, place, advice(message), next]
       throw refusal(file, lines.filter((line) => line !== '').join('\n'), thrown)
     }
-    throw refusal(file, `failed while it loaded: ${message}`, thrown)
+    const at = stack.split('\n').find((line) => line.includes(href))
+    const place = at === undefined ? '' : ` (${at.trim().replace(/^at (.* \()?(file:\/\/)?|\)$/g, '')})`
+    throw refusal(file, `failed while it loaded: ${message}${place}. ${next}, and UAMP_DEBUG=1 shows all of it`, thrown)
   }
 }
 
+/** What to do about an import that fails, by Node's own words. */
+function missing(message: string): string {
+  const [, name] = /^Cannot find package '((?:@[^/']+\/)?[^/']+)/.exec(message) ?? []
+  return name === undefined ? "Give the file its extension, as in './tools.ts', and check its path" : `Install it: \`npm install ${name}\``
+}
+
 /** Node puts the file, the line and an excerpt of TypeScript before the error's name. */
-function place(stack: string): string {
+function placeIn(stack: string): string {
   return stack.slice(0, Math.max(0, stack.indexOf('SyntaxError'))).trim()
 }
 
-function advice(file: string, message: string): string {
-  if (/strip-only/.test(message)) return 'Types are erased, not compiled: no enum, namespace or parameter property'
-  return file.endsWith('ts') ? '' : `\`node ${file}\` shows the line`
+/** Node does not say where the mistake in a JavaScript file is, but the parser of types does. Empty if the mistake is in another file. */
+async function mistakeIn(file: string): Promise<string> {
+  if (file.endsWith('ts')) return ''
+  const { transformSync } = await import('@swc/wasm-typescript')
+  try {
+    transformSync(readFileSync(file, 'utf8'), { mode: 'strip-only', module: true, filename: file })
+    return `\`node ${shown(file)}\` shows the line`
+  } catch (thrown) {
+    const { startLine, snippet } = thrown as { readonly startLine?: number; readonly snippet?: string }
+    return startLine === undefined ? '' : `${file}:${startLine}\n${snippet ?? ''}`.trim()
+  }
+}
+
+function advice(message: string): string {
+  return /strip-only/.test(message) ? 'Types are erased, not compiled: no enum, namespace or parameter property' : ''
 }
 
 function refusal(file: string, problem: string, cause?: unknown): UampError {

@@ -12,7 +12,8 @@ import type { Entry } from './check.ts'
 import type { NamedModel } from './models.ts'
 import { closing, held, type Built, type Plan, type PlanContext } from './planned.ts'
 import type { McpEntry } from './schema.ts'
-import { shown, type Path } from './source.ts'
+import { shown } from './shown.ts'
+import type { Path } from './source.ts'
 
 type ModelPlan = Entry & { readonly kind: 'model' }
 

@@ -2,7 +2,8 @@ import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import { assemble, retire, type AssembleContext, type Assembly } from './assemble.ts'
-import { readSource, shown } from './source.ts'
+import { shown } from './shown.ts'
+import { readSource } from './source.ts'
 
 /** Editors write a file in several steps. It is read after this much quiet. */
 const QUIET_MS = 100

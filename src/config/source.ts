@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { extname, relative } from 'node:path'
+import { extname } from 'node:path'
 import type { Document, LineCounter, Node } from 'yaml'
 import { UampError } from '../protocol/errors.ts'
 import { jsonMistake } from './json-mistake.ts'
 import type { Modules } from './modules.ts'
+import { shown } from './shown.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -68,12 +69,6 @@ export function isConfigError(thrown: unknown): boolean {
 /** `agents[0].model`. */
 function spell(path: Path): string {
   return path.reduce<string>((text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '')
-}
-
-/** The path as people would type it. */
-export function shown(file: string): string {
-  const short = relative('', file)
-  return short.startsWith('..') || short === '' ? file : short
 }
 
 async function readJson(file: string): Promise<Source> {

@@ -14,12 +14,13 @@ import { UampError } from '../protocol/errors.ts'
 import type { Limits } from '../server/limits.ts'
 import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
-import { listen } from '../server/node/listen.ts'
+import { checkPort, listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { incomingOf } from '../server/node/caller.ts'
 import { requestHandler } from '../server/node/handle.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { trustedProxies } from '../server/node/networks.ts'
+import { hostPolicy, originPolicy } from '../server/web-pages.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
 import { agUi } from '../transports/ag-ui/index.ts'
@@ -123,6 +124,7 @@ const LAST_TURNS = 10
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
   const { port = 8787, host = '127.0.0.1' } = options
   await checkData(dataOf(options))
+  await checkPort({ port, host })
   const parts = assemble(agents, options)
   try {
     await parts.open.started
@@ -197,6 +199,9 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   }
   const access = staticTokens({ tokens, grants: options.grants, anonymous: options.allowAnonymous ?? !hasTokens })
   const trusts = trustProxy && trustedProxies(trustProxy)
+  // What nobody could use is refused before the data is opened, which would leave a folder behind.
+  hostPolicy(present({ allowedHosts, publicUrl }))
+  originPolicy({ loopback, ...present({ origins }) })
   const data = dataOf(options)
   const blobs = openBlobs(data)
   // Transports check their options, so they are made before the data is opened. An explicit `blobs: undefined` turns uploads off.

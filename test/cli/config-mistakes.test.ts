@@ -63,7 +63,7 @@ test('a typo in one agent gave a second mistake, that there is no such agent', a
 test('an agent whose module does not load is not also an agent that does not exist', async () => {
   const config = 'agents:\n  - { name: a, model: ollama/m, handoffs: [b] }\n  - ./b.js\ndefaultAgent: b\n'
   expect(await mistakes(config, { 'b.js': 'throw new Error("no luck")' })).toEqual([
-    expect.stringMatching(/^uamp\.config\.yaml:3: agents\[1\] cannot be used: .*b\.js failed while it loaded: no luck$/),
+    expect.stringMatching(/^uamp\.config\.yaml:3: agents\[1\] cannot be used: .*b\.js failed while it loaded: no luck \(.*b\.js:1:7\)/),
   ])
 })
 

@@ -48,6 +48,9 @@ const HOSTILE: [name: string, schema: () => JsonSchema, value: () => unknown][] 
     () => ({ $defs: object(127, (n) => ({ allOf: [{ $ref: `#/$defs/n${n + 1}` }, { $ref: `#/$defs/n${n + 1}` }] })), $ref: '#/$defs/n0' }),
     () => 1,
   ],
+  ['members that nothing has seen, again and again', () => again(1_500, { unevaluatedProperties: true }), () => WIDE],
+  ['members that all have seen', () => ({ unevaluatedProperties: false, ...again(1_500, { additionalProperties: true }) }), () => WIDE],
+  ['entries that nothing has seen, again and again', () => again(1_500, { unevaluatedItems: true }), () => many(20_000, () => 1)],
   ['something that it must contain, again and again', () => again(1_500, { contains: { const: 1 } }), () => many(20_000, () => 1)],
 ]
 

@@ -101,3 +101,13 @@ test('a schema that goes in circles or doubles at every level is given up', () =
   const $defs = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`s${n}`, both(`#/$defs/s${n + 1}`)]))
   expect(() => mistakesIn({ $ref: '#/$defs/s0', $defs: { ...$defs, s30: false } }, 1)).toThrow('too complicated')
 })
+
+test.each([
+  ['$ref', { $ref: 'https://a.example/schema' }],
+  ['$ref', { $ref: '#name', $defs: { a: { $anchor: 'name' } } }],
+  ['$dynamicRef', { $dynamicRef: '#node' }],
+  ['$id', { properties: { a: { $id: 'https://a.example/a' } } }],
+  ['$schema', { $schema: 'https://a.example/dialect' }],
+])('a schema with %s was taken for one without it', (keyword, schema) => {
+  expect(() => mistakesIn(schema, { a: 1 })).toThrow(`The schema uses "${keyword}" in a way that is not supported`)
+})

@@ -1,3 +1,4 @@
+import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { JsonBudget, short } from './json-budget.ts'
 
@@ -23,12 +24,36 @@ export interface SchemaOptions {
 
 /**
  * Checks a value against a JSON Schema (2020-12, with `items` as a list as in draft 7). Returns the mistakes as sentences that begin
- * with the path. It ignores unknown keywords, `format` among them, as the specification says.
+ * with the path. It ignores unknown keywords, `format` among them, as the specification says. It throws for keywords that it knows
+ * but does not support: references to other documents, to anchors and to dynamic ones, identifiers inside a schema, and other dialects.
  */
 export function mistakesIn(schema: JsonSchema | boolean, value: unknown, options: SchemaOptions = {}): string[] {
+  if (typeof schema === 'object' && typeof schema['$schema'] === 'string' && !DIALECT.test(schema['$schema'])) throw unsupported('$schema')
   const check = new Check(schema, options)
   check.value(schema, value, '')
   return check.mistakes
+}
+
+/** JSON Schema, and OpenAPI's dialect of it. */
+const DIALECT = /^https?:\/\/(json-schema\.org|spec\.openapis\.org)\//
+
+function unsupported(keyword: string): UampError {
+  return new UampError('invalid_request', `The schema uses "${keyword}" in a way that is not supported`)
+}
+
+/** The members and entries of one value that some schema was for, and that are thus none of the unevaluated ones. */
+class Seen {
+  readonly names = new Set<string>()
+  readonly entries = new Set<number>()
+
+  add({ names, entries }: Seen): void {
+    for (const name of names) this.names.add(name)
+    for (const entry of entries) this.entries.add(entry)
+  }
+
+  get size(): number {
+    return this.names.size + this.entries.size
+  }
 }
 
 class Check {
@@ -39,6 +64,8 @@ class Check {
   readonly #refs = new Map<string, unknown>()
   /** True while only a yes or no is needed: the first mistake is then enough. */
   #quiet = false
+  /** What was seen of the value that is being checked. Undefined while no schema around asks for it, because it costs time. */
+  #seen: Seen | undefined
 
   constructor(root: JsonSchema | boolean, { patterns = false }: SchemaOptions) {
     this.#root = root
@@ -49,7 +76,12 @@ class Check {
     this.#budget.spend(SCHEMA_STEPS)
     if (schema === false) return this.#wrong(path, 'is not allowed')
     if (!isRecord(schema) || this.#enough) return
+    if (typeof schema['$dynamicRef'] === 'string') throw unsupported('$dynamicRef')
+    if (typeof schema['$id'] === 'string' && schema !== this.#root) throw unsupported('$id')
     this.#budget.enter()
+    const outer = this.#seen
+    const asks = 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema
+    if (asks) this.#seen = new Seen()
     if (typeof schema['$ref'] === 'string') this.value(this.#resolve(schema['$ref']), value, path)
     if (this.#typed(schema, value, path)) {
       this.#constant(schema, value, path)
@@ -58,8 +90,41 @@ class Check {
       else if (Array.isArray(value)) this.#list(schema, value, path)
       else if (isRecord(value)) this.#object(schema, value, path)
       this.#combined(schema, value, path)
+      if (asks) this.#unevaluated(schema, value, path)
     }
+    if (asks && this.#seen) this.#merge(outer, this.#seen)
+    this.#seen = outer
     this.#budget.leave()
+  }
+
+  /** Checks a part of the value. What is seen of it says nothing about the whole. */
+  #part(schema: unknown, value: unknown, path: string): void {
+    const seen = this.#seen
+    this.#seen = undefined
+    this.value(schema, value, path)
+    this.#seen = seen
+  }
+
+  #merge(into: Seen | undefined, seen: Seen): void {
+    if (!into) return
+    this.#budget.spend(seen.size)
+    into.add(seen)
+  }
+
+  #unevaluated({ unevaluatedProperties, unevaluatedItems }: JsonSchema, value: unknown, path: string): void {
+    const { names, entries } = this.#seen ?? new Seen()
+    if (Array.isArray(value)) {
+      if (unevaluatedItems === undefined) return
+      for (const [index, entry] of value.entries()) {
+        if (!entries.has(index)) this.#part(unevaluatedItems, entry, `${path}[${index}]`)
+        entries.add(index)
+      }
+    } else if (isRecord(value) && unevaluatedProperties !== undefined) {
+      for (const name of this.#keys(value)) {
+        if (!names.has(name)) this.#part(unevaluatedProperties, value[name], join(path, name))
+        names.add(name)
+      }
+    }
   }
 
   get #enough(): boolean {
@@ -74,22 +139,35 @@ class Check {
 
   /** True if the value fits; reports no mistakes. */
   #fits(schema: unknown, value: unknown): boolean {
-    const [told, quiet] = [this.mistakes, this.#quiet]
+    const [told, quiet, seen] = [this.mistakes, this.#quiet, this.#seen]
     this.mistakes = []
     this.#quiet = true
+    this.#seen = seen && new Seen()
     this.value(schema, value, '')
     const fits = this.mistakes.length === 0
+    // A schema that does not fit was for nothing.
+    if (fits && this.#seen) this.#merge(seen, this.#seen)
+    this.#seen = seen
     this.mistakes = told
     this.#quiet = quiet
     return fits
   }
 
+  /** The same for a part of the value. */
+  #partFits(schema: unknown, value: unknown): boolean {
+    const seen = this.#seen
+    this.#seen = undefined
+    const fits = this.#fits(schema, value)
+    this.#seen = seen
+    return fits
+  }
+
   #resolve(ref: string): unknown {
-    if (!ref.startsWith('#')) return true
+    if (ref !== '#' && !ref.startsWith('#/')) throw unsupported('$ref')
     if (this.#refs.has(ref)) return this.#refs.get(ref)
     this.#budget.spend(ref.length)
     let at: unknown = this.#root
-    for (const part of ref.slice(1).split('/').filter(Boolean)) {
+    for (const part of ref.split('/').slice(1)) {
       const key = unescaped(part)
       at = isRecord(at) && Object.hasOwn(at, key) ? at[key] : Array.isArray(at) ? at[Number(key)] : undefined
     }
@@ -143,14 +221,19 @@ class Check {
     const first = Array.isArray(prefixItems) ? (prefixItems as unknown[]) : Array.isArray(items) ? (items as unknown[]) : []
     const rest = Array.isArray(items) ? additionalItems : items
     for (const [index, entry] of value.entries()) {
-      this.value(index < first.length ? first[index] : rest, entry, this.#quiet ? '' : `${path}[${index}]`)
+      this.#part(index < first.length ? first[index] : rest, entry, this.#quiet ? '' : `${path}[${index}]`)
+      if (index < first.length || rest !== undefined) this.#seen?.entries.add(index)
       if (this.#enough) return
     }
     this.#bounds({ least: minItems, most: maxItems, unit: 'entries' }, value.length, path)
     if (uniqueItems === true && new Set(value.map((entry) => this.#budget.canonical(entry))).size < value.length)
       this.#wrong(path, 'must not have an entry twice')
     if (contains === undefined) return
-    const found = value.filter((entry) => this.#fits(contains, entry)).length
+    const found = value.filter((entry, index) => {
+      const fits = this.#partFits(contains, entry)
+      if (fits) this.#seen?.entries.add(index)
+      return fits
+    }).length
     this.#bounds({ least: minContains, most: maxContains, unit: 'entries of the kind that it must contain' }, found, path)
   }
 
@@ -163,15 +246,17 @@ class Check {
     for (const name of names) {
       const member = value[name]
       const at = this.#quiet ? '' : join(path, name)
-      if (propertyNames !== undefined && !this.#fits(propertyNames, name)) this.#wrong(at, 'is not a name that is allowed here')
+      if (propertyNames !== undefined && !this.#partFits(propertyNames, name)) this.#wrong(at, 'is not a name that is allowed here')
       const own = Object.hasOwn(known, name)
-      if (own) this.value(known[name], member, at)
+      if (own) this.#part(known[name], member, at)
       const fitting = this.#patterns ? patterned.filter((pattern) => this.#matches(pattern, name)) : []
-      for (const pattern of fitting) this.value((patternProperties as JsonSchema)[pattern], member, at)
+      for (const pattern of fitting) this.#part((patternProperties as JsonSchema)[pattern], member, at)
       // If patterns do not count, it is not known which names are additional.
-      if (own || fitting.length > 0 || (patterned.length > 0 && !this.#patterns)) continue
+      const matched = own || fitting.length > 0 || (patterned.length > 0 && !this.#patterns)
+      if (matched || additionalProperties !== undefined) this.#seen?.names.add(name)
+      if (matched) continue
       if (additionalProperties === false) this.#wrong(at, 'is not known here')
-      else this.value(additionalProperties, member, at)
+      else this.#part(additionalProperties, member, at)
       if (this.#enough) return
     }
     this.#bounds({ least: minProperties, most: maxProperties, unit: 'members' }, names.length, path)
@@ -206,16 +291,22 @@ class Check {
     return matches(pattern, text)
   }
 
+  /** Stops at the first that fits, unless what the others see matters. */
+  #fitsAny(schemas: readonly unknown[], value: unknown): boolean {
+    if (!this.#seen) return schemas.some((one) => this.#fits(one, value))
+    return schemas.filter((one) => this.#fits(one, value)).length > 0
+  }
+
   #combined(schema: JsonSchema, value: unknown, path: string): void {
     const { allOf, anyOf, oneOf, not, if: condition, then, else: otherwise } = schema
     if (Array.isArray(allOf)) for (const one of allOf) this.value(one, value, path)
-    if (Array.isArray(anyOf) && !anyOf.some((one) => this.#fits(one, value))) this.#wrong(path, 'has none of the forms that are allowed')
+    if (Array.isArray(anyOf) && !this.#fitsAny(anyOf, value)) this.#wrong(path, 'has none of the forms that are allowed')
     if (Array.isArray(oneOf)) {
       const fitting = oneOf.filter((one) => this.#fits(one, value)).length
       if (fitting === 0) this.#wrong(path, 'has none of the forms that are allowed')
       if (fitting > 1) this.#wrong(path, `has ${fitting} forms at once, of which only one is allowed`)
     }
-    if (not !== undefined && this.#fits(not, value)) this.#wrong(path, 'has a form that is not allowed')
+    if (not !== undefined && this.#partFits(not, value)) this.#wrong(path, 'has a form that is not allowed')
     if (condition !== undefined) this.value(this.#fits(condition, value) ? then : otherwise, value, path)
   }
 }

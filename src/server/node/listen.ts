@@ -1,3 +1,4 @@
+import { createServer as createPlainServer } from 'node:net'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
@@ -126,6 +127,20 @@ export async function listen(app: NodeApp, { port, host }: ListenOptions): Promi
       server.closeAllConnections()
     },
   }
+}
+
+/** Throws if nobody can listen there now. A server asks before it makes its data folder, which would be left behind. */
+export async function checkPort({ port, host }: ListenOptions): Promise<void> {
+  const server = createPlainServer()
+  await new Promise<void>((resolve, reject) => {
+    const fail = (error: unknown): void => reject(explained(error as NodeJS.ErrnoException, { port, host }))
+    server.once('error', fail)
+    try {
+      server.listen({ port, host }, () => server.close(() => resolve()))
+    } catch (error) {
+      fail(error)
+    }
+  })
 }
 
 function unparsed(code: string | undefined): Response {

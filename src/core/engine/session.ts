@@ -14,6 +14,7 @@ import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, Waiting } from '../ports/session.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
@@ -31,6 +32,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   readonly seen = new Seen()
   readonly stay: Stay
   #secrets: SessionSecrets | undefined
+  #store: TurnStore | undefined
   config: SessionConfig
   client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
@@ -86,6 +88,10 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   /** Made when an agent first calls somebody, or fails. */
   get secrets(): SessionSecrets {
     return (this.#secrets ??= new SessionSecrets(this.#host))
+  }
+
+  get store(): TurnStore {
+    return (this.#store ??= this.#host.state.of(this))
   }
 
   get responding(): boolean {

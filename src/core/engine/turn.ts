@@ -15,6 +15,7 @@ import { Output } from '../reading/output.ts'
 import type { Principal } from '../ports/access.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
@@ -50,6 +51,7 @@ export interface TurnHost {
   readonly newId: () => string
   /** The agent's HTTP client, and the redaction of the secrets that it sends. */
   readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
+  readonly store: TurnStore
   /** Closes the response; resolves once readers see the end. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -156,6 +158,10 @@ export class ActiveTurn implements Turn, Asker {
 
   get http(): HttpClient {
     return this.#host.secrets.http
+  }
+
+  get store(): TurnStore {
+    return this.#host.store
   }
 
   get redact(): (text: string) => string {

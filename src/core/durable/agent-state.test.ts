@@ -28,14 +28,15 @@ type Work = (store: Turn['store'], turn: Turn) => Promise<unknown>
 /** An agent that does what it is told, and a gateway that serves it. */
 function setUp(store: Store, options: Partial<GatewayOptions> = {}) {
   let work: Work = async () => undefined
-  let [result, failed]: [unknown, unknown] = [undefined, undefined]
+  let result: unknown
+  let failed: Error | undefined
   const agents = new AgentRegistry()
   for (const name of ['clerk', 'guard']) {
     const agent = defineAgent(name, async function* (turn) {
       try {
         result = await work(turn.store, turn)
       } catch (error) {
-        failed = error
+        failed = error as Error
       }
     })
     agents.add(wrap(agent, (_turn, next) => next({ silent: false })))
@@ -55,11 +56,12 @@ function setUp(store: Store, options: Partial<GatewayOptions> = {}) {
     })
   const within = async <T>(session: Session, next: (store: Turn['store'], turn: Turn) => Promise<T>): Promise<T> => {
     work = next
-    result = failed = undefined
+    result = undefined
+    failed = undefined
     const reader = session.read()
     await session.send({ type: 'response.create', event_id: crypto.randomUUID() } as EventOf<'response.create'>)
     for await (const batch of reader) if ([...batch].some(({ type }) => type === 'response.done')) break
-    if (failed !== undefined) throw failed
+    if (failed as Error | undefined) throw failed as unknown as Error
     return result as T
   }
   return { gateway, open, within }

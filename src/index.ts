@@ -36,6 +36,7 @@ export type {
   ToolOutput,
 } from './core/ports/skill.ts'
 export type { Group, Operation, Page, PageRequest, SetOptions, Store, Stored } from './core/ports/store.ts'
+export type { Shelf, TurnStore } from './core/ports/turn-store.ts'
 export type {
   Agents,
   Call,

@@ -46,6 +46,7 @@ function offeredGateway({ gateway, agents: all }: Pick<Host, 'agents' | 'gateway
   return {
     checkSlots: (value, length) => gateway.checkSlots(value, length),
     hold: (principal, bytes) => gateway.hold(principal, bytes),
+    storeOf: (agent, principal) => gateway.storeOf(agent, principal),
     recoverWith: (keeper, recover) => gateway.recoverWith(keeper, recover),
     open: async (init) => {
       if (!hides(init.agent)) return gateway.open(init)

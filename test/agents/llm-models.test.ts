@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { llmAgent } from '../../src/agents/llm/index.ts'
 import type { ModelRequest } from '../../src/core/ports/provider.ts'
 import { UampError } from '../../src/protocol/errors.ts'
@@ -65,3 +65,15 @@ verifies(
     expect(await wire.send({ type: 'capabilities.query', model: 'third/m' })).toMatchObject({ code: 'not_found' })
   },
 )
+
+test('a model without a known price is named in the log, once', async () => {
+  const logged: unknown[] = []
+  const usage = { type: 'usage.delta' as const, delta: { input_tokens: 10, output_tokens: 1 } }
+  const model = answering(() => [said('ok'), usage], { name: 'nobody' })
+  const log = (_level: string, message: string, fields?: object): void => void (message.includes('price') && logged.push(fields))
+  const { url } = await startServer(llmAgent({ name: 'bot', model, log }))
+  const wire = await overWebSocket(url)
+  await wire.open()
+  for (const words of ['hi', 'again']) expect((await say(wire, words)).at(-1)).toMatchObject({ response: { usage: { input_tokens: 10 } } })
+  expect(logged).toEqual([{ model: 'nobody/m' }])
+})

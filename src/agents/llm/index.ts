@@ -72,6 +72,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       models,
       log,
       prices: { ...PRICES, ...init.prices },
+      unpriced: new Set<string>(),
       capabilitiesOf,
       describe: async (of) => mounted(describe(await capabilitiesOf(of), of === model ? name : modelId(of))),
     },

@@ -16,6 +16,8 @@ const ANSWER_SHARE = 0.25
 const ANSWER_TOKENS = 8192
 /** The most usage drafts before the first word. With more, the answer counts as begun. */
 const SILENT = 16
+/** The most models that the log names: clients may choose names. */
+const UNPRICED = 64
 
 interface Asked {
   readonly messages: readonly Message[]
@@ -34,6 +36,8 @@ export interface Answer {
 export interface ChainOptions {
   readonly models: readonly Model[]
   readonly prices: PriceTable
+  /** Models without a known price that the log has named. */
+  readonly unpriced: Set<string>
   readonly log: Logger
   /** What its provider says of a model, if that is known. */
   readonly capabilitiesOf: (model: Model) => Promise<Capabilities | undefined>
@@ -90,8 +94,18 @@ export class ModelChain {
   priced(draft: Draft, model: Model, config: SessionConfig): Draft {
     if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
     const { name } = model.provider
-    const price = model.price ?? priceOf(name, modelIn({ model: model.model, config }, name, this.#transport), this.#options.prices)
-    return price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
+    const asked = modelIn({ model: model.model, config }, name, this.#transport)
+    const price = model.price ?? priceOf(name, asked, this.#options.prices)
+    if (price) return { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } }
+    this.#unpriced(`${name}/${asked}`)
+    return draft
+  }
+
+  #unpriced(model: string): void {
+    const { unpriced, log } = this.#options
+    if (unpriced.has(model) || unpriced.size >= UNPRICED) return
+    unpriced.add(model)
+    log('info', 'The price of a model is not known, so its usage has no cost: give it a price', { model })
   }
 
   /** Names the model in the signature of its thought, if the agent has several: only that model may see it again. */

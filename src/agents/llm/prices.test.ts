@@ -11,6 +11,8 @@ test.each([
   ['anthropic', 'claude-sonnet-4-5-latest', 'anthropic/claude-sonnet-4-5'],
   ['google', 'gemini-2.5-flash-preview-09-2025', 'google/gemini-2.5-flash'],
   ['google', 'gemini-2.5-flash-lite', 'google/gemini-2.5-flash-lite'],
+  ['google', 'gemini-3-pro-preview', 'google/gemini-3-pro'],
+  ['mistral', 'mistral-large-latest', 'mistral/mistral-large'],
 ])('%s %s costs what %s does', (provider, model, known) => {
   expect(PRICES[known]).toBeDefined()
   expect(priceOf(provider, model)).toBe(PRICES[known])
@@ -27,6 +29,13 @@ test('a name that ends in a long number and is no version is looked at once', ()
   // Cut in every way, 100 digits would never come to an end.
   expect(priceOf('openai', `gpt-5-${'1'.repeat(100)}x`)).toBeUndefined()
   expect(priceOf('openai', `gpt-5-${'1'.repeat(100)}`)).toBe(PRICES['openai/gpt-5'])
+})
+
+test('every price of the table is one', () => {
+  for (const [name, { input, output, cacheRead, cacheWrite }] of Object.entries(PRICES)) {
+    for (const price of [input, output, cacheRead ?? 0, cacheWrite ?? 0]) expect(price, name).toBeGreaterThanOrEqual(0)
+    expect(cacheRead ?? 0, name).toBeLessThanOrEqual(input)
+  }
 })
 
 verifies('model.cost-cached', 'cached tokens cost what input does, where they have no price of their own', () => {

@@ -19,6 +19,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     methods,
     signal,
     http,
+    store,
     redact,
   } = turn
   return {
@@ -38,6 +39,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     methods,
     signal,
     http,
+    store,
     redact,
     ask: (type, question, options) => turn.ask(type, question, options),
     ...changes,

@@ -27,6 +27,12 @@ export interface CoreLimits {
   readonly unloadMs: number
   /** How often idle sessions are taken out of memory and expired ones removed. */
   readonly sweepMs: number
+  /** Largest value of an agent's own state (`turn.store`), as JSON. */
+  readonly stateBytes: number
+  /** Most keys of an agent's state in one session, for one principal, and for the agent itself. */
+  readonly stateKeys: number
+  /** How long an agent's state for a principal is kept after it was last written. */
+  readonly stateTtlMs: number
   readonly sessions: number
   readonly sessionsPerPrincipal: number
 }
@@ -34,10 +40,13 @@ export interface CoreLimits {
 /** Node treats a longer timer as one millisecond. This is 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** The defaults with the given limits. Times are cut to what a timer can take, except `sessionTtlMs`, which needs no timer. */
+/** Ages of what is stored, which no timer waits for. */
+const UNTIMED: ReadonlySet<string> = new Set(['sessionTtlMs', 'stateTtlMs'])
+
+/** The defaults with the given limits. Times are cut to what a timer can take, except those that need no timer. */
 export function limitsFrom<T extends object>(defaults: T, given: Partial<T> = {}): T {
   const bounded = Object.entries(given).map(([name, value]: [string, unknown]): [string, unknown] => {
-    const isTimed = typeof value === 'number' && name.endsWith('Ms') && name !== 'sessionTtlMs'
+    const isTimed = typeof value === 'number' && name.endsWith('Ms') && !UNTIMED.has(name)
     return [name, isTimed ? Math.min(value, LONGEST_TIMER_MS) : value]
   })
   return { ...defaults, ...Object.fromEntries(bounded) }
@@ -59,6 +68,9 @@ export const CORE_LIMITS: CoreLimits = {
   storedBytesPerPrincipal: 16 * 1024 * 1024 * 1024,
   unloadMs: 60_000,
   sweepMs: 10_000,
+  stateBytes: 64 * 1024,
+  stateKeys: 256,
+  stateTtlMs: 365 * 24 * 3_600_000,
   sessions: 20_000,
   sessionsPerPrincipal: 10_000,
 }

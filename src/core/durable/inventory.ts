@@ -1,5 +1,6 @@
 import type { Kept } from '../ports/store.ts'
 import type { Head, Records } from './records.ts'
+import { STATE, writtenAt } from './state-places.ts'
 
 /** A record or a stream in the store, with its owner. */
 export interface Item extends Kept {
@@ -53,6 +54,12 @@ function usual([, kind = '', third, fourth]: readonly string[], { index }: Kept)
     case 'log':
     case 'in':
       return { kind, ...(third !== undefined && { session: third }) }
+    case STATE.session:
+      return { kind, ...(third !== undefined && { session: third }) }
+    case STATE.principal:
+      return { kind, ...(third !== undefined && { owner: third }), at: writtenAt(index) }
+    case STATE.agent:
+      return { kind }
     case 'turn':
       return { kind, ...sessionIn(index) }
     default:

@@ -1,6 +1,7 @@
 import { UampError } from '../../protocol/errors.ts'
 import { inventory, type Describe, type Item } from './inventory.ts'
 import type { Records } from './records.ts'
+import { STATE } from './state-places.ts'
 
 /** What to remove. A session goes if `before` or `bytes` says so; with neither, everything of the principal goes. */
 export interface PruneRequest {
@@ -72,7 +73,7 @@ export async function prune({ records, describe, remove, onDelete }: PruneOption
   return { sessions: removed.size, records: gone.length, bytes, inUse }
 }
 
-const OF_SESSIONS = new Set(['session', 'session-config', 'turn', 'log', 'in'])
+const OF_SESSIONS = new Set<string>(['session', 'session-config', 'turn', 'log', 'in', STATE.session])
 
 async function measure(records: Records, { describe, principal }: { describe: Describe; principal: string | undefined }) {
   const sessions = new Map<string, Measured>()

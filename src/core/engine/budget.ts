@@ -82,14 +82,14 @@ export class Budget {
 
 const little = ({ bytes }: Share): number => (bytes <= LITTLE ? bytes : 0)
 
-type Part = 'config' | 'messages' | 'pending' | 'answers' | 'output' | 'log' | 'seen'
+type Part = 'config' | 'messages' | 'pending' | 'answers' | 'output' | 'log' | 'seen' | 'state'
 
 /** The memory of one session, or of something beside sessions, such as an answer on its way out. */
 export class Holding {
   readonly #budget: Budget
   readonly #share: Share
   readonly #kind: Kind
-  readonly #parts = { config: 0, messages: 0, pending: 0, answers: 0, output: 0, log: 0, seen: 0 }
+  readonly #parts = { config: 0, messages: 0, pending: 0, answers: 0, output: 0, log: 0, seen: 0, state: 0 }
   #closed = false
   bytes = 0
 

@@ -1,4 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
+import { AgentState } from '../durable/agent-state.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import { ownerKey } from './budget.ts'
 import { clocksOf, expiryClock, Ticker, timeOrderedIds, Turnstile } from '../basics/time.ts'
@@ -20,6 +21,7 @@ import type { RecoverKeeper } from '../ports/keeper.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { Alias, Hold, Session, SessionInit, SessionSummary, StoredResponse } from '../ports/session.ts'
 import type { Page, PageRequest, Store } from '../ports/store.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 import { Records } from '../durable/records.ts'
 import { Secrets } from '../secrets/secrets.ts'
@@ -49,6 +51,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly monotonic: () => number
   readonly newId: () => string
   readonly turnstile = new Turnstile()
+  readonly state: AgentState
   readonly #agents: AgentRegistry
   readonly #records: Records
   readonly #turns: StoredTurns
@@ -96,6 +99,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#agents = agents
     this.#store = store
     this.#records = new Records(store, keys)
+    this.state = new AgentState({ store, keys, limits: this.limits, now })
     this.#turns = new StoredTurns(this.#records)
     this.#committer = new Committer(log)
     this.#parking = new Parking(this.limits.parkedPerPrincipal)
@@ -145,6 +149,10 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   hold(principal: Principal, bytes: number): Hold {
     return this.#sessions.holdBeside(principal, bytes)
+  }
+
+  storeOf(agent: string, owner: Principal): TurnStore {
+    return this.state.outside(agent, owner)
   }
 
   recoverWith(keeper: string, recover: RecoverKeeper): void {

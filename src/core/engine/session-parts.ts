@@ -2,6 +2,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Holding } from './budget.ts'
+import type { AgentState } from '../durable/agent-state.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { Clocks, Turnstile } from '../basics/time.ts'
@@ -54,6 +55,8 @@ export interface SessionHost extends Clocks {
   readonly log: Logger
   readonly secrets: Redaction
   readonly meter: Meter | undefined
+  /** What agents remember. */
+  readonly state: AgentState
   findAgent(name: string): AgentPort | undefined
   /** The agent for a new response. Throws if no response may begin. */
   admit(agent: string): AgentPort

@@ -14,6 +14,7 @@ import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, Waiting } from '../ports/session.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
@@ -22,7 +23,8 @@ import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { SessionSecrets } from '../secrets/session-secrets.ts'
-import { ActiveTurn, type TurnHost } from './turn.ts'
+import { ActiveTurn } from './turn.ts'
+import type { TurnHost } from './turn-parts.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
 
 /** One conversation in progress. */
@@ -31,6 +33,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   readonly seen = new Seen()
   readonly stay: Stay
   #secrets: SessionSecrets | undefined
+  #store: TurnStore | undefined
   config: SessionConfig
   client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
@@ -86,6 +89,10 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   /** Made when an agent first calls somebody, or fails. */
   get secrets(): SessionSecrets {
     return (this.#secrets ??= new SessionSecrets(this.#host))
+  }
+
+  get store(): TurnStore {
+    return (this.#store ??= this.#host.state.of(this))
   }
 
   get responding(): boolean {

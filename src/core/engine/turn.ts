@@ -3,23 +3,20 @@ import { withContentId, type ContentItem, type ToolResult } from '../../protocol
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { checkDraft, checkEvent, checkGenerator, drafted, plainText } from './check-draft.ts'
-import { defer, type Turnstile } from '../basics/time.ts'
+import { defer } from '../basics/time.ts'
 import { Stamp } from '../log/entry.ts'
-import type { Holding } from './budget.ts'
-import type { CoreLimits } from '../basics/limits.ts'
-import type { Log } from '../log/log.ts'
 import { Output } from '../reading/output.ts'
 import type { Principal } from '../ports/access.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
 import type { AgentPort, AskOptions, ClientMethods, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
 import { withHandle } from './input.ts'
-import { QuestionBook, type Answer, type Asker } from './questions.ts'
-import type { SessionSecrets } from '../secrets/session-secrets.ts'
+import { QuestionBook, type Asker } from './questions.ts'
 import { endOf, failure, responseCreated, resultsIn, type End } from './run.ts'
+import type { TurnHost, TurnStart } from './turn-parts.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { weigh } from '../basics/weight.ts'
 
@@ -34,45 +31,6 @@ const SHORT = 4096
 const SLICES = 4
 /** How long a stopped agent may clean up before its response is closed without waiting for it. */
 const STOP_MS = 50
-
-/** The part of a session that a turn uses. */
-export interface TurnHost {
-  readonly id: string
-  readonly shownId: string
-  readonly transport: string
-  readonly chat: string | undefined
-  readonly owner: Principal
-  readonly client: ClientProfile | undefined
-  readonly duplex: boolean
-  readonly opening?: { readonly silent: boolean; readonly handoff?: string | undefined } | undefined
-  readonly log: Log
-  readonly turnstile: Turnstile
-  readonly newId: () => string
-  /** The agent's HTTP client, and the redaction of the secrets that it sends. */
-  readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
-  /** Closes the response; resolves once readers see the end. */
-  ended(turn: ActiveTurn, end: End): Promise<void>
-}
-
-export interface TurnStart {
-  /** The id of the turn, which is that of its first response. */
-  readonly id: string
-  /** The response that runs, if it is not the turn's first. */
-  readonly responseId?: string
-  /** The event that asked for the response: tells the clients of a shared session whose it is. */
-  readonly request?: string | undefined
-  readonly messages: readonly Message[]
-  readonly said?: readonly Message[] | undefined
-  readonly config: SessionConfig
-  readonly asked?: Turn['asked']
-  readonly answers?: Readonly<Record<string, Answer>> | undefined
-  readonly payment?: Payment | undefined
-  readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
-  /** Counts the output as it grows. */
-  readonly held: Holding
-  readonly keeper?: TurnKeeper | undefined
-  readonly methods?: ClientMethods | undefined
-}
 
 /** A running turn: pulls the agent's generator into the log, puts its questions, and stops it. */
 export class ActiveTurn implements Turn, Asker {
@@ -159,6 +117,10 @@ export class ActiveTurn implements Turn, Asker {
 
   get http(): HttpClient {
     return this.#host.secrets.http
+  }
+
+  get store(): TurnStore {
+    return this.#host.store
   }
 
   get redact(): (text: string) => string {

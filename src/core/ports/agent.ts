@@ -7,6 +7,7 @@ import type { Principal } from './access.ts'
 import type { HttpClient } from './http.ts'
 import type { Tool } from './skill.ts'
 import type { Transport } from './transport.ts'
+import type { TurnStore } from './turn-store.ts'
 
 /**
  * What a session runs: one async generator. The session pulls it, stamps what it yields, and aborts `turn.signal` to
@@ -109,6 +110,8 @@ export interface Turn {
   readonly signal: AbortSignal
   /** For calls to the outside. It reuses connections, and an abort closes them. */
   readonly http: HttpClient
+  /** What the agent remembers between turns: of this session, of whoever is asking, and of the agent itself. */
+  readonly store: TurnStore
   /** Removes the server's secrets from a text. Use it on what others said before you log it or put it into an error. */
   readonly redact?: ((text: string) => string) | undefined
   /**

@@ -10,6 +10,7 @@ import type { Principal } from './access.ts'
 import type { ClientMethods, Questions, Turn } from './agent.ts'
 import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
+import type { TurnStore } from './turn-store.ts'
 
 /** An event of the log. `event` and `text` are each made once, when first asked for. */
 export interface Logged {
@@ -226,6 +227,8 @@ export interface Gateway {
    */
   hold(principal: Principal, bytes: number): Hold
   open(init: SessionInit): Promise<Session>
+  /** What an agent remembers, for a call outside any session. What it keeps of the session is gone after the call. */
+  storeOf(agent: string, principal: Principal): TurnStore
   /** Registers how to make keepers of this name for responses that a crash left open. Call it before the gateway starts. */
   recoverWith(keeper: string, recover: RecoverKeeper): void
   attach(id: string | Alias, principal: Principal): Promise<Session | undefined>

@@ -170,6 +170,7 @@ async function callTool({ host, caller, agent, signal }: OlderContext, params: u
     signal,
     http: secrets.http,
     redact: (text) => secrets.text(text),
+    store: host.gateway.storeOf(agent.name, principal),
     ask: () => Promise.reject(new UampError('approval_unavailable', 'There is nobody to ask')),
   }
   const running = toolRunner(turn, { tools: [tool] })([{ id, name, arguments: JSON.stringify(args ?? {}) }])

@@ -1,0 +1,56 @@
+import type { ClientProfile } from '../../protocol/capabilities.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { Payment } from '../../protocol/payment.ts'
+import type { SessionConfig } from '../../protocol/session-config.ts'
+import type { CoreLimits } from '../basics/limits.ts'
+import type { Turnstile } from '../basics/time.ts'
+import type { Log } from '../log/log.ts'
+import type { Principal } from '../ports/access.ts'
+import type { ClientMethods, Turn } from '../ports/agent.ts'
+import type { TurnKeeper } from '../ports/keeper.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
+import type { SessionSecrets } from '../secrets/session-secrets.ts'
+import type { Holding } from './budget.ts'
+import type { Answer } from './questions.ts'
+import type { End } from './run.ts'
+import type { ActiveTurn } from './turn.ts'
+
+/** The part of a session that a turn uses. */
+export interface TurnHost {
+  readonly id: string
+  readonly shownId: string
+  readonly transport: string
+  readonly chat: string | undefined
+  readonly owner: Principal
+  readonly client: ClientProfile | undefined
+  readonly duplex: boolean
+  readonly opening?: { readonly silent: boolean; readonly handoff?: string | undefined } | undefined
+  readonly log: Log
+  readonly turnstile: Turnstile
+  readonly newId: () => string
+  /** The agent's HTTP client, and the redaction of the secrets that it sends. */
+  readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
+  readonly store: TurnStore
+  /** Closes the response; resolves once readers see the end. */
+  ended(turn: ActiveTurn, end: End): Promise<void>
+}
+
+export interface TurnStart {
+  /** The id of the turn, which is that of its first response. */
+  readonly id: string
+  /** The response that runs, if it is not the turn's first. */
+  readonly responseId?: string
+  /** The event that asked for the response: tells the clients of a shared session whose it is. */
+  readonly request?: string | undefined
+  readonly messages: readonly Message[]
+  readonly said?: readonly Message[] | undefined
+  readonly config: SessionConfig
+  readonly asked?: Turn['asked']
+  readonly answers?: Readonly<Record<string, Answer>> | undefined
+  readonly payment?: Payment | undefined
+  readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
+  /** Counts the output as it grows. */
+  readonly held: Holding
+  readonly keeper?: TurnKeeper | undefined
+  readonly methods?: ClientMethods | undefined
+}

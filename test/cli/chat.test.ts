@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
@@ -45,12 +46,16 @@ test('piped lines are messages; only the answers go to standard output', async (
   expect(code).toBe(0)
 })
 
-test('media is named, with its content id', async () => {
-  const { stdout } = await finished(['chat', url], { input: '/image\n/file\n/audio 1\n/video\n' })
-  expect(stdout).toMatch(new RegExp(`^\\[image png One orange pixel ${ID}\\]\nHere is an image\\.\n`))
-  expect(stdout).toMatch(new RegExp(`^\\[file demo.csv text/csv ${ID}\\]\nHere is a file\\.\n`, 'm'))
-  expect(stdout).toMatch(new RegExp(`^A tone of 1 s\\.\n\\[audio pcm16 1 s A tone ${ID}\\]\n`, 'm'))
-  expect(stdout).toMatch(new RegExp(`^\\[video mp4 0 s A video without frames ${ID}\\]\n`, 'm'))
+test('media is named, with its content id, and saved', async () => {
+  const cwd = await project()
+  const { stdout } = await finished(['chat', url], { input: '/image\n/file\n/audio 1\n/video\n', env: { TMPDIR: cwd } })
+  const saved = (name: string) => `saved as (\\S+/${name})\\]\n`
+  const image = new RegExp(`^\\[image png One orange pixel ${ID} ${saved('1-image.png')}Here is an image\\.\n`).exec(stdout)
+  expect(image).not.toBeNull()
+  expect((await readFile(image?.[1] ?? '')).subarray(1, 4).toString()).toBe('PNG')
+  expect(stdout).toMatch(new RegExp(`^\\[file demo.csv text/csv ${ID} ${saved('2-demo.csv')}Here is a file\\.\n`, 'm'))
+  expect(stdout).toMatch(new RegExp(`^A tone of 1 s\\.\n\\[audio pcm16 1 s A tone ${ID} ${saved('3-audio.pcm')}`, 'm'))
+  expect(stdout).toMatch(new RegExp(`^\\[video mp4 0 s A video without frames ${ID} ${saved('4-video.mp4')}`, 'm'))
 })
 
 test('approvals are asked: yes, no, and no when nobody is left to answer', async () => {
@@ -120,7 +125,8 @@ test('lets in by token, and says what is wrong with it', async () => {
   const attempt = (args: string[] = [], env: Record<string, string> = {}) =>
     finished(['chat', url, ...args], { input: 'hello\n', cwd, env })
   const known = { code: 0, stdout: 'You said: hello\n' }
-  const refused = (why: string) => ({ code: 1, stderr: expect.stringContaining(why) as string })
+  const told = (code: number, why: string) => ({ code, stderr: expect.stringContaining(why) as string })
+  const refused = (why: string) => told(3, why)
   const cases: [Promise<unknown>, object][] = [
     [attempt(), refused('wants a token: uamp chat --token-file')],
     [attempt(['--token', `alice:${secret}`]), refused('the secret alone')],
@@ -128,9 +134,9 @@ test('lets in by token, and says what is wrong with it', async () => {
     // These two cannot be read in the list of processes.
     [attempt(['--token-file', 'my-token']), known],
     [attempt([], { UAMP_TOKEN: secret }), known],
-    [attempt(['--token-file', 'none']), refused('The token file none cannot be read: there is no such file')],
-    [attempt(['--token-file', 'empty']), refused('must contain one secret')],
-    [attempt(['--token-file', 'many']), refused('must contain one secret')],
+    [attempt(['--token-file', 'none']), told(2, 'The token file none cannot be read: there is no such file')],
+    [attempt(['--token-file', 'empty']), told(2, 'must contain one secret')],
+    [attempt(['--token-file', 'many']), told(2, 'must contain one secret')],
   ]
   for (const [outcome, expected] of cases) expect(await outcome).toMatchObject(expected)
 })
@@ -141,8 +147,8 @@ test('talks to the agent that is named, by option or by address', async () => {
   const cwd = await project({ 'a.js': `import { defineAgent } from 'uamp'\nexport default [${agent('one')}, ${agent('two.b')}]` })
   const { url } = await serving(['a.js'], { cwd })
   const attempt = (address: string, ...args: string[]) => finished(['chat', address, ...args], { input: 'hello\n' })
-  expect(await attempt(url)).toMatchObject({ code: 1, stderr: expect.stringContaining('Choose one: --agent one, --agent two.b') })
-  expect(await attempt(url, '--agent', 'three')).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no agent "three"') })
+  expect(await attempt(url)).toMatchObject({ code: 3, stderr: expect.stringContaining('Choose one: --agent one, --agent two.b') })
+  expect(await attempt(url, '--agent', 'three')).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no agent "three"') })
   expect((await attempt(url, '--agent', 'two.b')).stdout).toBe('I am two.b\n')
   expect((await attempt(`${url}/agents/one`)).stdout).toBe('I am one\n')
   expect((await attempt(url.replace('http://', ''), '--agent', 'one')).stdout).toBe('I am one\n')
@@ -152,13 +158,13 @@ test('says what to do when there is nobody to talk to', async () => {
   // Port 1 is for no service that listens here.
   const nobody = await finished(['chat', 'http://127.0.0.1:1'])
   expect(nobody).toMatchObject({
-    code: 1,
+    code: 4,
     stderr: expect.stringMatching(/There is no server at http:\/\/127\.0\.0\.1:1\. Start one with `npx uamp serve`/),
   })
   const unknown = await finished(['chat', url, '--session', 'sess_none'])
-  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Leave --session out') })
+  expect(unknown).toMatchObject({ code: 3, stderr: expect.stringContaining('Leave --session out') })
   const nonsense = await finished(['chat', 'ftp://example.com'])
-  expect(nonsense).toMatchObject({ code: 1, stderr: expect.stringContaining('write it like http://localhost:8787') })
+  expect(nonsense).toMatchObject({ code: 2, stderr: expect.stringContaining('write it like http://localhost:8787') })
 })
 
 /** A server that answers every event with this one. */
@@ -184,7 +190,7 @@ test('what a server says when it refuses cannot write to the terminal', async ()
     error: { code: 'forbidden', message: EVIL, details: { event_id, agents: [EVIL] } },
   }))
   const { stderr, code } = await finished(['chat', url], { input: 'hello\n' })
-  expect(code).toBe(1)
+  expect(code).toBe(3)
   expect(stderr).toContain('no way')
   expect(stderr).not.toMatch(/(?!\n)\p{Cc}|\u202E|pwned/u)
 })

@@ -42,13 +42,8 @@ export class Connection {
   /** The ids of messages that were told. */
   readonly #told = new Set<unknown>()
 
-  /** `name` is what a user types to reach it. */
-  constructor(to: {
-    readonly url: string
-    readonly name: string
-    readonly token?: string | undefined
-    readonly local?: Local | undefined
-  }) {
+  constructor(to: ConnectionOptions) {
+    this.#reconnect = to.reconnect
     this.#url = to.url.replace(/^ws/, 'http').replace(/\/+$/, '')
     this.#name = to.name
     this.#token = to.token
@@ -71,7 +66,7 @@ export class Connection {
       client.close()
       if (signal.aborted) return undefined
       if (!(thrown instanceof UampClientError)) throw thrown
-      throw new UampClientError({ code: thrown.code, message: this.#advice(thrown, id) }, thrown)
+      throw new UampClientError({ code: thrown.code, message: this.#advice(thrown, id), details: thrown.details }, thrown)
     }
   }
 

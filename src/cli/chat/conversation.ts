@@ -67,12 +67,10 @@ export class Conversation {
 
   /** Shows events until the session is over. Rejects if the connection is lost for good. */
   async run(): Promise<void> {
-    try {
-      for (let again = true; again;) again = await this.#follow()
-    } finally {
-      this.#over('failed')
-      this.#catchUp()
-    }
+    // After an error nothing is settled: whoever waits for an answer must not take it for the end of one.
+    for (let again = true; again;) again = await this.#follow()
+    this.#over('failed')
+    this.#catchUp()
   }
 
   /** Sends a message. Resolves when its answer is over. */

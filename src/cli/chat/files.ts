@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { basename, extname, join } from 'node:path'
+import { basename, extname } from 'node:path'
 import type { Input } from '../../client/index.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { sizeText } from '../amounts.ts'
@@ -93,8 +93,7 @@ function quoted(name: string, text: string): string {
   return `${name}:\n${fence}${extname(name).slice(1)}\n${text.replace(/\n$/, '')}\n${fence}`
 }
 
-/** Files that a word beginning with `@` may name. */
-export function isFile(path: string): boolean {
+function isFile(path: string): boolean {
   return statSync(path.replace(/^~(?=\/|$)/, homedir()), { throwIfNoEntry: false })?.isFile() ?? false
 }
 
@@ -119,9 +118,4 @@ function textIn(bytes: Uint8Array): string | undefined {
 
 function tooLarge(name: string, size: number, most = LARGEST): UampError {
   return new UampError('too_large', `${name} has ${sizeText(size)}, and a message has room for ${sizeText(most)}`)
-}
-
-/** Where relative paths begin, for completions. */
-export function pathUnder(folder: string, name: string): string {
-  return folder === '' ? name : join(folder, name)
 }

@@ -4,7 +4,7 @@ import { agentFile, findConfig } from '../../config/agents.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { present } from '../../wire/fields.ts'
 
-export const DEFAULT_URL = 'http://localhost:8787'
+const DEFAULT_URL = 'http://localhost:8787'
 
 /** Who to talk to: a uamp server, or an agent that runs in this process. */
 export type Target =

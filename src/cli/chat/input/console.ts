@@ -1,4 +1,4 @@
-export interface Choice {
+interface Choice {
   /** The key that chooses it. */
   readonly key: string
   readonly label: string

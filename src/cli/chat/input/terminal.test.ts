@@ -158,6 +158,9 @@ test('a paste is one message, whatever is in it; Enter sends it', async () => {
   expect(await line).toBe(`${pasted.replaceAll('\r', '\n')}\t end`)
 })
 
+/** One key at a time: a sequence of the terminal, or a character. */
+const KEYS = new RegExp(String.raw`${'\u001B'}\[[\d;]*[A-Za-z~]|${'\u001B'}.|[^]`, 'gu')
+
 test.each([
   ['Alt-Enter', 'one\u001B\rtwo\r', 'one\ntwo'],
   ['Ctrl-J', 'one\ntwo\r', 'one\ntwo'],
@@ -182,7 +185,7 @@ test.each([
 ])('%s', async (_, keys, message) => {
   const { console, press } = opened()
   const line = console.read()
-  for (const key of keys.match(/\u001B\[[\d;]*[A-Za-z~]|\u001B.|[^]/gu) ?? []) await press(key)
+  for (const key of keys.match(KEYS) ?? []) await press(key)
   await press('\r')
   expect(await line).toBe(message)
 })

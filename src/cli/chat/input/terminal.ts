@@ -14,6 +14,7 @@ const PASTE = { on: '\u001B[?2004h', off: '\u001B[?2004l' }
 /** The most characters of one paste, and the most messages that are entered ahead. */
 const LONGEST_PASTE = 1024 * 1024
 const AHEAD = 100
+const EVERY_ROW = 1e9
 
 /** Earlier messages, the oldest first. */
 export interface Past {
@@ -73,7 +74,7 @@ class Terminal implements Console {
     this.#early = false
     const ahead = this.#typed.shift()
     if (ahead !== undefined) {
-      this.#options.stdout.write(`${this.#prompt}${ahead.replaceAll('\n', '\n  ')}\n`)
+      this.#echo(ahead)
       return Promise.resolve(ahead)
     }
     if (this.#ended) return Promise.resolve(undefined)
@@ -129,10 +130,6 @@ class Terminal implements Console {
     process.off('exit', this.#restore)
     this.#restore()
     stdin.pause()
-  }
-
-  get #prompt(): string {
-    return this.#options.paint('bold', PROMPT)
   }
 
   readonly #press = (_text: unknown, key: Key): void => {
@@ -223,9 +220,19 @@ class Terminal implements Console {
     this.#wanted = undefined
     if (this.#drawn !== undefined) {
       this.#hide()
-      this.#options.stdout.write(`${this.#prompt}${(message ?? '').replaceAll('\n', '\n  ')}\n`)
+      this.#echo(message ?? '')
     }
     resolve?.(message)
+  }
+
+  #echo(text: string): void {
+    const { stdout } = this.#options
+    const { rows } = layout({ text, cursor: 0, columns: stdout.columns, height: EVERY_ROW, prompt: PROMPT })
+    stdout.write(`${this.#painted(rows)}\n`)
+  }
+
+  #painted(rows: readonly string[]): string {
+    return rows.join('\n').replace(new RegExp(`^${PROMPT}`), this.#options.paint('bold', PROMPT))
   }
 
   #recall(step: number): void {
@@ -282,8 +289,7 @@ class Terminal implements Console {
       height: stdout.rows,
       prompt: this.#search?.prompt ?? PROMPT,
     })
-    const shown = rows.join('\n').replace(new RegExp(`^${PROMPT}`), this.#prompt)
-    stdout.write(`${shown}${up(rows.length - 1 - row)}\r${column > 0 ? `\u001B[${column}C` : ''}`)
+    stdout.write(`${this.#painted(rows)}${up(rows.length - 1 - row)}\r${column > 0 ? `\u001B[${column}C` : ''}`)
     this.#drawn = row
   }
 

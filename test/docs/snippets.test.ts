@@ -43,11 +43,11 @@ for (const document of documents) {
   })
 }
 
-async function serve(workspace: Workspace, { text, file, expected }: Snippet): Promise<void> {
-  await workspace.serve(text, file)
+async function serve(workspace: Workspace, { text, file, below, expected }: Snippet): Promise<void> {
+  await workspace.serve(text, file, below)
   if (expected === undefined) return
   const [say = '', hear = ''] = expected.split(' → ')
-  const response = await fetch(`${workspace.url}/events`, {
+  const response = await fetch(`${workspace.url}${below}/events`, {
     method: 'POST',
     headers: { accept: 'text/event-stream' },
     body: JSON.stringify([{ type: 'session.create' }, { type: 'input.text', text: say }, { type: 'response.create' }]),

@@ -5,6 +5,7 @@ export const LEFT_OUT = {
   'needs the clients of test/interop, or a browser': ['test/interop/**', 'test/docs/snippets.test.ts', 'test/client/browser.test.ts'],
   'runs the built package in processes of its own': [
     'test/cli/**',
+    'test/fresh/**',
     'test/examples/**',
     'test/secrets/every-place.test.ts',
     'test/tooling/readme.test.ts',

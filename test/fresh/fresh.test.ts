@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { connect } from '../../src/client/node.ts'
 import { Child } from '../docs/child.ts'
 import { isLong } from '../support/trials.ts'
-import { Fresh, hasNodes, NODES, ROOT, run } from './project.ts'
+import { DENO, Fresh, hasNodes, NODES, ROOT, run } from './project.ts'
 
 // npm may have to fetch what the package depends on.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -142,5 +143,48 @@ describe('bundled into files of its own, away from all packages', () => {
     await bundle.write({ dir: join(OUT, 'by-rolldown'), format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name].mjs' })
     await bundle.close()
     await answers(join(OUT, 'by-rolldown/server.mjs'))
+  })
+})
+
+describe('without Node', () => {
+  const WEB = `import { createWebApp } from 'uamp/server/web'
+import agent from './agent.ts'
+
+const { fetch } = createWebApp(agent, { prefix: '/ai', allowAnonymous: true })
+const onListen = ({ port }: { port: number }) => console.log(\`Serving at http://127.0.0.1:\${port}/ai\`)
+Deno.serve({ port: 0, hostname: '127.0.0.1', onListen }, fetch)
+`
+
+  test('a web handler needs nothing of Node but what Workers have, too', async () => {
+    writeFileSync(join(typescript, 'worker.ts'), "export { createWebApp } from 'uamp/server/web'\n")
+    const { metafile } = await build({
+      absWorkingDir: typescript,
+      entryPoints: ['worker.ts'],
+      bundle: true,
+      platform: 'neutral',
+      format: 'esm',
+      write: false,
+      metafile: true,
+      external: ['node:*'],
+      logLevel: 'error',
+    })
+    const outside = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path))
+    expect(outside.filter((path) => path !== 'node:module')).toEqual([])
+  })
+
+  test.skipIf(!hasNodes)('Deno serves it, with streams', async () => {
+    writeFileSync(join(typescript, 'web.ts'), WEB)
+    const child = new Child(DENO, ['run', '--allow-all', '--no-lock', '--node-modules-dir=manual', 'web.ts'], { cwd: typescript })
+    onTestFinished(() => child.stop())
+    const [, url = ''] = await child.printed(/ at (http:\S+)/)
+    for (const transport of [undefined, 'sse'] as const) {
+      const client = connect(url, { ...(transport && { transport }) })
+      onTestFinished(() => client.close())
+      const session = await client.session()
+      expect(await session.say('hello Deno')).toBe('hello Deno ')
+    }
+    const card = await (await fetch(`${url}/.well-known/agent-card.json`)).text()
+    expect(card).toContain(`"${url}/a2a`)
+    expect((await fetch(`${url}/nowhere`)).status).toBe(404)
   })
 })

@@ -14,6 +14,7 @@ const LONGEST = [
   'test/sizes/large.test.ts',
   'test/chaos/chaos.test.ts',
   'test/month.test.ts',
+  'test/fresh/fresh.test.ts',
   'test/cli/tarball.test.ts',
 ]
 

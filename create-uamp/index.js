@@ -49,7 +49,9 @@ async function main() {
   const { folder: given, language, model } = chosen
   const folder = resolve(given)
   await assertEmpty(folder)
-  const uamp = chosen.uamp ?? (process.env['UAMP_VERSION'] || `^${await ownVersion()}`)
+  const asked = chosen.uamp ?? (process.env['UAMP_VERSION'] || `^${await ownVersion()}`)
+  // A path is meant from here, and package.json would read it from the new folder.
+  const uamp = /^\.{0,2}\//.test(asked) ? `file:${resolve(asked)}` : asked
   await mkdir(folder, { recursive: true })
   for (const [name, text] of Object.entries(filesOf({ name: packageName(folder), language, model, uamp }))) {
     // Never over a file that came meanwhile.

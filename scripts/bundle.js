@@ -24,20 +24,24 @@ const CHUNKS = {
   command: ['cli/program'],
   core: ['index'],
   wire: ['wire/*', 'wire/*/*'],
-  // What `uamp acp` loads as well, which checks the whole config.
-  gateway: [
-    'serve/gateway',
-    'serve/acp-stdio',
+  // What the next one has and needs no Node for, so that runtimes without it load no Node.
+  neutral: [
+    'core/basics/bucket',
+    'core/durable/check-key',
+    'stores/memory',
+    'auth/static-tokens',
     'transports/acp/index',
     'transports/omnia/options',
     'server/limits',
+    'server/metrics',
     'server/public-url',
     'server/web-pages',
-    'server/node/log',
   ],
+  // What `uamp acp` loads as well, which checks the whole config.
+  gateway: ['serve/gateway', 'serve/acp-stdio', 'server/node/log'],
   // What `uamp chat agent.ts` loads as well.
   local: ['server/app', 'transports/events/index', 'transports/responses/index', 'auth/static-tokens'],
-  transports: ['transports/*/index', 'server/index'],
+  transports: ['transports/*/index', 'server/index', 'serve/web'],
   server: ['serve/index'],
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { filesBelow, root } from './build.js'
 
 const MAX_LINES = 400
-const SOURCE = /^(src|scripts|bench|examples|test|console)\/.*\.([jt]sx?|mjs)$/
+const SOURCE = /^(src|scripts|create-uamp|bench|examples|test|console)\/.*\.([jt]sx?|mjs)$/
 /** Folders of one machine, and registries that only one network has. */
 const PRIVATE = /(?<![\w.-])\/(home|root|Users|work)\/[\w.-]+|"resolved": "(?=http)(?!https:\/\/registry\.npmjs\.org\/)/
 

@@ -9,6 +9,7 @@ export const LEFT_OUT = {
   ],
   'runs the built package in processes of its own': [
     'test/cli/**',
+    'test/fresh/**',
     'test/examples/**',
     'test/secrets/every-place.test.ts',
     'test/tooling/readme.test.ts',

@@ -46,11 +46,11 @@ for (const story of stories) {
   })
 }
 
-async function serve(workspace: Workspace, { text, file, language, expected }: Snippet): Promise<void> {
-  await (language === 'sh' ? workspace.serveByShell(text) : workspace.serve(text, file))
+async function serve(workspace: Workspace, { text, file, language, below, expected }: Snippet): Promise<void> {
+  await (language === 'sh' ? workspace.serveByShell(text) : workspace.serve(text, file, below))
   if (expected === undefined) return
   const [say = '', hear = ''] = expected.split(' → ')
-  const response = await fetch(`${workspace.url}/events`, {
+  const response = await fetch(`${workspace.url}${below}/events`, {
     method: 'POST',
     headers: { accept: 'text/event-stream' },
     body: JSON.stringify([{ type: 'session.create' }, { type: 'input.text', text: say }, { type: 'response.create' }]),

@@ -10,6 +10,7 @@ import { ROOT } from './child.ts'
  *     <!-- run -->                a shell block, too, is run as a whole
  *     <!-- run: some text -->     and prints this
  *     <!-- serve: say → hear -->  a server that answers the one with the other; of a shell block, `npx uamp serve …`
+ *     <!-- serve /ai: … -->       the same, below that path
  *
  * A first line `// name.ts` names the file, so that a later block can import it. `localhost:8787` is the server.
  */
@@ -17,22 +18,25 @@ export interface Snippet {
   readonly title: string
   readonly kind: 'run' | 'serve'
   readonly expected: string | undefined
+  /** The path that the server's agents are mounted under. */
+  readonly below: string
   readonly language: 'ts' | 'js' | 'sh'
   readonly text: string
   readonly file: string
 }
 
-const BLOCK = /^(?:<!-- (?<kind>run|serve)(?:: (?<expected>.*))? -->\n)?```(?<language>ts|js|sh)\n(?<text>[^]*?)\n```$/gm
+const BLOCK =
+  /^(?:<!-- (?<kind>run|serve)(?: (?<below>\/[\w-]+))?(?:: (?<expected>.*))? -->\n)?```(?<language>ts|js|sh)\n(?<text>[^]*?)\n```$/gm
 
 export function snippetsOf(document: string): Snippet[] {
   const markdown = readFileSync(join(ROOT, document), 'utf8')
   return [...markdown.matchAll(BLOCK)].flatMap(({ groups, index }, number) => {
-    const { kind, expected, language = 'sh', text: whole = '' } = groups as unknown as Partial<Snippet>
+    const { kind, expected, below = '', language = 'sh', text: whole = '' } = groups as unknown as Partial<Snippet>
     const text = language === 'sh' && kind === undefined ? whole.replaceAll(/^(?!curl ).*$/gm, '').trim() : whole
     if (text === '') return []
     const title = `${document}:${markdown.slice(0, index).split('\n').length}`
     const named = /^\/\/ ([\w.-]+)\n/.exec(text)?.[1]
     const file = named ?? `snippet-${number}.${language}`
-    return [{ title, kind: kind ?? (/\bserve\(/.test(text) ? 'serve' : 'run'), expected, language, text, file }]
+    return [{ title, kind: kind ?? (/\bserve\(/.test(text) ? 'serve' : 'run'), expected, below, language, text, file }]
   })
 }

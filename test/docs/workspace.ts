@@ -17,6 +17,8 @@ const INTEROP = join(ROOT, 'test/interop')
 const CLIENTS = [
   '@ag-ui/client',
   '@copilotkit/runtime',
+  'express',
+  'fastify',
   'openai',
   'ai',
   'zod',
@@ -40,6 +42,7 @@ export class Workspace {
     symlinkSync(join(ROOT, 'dist/cli/main.js'), join(this.folder, 'node_modules/.bin/uamp'))
     for (const name of ['ws', '@types/node', '@types/ws']) this.#install(name, join(ROOT, 'node_modules', name))
     for (const name of CLIENTS) this.#install(name, join(INTEROP, 'node_modules', name))
+    for (const name of ['@hono/node-server', 'hono']) this.#install(name, join(ROOT, 'node_modules', name))
     // Installed under the name of its generation.
     this.#install('@a2a-js/sdk', join(INTEROP, 'node_modules/a2a1'))
     this.#install('@agentclientprotocol/sdk', join(INTEROP, 'node_modules/acp24'))
@@ -51,8 +54,8 @@ export class Workspace {
   }
 
   /** Starts a server in place of the one before, and waits until it answers. */
-  async serve(text = DEMO, file = 'demo.ts'): Promise<void> {
-    await this.#serve(() => Child.node(this.#program(text, file), { cwd: this.folder }))
+  async serve(text = DEMO, file = 'demo.ts', below = ''): Promise<void> {
+    await this.#serve(() => Child.node(this.#program(text, file), { cwd: this.folder }), below)
   }
 
   /** The same with `npx uamp serve`. The command replaces the shell, and is not npx, which would outlive a kill of it. */
@@ -60,12 +63,12 @@ export class Workspace {
     await this.#serve(() => this.#shell(text.replace('npx uamp serve', () => `exec node_modules/.bin/uamp serve --port ${this.#port}`)))
   }
 
-  async #serve(start: () => Child): Promise<void> {
+  async #serve(start: () => Child, below = ''): Promise<void> {
     await this.#server?.stop()
     this.#port = await freePort()
     const server = (this.#server = start())
     while (
-      !(await fetch(`${this.url}/ready`).then(
+      !(await fetch(`${this.url}${below}/ready`).then(
         ({ ok }) => ok,
         () => false,
       ))

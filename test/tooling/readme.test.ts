@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
@@ -23,7 +23,8 @@ function folder(): string {
   onTestFinished(() => rmSync(path, { recursive: true, maxRetries: 5 }))
   mkdirSync(join(path, 'node_modules'))
   symlinkSync(resolve('.'), join(path, 'node_modules/uamp'), 'junction')
-  writeFileSync(join(path, 'package.json'), '{ "type": "module" }')
+  // What `npm init -y` of npm 11 writes.
+  writeFileSync(join(path, 'package.json'), '{ "type": "commonjs" }')
   return path
 }
 
@@ -60,10 +61,17 @@ async function ready(url: string): Promise<void> {
 test('the agent and the client of the README talk to each other', async () => {
   const cwd = folder()
   const port = String(await freePort())
-  for (const name of ['agent.js', 'client.js']) writeFileSync(join(cwd, name), block(name).replaceAll('8787', port))
-  const agent = run(cwd, 'agent.js')
+  for (const name of ['agent.mjs', 'client.mjs']) writeFileSync(join(cwd, name), block(name).replaceAll('8787', port))
+  const agent = run(cwd, 'agent.mjs')
+  let said = ''
+  agent.stdout.setEncoding('utf8').on('data', (printed: string) => void (said += printed))
   await Promise.race([ready(`http://localhost:${port}`), once(agent, 'exit').then(() => expect.fail('the agent ended'))])
-  expect(await text(run(cwd, 'client.js').stdout)).toBe('polly wants a cracker ')
+  expect(await text(run(cwd, 'client.mjs').stdout)).toBe('polly wants a cracker ')
+  await expect.poll(() => said).toContain('Try it: curl')
+  const line = /^Try it: (curl .*)$/m.exec(said)?.[1] ?? ''
+  if (spawnSync('curl', ['--version']).status !== 0) return
+  const tried = spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'ignore'] })
+  expect(await text(tried.stdout)).toContain('"text":"Hello "')
 })
 
 const TEN = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10']

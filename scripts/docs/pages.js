@@ -10,7 +10,7 @@ import { escape, highlight } from './highlight.js'
  */
 
 /** @param {string} path of a source, from the root of the project @returns {string} where its page is in the site */
-export function fileOf(path) {
+function fileOf(path) {
   const inside = path.startsWith('docs/') ? path.slice('docs/'.length) : posix.join('project', path)
   if (path === 'docs') return 'index.html'
   if (/(^|\/)README\.md$/.test(inside)) return inside.replace(/README\.md$/, 'index.html')
@@ -21,7 +21,7 @@ export function fileOf(path) {
 export const linkBetween = (from, to) => posix.relative(posix.dirname(from), to)
 
 /** Ids as GitHub makes them, the second of the same name with a number. */
-export function slugs() {
+function slugs() {
   /** @type {Map<string, number>} */
   const seen = new Map()
   return (/** @type {string} */ title) => {

@@ -9,7 +9,7 @@ import { linkBetween } from './pages.js'
  */
 
 /** Pages of a group beyond this many are folded. */
-const FOLDED = 12
+const FOLDED = 25
 
 /** @param {Page} page @param {Site} site @returns {string} */
 export function document(page, { groups, version }) {

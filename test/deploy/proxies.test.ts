@@ -1,4 +1,5 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { connect } from '../../src/client/node.ts'
@@ -9,20 +10,13 @@ const TOKEN = 'a-secret-of-the-website'
 const HOST = 'museum.example'
 
 /** Status and text of a request from another address of this machine, by the name that clients use. */
-function get(
-  url: string,
-  { from, headers = {} }: { from?: string; headers?: Record<string, string> },
-): Promise<{ status: number; text: string }> {
-  return new Promise((resolve, reject) => {
-    const options = { ...(from === undefined ? {} : { localAddress: from }), headers: { host: HOST, ...headers } }
-    const asking = request(url, options, async (response) => {
-      let text = ''
-      for await (const piece of response.setEncoding('utf8')) text += piece as string
-      resolve({ status: response.statusCode ?? 0, text })
-    })
-    asking.once('error', reject)
-    asking.end()
-  })
+async function get(url: string, { from, headers = {} }: { from?: string; headers?: Record<string, string> }) {
+  const asking = request(url, { ...(from === undefined ? {} : { localAddress: from }), headers: { host: HOST, ...headers } })
+  asking.end()
+  const [response] = (await once(asking, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const piece of response.setEncoding('utf8')) text += piece as string
+  return { status: response.statusCode, text }
 }
 
 /** CI has nginx. Whoever changes the recipe for Caddy has that. */
@@ -107,7 +101,7 @@ describe.each(Object.entries(PROXIES))('behind %s, set up as in deploy/', (name,
         from,
         headers: { authorization: `Bearer wrong-${number}`, 'x-forwarded-for': `198.51.100.${number}` },
       })
-    const statuses: number[] = []
+    const statuses: (number | undefined)[] = []
     for (let number = 0; number < 40; number += 1) statuses.push((await guess('127.0.0.2', number)).status)
     expect(statuses[0]).toBe(401)
     expect(statuses.at(-1)).toBe(429)

@@ -87,7 +87,7 @@ describe('the documentation as a site', () => {
     await page.close()
   })
 
-  test('on a narrow screen no page is wider than the screen', async ({ skip }) => {
+  test('on a narrow screen no page is wider than the screen', { timeout: 120_000 }, async ({ skip }) => {
     if (!browser) return skip('chromium is not on the PATH')
     const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
     const wide: string[] = []

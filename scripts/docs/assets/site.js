@@ -80,11 +80,12 @@
     const menu = document.querySelector('.menu')
 
     input.addEventListener('focus', () => void load())
-    input.addEventListener('input', async () => {
+    const search = async () => {
       const index = await load()
       const query = input.value.trim()
       show(list, find(index, query), query)
-    })
+    }
+    input.addEventListener('input', () => void search())
     document.querySelector('.search').addEventListener('keydown', (event) => {
       const links = [...list.querySelectorAll('a')]
       const at = links.indexOf(document.activeElement)
@@ -121,10 +122,11 @@
         button.className = 'copy'
         button.type = 'button'
         button.textContent = 'Copy'
-        button.addEventListener('click', async () => {
+        const copy = async () => {
           await navigator.clipboard.writeText(block.querySelector('code').textContent)
           button.textContent = 'Copied'
-        })
+        }
+        button.addEventListener('click', () => void copy())
         block.append(button)
       }
     }

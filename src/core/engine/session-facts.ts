@@ -5,6 +5,8 @@ import type { Holding } from './budget.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { SessionInit } from '../ports/session.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
+import { SessionSecrets } from '../secrets/session-secrets.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 
 /** What stays the same in a session from its beginning to its end. */
@@ -24,8 +26,12 @@ export class SessionFacts {
   readonly held: Holding
   readonly turnstile: SessionHost['turnstile']
   readonly newId: () => string
+  readonly #host: SessionHost
+  #secrets: SessionSecrets | undefined
+  #store: TurnStore | undefined
 
-  constructor(host: Pick<SessionHost, 'turnstile' | 'newId'>, state: SessionState, { journal, held }: SessionParts) {
+  constructor(host: SessionHost, state: SessionState, { journal, held }: SessionParts) {
+    this.#host = host
     this.id = state.id
     this.shownId = state.shownId ?? state.id
     this.transport = state.transport
@@ -40,6 +46,15 @@ export class SessionFacts {
     this.held = held
     this.turnstile = host.turnstile
     this.newId = host.newId
+  }
+
+  /** Made when an agent first calls somebody, or fails. */
+  get secrets(): SessionSecrets {
+    return (this.#secrets ??= new SessionSecrets(this.#host))
+  }
+
+  get store(): TurnStore {
+    return (this.#store ??= this.#host.state.of(this))
   }
 }
 

@@ -14,7 +14,6 @@ import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, Waiting } from '../ports/session.ts'
-import type { TurnStore } from '../ports/turn-store.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
@@ -22,7 +21,6 @@ import type { AskedTurn, End, RunStart } from './run.ts'
 import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
-import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { ActiveTurn } from './turn.ts'
 import type { TurnHost } from './turn-parts.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
@@ -32,8 +30,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   readonly log: Log
   readonly seen = new Seen()
   readonly stay: Stay
-  #secrets: SessionSecrets | undefined
-  #store: TurnStore | undefined
   config: SessionConfig
   client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
@@ -84,15 +80,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   /** True if the session should leave memory as soon as it is not busy. */
   get unwanted(): boolean {
     return this.stored && (this.held.isLarge || this.stay.isReleased)
-  }
-
-  /** Made when an agent first calls somebody, or fails. */
-  get secrets(): SessionSecrets {
-    return (this.#secrets ??= new SessionSecrets(this.#host))
-  }
-
-  get store(): TurnStore {
-    return (this.#store ??= this.#host.state.of(this))
   }
 
   get responding(): boolean {

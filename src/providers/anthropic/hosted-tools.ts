@@ -9,7 +9,7 @@ export const HOSTED = ['web_search', 'web_search_preview', 'web_fetch', 'code_ex
 /** Messages API, server tools: the versions that are asked for where the client names none. Every model that has the tool takes them. */
 const VERSIONS = { web_search: 'web_search_20250305', web_fetch: 'web_fetch_20250910', code_execution: 'code_execution_20250825' } as const
 
-export interface HostedTool {
+interface HostedTool {
   readonly type: string
   readonly name: string
 }

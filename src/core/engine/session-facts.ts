@@ -5,7 +5,8 @@ import type { Holding } from './budget.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { SessionInit } from '../ports/session.ts'
-import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
+import type { TurnStore } from '../ports/turn-store.ts'
+import { Stay, type SessionHost, type SessionParts, type SessionState } from './session-parts.ts'
 
 /** What stays the same in a session from its beginning to its end. */
 export class SessionFacts {
@@ -24,8 +25,15 @@ export class SessionFacts {
   readonly held: Holding
   readonly turnstile: SessionHost['turnstile']
   readonly newId: () => string
+  readonly stay: Stay
+  readonly #state: SessionHost['state']
+  #store: TurnStore | undefined
 
-  constructor(host: Pick<SessionHost, 'turnstile' | 'newId'>, state: SessionState, { journal, held }: SessionParts) {
+  constructor(
+    host: Pick<SessionHost, 'turnstile' | 'newId' | 'state' | 'now' | 'monotonic'>,
+    state: SessionState,
+    { journal, held }: SessionParts,
+  ) {
     this.id = state.id
     this.shownId = state.shownId ?? state.id
     this.transport = state.transport
@@ -40,6 +48,13 @@ export class SessionFacts {
     this.held = held
     this.turnstile = host.turnstile
     this.newId = host.newId
+    this.stay = new Stay(host)
+    this.#state = host.state
+  }
+
+  /** Made when an agent first remembers something. */
+  get store(): TurnStore {
+    return (this.#store ??= this.#state.of(this))
   }
 }
 

@@ -14,13 +14,12 @@ import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, Waiting } from '../ports/session.ts'
-import type { TurnStore } from '../ports/turn-store.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
 import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
-import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
+import { notAwaited, notInProgress, responseInProgress, Seen, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { ActiveTurn, type TurnHost } from './turn.ts'
@@ -30,9 +29,7 @@ import { weigh, weighMessages } from '../basics/weight.ts'
 export class AgentSession extends SessionFacts implements Session, TurnHost {
   readonly log: Log
   readonly seen = new Seen()
-  readonly stay: Stay
   #secrets: SessionSecrets | undefined
-  #store: TurnStore | undefined
   config: SessionConfig
   client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
@@ -57,7 +54,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.config = state.config
     this.client = state.client
     this.idleSince = host.monotonic()
-    this.stay = new Stay(host)
     this.#host = host
     this.#journal = parts.journal
     const stop = (): void => this.interrupt(new UampError('cancelled', 'Nobody is reading the answer'))
@@ -88,10 +84,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   /** Made when an agent first calls somebody, or fails. */
   get secrets(): SessionSecrets {
     return (this.#secrets ??= new SessionSecrets(this.#host))
-  }
-
-  get store(): TurnStore {
-    return (this.#store ??= this.#host.state.of(this))
   }
 
   get responding(): boolean {

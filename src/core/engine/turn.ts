@@ -13,9 +13,7 @@ import type { CoreLimits } from '../basics/limits.ts'
 import type { Log } from '../log/log.ts'
 import { Output } from '../reading/output.ts'
 import type { Principal } from '../ports/access.ts'
-import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
-import type { TurnStore } from '../ports/turn-store.ts'
 import type { AgentPort, AskOptions, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
@@ -51,7 +49,7 @@ export interface TurnHost {
   readonly newId: () => string
   /** The agent's HTTP client, and the redaction of the secrets that it sends. */
   readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
-  readonly store: TurnStore
+  readonly store: Turn['store']
   /** Closes the response; resolves once readers see the end. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -156,11 +154,11 @@ export class ActiveTurn implements Turn, Asker {
     return (this.#questions ??= new QuestionBook(this, this.#start))
   }
 
-  get http(): HttpClient {
+  get http(): Turn['http'] {
     return this.#host.secrets.http
   }
 
-  get store(): TurnStore {
+  get store(): Turn['store'] {
     return this.#host.store
   }
 
@@ -255,8 +253,7 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   async #pump(iterator: AsyncIterator<Said>): Promise<End> {
-    const { log } = this.#host
-    const { turnstile } = this.#host
+    const { log, turnstile } = this.#host
     const first = turnstile.hasRoom ? SLICE_EVENTS : FIRST_EVENTS
     await turnstile.enter(this.silent)
     let [slices, left, until] = [0, first, performance.now() + SLICE_MS]

@@ -21,7 +21,6 @@ import type { RecoverKeeper } from '../ports/keeper.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { Alias, Hold, Session, SessionInit, SessionSummary, StoredResponse } from '../ports/session.ts'
 import type { Page, PageRequest, Store } from '../ports/store.ts'
-import type { TurnStore } from '../ports/turn-store.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 import { Records } from '../durable/records.ts'
 import { Secrets } from '../secrets/secrets.ts'
@@ -129,9 +128,8 @@ class SessionGateway implements AgentGateway, SessionHost {
     return this.#sessions.heldBytes
   }
 
-  findAgent(name: string) {
-    return this.#agents.get(name)
-  }
+  readonly findAgent = (name: string) => this.#agents.get(name)
+  readonly storeOf: AgentGateway['storeOf'] = (agent, owner) => this.state.outside(agent, owner)
 
   admit(agent: string): AgentPort {
     if (this.#draining) throw new UampError('overloaded', 'The server is shutting down: try again shortly', { details: { retry_after: 5 } })
@@ -147,13 +145,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (length > this.limits.slotBytes) checkSlots(value, this.limits.slotBytes)
   }
 
-  hold(principal: Principal, bytes: number): Hold {
-    return this.#sessions.holdBeside(principal, bytes)
-  }
-
-  storeOf(agent: string, owner: Principal): TurnStore {
-    return this.state.outside(agent, owner)
-  }
+  readonly hold = (principal: Principal, bytes: number): Hold => this.#sessions.holdBeside(principal, bytes)
 
   recoverWith(keeper: string, recover: RecoverKeeper): void {
     this.#keepers.set(keeper, recover)

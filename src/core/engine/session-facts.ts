@@ -6,8 +6,7 @@ import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { SessionInit } from '../ports/session.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
-import { SessionSecrets } from '../secrets/session-secrets.ts'
-import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
+import { Stay, type SessionHost, type SessionParts, type SessionState } from './session-parts.ts'
 
 /** What stays the same in a session from its beginning to its end. */
 export class SessionFacts {
@@ -26,12 +25,15 @@ export class SessionFacts {
   readonly held: Holding
   readonly turnstile: SessionHost['turnstile']
   readonly newId: () => string
-  readonly #host: SessionHost
-  #secrets: SessionSecrets | undefined
+  readonly stay: Stay
+  readonly #state: SessionHost['state']
   #store: TurnStore | undefined
 
-  constructor(host: SessionHost, state: SessionState, { journal, held }: SessionParts) {
-    this.#host = host
+  constructor(
+    host: Pick<SessionHost, 'turnstile' | 'newId' | 'state' | 'now' | 'monotonic'>,
+    state: SessionState,
+    { journal, held }: SessionParts,
+  ) {
     this.id = state.id
     this.shownId = state.shownId ?? state.id
     this.transport = state.transport
@@ -46,15 +48,13 @@ export class SessionFacts {
     this.held = held
     this.turnstile = host.turnstile
     this.newId = host.newId
+    this.stay = new Stay(host)
+    this.#state = host.state
   }
 
-  /** Made when an agent first calls somebody, or fails. */
-  get secrets(): SessionSecrets {
-    return (this.#secrets ??= new SessionSecrets(this.#host))
-  }
-
+  /** Made when an agent first remembers something. */
   get store(): TurnStore {
-    return (this.#store ??= this.#host.state.of(this))
+    return (this.#store ??= this.#state.of(this))
   }
 }
 

@@ -19,8 +19,9 @@ import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
 import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
-import { notAwaited, notInProgress, responseInProgress, Seen, Stay, Unread } from './session-parts.ts'
+import { notAwaited, notInProgress, responseInProgress, Seen, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
+import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { ActiveTurn } from './turn.ts'
 import type { TurnHost } from './turn-parts.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
@@ -29,7 +30,7 @@ import { weigh, weighMessages } from '../basics/weight.ts'
 export class AgentSession extends SessionFacts implements Session, TurnHost {
   readonly log: Log
   readonly seen = new Seen()
-  readonly stay: Stay
+  #secrets: SessionSecrets | undefined
   config: SessionConfig
   client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
@@ -54,7 +55,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.config = state.config
     this.client = state.client
     this.idleSince = host.monotonic()
-    this.stay = new Stay(host)
     this.#host = host
     this.#journal = parts.journal
     const stop = (): void => this.interrupt(new UampError('cancelled', 'Nobody is reading the answer'))
@@ -80,6 +80,11 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   /** True if the session should leave memory as soon as it is not busy. */
   get unwanted(): boolean {
     return this.stored && (this.held.isLarge || this.stay.isReleased)
+  }
+
+  /** Made when an agent first calls somebody, or fails. */
+  get secrets(): SessionSecrets {
+    return (this.#secrets ??= new SessionSecrets(this.#host))
   }
 
   get responding(): boolean {

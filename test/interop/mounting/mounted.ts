@@ -8,7 +8,7 @@ import { text } from '../../../src/core/agent-kit/drafts.ts'
 import { createAgentApp, type AgentApp, type AgentAppOptions } from '../../../src/serve/index.ts'
 
 /** Says the first word, and the rest only when it is told to go on: who has the first word by then has a stream. */
-export function pausing() {
+function pausing() {
   let go: () => void = () => undefined
   const agent = defineAgent('parrot', async function* (turn) {
     const [first = '', ...rest] = (turn.messages.at(-1)?.content ?? '').split(' ')

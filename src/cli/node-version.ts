@@ -1,5 +1,5 @@
 /** The oldest Node that works, as `engines` in package.json says. */
-export const NEEDED = [20, 19] as const
+const NEEDED = [20, 19] as const
 
 /** What is wrong with a version of Node, and what to do; undefined if it works. */
 export function nodeMistake(version: string): string | undefined {

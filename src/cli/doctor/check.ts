@@ -1,5 +1,5 @@
 /** `wrong`: the server would not start, or its agents would not answer. `note`: it works, but somebody should know. */
-export type State = 'ok' | 'note' | 'wrong'
+type State = 'ok' | 'note' | 'wrong'
 
 /** One line of `uamp doctor`. */
 export interface Check {

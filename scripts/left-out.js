@@ -11,6 +11,8 @@ export const LEFT_OUT = {
     'test/cli/**',
     'test/fresh/**',
     'test/examples/**',
+    'test/fresh/**',
+    'test/deploy/**',
     'test/secrets/every-place.test.ts',
     'test/tooling/readme.test.ts',
     'test/{resume,kills}.test.ts',

@@ -4,18 +4,21 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isLong } from '../support/trials.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const INTEROP = join(ROOT, 'test/interop/node_modules')
+const RUNTIMES = join(ROOT, 'test/runtimes/node_modules')
 
-/** Versions of Node with their programs, as far as there are some for this machine. */
+/** Versions of Node with their programs. */
 export const NODES: Readonly<Record<string, string>> = {
-  '20.19.6': join(INTEROP, 'node20/bin/node'),
-  '22.23.3': join(INTEROP, 'node22/bin/node'),
-  '24.21.0': join(INTEROP, 'node24/bin/node'),
+  '20.19.6': join(RUNTIMES, 'node20/bin/node'),
+  '22.23.3': join(RUNTIMES, 'node22/bin/node'),
+  '24.21.0': join(RUNTIMES, 'node24/bin/node'),
 }
-export const hasNodes = process.platform === 'linux' && process.arch === 'x64'
-export const DENO = join(INTEROP, '@deno/linux-x64-glibc/deno')
+/** They are installed for the long trials only: each is as large as all of our packages together. */
+export const hasNodes = isLong && process.platform === 'linux' && process.arch === 'x64'
+export const DENO = join(RUNTIMES, '@deno/linux-x64-glibc/deno')
 
 export interface Ran {
   readonly code: number | null

@@ -11,7 +11,6 @@ export const LEFT_OUT = {
     'test/cli/**',
     'test/fresh/**',
     'test/examples/**',
-    'test/fresh/**',
     'test/deploy/**',
     'test/secrets/every-place.test.ts',
     'test/tooling/readme.test.ts',

@@ -151,7 +151,8 @@ function licensesOf(files) {
  * @returns {(module: string) => boolean}
  */
 function namedBy({ exports, bin }) {
-  const files = [...Object.values(bin), ...Object.values(exports).flatMap(defaults)].map(pattern)
+  const commands = Object.values(bin).map((file) => `./${file.replace(/^\.\//, '')}`)
+  const files = [...commands, ...Object.values(exports).flatMap(defaults)].map(pattern)
   const hidden = Object.entries(exports).flatMap(([name, target]) =>
     target === null ? [pattern(`${name.replace('./', './dist/')}.js`)] : [],
   )

@@ -4,9 +4,12 @@ import { filesBelow } from '../../scripts/build.js'
 
 /** Files that may read the wall clock of the machine, and why. Everybody else is handed `now` for what is shown, or measures. */
 const READERS = [
+  'src/cli/chat/talk.ts', // when a chat began, for the list of chats
   'src/cli/commands/store.ts', // what is older than a time that somebody names
+  'src/cli/doctor/machine.ts', // the clock itself is checked
   'src/core/basics/time.ts', // the default of `now`
   'src/core/http/upstream-error.ts', // a `Retry-After` that is a date, from a server that does not say what time it has
+  'src/server/node/log.ts', // the time of a line, where there is no pino
   'src/stores/memory-blobs.ts', // as the dates of files
 ]
 

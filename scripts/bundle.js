@@ -37,10 +37,10 @@ const CHUNKS = {
     'server/public-url',
     'server/web-pages',
   ],
+  // What `uamp chat agent.ts` loads as well, which needs no Node either.
+  local: ['server/app', 'transports/events/index', 'transports/responses/index'],
   // What `uamp acp` loads as well, which checks the whole config.
   gateway: ['serve/gateway', 'serve/acp-stdio', 'server/node/log'],
-  // What `uamp chat agent.ts` loads as well.
-  local: ['server/app', 'transports/events/index', 'transports/responses/index', 'auth/static-tokens'],
   transports: ['transports/*/index', 'server/index', 'serve/web'],
   server: ['serve/index'],
 }

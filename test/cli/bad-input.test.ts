@@ -117,7 +117,10 @@ const REFUSALS: readonly [what: string, refusal: Refusal][] = [
   ],
   ['a command that is none', { args: ['sevre'], why: /unknown command 'sevre'/, next: /Did you mean serve\?[^]*`uamp --help` lists/ }],
   ['questions without a terminal', { args: ['init'], input: '', why: /There was no answer/, next: /--yes/ }],
-  ['a conversation with nobody', { args: ['chat', 'http://127.0.0.1:1'], input: 'hi\n', why: /127\.0\.0\.1:1/, next: /uamp serve/ }],
+  [
+    'a conversation with nobody',
+    { args: ['chat', 'http://127.0.0.1:1'], input: 'hi\n', why: /127\.0\.0\.1:1/, next: /uamp serve/, code: 4 },
+  ],
 ]
 
 test.each(REFUSALS)('%s is refused with the reason and what to type next, and nothing is left behind', async (_, refusal) => {

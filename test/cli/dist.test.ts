@@ -69,7 +69,7 @@ test('what the package needs at run time is installed with it', async () => {
   const imported = new Set<string>()
   for (const file of await filesOf(DIST, '.js')) {
     for (const [, name = ''] of (await readFile(file, 'utf8')).matchAll(
-      /(?:\bfrom ?|\bimport ?\(?)"((?:@[^/"]+\/)?[a-z][\w.-]*)(?:\/[^"\s]*)?"/g,
+      /(?:\bfrom ?|\bimport ?\(?|\bcreateRequire\(import\.meta\.url\)\()"((?:@[^/"]+\/)?[a-z][\w.-]*)(?:\/[^"\s]*)?"/g,
     )) {
       imported.add(name)
     }

@@ -222,26 +222,6 @@ verifies(
   },
 )
 
-verifies('openai-responses.approval', 'is answered once: a second answer is refused, and runs nothing', async () => {
-  const { api } = await start()
-  const { body: one } = await api.ask({ input: '/approve it' })
-  const [asked] = one['output'] as Json[]
-  const answer = (approve: boolean) => ({ type: 'mcp_approval_response', approval_request_id: asked?.['id'], approve })
-  const both = await Promise.all([true, false].map((approve) => api.ask({ previous_response_id: one['id'], input: [answer(approve)] })))
-  expect(both.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400])
-  for (const body of [
-    { previous_response_id: one['id'], input: [answer(true)] },
-    { input: [{ role: 'user', content: '/approve it' }, asked, answer(true)] },
-  ]) {
-    const late = await api.ask(body)
-    expect([late.status, late.body['error']?.code]).toEqual([400, 'invalid_value'])
-    expect(late.body['error'].message).toContain('answered already')
-  }
-  // In the middle of a conversation that goes on it is history.
-  const input = [{ role: 'user', content: '/approve it' }, asked, answer(true), { role: 'user', content: 'Hello' }]
-  expect(textOf((await api.ask({ input })).body)).toBe('You said: Hello')
-})
-
 verifies('openai-responses.restart', 'a restart between two requests: the run that waits is run again with its answers', async () => {
   const data = mkdtempSync(join(tmpdir(), 'uamp-test-'))
   onTestFinished(() => rmSync(data, { recursive: true, force: true }))

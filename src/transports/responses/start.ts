@@ -155,23 +155,8 @@ async function findWaiting(
   if (turn?.status !== 'waiting' || turn.agent !== agent) return undefined
   const session = await gateway.attach(turn.session, principal)
   if (session?.waiting?.response === turn.id) return { session, turn, named: previous !== undefined }
-  const later = session?.lastResponse
   leave(session)
-  if (last && last === items.at(-1) && later) await checkUnanswered(gateway, { principal, later, items })
   return undefined
-}
-
-/**
- * Of two answers to one approval the second would do again what was approved once. The response that took the first may have failed
- * or been cut off, for instance with the server: then the client may answer again.
- */
-async function checkUnanswered(
-  gateway: Host['gateway'],
-  { principal, later, items }: { principal: Principal; later: string; items: readonly InputItem[] },
-): Promise<void> {
-  const taken = await gateway.response(later, principal)
-  if (taken === undefined || taken.status === 'failed' || taken.status === 'cancelled') return
-  throw invalid(`The approval request was answered already, by response '${later}'.`, `input[${items.length - 1}]`, 'invalid_value')
 }
 
 /** The answers in the input, if it has nothing else. Throws if some are missing, as the run could not go on. */

@@ -1,6 +1,6 @@
 import { AGENT_NAME, type ModelEntry } from './schema.ts'
 import type { CheckedConfig, Entry } from './check.ts'
-import { didYouMean } from './nearest.ts'
+import { didYouMean } from '../core/basics/nearest.ts'
 import type { Problems } from './problems.ts'
 import type { Path } from './source.ts'
 

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import { explain } from '../protocol/explain.ts'
 import { isRecord } from '../protocol/json.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/basics/nearest.ts'
 import type { Problems } from './problems.ts'
 import type { Path } from './source.ts'
 

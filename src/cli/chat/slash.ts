@@ -1,5 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { choicesOf } from '../../core/agent-kit/choices.ts'
+import { nearest } from '../../core/basics/nearest.ts'
 import type { Connection } from './connection.ts'
 import type { Conversation } from './conversation.ts'
 import { attach, attachImage, type Attachment } from './files.ts'
@@ -74,7 +75,7 @@ export async function runCommand(line: string, desk: Desk): Promise<Next> {
   const theirs = agentCommands(desk)
   // A path is a message, too.
   if (theirs.some((each) => each.name === given) || given.includes('/')) return { do: 'say', text: line }
-  const near = nearest(given, [...COMMANDS.keys(), ...Object.keys(ALIASES), ...theirs.map((each) => each.name)])
+  const near = nearName(given, [...COMMANDS.keys(), ...Object.keys(ALIASES), ...theirs.map((each) => each.name)])
   desk.page.note(
     `There is no /${given}.${near === undefined ? '' : ` Did you mean /${near}?`} /help lists the commands; //${given} sends it to the agent.`,
     'yellow',
@@ -156,7 +157,7 @@ async function model(rest: string, { page, conversation, connection }: Desk): Pr
     return STAY
   }
   if (agents.includes(rest)) return { do: 'open', agent: rest }
-  const near = nearest(rest, [...models, ...agents])
+  const near = nearName(rest, [...models, ...agents])
   page.note(`There is no model or agent "${rest}".${near === undefined ? ' /model lists them.' : ` Did you mean ${near}?`}`, 'yellow')
   return STAY
 }
@@ -204,23 +205,7 @@ function raw({ page }: Desk): Next {
   return STAY
 }
 
-/** The name that is most like a given one, if any is. */
-function nearest(given: string, names: readonly string[]): string | undefined {
-  const scored = names.map((name) => ({ name, distance: name.startsWith(given) && given !== '' ? 0.5 : distance(given, name) }))
-  const best = scored.sort((a, b) => a.distance - b.distance)[0]
-  return best && best.distance <= Math.max(1, Math.min(3, Math.ceil(given.length / 2))) ? best.name : undefined
-}
-
-/** Letters to add, remove, replace or exchange with their neighbour. */
-function distance(a: string, b: string): number {
-  const width = b.length + 1
-  const cost = Array.from({ length: (a.length + 1) * width }, (_, at) => (at < width ? at : at % width === 0 ? at / width : 0))
-  const at = (i: number, j: number): number => cost[i * width + j] as number
-  for (let i = 1; i <= a.length; i++) {
-    for (let j = 1; j <= b.length; j++) {
-      const swap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Infinity
-      cost[i * width + j] = Math.min(at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1), swap)
-    }
-  }
-  return at(a.length, b.length)
+/** The name that begins as the given one does, or is most like it; undefined if none is. */
+function nearName(given: string, names: readonly string[]): string | undefined {
+  return names.find((name) => given !== '' && name.startsWith(given)) ?? nearest(given, names)
 }

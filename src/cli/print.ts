@@ -2,9 +2,14 @@ import { inspect, styleText } from 'node:util'
 
 export type Paint = (format: Parameters<typeof styleText>[0], text: string) => string
 
-/** Adds colours if the stream shows them. Node checks the terminal, NO_COLOR and FORCE_COLOR. */
-export function painter(stream: NodeJS.WritableStream, color = true): Paint {
-  return (format, text) => (color ? styleText(format, text, { stream }) : text)
+/** True of a stream that shows colours. Node checks the terminal, and variables such as NO_COLOR, FORCE_COLOR, TERM and CI. */
+export function showsColors(stream: NodeJS.WritableStream): boolean {
+  return styleText('bold', 'x', { stream }) !== 'x'
+}
+
+/** Adds colours. Node 20 checks the stream for one format, but not for a list of them, so it is checked here for both. */
+export function painter(stream: NodeJS.WritableStream, color = showsColors(stream)): Paint {
+  return (format, text) => (color ? styleText(format, text, { validateStream: false }) : text)
 }
 
 const ESC = '\\u001B'

@@ -101,11 +101,11 @@ export class Cli {
 }
 
 /**
- * What would change what is printed or served: keys of models, the Ollama that may run on this machine, and what npm tells those
+ * What would change what is printed or served: colours, keys of models, the Ollama that may run on this machine, and what npm tells those
  * that it runs, by which another npm would take this folder for its own.
  */
 const OTHERS =
-  /^(UAMP_|FORCE_COLOR$|OLLAMA_HOST$|(OPENAI|ANTHROPIC|GEMINI|GOOGLE|FIREWORKS|DEEPSEEK)_|npm_(package_|lifecycle_|command$|config_(call|prefix|local_prefix)$))/
+  /^(UAMP_|(FORCE_COLOR|NO_COLOR|NODE_DISABLE_COLORS|CI)$|OLLAMA_HOST$|(OPENAI|ANTHROPIC|GEMINI|GOOGLE|FIREWORKS|DEEPSEEK)_|npm_(package_|lifecycle_|command$|config_(call|prefix|local_prefix)$))/
 
 export function inherited(): Record<string, string | undefined> {
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name))), OLLAMA_HOST: '127.0.0.1:1' }

@@ -67,12 +67,15 @@ test('an agent in a file answers without a server: Markdown in colours, with its
   await terminal.says('md', /# Title\n\nSome \*\*bold\*\* words/)
 })
 
-test('without colours, Markdown stays as it came', async () => {
-  const cwd = await home({ 'agent.ts': AGENT })
-  const terminal = await opened(['agent.ts', '--data', 'memory'], { cwd, env: { NO_COLOR: '1' } })
-  await terminal.says('md', /# Title\n\nSome \*\*bold\*\* words/)
-  expect(terminal.painted.split('\u001B').filter((part) => /^\[[\d;]+m/.test(part))).toEqual([])
-})
+test.each([{ NO_COLOR: '1' }, { TERM: 'dumb' }, { CI: 'true' }])(
+  'where no colours are shown, such as by %j, Markdown stays as it came',
+  async (env) => {
+    const cwd = await home({ 'agent.ts': AGENT })
+    const terminal = await opened(['agent.ts', '--data', 'memory'], { cwd, env })
+    await terminal.says('md', /# Title\n\nSome \*\*bold\*\* words/)
+    expect(terminal.painted.split('\u001B').filter((part) => /^\[[\d;]+m/.test(part))).toEqual([])
+  },
+)
 
 test('on a terminal of 20 columns no line is wider, and words stay whole', async () => {
   const cwd = await home({ 'agent.ts': AGENT })

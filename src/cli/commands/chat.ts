@@ -20,7 +20,7 @@ import { State, stateFolder } from '../chat/state.ts'
 import { piped } from '../chat/stdin.ts'
 import { Talk } from '../chat/talk.ts'
 import { addressed, type Addressed } from '../chat/target.ts'
-import { painter, report } from '../print.ts'
+import { painter, report, showsColors } from '../print.ts'
 import { onSignal } from '../signals.ts'
 import { secretOf } from '../tokens.ts'
 
@@ -62,8 +62,8 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
   const token = secretOf(options, env)
   const to = addressed(words, { ...options, ...present({ token }) })
   const isPerson = Boolean(stdin.isTTY && stdout.isTTY) && to.question === undefined && !options.json && !options.quiet
-  const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color)
-  const plain = !options.color || Boolean(env['NO_COLOR'])
+  const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color && showsColors(stream))
+  const plain = !options.color || !showsColors(stdout)
   const answers = isPerson || stdout.isTTY ? stdout : onlyOurs(out)
   const page = new Page({ stdout: options.json ? stderr : answers, stderr, paint, plain, quiet: options.quiet ?? options.json ?? false })
   const ask = (question: string): void => page.note(question, 'yellow')

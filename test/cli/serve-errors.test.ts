@@ -33,7 +33,7 @@ test.each<[string, string[], RegExp, Record<string, string>?]>([
   ['an address that is none', ['--host', '203.0.113.7', '--token', 'a:hushhush-hushhush'], /no address "203\.0\.113\.7"/],
   ['an origin that is none', ['--origin', 'app'], /"app" is not an origin/],
 ])('refuses %s, and says what to do', async (_, args, message, files = {}) => {
-  const { code, stderr } = await finished(['serve', ...args], { cwd: await project(files), env: { UAMP_DATA: 'memory' } })
+  const { code, stderr } = await finished(['serve', '--port', '0', ...args], { cwd: await project(files), env: { UAMP_DATA: 'memory' } })
   expect(stderr).toMatch(message)
   expect(stderr).not.toMatch(/^ {4}at /m)
   expect(stderr).not.toContain('hushhush')

@@ -48,7 +48,7 @@ const common = {
   // One second by default, which a busy machine takes for a webhook.
   expect: { poll: { timeout: 10_000 } },
   // More than the two cores of CI: many files wait for other processes most of their time.
-  maxWorkers: 3,
+  maxWorkers: 4,
 } as const
 
 export default defineConfig({

@@ -185,6 +185,23 @@ for (const scheme of ['http', 'ws']) {
   })
 }
 
+test('widgets that one client lacks are still among those of the remote agent', async () => {
+  const widgets = ['chart', 'table']
+  const there = await startServer({ ...mirror, capabilities: { ...mirror.capabilities, widgets } })
+  const here = await startServer(remoteEvents({ name: 'far', url: there.url }))
+  const told = async (client: object) => {
+    const wire = await overWebSocket(here.url)
+    await wire.open({
+      client_capabilities: { id: 'c', provider: 'test', modalities: ['text'], extensions: { uamp: { ack: true } }, ...client },
+    })
+    await say(wire, 'hi')
+    return ((await (await fetch(`${here.url}/capabilities`)).json()) as { widgets?: string[] }).widgets
+  }
+  expect(await told({ widgets: ['chart', 'form'] })).toEqual(['chart'])
+  expect(await told({})).toEqual(widgets)
+  expect(await told({ widgets: ['table'] })).toEqual(widgets)
+})
+
 test('a socket that is cut or cannot be opened fails the response', async () => {
   const there = await plainSocketPeer([])
   const here = await startServer([remoteEvents({ name: 'cut', url: there.url }), remoteEvents({ name: 'gone', url: 'ws://127.0.0.1:9' })])

@@ -242,6 +242,44 @@ verifies('uamp:session:platform', 'a platform sends each interaction under a ses
   await expect.poll(() => gateway.openSessions).toBe(0)
 })
 
+const INTERACTION = { type: 'input.text', text: 'hi', messages: [{ role: 'user', content: 'hi' }] }
+
+test('a second input under the id of an interaction that is being answered is refused, and not lost', async () => {
+  const { url } = await startServer(demo(), { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const wire = await overWebSocket(url, { token: SECRETS.portal })
+  const session_id = crypto.randomUUID()
+  const text = '/count 1000000 5'
+  void wire.send({ type: 'input.text', session_id, text, messages: [{ role: 'user', content: text }] })
+  await wire.next('response.delta')
+  expect(await wire.send({ ...INTERACTION, session_id })).toMatchObject({ code: 'response_in_progress' })
+  void wire.send({ type: 'response.cancel', session_id })
+  await wire.next('response.cancelled')
+  void wire.send({ ...INTERACTION, session_id })
+  expect((await wire.next('response.done'))['response'].output).toMatchObject([{ text: 'You said: hi' }])
+})
+
+test('the payment token of a connection pays for interactions, also one that came while another was answered', async () => {
+  const shop = defineAgent('shop', async function* (turn) {
+    if (turn.messages[0]?.content === 'wait') await new Promise((resolve) => turn.signal.addEventListener('abort', resolve))
+    const requirements = { amount: '1.00', currency: 'USD', schemes: [{ scheme: 'token' }] }
+    const { payment } = await turn.ask('payment.required', { requirements })
+    yield text(`paid with ${payment.token}`)
+  })
+  const { url } = await startServer(shop, { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const wire = await overWebSocket(url, { token: SECRETS.portal })
+  for (const [token, before] of [
+    ['first', undefined],
+    ['second', { ...INTERACTION, session_id: 'waits', messages: [{ role: 'user', content: 'wait' }] }],
+  ] as const) {
+    if (before) void wire.send(before)
+    void wire.send({ type: 'session.update', payment_token: token })
+    await wire.next('session.updated')
+    void wire.send({ ...INTERACTION, session_id: crypto.randomUUID() })
+    const told = await wire.next(({ type }) => type === 'response.done' || type === 'payment.required')
+    expect(told).toMatchObject({ type: 'response.done', response: { output: [{ text: `paid with ${token}` }] } })
+  }
+})
+
 test('an Access that says yes to everything makes nobody a platform: the scope has to be there', async () => {
   const event = { type: 'input.text', text: 'hi', session_id: 'never-seen', messages: [{ role: 'user', content: 'hi' }] }
   const refusals = []

@@ -106,9 +106,13 @@ function checkRemote({ remote: { protocol, model, agent, url, acp } }: RemoteEnt
   const at = [...path, 'remote']
   if ((acp === undefined) === (url === '')) return problems.add(at, 'must have either a "url", or an "acp" program to start')
   if (acp) return
-  const scheme = protocol === 'events' ? /^(http|ws)s?:\/\/|^\$\{/ : /^https?:\/\/|^\$\{/
+  // Without a protocol it is UAMP events, which have a WebSocket, too.
+  const scheme = protocol === undefined || protocol === 'events' ? /^(http|ws)s?:\/\/|^\$\{/ : /^https?:\/\/|^\$\{/
   if (!scheme.test(url))
-    problems.add([...at, 'url'], 'must begin with http://, https://, a2a+http:// or a2a+https://, ag-ui+http:// or ag-ui+https://')
+    problems.add(
+      [...at, 'url'],
+      'must begin with http://, https://, a2a+http:// or a2a+https://, ag-ui+http:// or ag-ui+https://, or for UAMP events ws:// or wss://',
+    )
   if (protocol === 'completions' && model === undefined)
     problems.add(at, 'must have a "model": what the endpoint calls it, such as "gpt-5-mini"')
   if (protocol !== 'completions' && model !== undefined)

@@ -1,7 +1,7 @@
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Agents, Host, Transport } from '../core/ports/transport.ts'
-import { UampError } from '../protocol/errors.ts'
+import { agentOffline } from '../core/basics/agent-offline.ts'
 
 /** The protocols that a transport's routes are for. */
 export type Serves = NonNullable<Transport['serves']>
@@ -50,8 +50,7 @@ function offeredGateway({ gateway, agents: all }: Pick<Host, 'agents' | 'gateway
     recoverWith: (keeper, recover) => gateway.recoverWith(keeper, recover),
     open: async (init) => {
       if (!hides(init.agent)) return gateway.open(init)
-      const message = `The agent "${init.agent}" is not offered through this protocol`
-      throw new UampError('agent_offline', message, { details: { agent: init.agent, agents: offered.names() } })
+      throw agentOffline(`The agent "${init.agent}" is not offered through this protocol`, { agent: init.agent, agents: offered.names() })
     },
     attach: async (id, principal) => {
       const session = await gateway.attach(id, principal)

@@ -2,6 +2,7 @@ import type { ParamIndexMap, Params } from 'hono/router'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { SmartRouter } from 'hono/router/smart-router'
 import { TrieRouter } from 'hono/router/trie-router'
+import { agentOffline } from '../core/basics/agent-offline.ts'
 import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
@@ -157,7 +158,7 @@ export class Routes {
   /** The route, or the refusal if there is none: 404, 405 or 426. */
   find<M extends Route['method']>(method: M, path: string): Found<RouteOf<M>> | Response {
     const place = this.#locate(path)
-    if (place === undefined) return this.refusalAt(path)(new UampError('agent_offline', 'There is no agent of that name here'))
+    if (place === undefined) return this.refusalAt(path)(agentOffline('There is no agent of that name here'))
     for (const table of place.tables) {
       const match = table.match(method, place.path, place.isThere)
       if (!match) continue
@@ -179,7 +180,7 @@ export class Routes {
         if (match) return match.mounted.refuse
       }
     }
-    const { refusal } = this.#options.transports.find(({ under }) => under !== undefined && place.path.startsWith(under)) ?? {}
+    const { refusal } = this.#options.transports.find(({ under }) => under !== undefined && `${place.path}/`.startsWith(under)) ?? {}
     return refusal ?? errorResponse
   }
 

@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { done } from '../../src/core/agent-kit/done.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
@@ -114,4 +114,21 @@ verifies('ag-ui.reasoning', 'a signed thought is told, kept, told to whoever joi
   const reasoning = { id: 'r1', role: 'reasoning', content: 'Hm.', encryptedValue: 'sealed' }
   const brought = [user('u1', 'go'), reasoning, { id: 'a1', role: 'assistant', content: 'Yes.' }, user('u2', 'show')]
   expect((await run(url, brought, { input: { threadId: 'other' } })).said).toBe(THOUGHT)
+})
+
+test('thoughts of an answer that was stopped stay before what the user said next', async () => {
+  const { url } = await startServer(
+    defineAgent('teller', async function* ({ messages }) {
+      yield text(
+        messages
+          .map(({ role, content, content_items: items = [] }) => `${role} ${content}${items[0]?.type === 'thinking' ? '[Hm.]' : ''}`)
+          .join(', '),
+      )
+    }),
+  )
+  const reasoning = { id: 'r1', role: 'reasoning', content: 'Hm.' }
+  const answer = { id: 'a1', role: 'assistant', content: 'Yes.' }
+  expect((await run(url, [user('u1', 'go'), reasoning, user('u2', 'stop')])).said).toBe('user go, assistant [Hm.], user stop')
+  const longer = [user('u1', 'go'), reasoning, user('u2', 'again'), answer, user('u3', 'thanks')]
+  expect((await run(url, longer)).said).toBe('user go, assistant [Hm.], user again, assistant Yes., user thanks')
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { llmAgent } from '../../src/agents/llm/index.ts'
+import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
 import type { ModelRequest } from '../../src/core/ports/provider.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { startServer } from '../support/server.ts'
@@ -63,6 +63,43 @@ verifies(
     expect(await wire.send({ type: 'capabilities.query', model: 'first/m' })).toBeUndefined()
     expect(told().at(-1)).toMatchObject({ id: 'first/m', context_window: 1000 })
     expect(await wire.send({ type: 'capabilities.query', model: 'third/m' })).toMatchObject({ code: 'not_found' })
+  },
+)
+
+verifies(
+  'uamp:capabilities:model-change',
+  'a model that the client names has its own window and price, and the client is told what it can do, once',
+  async () => {
+    const asked: ModelRequest[] = []
+    const { provider } = answering(
+      (request) => {
+        asked.push(request)
+        return [said('ok'), { type: 'usage.delta', delta: { input_tokens: 1_000_000, input_uncached: 1_000_000 } }]
+      },
+      { name: 'openai' },
+    )
+    const windows = new Map([['small', 100]])
+    const able = async (model: string) => ({ ...(await provider.capabilities(model)), context_window: windows.get(model) ?? 100_000 })
+    const model = modelOf({ ...provider, capabilities: able }, 'large', { price: { input: 9, output: 9 } })
+    const prices = { 'openai/small': { input: 1, output: 1 } }
+    const { url } = await startServer(llmAgent({ name: 'bot', model, prices }))
+    const wire = await overWebSocket(url)
+    await wire.open({ session: { modalities: ['text'], extensions: { openai: { model: 'small' } } } })
+    const told = () => wire.heard.filter(({ type }) => type === 'capabilities').map((event) => event['capabilities'].id)
+    await say(wire, 'long ago '.repeat(200))
+    const events = await say(wire, 'hi')
+    expect(told()).toEqual(['bot', 'openai/small'])
+    expect(events.at(-1)).toMatchObject({ response: { usage: { cost: { total_cost: 1 } } } })
+    expect(asked[1]).toMatchObject({ model: 'small', messages: [{ content: 'hi' }] })
+    const usual = await say(wire, 'hi', { create: { response: { extensions: { openai: {} } } } })
+    expect(told()).toEqual(['bot', 'openai/small', 'bot'])
+    expect(usual.at(-1)).toMatchObject({ response: { usage: { cost: { total_cost: 9 } } } })
+    expect(asked[2]?.messages).toHaveLength(5)
+    for (const name of ['openai/small', 'openai/any']) expect(await wire.send({ type: 'capabilities.query', model: name })).toBeUndefined()
+    expect(told().slice(3)).toEqual(['openai/small', 'openai/any'])
+    for (const name of ['small', 'openai/']) {
+      expect(await wire.send({ type: 'capabilities.query', model: name })).toMatchObject({ code: 'not_found' })
+    }
   },
 )
 

@@ -98,12 +98,13 @@ verifies('gateway.remotes', 'a config gives agents of other servers', async () =
     'uamp.config.json': JSON.stringify({
       agents: [
         { name: 'native', remote: { url: there.url, agent: 'demo', tokenEnv: 'THEIR_TOKEN' } },
+        { name: 'socket', remote: { url: there.url.replace('http', 'ws'), agent: 'demo', tokenEnv: 'THEIR_TOKEN' } },
         { name: 'openai-like', remote: { url: '${THERE}/v1', protocol: 'completions', model: 'demo', token: '${THEIR_TOKEN}' } },
       ],
     }),
   })
   const { url } = await serving([], { cwd, env: { THERE: there.url, THEIR_TOKEN: 'her-secret-0123456789abcdef', UAMP_DATA: 'memory' } })
-  for (const agent of ['native', 'openai-like']) expect((await completion(url, agent, 'hello')).text).toBe('You said: hello')
+  for (const agent of ['native', 'socket', 'openai-like']) expect((await completion(url, agent, 'hello')).text).toBe('You said: hello')
 })
 
 verifies(['gateway.models', 'gateway.remotes'], 'a config offers a model and a remote agent through some protocols only', async () => {

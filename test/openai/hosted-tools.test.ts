@@ -194,7 +194,7 @@ test('a picture that the provider drew is one of the answer', async () => {
 
 verifies('openai-completions.unknown-path', 'nothing under /v1 is refused in another form than that of OpenAI', async () => {
   const { url } = await startServer(demo())
-  for (const path of ['/v1/nothing', '/v1/embeddings', '/agents/demo/v1/files/x', '/agents/nobody/v1/files']) {
+  for (const path of ['/v1', '/v1/nothing', '/v1/embeddings', '/agents/demo/v1/files/x', '/agents/nobody/v1/files']) {
     for (const method of ['GET', 'POST', 'DELETE']) {
       const response = await fetch(url + path, { method })
       expect(response.status).toBe(404)

@@ -7,6 +7,7 @@ import { serve } from '../../src/serve/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
+import { UampError } from '../../src/protocol/errors.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { client, deltasOf, fn, textOf, typesOf, type Json } from './responses-wire.ts'
@@ -221,6 +222,54 @@ verifies(
     expect(textOf((await api.ask({ input: '/approve it', store: false })).body)).toBe('Denied: it (approval_unavailable)')
   },
 )
+
+verifies(
+  'openai-responses.approval',
+  'the same answer again gets the response that the first one began, and another is refused',
+  async () => {
+    const { api } = await start()
+    const { body: one } = await api.ask({ input: '/approve it' })
+    const [asked] = one['output'] as Json[]
+    const answer = (approve: boolean) => ({ type: 'mcp_approval_response', approval_request_id: asked?.['id'], approve })
+    const named = (approve: boolean) => ({ previous_response_id: one['id'], input: [answer(approve)] })
+    const whole = (approve: boolean) => ({ input: [{ role: 'user', content: '/approve it' }, asked, answer(approve)] })
+    const both = await Promise.all([api.ask(named(true)), api.ask(named(true))])
+    expect(both.map(({ body }) => textOf(body))).toEqual(['Approved: it', 'Approved: it'])
+    for (const body of [named(true), whole(true)]) expect((await api.ask(body)).body['id']).toBe(both[0]?.body['id'])
+    expect(both[1]?.body['id']).toBe(both[0]?.body['id'])
+    for (const body of [named(false), whole(false), { ...named(false), stream: true }]) {
+      const { status, body: refusal } = await api.ask(body)
+      expect([status, refusal['error']?.code]).toEqual([400, 'invalid_value'])
+      expect(refusal['error'].message).toContain('answered already')
+    }
+    // In the middle of a conversation that goes on it is history.
+    expect(textOf((await api.ask({ input: [...whole(false).input, { role: 'user', content: 'Hello' }] })).body)).toBe('You said: Hello')
+  },
+)
+
+verifies('openai-responses.approval', 'of two different answers at once one counts, and the other is refused', async () => {
+  const { api } = await start()
+  const { body: one } = await api.ask({ input: '/approve it' })
+  const [asked] = one['output'] as Json[]
+  const answers = [true, false].map((approve) => ({ type: 'mcp_approval_response', approval_request_id: asked?.['id'], approve }))
+  const both = await Promise.all(answers.map((answer) => api.ask({ previous_response_id: one['id'], input: [answer] })))
+  expect(both.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400])
+})
+
+verifies('openai-responses.approval', 'an answer whose response came to nothing may be given again', async () => {
+  const { api } = await start(
+    defineAgent('clumsy', async function* (turn) {
+      const { approved } = await turn.ask('x.approval.request', { message: 'May I?' })
+      if (approved) throw new UampError('provider_error', 'It broke')
+      yield text('No.')
+    }),
+  )
+  const { body: one } = await api.ask({ input: 'go' })
+  const answer = { type: 'mcp_approval_response', approval_request_id: (one['output'] as Json[])[0]?.['id'], approve: true }
+  expect((await api.ask({ previous_response_id: one['id'], input: [answer] })).status).toBe(502)
+  const { body: again } = await api.ask({ previous_response_id: one['id'], input: [answer] })
+  expect(again['output']).toMatchObject([{ type: 'mcp_approval_request' }])
+})
 
 verifies('openai-responses.restart', 'a restart between two requests: the run that waits is run again with its answers', async () => {
   const data = mkdtempSync(join(tmpdir(), 'uamp-test-'))

@@ -158,6 +158,50 @@ test('over WebSocket one of our own servers answers as over HTTP, asks its quest
   await expect.poll(() => there.gateway.openSessions).toBe(0)
 })
 
+for (const scheme of ['http', 'ws']) {
+  test(`what one client does not support is kept for the others, of an answer that came over ${scheme}`, async () => {
+    const there = await startServer(demo())
+    const here = await startServer(remoteEvents({ name: 'far', url: there.url.replace('http', scheme) }))
+    const flags = { supports_streaming: false, supports_thinking: false, tools: { supports_tools: false } }
+    const plain = await overWebSocket(here.url)
+    const session = await plain.open({ client_capabilities: { id: 'plain', provider: 'test', modalities: ['text'], ...flags } })
+    for (const said of ['/image', '/think hard', '/tool clock']) {
+      void plain.send({ type: 'input.text', text: said })
+      void plain.send({ type: 'response.create' })
+      const { response } = await plain.next('response.done')
+      expect(new Set(response.output.map(({ type }: Heard) => type))).toEqual(new Set(['text']))
+    }
+    const full = await overWebSocket(here.url)
+    await full.follow(session, 0)
+    for (const kinds of [
+      ['image', 'text'],
+      ['thinking', 'text'],
+      ['tool_call', 'tool_result', 'text'],
+    ]) {
+      const { response } = await full.next('response.done')
+      expect(response.output.map(({ type }: Heard) => type)).toEqual(kinds)
+    }
+    expect(full.heard.map(({ type }) => type)).toContain('thinking')
+  })
+}
+
+test('widgets that one client lacks are still among those of the remote agent', async () => {
+  const widgets = ['chart', 'table']
+  const there = await startServer({ ...mirror, capabilities: { ...mirror.capabilities, widgets } })
+  const here = await startServer(remoteEvents({ name: 'far', url: there.url }))
+  const told = async (client: object) => {
+    const wire = await overWebSocket(here.url)
+    await wire.open({
+      client_capabilities: { id: 'c', provider: 'test', modalities: ['text'], extensions: { uamp: { ack: true } }, ...client },
+    })
+    await say(wire, 'hi')
+    return ((await (await fetch(`${here.url}/capabilities`)).json()) as { widgets?: string[] }).widgets
+  }
+  expect(await told({ widgets: ['chart', 'form'] })).toEqual(['chart'])
+  expect(await told({})).toEqual(widgets)
+  expect(await told({ widgets: ['table'] })).toEqual(widgets)
+})
+
 test('a socket that is cut or cannot be opened fails the response', async () => {
   const there = await plainSocketPeer([])
   const here = await startServer([remoteEvents({ name: 'cut', url: there.url }), remoteEvents({ name: 'gone', url: 'ws://127.0.0.1:9' })])

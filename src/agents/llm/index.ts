@@ -10,7 +10,7 @@ import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
 import { checkToolNames, handedTurn, handoffName, type Handoff } from './handoff.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
-import { AnnouncedModels, modelId, type Model } from './model.ts'
+import { AnnouncedModels, modelId, namedBy, type Model } from './model.ts'
 import { PRICES, type PriceTable } from './prices.ts'
 
 export type { Handoff } from './handoff.ts'
@@ -63,7 +63,9 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
   const known = new Map<Model, Promise<Capabilities | undefined>>()
   const capabilitiesOf = (of: Model): Promise<Capabilities | undefined> => {
     let asked = known.get(of)
-    if (!asked) known.set(of, (asked = of.provider.capabilities(of.model).catch(() => undefined)))
+    asked ??= of.provider.capabilities(of.model).catch(() => undefined)
+    // Others are named by clients, who have no end of names.
+    if (models.includes(of)) known.set(of, asked)
     return asked
   }
   const options: LoopOptions = {
@@ -127,7 +129,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     },
     ready,
     async capabilitiesOf(wanted) {
-      const of = models.find((each) => modelId(each) === wanted || each.model === wanted)
+      const of = models.find((each) => modelId(each) === wanted || each.model === wanted) ?? namedBy(wanted, models)
       return of && mounted(describe(await capabilitiesOf(of), modelId(of)))
     },
     get handoffs() {

@@ -10,7 +10,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig, ResponseFormat } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { handedTurn, Handoffs, withoutCallsOf, type Handoff } from './handoff.ts'
-import { inChosenOrder, type AnnouncedModels } from './model.ts'
+import { modelsFor, type AnnouncedModels } from './model.ts'
 import { ModelChain, type ChainOptions } from './model-chain.ts'
 import { CallIds, Step } from './step.ts'
 import { jsonIn } from '../../protocol/json.ts'
@@ -42,7 +42,7 @@ export async function* modelLoop(
   const tools = [...options.tools(), ...handoffs.tools]
   const runTools = toolRunner(turn, { tools, fromModel: true, ...options.limits })
   const config = withTools(await instructed(), tools)
-  const chain = new ModelChain(options.chain, inChosenOrder(options.chain.models, config), turn.transport)
+  const chain = new ModelChain(options.chain, modelsFor(options.chain.models, config, turn.transport))
   const messages = [...turn.messages, ...(turn.said ?? [])]
   const ids = new CallIds(messages)
   const check = options.checkOutput ? checkerOf(config.response_format) : undefined
@@ -65,7 +65,7 @@ export async function* modelLoop(
       }
       for (let next = await rest.next(); !next.done; next = await rest.next()) {
         const told = step.take(next.value.type === 'thinking' ? chain.marked(next.value, model) : next.value)
-        if (told) yield told.type === 'usage.delta' ? chain.priced(told, model, config) : told
+        if (told) yield told.type === 'usage.delta' ? chain.priced(told, model) : told
       }
     } finally {
       await rest.return?.()

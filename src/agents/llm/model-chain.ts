@@ -7,7 +7,7 @@ import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
-import { maxTokensIn, modelId, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
+import { maxTokensIn, modelId, withFreeChoice, withSettings, type Model } from './model.ts'
 import { fitting } from './context.ts'
 import { costOf, priceOf, type PriceTable } from './prices.ts'
 
@@ -49,14 +49,12 @@ export interface ChainOptions {
 export class ModelChain {
   readonly #options: ChainOptions
   readonly #models: readonly Model[]
-  readonly #transport: string | undefined
   /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
 
-  constructor(options: ChainOptions, models: readonly Model[], transport: string | undefined) {
+  constructor(options: ChainOptions, models: readonly Model[]) {
     this.#options = options
     this.#models = models
-    this.#transport = transport
   }
 
   async open(
@@ -74,13 +72,13 @@ export class ModelChain {
       try {
         const rest = await this.#ask(model, { messages, config, first, context })
         const began = await untilWord(rest, said)
-        const priced = [...spent, ...said.map((draft) => this.marked(this.priced(draft, model, config), model))]
+        const priced = [...spent, ...said.map((draft) => this.marked(this.priced(draft, model), model))]
         return { model, first: priced, rest: began ? rest : ended() }
       } catch (thrown) {
         context.signal.throwIfAborted()
         if (this.#index + 1 >= models.length) throw thrown
         const next = models[++this.#index] as Model
-        spent.push(...said.map((draft) => this.priced(draft, model, config)))
+        spent.push(...said.map((draft) => this.priced(draft, model)))
         log('warn', 'A model failed, the next one is asked', {
           model: model.model,
           next: next.model,
@@ -91,13 +89,11 @@ export class ModelChain {
   }
 
   /** Adds the cost to usage. Other drafts pass unchanged. */
-  priced(draft: Draft, model: Model, config: SessionConfig): Draft {
+  priced(draft: Draft, model: Model): Draft {
     if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
-    const { name } = model.provider
-    const asked = modelIn({ model: model.model, config }, name, this.#transport)
-    const price = model.price ?? priceOf(name, asked, this.#options.prices)
+    const price = model.price ?? priceOf(model.provider.name, model.model, this.#options.prices)
     if (price) return { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } }
-    this.#unpriced(`${name}/${asked}`)
+    this.#unpriced(modelId(model))
     return draft
   }
 
@@ -130,7 +126,7 @@ export class ModelChain {
     return model.provider
       .generate(
         {
-          model: modelIn({ model: model.model, config }, name, this.#transport),
+          model: model.model,
           messages: window === undefined ? told : fitting(told, room(window, config, name)),
           config,
         },

@@ -26,11 +26,23 @@ export function modelId({ provider, model }: Model): string {
   return `${provider.name}/${model}`
 }
 
-/** Puts the model that the client chose first. */
-export function inChosenOrder(models: readonly Model[], config: SessionConfig): readonly Model[] {
+/** The model of this id, if it is another one of a provider that the agent has: clients may name those, too. */
+export function namedBy(id: string, models: readonly Model[]): Model | undefined {
+  const provider = models.map((model) => model.provider).find(({ name }) => id.startsWith(`${name}/`) && id.length > name.length + 1)
+  return provider && { provider, model: id.slice(provider.name.length + 1) }
+}
+
+/** The models of a turn: the one that the client chose is first, and of each provider it is the one that the client names. */
+export function modelsFor(models: readonly Model[], config: SessionConfig, transport: string | undefined): readonly Model[] {
   const { model } = chosenIn(config)
   const chosen = models.find((each) => modelId(each) === model)
-  return chosen ? [chosen, ...models.filter((each) => each !== chosen)] : models
+  const ordered = chosen ? [chosen, ...models.filter((each) => each !== chosen)] : models
+  return ordered.map((each) => {
+    const { provider, settings } = each
+    const named = modelIn({ config: withSettings(config, each), model: each.model }, provider.name, transport)
+    // Price and window are those of the model that they were given with.
+    return named === each.model ? each : { provider, model: named, ...(settings && { settings }) }
+  })
 }
 
 /** Settings that mean the same: if a client sets one, it replaces all of them. */
@@ -62,11 +74,7 @@ export function withFreeChoice(config: SessionConfig, provider: string): Session
  * The model that answers. A client may name another one of the same provider. Under `openai`, clients of OpenAI's protocols name the
  * agent, so there only a client of UAMP events names a model.
  */
-export function modelIn(
-  { config, model }: Pick<ModelRequest, 'config' | 'model'>,
-  provider: string,
-  transport: string | undefined,
-): string {
+function modelIn({ config, model }: Pick<ModelRequest, 'config' | 'model'>, provider: string, transport: string | undefined): string {
   const named = provider === 'openai' && transport !== 'events' ? undefined : slot(config, provider)['model']
   return typeof named === 'string' && named !== '' ? named : model
 }
@@ -89,20 +97,21 @@ const SESSIONS = 1000
 
 /** Which model each session was told of last, where that is not the agent's first one. */
 export class AnnouncedModels {
-  readonly #usual: Model
-  readonly #others = new Map<string, Model>()
+  readonly #usual: string
+  readonly #others = new Map<string, string>()
 
   constructor(usual: Model) {
-    this.#usual = usual
+    this.#usual = modelId(usual)
   }
 
   /** True if the session has to be told that this model answers. */
   change(sessionId: string, model: Model): boolean {
+    const id = modelId(model)
     const before = this.#others.get(sessionId) ?? this.#usual
     this.#others.delete(sessionId)
-    if (model !== this.#usual) this.#others.set(sessionId, model)
+    if (id !== this.#usual) this.#others.set(sessionId, id)
     const [oldest] = this.#others.keys()
     if (this.#others.size > SESSIONS && oldest !== undefined) this.#others.delete(oldest)
-    return model !== before
+    return id !== before
   }
 }

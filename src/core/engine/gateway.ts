@@ -8,6 +8,7 @@ import { beginEpoch, lastNumber } from '../durable/epoch.ts'
 import { fetchHttp } from '../http/fetch-http.ts'
 import type { AgentGateway, GatewayOptions } from './gateway-options.ts'
 import { checkOpening } from '../edge/asked.ts'
+import { agentOffline } from '../basics/agent-offline.ts'
 import { checkSlots, isInput, withContentIds } from './input.ts'
 import { Journal } from '../durable/journal.ts'
 import { CORE_LIMITS, limitsFrom, type CoreLimits } from '../basics/limits.ts'
@@ -135,10 +136,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (this.#draining) throw new UampError('overloaded', 'The server is shutting down: try again shortly', { details: { retry_after: 5 } })
     const found = this.#agents.get(agent)
     if (found) return found
-    throw new UampError('agent_offline', `There is no agent "${agent}" here`, {
-      // An agent may come with the next reload of the configuration.
-      details: { agent, agents: this.#agents.names(), retry_after: 30 },
-    })
+    throw agentOffline(`There is no agent "${agent}" here`, { agent, agents: this.#agents.names() })
   }
 
   checkSlots(value: unknown, length = Infinity): void {

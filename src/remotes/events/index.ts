@@ -66,7 +66,7 @@ class RemoteAgent implements RemoteEventsAgent {
         // Questions come last: on a one-way transport the first of them ends the response.
         for (const event of events) {
           over ||= isEnd(event)
-          const draft = isQuestion(event) ? undefined : this.#pass(event)
+          const draft = isQuestion(event) ? undefined : this.#pass(event, turn.client?.widgets)
           if (draft) yield draft
         }
         if (over) return
@@ -102,7 +102,8 @@ class RemoteAgent implements RemoteEventsAgent {
     }
   }
 
-  #pass(event: ServerEvent): Draft | undefined {
+  /** `widgets`: those of our client, if it named some. The other server tells only of those that both have. */
+  #pass(event: ServerEvent, widgets?: readonly string[]): Draft | undefined {
     switch (event.type) {
       case 'session.error':
         if (event.error.details?.['slowed'] === true) return undefined
@@ -112,13 +113,19 @@ class RemoteAgent implements RemoteEventsAgent {
       case 'session.end':
         throw new UampError('interrupted', `The server of "${this.name}" ended the session: ${event.reason ?? 'it gave no reason'}`)
       case 'capabilities':
-        return learnt(this, { ...event.capabilities, id: this.name })
+        return learnt(this, { ...event.capabilities, ...(widgets && this.#widgetsWith(event.capabilities)), id: this.name })
       // About our own use of the other server.
       case 'rate_limit':
         return undefined
       default:
         return toDraft(event)
     }
+  }
+
+  /** Those that are known already, and those that the other server told of now. */
+  #widgetsWith({ widgets = [] }: Capabilities): Pick<Capabilities, 'widgets'> {
+    const all = new Set([...(this.capabilities.widgets ?? []), ...widgets])
+    return all.size > 0 ? { widgets: [...all] } : {}
   }
 }
 

@@ -53,16 +53,20 @@ function sessionOf({ extensions, ...config }: SessionConfig): object {
   return { ...config, extensions: { ...extensions, uamp: { ...kept, on_detach: 'cancel' } } }
 }
 
-/** The other server sends every extension event; each reader here gets those that it understands. */
+/**
+ * What our client says of itself, but for what would keep parts of the answer back: our own log has all of it, and each reader here
+ * gets what it supports, and the extension events that it understands.
+ */
 function capabilitiesOf(client: ClientProfile | undefined): object {
   return {
     id: 'uamp-remote',
     provider: 'uamp',
+    supports_caching: false,
+    ...client,
     modalities: ['text', 'image', 'audio', 'video', 'file'],
     supports_streaming: true,
     supports_thinking: true,
-    supports_caching: false,
-    ...client,
+    ...(client?.tools && { tools: { ...client.tools, supports_tools: true } }),
     extensions: { ...client?.extensions, uamp: { events: true } },
   }
 }

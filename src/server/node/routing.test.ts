@@ -47,7 +47,7 @@ test('agents have their own paths, with dots in their names, and come and go', a
   })
   const path = '/agents/alice.my-bot.helper'
   const artifacts = `${url}${path}/tasks/t%2F1/artifacts/caf%C3%A9`
-  const offline = { status: 404, body: { error: { code: 'agent_offline', message: expect.any(String) } } }
+  const offline = { status: 404, body: { error: { code: 'agent_offline', message: expect.any(String), details: { retry_after: 30 } } } }
   expect(await json(fetch(artifacts))).toEqual(offline)
   expect(await refusedUpgrade(connect(`${path}/ws`))).toMatchObject(offline)
 

@@ -27,6 +27,8 @@ export function toMessages(given: readonly WireMessage[], before: readonly Messa
     }
     if (message.role !== 'assistant') {
       if (message.role === 'tool' && !calls.has(message.toolCallId)) throw noCall(message.toolCallId, `${param}.toolCallId`)
+      // An answer that stopped after its thoughts, and not the beginning of the next one. Between a call and its result nothing may stand.
+      if (message.role !== 'tool' && thoughts.length > 0) messages.push(thoughtsAlone(thoughts.splice(0)))
       messages.push(said(message, param))
       continue
     }
@@ -36,8 +38,12 @@ export function toMessages(given: readonly WireMessage[], before: readonly Messa
     thoughts = []
     messages.push({ role: 'assistant', content: textOf(items), content_items: items, ...(made.length > 0 && { tool_calls: made }) })
   }
-  if (thoughts.length > 0) messages.push({ role: 'assistant', content: '', content_items: thoughts })
+  if (thoughts.length > 0) messages.push(thoughtsAlone(thoughts))
   return messages
+}
+
+function thoughtsAlone(thoughts: ContentItem[]): Message {
+  return { role: 'assistant', content: '', content_items: thoughts }
 }
 
 export function noCall(id: string, param: string): Error {

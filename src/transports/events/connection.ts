@@ -97,7 +97,8 @@ export class Connection {
     if (event.type === 'session.create') return this.#create(event)
     if (event.type === 'session.update' && event.session_id === undefined) {
       if (event.token !== undefined) this.#principal = await this.#identify(event.token)
-      if (event.session === undefined && this.#sessions.size !== 1) return this.#updateConnection(event)
+      const only = this.#only()
+      if (event.session === undefined && (!only || only.once)) return this.#updateConnection(event)
     }
     if (event.session_id !== undefined && event.type === 'input.text' && event.messages && !this.#sessions.has(event.session_id)) {
       if (await this.#interact(event, event.session_id)) return
@@ -112,6 +113,7 @@ export class Connection {
     }
     // The input has started the response already.
     if (attached.once && event.type === 'response.create') return
+    if (attached.once && /^input\.(?!typing)/.test(event.type)) throw beingAnswered(attached.session)
     // Not awaited: the event takes effect now, in order. The acknowledgement says that it is durable.
     this.#underWay++
     void attached.session
@@ -166,7 +168,7 @@ export class Connection {
     checkAgent({ principal, access }, agent)
     this.#checkRoom()
     this.#fixed = true
-    const payment = tokenPayment(event.payment_token)
+    const payment = tokenPayment(event.payment_token ?? this.#paymentToken)
     const session = await this.#host.gateway.open({
       transport: 'events',
       agent,
@@ -203,7 +205,11 @@ export class Connection {
     let begun = false
     try {
       await reader.each((batch) => {
-        if (once && batch.has(RESPONSE_ENDS)) reader.close()
+        if (once && batch.has(RESPONSE_ENDS)) {
+          reader.close()
+          // Before its client hears of the end, and sends the next interaction under this id.
+          this.#detach(id, reader)
+        }
         const sent = this.#socket.send(attached.view(batch))
         if (!begun && !once) this.#tellRate(id)
         begun = true
@@ -215,9 +221,13 @@ export class Connection {
       this.#socket.close(1011, 'internal error')
     } finally {
       session.leave()
-      if (this.#sessions.get(id)?.reader === reader) this.#sessions.delete(id)
+      this.#detach(id, reader)
       if (once) await session.end()
     }
+  }
+
+  #detach(id: string, reader: Reader): void {
+    if (this.#sessions.get(id)?.reader === reader) this.#sessions.delete(id)
   }
 
   /** UAMP events §5.2: without a session id, tokens are for the connection: for all its sessions, and those that it opens. */
@@ -277,6 +287,13 @@ export class Connection {
   #tell(draft: Draft & { readonly session_id?: string }): void {
     void this.#socket.send([JSON.stringify({ ...marks(this.#host), ...draft })])
   }
+}
+
+/** An interaction is one input and its answer. What came beside it would be heard by nobody. */
+function beingAnswered({ lastResponse }: Session): UampError {
+  return new UampError('response_in_progress', 'This interaction is being answered: wait for its end, or send another session_id', {
+    details: { response_id: lastResponse },
+  })
 }
 
 /** Failures of a session are `session.error`, those of what is said in it `response.error` (UAMP events §6.3, §6.8, §14.2). */

@@ -18,6 +18,7 @@ import type { Asked } from './request.ts'
 import { withBegun } from './response.ts'
 import type { InputItem } from './schema.ts'
 import { withReferences } from './stored-items.ts'
+import { join, takenBefore } from './taken.ts'
 
 /** The caller, over HTTP or a socket. */
 export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal' | 'whenGone'>
@@ -43,10 +44,12 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
   const previous = await previousOf(host, asked, principal)
   const input = await withReferences(gateway, asked.input, principal)
   const items = typeof input === 'string' ? [] : input
-  const waiting = asked.store ? await findWaiting(host, caller, { previous, items, agent }) : undefined
-  const answers = waiting && answersIn(waiting, items, host.newId)
-  if (!answers) leave(waiting?.session)
-  if (waiting && answers) return goOn(host, caller, { session: waiting.session, answers, config, asked })
+  const asking = asked.store ? await findAsking(host, caller, { previous, items, agent }) : undefined
+  if (asking) {
+    const begun = await answer(host, caller, { asking, items, config, asked })
+    if (begun) return begun
+    leave(asking.session)
+  }
   checkCalls(items, previous)
   const payment = paymentFrom(caller.request.headers)
   const session = await gateway.open({
@@ -114,7 +117,7 @@ async function begin(host: Host, caller: Caller, { session, asked, config, sent,
     return { run, about: { id: response, agent: session.agent, config, endedAt: host.now } }
   } catch (thrown) {
     reader.close()
-    leave(session)
+    if (fresh) leave(session)
     throw thrown
   }
 }
@@ -136,46 +139,76 @@ function goOn(
   return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
 }
 
-interface Waits {
+/** A response that ended with questions. */
+export interface Asking {
   readonly session: Session
   readonly turn: StoredResponse
   /** The client named the response. Otherwise it sent the whole conversation, and an approval in it tells which response it answers. */
   readonly named: boolean
 }
 
-/** The run that this request may answer: that of the previous response, or that of an approval in the input. */
-async function findWaiting(
+/** What this request may answer: the previous response, or that of an approval in the input. */
+async function findAsking(
   { gateway }: Host,
   { principal }: Caller,
   { previous, items, agent }: { previous: StoredResponse | undefined; items: readonly InputItem[]; agent: string },
-): Promise<Waits | undefined> {
+): Promise<Asking | undefined> {
   const last = items.findLast((item) => item.type === 'mcp_approval_response')
   const approved = last?.type === 'mcp_approval_response' ? placeOf(last.approval_request_id) : undefined
   const turn = previous ?? (approved && (await gateway.response(approved.responseId, principal)))
   if (turn?.status !== 'waiting' || turn.agent !== agent) return undefined
   const session = await gateway.attach(turn.session, principal)
-  if (session?.waiting?.response === turn.id) return { session, turn, named: previous !== undefined }
-  leave(session)
-  return undefined
+  return session && { session, turn, named: previous !== undefined }
 }
 
-/** The answers in the input, if it has nothing else. Throws if some are missing, as the run could not go on. */
-function answersIn({ session, turn, named }: Waits, items: readonly InputItem[], newId: () => string): Given[] | undefined {
+interface Answering extends Pick<Beginning, 'config' | 'asked'> {
+  readonly asking: Asking
+  readonly items: readonly InputItem[]
+}
+
+/** The response that the answers in this request begin, or began before. Undefined: the request answers nothing. */
+async function answer(host: Host, caller: Caller, { asking, items, config, asked }: Answering): Promise<Begun | undefined> {
+  const { session, turn } = asking
+  try {
+    const given = givenIn(asking, items, host.newId)
+    // Nothing is awaited between this and the answers: of two that come at once, the second finds the response of the first.
+    if (session.waiting?.response === turn.id) {
+      const answers = complete(asking, given)
+      return answers && (await goOn(host, caller, { session, answers, config, asked }))
+    }
+    const taken = given.alone ? await takenBefore(host.gateway, { ...asking, principal: caller.principal }, given.answers) : undefined
+    return taken && join(host, caller, { session, taken })
+  } catch (thrown) {
+    leave(session)
+    throw thrown
+  }
+}
+
+interface GivenAnswers {
+  readonly answers: readonly Given[]
+  /** The request has nothing else. */
+  readonly alone: boolean
+}
+
+/** The answers in the input to what was asked. */
+function givenIn({ turn, named }: Asking, items: readonly InputItem[], newId: () => string): GivenAnswers {
   const given = items.map((item, index) => toAnswer(item, newId(), `input[${index}]`))
   const all = given.filter((answer) => answer !== undefined)
   const { notAsked } = matchAnswers(turn.questions, all)
   const answers = all.filter((answer) => !notAsked.includes(answer))
   const last = answers.at(-1)
-  if (!last) return undefined
-  const alone = named ? answers.length === items.length : last === given.at(-1)
+  return { answers, alone: last !== undefined && (named ? answers.length === items.length : last === given.at(-1)) }
+}
+
+/** The answers, if the run can go on with them. Throws if some are missing. */
+function complete({ session }: Asking, { answers, alone }: GivenAnswers): readonly Given[] | undefined {
+  if (answers.length === 0) return undefined
   if (!alone) {
     if (answers.every(({ type }) => type === 'tool.result')) return undefined
-    leave(session)
     throw invalid('Answer an approval request in a request of its own', 'input', 'invalid_value')
   }
   const [missing] = matchAnswers(session.waiting?.questions ?? [], answers).missing
   if (missing) {
-    leave(session)
     const what = missing.type === 'tool.call' ? 'tool output found for function call' : 'answer found for approval request'
     throw invalid(`No ${what} ${missing.id}.`, 'input', 'invalid_value')
   }

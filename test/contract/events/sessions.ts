@@ -52,12 +52,17 @@ export function sessionsContract(binding: string, connect: Connect): void {
       ['uamp:session:agent-offline', 'uamp:session:agent'],
       'an agent is chosen by name; one that is not there is offline',
       async () => {
-        const { url } = await startServer([demo(), mirror])
+        const { url } = await startServer([demo(), mirror, { ...demo(), name: 'elsewhere', protocols: ['a2a'] }])
         const wire = await connect(url)
-        expect(await refused(wire.open({ agent: 'nobody' }))).toMatchObject({
-          code: 'agent_offline',
-          details: { agents: ['demo', 'mirror'], retry_after: expect.any(Number) },
-        })
+        for (const agent of ['nobody', 'elsewhere']) {
+          expect(await refused(wire.open({ agent }))).toMatchObject({
+            code: 'agent_offline',
+            details: { agents: expect.arrayContaining(['demo', 'mirror']), retry_after: expect.any(Number) },
+          })
+        }
+        const byPath = await fetch(`${url}/agents/nobody/events`, { method: 'POST', body: '{"type":"session.create"}' })
+        expect(byPath.headers.get('retry-after')).not.toBeNull()
+        expect(await byPath.json()).toMatchObject({ error: { code: 'agent_offline', details: { retry_after: expect.any(Number) } } })
         await wire.open({ agent: 'mirror' })
         expect(mirrored(await say(wire, 'hi')).messages.at(-1)?.content).toBe('hi')
       },

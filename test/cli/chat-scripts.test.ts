@@ -89,7 +89,7 @@ test('the exit code tells why there is no answer, and the message what to do', a
   const cwd = await project({ 'agent.ts': AGENT, 'broken.ts': 'export default 1' })
   const cases: readonly (readonly [args: readonly string[], code: number, told: RegExp])[] = [
     [[url, '/error kaput'], 1, /kaput: You asked me to fail/],
-    [[url], 2, /There is nothing to send\. Ask something: uamp chat "a question"/],
+    [[url], 2, /There is nothing to send\. Ask something: npx uamp chat "a question"/],
     [['none.ts', 'hello'], 2, /There is no file .*none\.ts/],
     [['broken.ts', 'hello'], 2, /exports no agent/],
     [['gopher://x', 'hello'], 2, /is not the address of an agent: write it like/],
@@ -130,7 +130,7 @@ test('a server that goes away for good is named, with the command to go on with'
   })
   const thrown: unknown = await talk.run().catch((error: unknown) => error)
   expect(exitCode(thrown)).toBe(EXIT.unreachable)
-  expect((thrown as Error).message).toMatch(/does not answer any more \(.+\)\. When it is back: uamp chat http:\S+ --session sess_/)
+  expect((thrown as Error).message).toMatch(/does not answer any more \(.+\)\. When it is back: npx uamp chat http:\S+ --session sess_/)
 })
 
 test('a server that takes connections and says nothing can be left', async () => {

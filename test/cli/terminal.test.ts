@@ -96,8 +96,17 @@ export default defineAgent('careful', async function* (turn) {
 })
 `
 
-/** Keys that come at once were meant for the message that was being typed. */
-const read = () => new Promise((resolve) => setTimeout(resolve, 300))
+/** Waits until a question takes keys: those that come at once were meant for the message that was being typed. */
+async function listening(terminal: Terminal): Promise<void> {
+  do {
+    terminal.clear()
+    terminal.write(KEY.up)
+    await terminal.prints(/❯ (?:y {2}Yes|n {2}No)/)
+  } while (!terminal.output.includes('❯ y'))
+  terminal.clear()
+  terminal.write(KEY.down)
+  await terminal.prints(/❯ n {2}No/)
+}
 
 test('approvals are chosen with arrow keys or letters', async () => {
   const terminal = await opened()
@@ -111,7 +120,7 @@ test('approvals are chosen with arrow keys or letters', async () => {
     terminal.clear()
     terminal.write(`/approve it${KEY.enter}`)
     await terminal.prints(/it\n\s+y {2}Yes\n❯ n {2}No/)
-    await read()
+    await listening(terminal)
     terminal.write(keys)
     await terminal.answers(new RegExp(`${said}: it`))
   }
@@ -127,7 +136,7 @@ test('an approval shows the call, and "always" counts for the tool', async () =>
     terminal.clear()
     terminal.write(`do it${KEY.enter}`)
     await terminal.prints(/May "remove" run\?\n\s+remove {"path":"a\.txt"}\n[^]*a {2}Always allow remove in this chat/)
-    await read()
+    await listening(terminal)
     terminal.write(key)
     await terminal.answers(new RegExp(`\n${said}\n`))
   }
@@ -145,7 +154,7 @@ test('Ctrl-C stops the answer; at an empty prompt, the second one leaves', async
   terminal.write(KEY.ctrl('c'))
   await terminal.prints(/Ctrl-C again/)
   terminal.write(KEY.ctrl('c'))
-  await terminal.prints(/To continue later: uamp chat http:\S+ --session\s+sess_/)
+  await terminal.prints(/To continue later: npx uamp chat http:\S+ --session\s+sess_/)
   expect(await terminal.exit()).toBe(0)
 })
 

@@ -41,6 +41,8 @@ export class Connection {
   readonly #local: Local | undefined
   /** The ids of messages that were told. */
   readonly #told = new Set<unknown>()
+  /** The server does not answer, and is tried again. */
+  lost = false
 
   constructor(to: ConnectionOptions) {
     this.#reconnect = to.reconnect
@@ -99,7 +101,7 @@ export class Connection {
 
   /** The command that goes on with a session. */
   command(session: string): string {
-    return `uamp chat${this.#name === '' ? '' : ` ${this.#name}`} --session ${session}`
+    return `npx uamp chat${this.#name === '' ? '' : ` ${this.#name}`} --session ${session}`
   }
 
   #client(agent: string | undefined, tell: (text: string) => void): Client {
@@ -107,8 +109,16 @@ export class Connection {
     return connect(this.#url, {
       ...present({ token: this.#token, agent: agent ?? local?.agent, reconnect: this.#reconnect }),
       ...(local && { transport: 'sse' as const, fetch: local.fetch }),
-      onStatus: reconnects(tell),
+      onStatus: (status) => this.#follow(status, tell),
     })
+  }
+
+  /** Reports when the connection is lost, and when it is back. */
+  #follow(status: Status, tell: (text: string) => void): void {
+    const wasLost = this.lost
+    this.lost = status === 'reconnecting'
+    if (this.lost && !wasLost) tell(`(the connection to ${this.where} is lost; trying again)`)
+    if (status === 'open' && wasLost) tell('(connected again)')
   }
 
   /** The entries of a list, or none if it cannot be had: a server of another make may lack it. */
@@ -130,28 +140,18 @@ export class Connection {
     if (Array.isArray(agents)) return `${message}. Choose one: ${agents.map((name) => `--agent ${name}`).join(', ')}`
     switch (code) {
       case 'unreachable':
-        return `There is no server at ${this.#url}. Start one with \`npx uamp serve\`, name another: uamp chat <url>, or talk to a file: uamp chat agent.ts`
+        return `There is no server at ${this.#url}. Start one with \`npx uamp serve\`, name another: \`npx uamp chat <url>\`, or talk to a file: \`npx uamp chat agent.ts\``
       case 'unauthorized':
         return this.#token === undefined
-          ? `${this.#url} wants a token: uamp chat --token-file <file>, UAMP_TOKEN=<secret>, or --token <secret>`
+          ? `${this.#url} wants a token: \`npx uamp chat --token-file <file>\`, UAMP_TOKEN=<secret>, or --token <secret>`
           : `${this.#url} does not know this token: give the secret alone, without its name`
       case 'not_found':
         return id === undefined
-          ? `${this.#url} does not speak UAMP: ${message}. Other protocols: uamp chat a2a+${this.#url}, ag-ui+…, completions+…`
+          ? `${this.#url} does not speak UAMP: ${message}. Other protocols: \`npx uamp chat a2a+${this.#url}\`, ag-ui+…, completions+…`
           : `${message} that is yours. Leave --session out to begin a new one`
       default:
         return message
     }
-  }
-}
-
-/** Reports when the connection is lost, and when it is back. */
-function reconnects(tell: (text: string) => void): (status: Status) => void {
-  let lost = false
-  return (status) => {
-    if (status === 'reconnecting' && !lost) tell('(the connection is lost; trying again)')
-    if (status === 'open' && lost) tell('(connected again)')
-    lost = status === 'reconnecting'
   }
 }
 

@@ -72,7 +72,7 @@ function serverOrRemote(word: string, { agent, protocol, model, token }: TargetF
   if (spoken === 'events') return { kind: 'server', url: address }
   const isCompletions = spoken === 'completions'
   if (isCompletions && model === undefined) {
-    throw new UampError('invalid_request', `Name the model at ${address}: uamp chat completions+${address} --model <name>`)
+    throw new UampError('invalid_request', `Name the model at ${address}: npx uamp chat completions+${address} --model <name>`)
   }
   const name = isCompletions ? (model ?? '') : new URL(address).hostname
   const remote = present({ url: address, protocol: spoken, token, model: isCompletions ? model : undefined, agent })

@@ -102,7 +102,7 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
       })
       const code = await talk.run()
       if (code !== EXIT.failed || !failures.unreachable) return code
-      page.error(`Nobody answers at ${to.name}. Check the address, or start what should be there; then again: uamp chat ${to.name}`)
+      page.error(`Nobody answers at ${to.name}. Check the address, or start what should be there; then again: npx uamp chat ${to.name}`)
       return EXIT.unreachable
     } finally {
       await connection.close()

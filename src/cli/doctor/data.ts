@@ -83,8 +83,8 @@ async function checkSpace(data: string): Promise<Check> {
   const { bavail, bsize } = await statfs(existing(data))
   const free = bavail * bsize
   const found = `${sizeText(free)} free`
-  if (free < TOO_LITTLE) return wrong('space', found, `make room, or remove old sessions with \`uamp store prune\`; ${OTHER}`)
-  return free < LITTLE ? note('space', found, '`uamp store prune --older-than 30d` removes old sessions') : ok('space', found)
+  if (free < TOO_LITTLE) return wrong('space', found, `make room, or remove old sessions with \`npx uamp store prune\`; ${OTHER}`)
+  return free < LITTLE ? note('space', found, '`npx uamp store prune --older-than 30d` removes old sessions') : ok('space', found)
 }
 
 function existing(folder: string): string {

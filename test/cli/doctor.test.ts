@@ -62,7 +62,7 @@ verifies(
   'a mistake in the config, a missing key, a wrong key and a model that is not there are told with the fix',
   async () => {
     const broken = await project({ 'uamp.config.yaml': config('http://127.0.0.1:1').replace('port', 'prot') })
-    expect((await doctor(broken)).wrong).toEqual([
+    expect((await doctor(broken, ['--port', '0'])).wrong).toEqual([
       { name: 'config', state: 'wrong', found: expect.stringMatching(/:4: providers\.mine\.apiKey needs MY_KEY/) },
       { name: 'config', state: 'wrong', found: 'uamp.config.yaml:5: prot is unknown here: did you mean "port"?' },
       { name: 'keys', state: 'wrong', found: 'MY_KEY is not set', fix: '`export MY_KEY=…`, or write MY_KEY=… into .env' },

@@ -204,6 +204,22 @@ test('an earlier chat is resumed with your own messages, in the same run or the 
   await again.prints(/\n> the first chat\nYou said: the first chat\n[^]*\n> \/history\nuser: /)
 })
 
+test('the last line is the command that goes on with the chat, unless nothing is kept', async () => {
+  const cwd = await home({ 'agent.ts': AGENT })
+  const terminal = await opened(['agent.ts', '--data', 'kept here'], { cwd, columns: 200 })
+  await terminal.says('the first chat', /I heard/)
+  terminal.write(KEY.ctrl('d'))
+  const [, session = ''] = await terminal.prints(/npx uamp chat agent\.ts --data 'kept here' --session (\S+)\n/)
+  await terminal.exit()
+  const again = await opened(['agent.ts', '--data', 'kept here', '--session', session], { cwd })
+  await again.prints(/\n> the first chat\n/)
+  const forgetful = await opened(['agent.ts', '--data', 'memory'], { cwd })
+  await forgetful.says('hello', /I heard/)
+  forgetful.write(KEY.ctrl('d'))
+  await forgetful.exit()
+  expect(forgetful.output).not.toContain('To continue later')
+})
+
 test('messages are remembered for the next run, in a file for the user alone; secrets are not', async () => {
   const cwd = await home()
   const secret = 'wonderland-7b1f9c04'
@@ -226,7 +242,7 @@ test('pictures are shown by terminals that can, in their own words', async () =>
   await terminal.says('//image', /Here is an image/)
   expect(terminal.painted).toContain('\u001B_Ga=T,f=100,m=0;iVBOR')
   const other = await opened()
-  await other.says('//image', /\[image png One orange pixel \S+ saved\s+as\s+[^\]]+\.\s*p\s*n\s*g\]\nHere/)
+  await other.says('//image', /\[image png One orange pixel saved\s+as\s+[^\]]+\.\s*p\s*n\s*g\]\nHere/)
 })
 
 test('what is typed before the agent is loaded is the first message', async () => {

@@ -27,6 +27,8 @@ export interface ConnectionOptions {
   readonly url: string
   /** What a user types to reach it. */
   readonly name: string
+  /** The options that go with the name. */
+  readonly options?: string
   readonly token?: string | undefined
   readonly local?: Local | undefined
   readonly reconnect?: ConnectOptions['reconnect'] | undefined
@@ -36,6 +38,7 @@ export interface ConnectionOptions {
 export class Connection {
   readonly #url: string
   readonly #name: string
+  readonly #options: string
   readonly #token: string | undefined
   readonly #reconnect: ConnectOptions['reconnect'] | undefined
   readonly #local: Local | undefined
@@ -48,6 +51,7 @@ export class Connection {
     this.#reconnect = to.reconnect
     this.#url = to.url.replace(/^ws/, 'http').replace(/\/+$/, '')
     this.#name = to.name
+    this.#options = to.options ?? ''
     this.#token = to.token
     this.#local = to.local
   }
@@ -99,9 +103,14 @@ export class Connection {
     return `${this.where} does not answer any more (${message}). When it is back: ${this.command(session)}`
   }
 
+  /** Sessions are there after this process, too. */
+  get keeps(): boolean {
+    return this.#local?.keeps ?? true
+  }
+
   /** The command that goes on with a session. */
   command(session: string): string {
-    return `npx uamp chat${this.#name === '' ? '' : ` ${this.#name}`} --session ${session}`
+    return `npx uamp chat${this.#name === '' ? '' : ` ${this.#name}`}${this.#options} --session ${session}`
   }
 
   #client(agent: string | undefined, tell: (text: string) => void): Client {

@@ -9,6 +9,8 @@ import type { Target } from './target.ts'
 export interface Local {
   readonly agent: string
   readonly agents: readonly string[]
+  /** Sessions are on disk. */
+  readonly keeps: boolean
   readonly fetch: typeof globalThis.fetch
   close(): Promise<void>
 }
@@ -38,12 +40,14 @@ export async function openLocal({ target, agent: wanted, data, home, env, log }:
   ])
   try {
     const agent = agentIn(setup, target.kind === 'file' ? wanted : undefined)
-    const open = await openOwn({ agents: setup.agents, data: data ?? setup.settings.data ?? home, log })
+    const place = data ?? setup.settings.data ?? home
+    const open = await openOwn({ agents: setup.agents, data: place, log })
     const access = staticTokens({ tokens: {}, anonymous: true })
     const app = createApp({ ...open, transports: [events(), responses()], access, loopback: true })
     return {
       agent,
       agents: setup.agents.map(({ name }) => name),
+      keeps: place !== 'memory',
       fetch: async (input, init) => app.fetch(new Request(input, init), {}),
       async close() {
         await open.close(GRACE_MS)

@@ -51,7 +51,8 @@ export class Media {
     if (url !== undefined && !url.startsWith('data:')) return { line: `[${[...factsOf(item), url].join(' ')}]` }
     const text = url ?? (source as string)
     const bytes = text.length > LARGEST * 1.5 ? undefined : bytesIn(text.slice(text.startsWith('data:') ? text.indexOf(',') + 1 : 0))
-    if (!bytes || bytes.length === 0) return { line: `[${factsOf(item).join(' ')}]` }
+    // The id is all that there is to find it by.
+    if (!bytes || bytes.length === 0) return { line: `[${[...factsOf(item), item.content_id].filter(Boolean).join(' ')}]` }
     const picture = item.type === 'image' && bytes.length <= SHOWN ? this.#picture(bytes) : undefined
     if (picture !== undefined) return { line: `[${factsOf(item).join(' ')}]`, picture }
     return { line: `[${[...factsOf(item), this.#save(item, bytes)].join(' ')}]` }
@@ -97,7 +98,7 @@ function sourceOf(item: MediaItem): string | { readonly url: string } {
 
 function factsOf(item: MediaItem): readonly string[] {
   const facts = item.type === 'file' ? [item.filename, item.mime_type] : [item.format, seconds(item), item.description]
-  return [item.type, ...facts, item.content_id].filter((fact): fact is string => fact !== undefined && fact !== '')
+  return [item.type, ...facts].filter((fact): fact is string => fact !== undefined && fact !== '')
 }
 
 function seconds(item: MediaItem): string | undefined {

@@ -18,12 +18,15 @@ export interface TargetFlags {
   readonly protocol?: string
   readonly model?: string
   readonly token?: string
+  readonly data?: string
 }
 
 export interface Addressed {
   readonly target: Target
   /** What to type to reach the same target; empty for the default. */
   readonly name: string
+  /** The options to type after it, for the same sessions. */
+  readonly options: string
   /** The rest of the words, as one message. */
   readonly question: string | undefined
 }
@@ -40,8 +43,16 @@ export function addressed(words: readonly string[], flags: TargetFlags): Address
   const target = targetOf(first, flags)
   const said = (target ? rest : words).join(' ').trim()
   const question = said === '' ? undefined : said
-  if (target) return { target, name: shown(first), question }
-  return { target: serverOrRemote(DEFAULT_URL, flags), name: '', question }
+  const options = optionsOf(flags)
+  if (target) return { target, name: shown(first), options, question }
+  return { target: serverOrRemote(DEFAULT_URL, flags), name: '', options, question }
+}
+
+/** A session knows its agent. A token is nothing to be shown. */
+function optionsOf({ protocol, model, data }: TargetFlags): string {
+  return Object.entries(present({ protocol, model, data }))
+    .map(([name, value]) => ` --${name} ${shown(value)}`)
+    .join('')
 }
 
 function targetOf(word: string, flags: TargetFlags): Target | undefined {

@@ -117,8 +117,11 @@ interface Reaching extends ChatOptions {
   readonly log: Logger
 }
 
-async function connectionTo({ target, name }: Addressed, { agent, token, data, session, isPerson, log }: Reaching): Promise<Connection> {
-  if (target.kind === 'server') return new Connection({ url: target.url, name, token })
+async function connectionTo(
+  { target, name, options }: Addressed,
+  { agent, token, data, session, isPerson, log }: Reaching,
+): Promise<Connection> {
+  if (target.kind === 'server') return new Connection({ url: target.url, name, options, token })
   const { env } = process
   const { openLocal } = await import('../chat/local.ts')
   // A script that asks one thing leaves nothing behind, and many of them may run at a time.
@@ -131,7 +134,7 @@ async function connectionTo({ target, name }: Addressed, { agent, token, data, s
     env,
     log,
   })
-  return new Connection({ url: 'http://localhost', name, local })
+  return new Connection({ url: 'http://localhost', name, options, local })
 }
 
 /** Why an agent in this process failed: nobody else could tell its author. */

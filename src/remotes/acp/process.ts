@@ -167,7 +167,7 @@ export class AcpProcess {
     }
   }
 
-  #log(level: 'debug' | 'info' | 'warn', message: string, fields: object = {}): void {
+  #log(level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: object = {}): void {
     this.#options.log?.(level, message, { agent: this.#options.name, ...fields })
   }
 }

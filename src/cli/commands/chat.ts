@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { isConfigError } from '../../config/source.ts'
+import { isConfigError, isData } from '../../config/source.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { UampClientError } from '../../client/node.ts'
@@ -78,7 +78,11 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
       ? pipe({ stdin, ask })
       : once(to.question, ask)
   let talk: Talk | undefined
-  const failures = new Failures((text) => talk?.notice(text))
+  const isConfig = to.target.kind === 'file' && isData(to.target.path)
+  const failures = new Failures(
+    (text) => talk?.notice(text),
+    isConfig ? `(\`npx uamp doctor ${to.name}\` checks its keys and models)` : undefined,
+  )
   const left = new AbortController()
   // An error means that nobody reads the answers any more.
   stdout.on('error', () => left.abort())
@@ -102,7 +106,7 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
       })
       const code = await talk.run()
       if (code !== EXIT.failed || !failures.unreachable) return code
-      page.error(`Nobody answers at ${to.name}. Check the address, or start what should be there; then again: npx uamp chat ${to.name}`)
+      page.error(`${whoIsMissing(to)}; then again: npx uamp chat ${to.name}`)
       return EXIT.unreachable
     } finally {
       await connection.close()
@@ -110,6 +114,11 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
   } finally {
     console.close()
   }
+}
+
+function whoIsMissing({ target, name }: Addressed): string {
+  if (target.kind === 'file') return `What ${name} calls does not answer. Start it, or check its address`
+  return `Nobody answers at ${name}. Check the address, or start what should be there`
 }
 
 interface Reaching extends ChatOptions {
@@ -142,9 +151,12 @@ class Failures {
   /** A remote agent could not be reached. */
   unreachable = false
   readonly #tell: (text: string) => void
+  /** What to do about it; told once. */
+  #hint: string | undefined
 
-  constructor(tell: (text: string) => void) {
+  constructor(tell: (text: string) => void, hint: string | undefined) {
     this.#tell = tell
+    this.#hint = hint
   }
 
   readonly log: Logger = (level, message, fields) => {
@@ -153,6 +165,8 @@ class Failures {
     if (level !== 'error' && !isDebug) return
     if (NO_CONNECTION.has(String(fieldsOf(error)['code']))) this.unreachable = true
     this.#tell(`(${message}${error instanceof Error ? `: ${(isDebug ? error.stack : undefined) ?? error.message}` : ''})`)
+    if (this.#hint !== undefined) this.#tell(this.#hint)
+    this.#hint = undefined
   }
 }
 

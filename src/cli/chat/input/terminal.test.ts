@@ -231,6 +231,14 @@ test('in a terminal that has become narrower, the rows that it has wrapped are e
   expect(moves()).toMatch(/^\r\u001B\[3A\u001B\[K\n\u001B\[J\u001B\[1A> typing something long enough to wrap over two lines\r/)
 })
 
+test('a terminal that has no size is written to as well', async () => {
+  const { console, press, moves } = opened(0)
+  void console.read()
+  await press('two\nlines')
+  expect(moves()).not.toMatch(/Infinity|NaN/)
+  expect(moves()).toContain('\r\u001B[1A\u001B[K')
+})
+
 test('a prompt of one row is erased without a clearing of the screen, which tmux would keep in its history', async () => {
   const { console, press, moves } = opened()
   console.busy()

@@ -300,8 +300,10 @@ class Terminal implements Console {
     const { stdout } = this.#options
     const { widths, row, column } = this.#drawn
     // A terminal that has become narrower has wrapped the rows.
-    const taken = widths.map((width) => Math.max(1, Math.ceil(width / stdout.columns)))
-    const above = sum(taken.slice(0, row)) + Math.floor(column / stdout.columns)
+    // One without a size has wrapped nothing.
+    const columns = stdout.columns || Infinity
+    const taken = widths.map((width) => Math.max(1, Math.ceil(width / columns)))
+    const above = sum(taken.slice(0, row)) + Math.floor(column / columns)
     // Not erased in one step: tmux takes that, at the top of the screen, for `clear`, and keeps the rows in its history.
     stdout.write(`\r${up(above)}\u001B[K${sum(taken) > 1 ? `\n\u001B[J${up(1)}` : ''}`)
     this.#drawn = undefined

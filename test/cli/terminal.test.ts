@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { widthOf } from '../../src/cli/chat/render/width.ts'
 import { serve } from '../../src/serve/index.ts'
-import { project } from './run.ts'
+import { Cli, project, serving } from './run.ts'
 import { KEY, pasted, Terminal, type TerminalOptions } from './terminal.ts'
 
 /** One for all that only talk to it. */
@@ -202,6 +202,22 @@ test('an earlier chat is resumed with your own messages, in the same run or the 
   await terminal.exit()
   const again = await opened([url, '--session', session], { cwd })
   await again.prints(/\n> the first chat\nYou said: the first chat\n[^]*\n> \/history\nuser: /)
+})
+
+test('Ctrl-C while the server is away says when the answer stops, and a second one leaves; a script leaves at once', async () => {
+  const { cli: server, url: away } = await serving(['--data', 'memory'])
+  const terminal = await opened([away])
+  terminal.write(`/count 1000000 5${KEY.enter}`)
+  const script = new Cli(['chat', away, '/count 1000000 5'])
+  await Promise.all([terminal.prints(/1 2 3/), script.prints(/1 2 3/)])
+  server.signal('SIGKILL')
+  await Promise.all([terminal.prints(/\(the connection to http:\S+ is lost/), script.prints(/ is lost; trying again/)])
+  terminal.write(KEY.ctrl('c'))
+  await terminal.prints(/\(stopped as soon as the connection is back; Ctrl-C again leaves\)/)
+  terminal.write(KEY.ctrl('c'))
+  expect(await terminal.exit()).toBe(0)
+  script.signal('SIGINT')
+  expect(await script.exit()).toBe(130)
 })
 
 test('the last line is the command that goes on with the chat, unless nothing is kept', async () => {

@@ -229,6 +229,16 @@ test('the last line is the command that goes on with the chat, unless nothing is
   await terminal.exit()
   const again = await opened(['agent.ts', '--data', 'kept here', '--session', session], { cwd })
   await again.prints(/\n> the first chat\n/)
+  // The folder is in use, so that this window has another.
+  const second = await opened(['agent.ts', '--data', 'kept here'], { cwd, columns: 200 })
+  // Not behind the prompt: it is erased before.
+  expect(second.painted).toMatch(/\u001B\[K(?:\u001B\[[\d;]*m)*Another/)
+  const [, folder = ''] = /sessions of this window are kept in (\S.*)/.exec(second.output) ?? []
+  await second.says('the second chat', /I heard/)
+  second.write(KEY.ctrl('d'))
+  await second.prints(/npx uamp chat agent\.ts --data \S.* --session/)
+  expect(second.output).toContain(`--data '${folder.trim()}' --session`)
+  await second.exit()
   const forgetful = await opened(['agent.ts', '--data', 'memory'], { cwd })
   await forgetful.says('hello', /I heard/)
   forgetful.write(KEY.ctrl('d'))

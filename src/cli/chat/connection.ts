@@ -2,6 +2,7 @@ import { connect, UampClientError, type Client, type ConnectOptions, type Sessio
 import { isRecord } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
 import type { Local } from './local.ts'
+import { shown } from './target.ts'
 
 /** The most characters of an answer that lists something. */
 const LIST = 1024 * 1024
@@ -110,7 +111,9 @@ export class Connection {
 
   /** The command that goes on with a session. */
   command(session: string): string {
-    return `npx uamp chat${this.#name === '' ? '' : ` ${this.#name}`}${this.#options} --session ${session}`
+    const folder = this.#local?.folder
+    const data = folder === undefined ? '' : ` --data ${shown(folder)}`
+    return `npx uamp chat${this.#name === '' ? '' : ` ${this.#name}`}${this.#options}${data} --session ${session}`
   }
 
   #client(agent: string | undefined, tell: (text: string) => void): Client {

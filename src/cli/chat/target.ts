@@ -18,14 +18,13 @@ export interface TargetFlags {
   readonly protocol?: string
   readonly model?: string
   readonly token?: string
-  readonly data?: string
 }
 
 export interface Addressed {
   readonly target: Target
   /** What to type to reach the same target; empty for the default. */
   readonly name: string
-  /** The options to type after it, for the same sessions. */
+  /** The options to type after it. */
   readonly options: string
   /** The rest of the words, as one message. */
   readonly question: string | undefined
@@ -49,8 +48,8 @@ export function addressed(words: readonly string[], flags: TargetFlags): Address
 }
 
 /** A session knows its agent. A token is nothing to be shown. */
-function optionsOf({ protocol, model, data }: TargetFlags): string {
-  return Object.entries(present({ protocol, model, data }))
+function optionsOf({ protocol, model }: TargetFlags): string {
+  return Object.entries(present({ protocol, model }))
     .map(([name, value]) => ` --${name} ${shown(value)}`)
     .join('')
 }
@@ -107,7 +106,7 @@ function commandOf(line: string): { readonly command: string; readonly args: rea
 }
 
 /** A URL without its password, and a word that a shell takes for one. */
-function shown(word: string): string {
+export function shown(word: string): string {
   const plain = SCHEME.test(word) ? word.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1') : word
   return /^[\w@%+=:,./[\]-]+$/.test(plain) ? plain : `'${plain.replaceAll("'", String.raw`'\''`)}'`
 }

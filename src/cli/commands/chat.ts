@@ -78,6 +78,11 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
       ? pipe({ stdin, ask })
       : once(to.question, ask)
   let talk: Talk | undefined
+  const tell = (text: string): void => {
+    // Not behind the prompt, which is there before the agent is.
+    console.busy()
+    page.error(text)
+  }
   const isConfig = to.target.kind === 'file' && isData(to.target.path)
   const failures = new Failures(
     (text) => talk?.notice(text),
@@ -89,7 +94,7 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
   onSignal(['SIGTERM', 'SIGHUP'], () => left.abort())
   const media = new Media(stdout.isTTY ? picturesIn(env) : 'none')
   try {
-    const connection = await connectionTo(to, { ...options, ...present({ token }), isPerson, log: failures.log })
+    const connection = await connectionTo(to, { ...options, ...present({ token }), isPerson, log: failures.log, tell })
     try {
       talk = new Talk({
         connection,
@@ -124,11 +129,12 @@ function whoIsMissing({ target, name }: Addressed): string {
 interface Reaching extends ChatOptions {
   readonly isPerson: boolean
   readonly log: Logger
+  readonly tell: (text: string) => void
 }
 
 async function connectionTo(
   { target, name, options }: Addressed,
-  { agent, token, data, session, isPerson, log }: Reaching,
+  { agent, token, data, session, isPerson, log, tell }: Reaching,
 ): Promise<Connection> {
   if (target.kind === 'server') return new Connection({ url: target.url, name, options, token })
   const { env } = process
@@ -142,6 +148,7 @@ async function connectionTo(
     home: join(homedir(), '.uamp'),
     env,
     log,
+    tell,
   })
   return new Connection({ url: 'http://localhost', name, options, local })
 }

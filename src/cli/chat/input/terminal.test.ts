@@ -225,10 +225,10 @@ test('in a terminal that has become narrower, the rows that it has wrapped are e
   await press('typing something long enough to wrap over two lines')
   clear()
   await resize(20)
-  expect(moves()).toMatch(/^\r\u001B\[2A\u001B\[K\n\u001B\[J\u001B\[1A> typing something\s/)
+  expect(moves().split('> typing')[0]).toBe('\r\u001B[2A\u001B[K\n\u001B[J\u001B[1A')
   clear()
   await resize(60)
-  expect(moves()).toMatch(/^\r\u001B\[3A\u001B\[K\n\u001B\[J\u001B\[1A> typing something long enough to wrap over two lines\r/)
+  expect(moves()).toContain('\r\u001B[3A\u001B[K\n\u001B[J\u001B[1A> typing something long enough to wrap over two lines\r')
 })
 
 test('a terminal that has no size is written to as well', async () => {

@@ -60,7 +60,7 @@ test('on a terminal everything has its place, and an agent cannot send escape se
 
 test('in a pipe the answer is as it came, and all else goes beside it', () => {
   const { stdout, stderr } = opened(false)
-  expect(stdout.replace(/saved as \S+1-image\.bin/, '(saved)')).toBe('One \u001B[2Jmoment.So: \n[image (saved)]\nDone\n')
+  expect(stdout.replace(/saved as \S+1-image\.bin/, '(saved)')).toBe('One \u001B[2Jmoment.So: \n[image i1 (saved)]\nDone\n')
   expect(stderr).toBe(
     '<dim>let me </><dim>see</>\n<cyan>→ add {}</>\n<red>← "no"</>\n<dim>· step 1 of 2</>\n<red>internal: oh</>\n<dim>(no answer)</>\n',
   )
@@ -83,7 +83,7 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgA
 test('pictures go to terminals that show them, in their own words', () => {
   const item = { type: 'image', image: PNG, format: 'png', content_id: 'i' } as const
   const place = folder()
-  expect(new Media('kitty', place).show(item)).toEqual({ line: '[image png]', picture: `\u001B_Ga=T,f=100,m=0;${PNG}\u001B\\` })
+  expect(new Media('kitty', place).show(item)).toEqual({ line: '[image png i]', picture: `\u001B_Ga=T,f=100,m=0;${PNG}\u001B\\` })
   expect(new Media('iterm2', place).show(item).picture).toBe(`\u001B]1337;File=inline=1;size=70;preserveAspectRatio=1:${PNG}\u0007`)
   const large = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(6000)]).toString('base64')
   const pieces =

@@ -3,6 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
 import { choose, HELP, Refusal } from './choices.js'
+import { nodeMistake } from './node-version.js'
 import { filesOf } from './project.js'
 
 /** @param {string} folder */
@@ -29,9 +30,9 @@ function packageName(folder) {
   return name || 'my-agent'
 }
 
-/** @returns {Promise<string>} */
-async function ownVersion() {
-  return JSON.parse(await readFile(new URL('package.json', import.meta.url), 'utf8')).version
+/** @returns {Promise<{ version: string, engines: { node: string } }>} */
+async function ownManifest() {
+  return JSON.parse(await readFile(new URL('package.json', import.meta.url), 'utf8'))
 }
 
 /** @returns {string} the package manager that started this */
@@ -41,6 +42,9 @@ function manager() {
 }
 
 async function main() {
+  const { version, engines } = await ownManifest()
+  const mistake = nodeMistake(process.version, engines.node)
+  if (mistake !== undefined) throw new Refusal(mistake)
   const chosen = await choose(process.argv.slice(2), { input: process.stdin, output: process.stdout })
   if (!chosen) {
     process.stdout.write(HELP)
@@ -49,7 +53,7 @@ async function main() {
   const { folder: given, language, model } = chosen
   const folder = resolve(given)
   await assertEmpty(folder)
-  const asked = chosen.uamp ?? (process.env['UAMP_VERSION'] || `^${await ownVersion()}`)
+  const asked = chosen.uamp ?? (process.env['UAMP_VERSION'] || `^${version}`)
   // A path is meant from here, and package.json would read it from the new folder.
   const uamp = /^\.{0,2}\//.test(asked) ? `file:${resolve(asked)}` : asked
   await mkdir(folder, { recursive: true })

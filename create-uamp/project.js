@@ -56,20 +56,12 @@ function manifest({ name, agent, typed, uamp }) {
   }
 }
 
-const LOAD_ENV = `try {
-  process.loadEnvFile()
-} catch {
-  // There is no .env: the environment has it all.
-}
-`
+const PARROT = `import { defineAgent } from 'uamp'
 
-const PARROT = `import { defineAgent, text } from 'uamp'
-
-${LOAD_ENV}
 /** Says back what it hears, word by word. Put here what your agent does. */
 export default defineAgent('parrot', async function* (turn) {
   const heard = turn.messages.at(-1)?.content ?? ''
-  for (const word of heard.split(' ')) yield text(\`\${word} \`)
+  for (const word of heard.split(' ')) yield \`\${word} \`
 })
 `
 
@@ -78,7 +70,6 @@ function modelAgent(name, { from, call, model }) {
   return `import { llmAgent, modelOf } from 'uamp/agents/llm'
 import { ${name} } from 'uamp/providers/${from}'
 
-${LOAD_ENV}
 /** What the agent is, whichever model speaks. */
 export const assistant = {
   name: 'assistant',
@@ -151,7 +142,7 @@ const TSCONFIG = `{
 
 /** @param {string | undefined} key */
 function environment(key) {
-  return `# Copy this file to .env, which git ignores.
+  return `# Copy this file to .env, which \`uamp serve\` reads and git ignores.
 ${key === undefined ? '' : `${key}=\n`}# Who may call, name:secret, with secrets of at least 16 characters. Without any, only this machine may.
 # UAMP_TOKENS=alice:
 # The folder that keeps the sessions, or memory.

@@ -3,8 +3,9 @@
 /** @typedef {import('./pages.js').Page} Page */
 
 const EXCERPT = 150
-/** How much a word counts for each place where it stands. */
-const WEIGHT = { page: 20, heading: 8, text: 1 }
+/** How much a word counts in a title. In the text it counts once for each place, but never as much as in a heading. */
+const WEIGHT = { page: 20, heading: 8 }
+const REPEATED = 6
 
 /** @param {string} text @returns {string[]} */
 const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? []
@@ -25,17 +26,11 @@ export function searchIndex(pages) {
       const number = sections.length
       const first = depth === 1
       sections.push([first ? page.file : `${page.file}#${id}`, page.title, first ? '' : title, text.slice(0, EXCERPT)])
-      /** @param {string} part @param {number} weight */
-      const count = (part, weight) => {
-        for (const word of wordsOf(part)) {
-          const found = words.get(word) ?? new Map()
-          // A word that is repeated often says little more.
-          found.set(number, Math.min((found.get(number) ?? 0) + weight, weight + 40))
-          words.set(word, found)
-        }
-      }
-      count(title, first ? WEIGHT.page : WEIGHT.heading)
-      count(text, WEIGHT.text)
+      /** @type {Map<string, number>} */
+      const weights = new Map()
+      for (const word of wordsOf(text)) weights.set(word, Math.min((weights.get(word) ?? 0) + 1, REPEATED))
+      for (const word of new Set(wordsOf(title))) weights.set(word, (weights.get(word) ?? 0) + (first ? WEIGHT.page : WEIGHT.heading))
+      for (const [word, weight] of weights) words.set(word, (words.get(word) ?? new Map()).set(number, weight))
     }
   }
   const index = Object.fromEntries([...words].map(([word, found]) => [word, [...found].flat()]))

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { banner, type Shown } from './banner.ts'
 
@@ -51,4 +52,9 @@ test('a protocol that the agent at / lacks is shown at one that has it', () => {
   expect(text).toContain('/omnia?agent=b')
   expect(text).toContain('curl -N localhost:8787/agents/b/events')
   expect(text).toContain('npx uamp chat --agent b')
+})
+
+test('a data folder below this one is named from here, another one by its whole path', () => {
+  expect(served({ data: resolve('kept/here') })).toMatch(/^ {2}Sessions +in kept\/here$/m)
+  expect(served({ data: '/var/lib/uamp' })).toMatch(/^ {2}Sessions +in \/var\/lib\/uamp$/m)
 })

@@ -1,4 +1,4 @@
-import { relative } from 'node:path'
+import { shown } from '../config/shown.ts'
 import { curlLine, way, type Served, type Way } from '../serve/try-it.ts'
 import type { Paint } from './print.ts'
 
@@ -29,7 +29,7 @@ export function banner(served: Shown, paint: Paint): string {
     row('ACP', way(served, 'acp'), ({ path }) => `npx uamp acp in an IDE, or ${socket}${path}/acp`),
     row('Omnia', way(served, 'omnia'), ({ agent }) => `${socket}/omnia?agent=${agent}`),
     ['Operation', '/health  /metrics  /schemas/events.json'],
-    ['Sessions', data === 'memory' ? 'in memory, until the server stops' : `in ${relative('', data) || '.'}`],
+    ['Sessions', data === 'memory' ? 'in memory, until the server stops' : `in ${shown(data)}`],
     ['Callers', callers(served)],
   ]
   const tries = events ? ['', paint('dim', 'Try it:'), `  ${curlLine(served, events)}`, `  ${chat(served, events)}`] : []

@@ -133,7 +133,7 @@ function servedFile(command: Command): string | undefined {
 
 /** After a mistake, points to the help of that very command. */
 function nameHelp(command: Command, path: string): void {
-  command.showHelpAfterError(`\`${path} --help\` lists the options.`)
+  command.showHelpAfterError(`\`npx ${path} --help\` lists the options.`)
   for (const each of command.commands) nameHelp(each, `${path} ${each.name()}`)
 }
 

@@ -77,10 +77,7 @@ export function agentIn({ agents, settings }: Setup, wanted: string | undefined,
 export function fileAt(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) {
-    throw new UampError(
-      'not_found',
-      `There is no file ${path}. Name an agent module, a folder or a config; without one, the demo is served`,
-    )
+    throw new UampError('not_found', `There is no file ${path}. Name an agent module, a folder or a config`)
   }
   if (!stats.isDirectory()) return path
   const file = findConfig(path) ?? agentFile(path)

@@ -1,3 +1,4 @@
+import * as z from 'zod/mini'
 import type { AgentPort } from '../core/ports/agent.ts'
 import { UampError } from '../protocol/errors.ts'
 import { isRecord } from '../protocol/json.ts'
@@ -89,9 +90,16 @@ function entryOf(value: unknown, into: Into): Entry | undefined {
     if (entry) checkRemote(entry, into)
     return entry && { path, kind: 'remote', entry }
   }
-  const entry = parsed(ModelEntry, value, into)
+  // An agent with a mistake is still looked at for others: the config is refused in any case.
+  const entry = parsed(ModelEntry, value, into) ?? withoutMistakes(value)
   if (entry) checkMcp(entry, into)
   return entry && { path, kind: 'model', entry }
+}
+
+/** What is sound of an agent, if that is enough for one. */
+function withoutMistakes(value: unknown): ModelEntry | undefined {
+  const { success, data } = z.safeParse(ModelEntry, validParts(ModelEntry.shape, value))
+  return success ? data : undefined
 }
 
 /** A plain address is enough. `a2a+https://…` and `ag-ui+https://…` also name the protocol. */

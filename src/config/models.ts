@@ -14,6 +14,8 @@ export interface NamedModel {
   readonly type: ProviderType
   readonly provider: ProviderOptions
   readonly model: string
+  /** Where the key is written in the config. Undefined: it comes from the environment. */
+  readonly keyAt?: string
 }
 
 type Providers = Readonly<Record<string, ProviderEntry>>
@@ -69,6 +71,8 @@ export class Models {
     const found: NamedModel = {
       type,
       model: name.slice(slash + 1),
+      ...(given?.apiKey !== undefined && { keyAt: `providers.${provider}.apiKey` }),
+      ...(given?.apiKeyEnv !== undefined && { keyAt: given.apiKeyEnv }),
       provider: {
         // Settings and prices are found under this name. Another name is another server of the same kind.
         name: typeOf(provider) ?? provider,

@@ -115,7 +115,7 @@ const REFUSALS: readonly [what: string, refusal: Refusal][] = [
     'a short secret',
     { args: ['serve', '--port', '0', '--token', 'a:short'], why: /has 5 characters, and needs 16/, next: /`openssl rand -hex 16`/ },
   ],
-  ['a command that is none', { args: ['sevre'], why: /unknown command 'sevre'/, next: /Did you mean serve\?[^]*`uamp --help` lists/ }],
+  ['a command that is none', { args: ['sevre'], why: /unknown command 'sevre'/, next: /Did you mean serve\?[^]*`npx uamp --help` lists/ }],
   ['questions without a terminal', { args: ['init'], input: '', why: /There was no answer/, next: /--yes/ }],
   [
     'a conversation with nobody',

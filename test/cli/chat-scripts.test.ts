@@ -85,11 +85,13 @@ test('agents that speak other protocols answer, too', async () => {
   }
 })
 
+const AWAY = 'agents: [{ name: away, model: mine/m }]\nproviders: { mine: { baseUrl: "http://127.0.0.1:1/v1", retries: 0 } }\n'
+
 test('the exit code tells why there is no answer, and the message what to do', async () => {
-  const cwd = await project({ 'agent.ts': AGENT, 'broken.ts': 'export default 1' })
+  const cwd = await project({ 'agent.ts': AGENT, 'broken.ts': 'export default 1', 'away.yaml': AWAY })
   const cases: readonly (readonly [args: readonly string[], code: number, told: RegExp])[] = [
     [[url, '/error kaput'], 1, /kaput: You asked me to fail/],
-    [[url], 2, /There is nothing to send\. Ask something: uamp chat "a question"/],
+    [[url], 2, /There is nothing to send\. Ask something: npx uamp chat "a question"/],
     [['none.ts', 'hello'], 2, /There is no file .*none\.ts/],
     [['broken.ts', 'hello'], 2, /exports no agent/],
     [['gopher://x', 'hello'], 2, /is not the address of an agent: write it like/],
@@ -99,7 +101,9 @@ test('the exit code tells why there is no answer, and the message what to do', a
     [[`${url}/nothing`, 'hello'], 3, /does not speak UAMP.*uamp chat a2a\+/],
     [[url, '/error forbidden'], 3, /forbidden: /],
     [['agent.ts', 'no'], 3, /^/],
+    [['acp:no-such-program', 'hello'], 1, /could not be started: spawn no-such-program ENOENT/],
     [['http://127.0.0.1:1', 'hello'], 4, /There is no server at .* Start one with `npx uamp serve`/],
+    [['away.yaml', 'hello'], 4, /`npx uamp doctor away\.yaml` checks its keys[^]*What away\.yaml calls does not answer\. Start it/],
     [['a2a+http://127.0.0.1:1', 'hello'], 4, /Nobody answers at a2a\+http:\/\/127\.0\.0\.1:1\. Check the address/],
   ]
   for (const [args, code, told] of cases) {
@@ -130,7 +134,7 @@ test('a server that goes away for good is named, with the command to go on with'
   })
   const thrown: unknown = await talk.run().catch((error: unknown) => error)
   expect(exitCode(thrown)).toBe(EXIT.unreachable)
-  expect((thrown as Error).message).toMatch(/does not answer any more \(.+\)\. When it is back: uamp chat http:\S+ --session sess_/)
+  expect((thrown as Error).message).toMatch(/does not answer any more \(.+\)\. When it is back: npx uamp chat http:\S+ --session sess_/)
 })
 
 test('a server that takes connections and says nothing can be left', async () => {

@@ -111,7 +111,7 @@ test('tells of a connection that is lost and found, and nothing of the answer is
   await cli.prints(/You said: one\n/)
   before.cli.signal('SIGKILL')
   await before.cli.exit()
-  await cli.prints(/\(the connection is lost; trying again\)/)
+  await cli.prints(/\(the connection to http:\S+ is lost; trying again\)/)
   await serving(['--data', 'd', '--port', port], { cwd })
   await cli.prints(/\(connected again\)/)
   cli.write('/history\n')
@@ -128,7 +128,7 @@ test('lets in by token, and says what is wrong with it', async () => {
   const told = (code: number, why: string) => ({ code, stderr: expect.stringContaining(why) as string })
   const refused = (why: string) => told(3, why)
   const cases: [Promise<unknown>, object][] = [
-    [attempt(), refused('wants a token: uamp chat --token-file')],
+    [attempt(), refused('wants a token: `npx uamp chat --token-file')],
     [attempt(['--token', `alice:${secret}`]), refused('the secret alone')],
     [attempt(['--token', secret]), known],
     // These two cannot be read in the list of processes.

@@ -60,6 +60,16 @@ test('a typo in one agent gave a second mistake, that there is no such agent', a
   expect(await mistakes(config)).toEqual(['uamp.config.yaml:3: agents[1].modell is unknown here: did you mean "model"?'])
 })
 
+test('an agent with one mistake was not looked at for others', async () => {
+  const config = 'agents:\n  - name: a\n    model: ollama/m\n    zebra: 1\n    maxSteps: 0\n    tools: [./gone.ts]\n    handoffs: [b]\n'
+  expect(await mistakes(config)).toEqual([
+    expect.stringMatching(/:4: agents\[0\]\.zebra is unknown here/),
+    expect.stringMatching(/:5: agents\[0\]\.maxSteps must be/),
+    expect.stringMatching(/:6: agents\[0\]\.tools\[0\] is "\.\/gone\.ts", but there is no file/),
+    expect.stringMatching(/:7: agents\[0\]\.handoffs\[0\] is "b"/),
+  ])
+})
+
 test('an agent whose module does not load is not also an agent that does not exist', async () => {
   const config = 'agents:\n  - { name: a, model: ollama/m, handoffs: [b] }\n  - ./b.js\ndefaultAgent: b\n'
   expect(await mistakes(config, { 'b.js': 'throw new Error("no luck")' })).toEqual([

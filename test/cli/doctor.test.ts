@@ -79,6 +79,14 @@ verifies(
       { name: 'models', state: 'wrong', found: 'mine (m) refuses the key (401)', fix: expect.stringContaining('providers.mine.apiKey') },
     ])
     expect(JSON.stringify(refused)).not.toContain('sk-wrong-key')
+    const named = config(await provider()).replaceAll('mine', 'openai')
+    for (const [text, where] of [
+      [named, 'providers.openai.apiKey'],
+      [named.replace('apiKey: "${MY_KEY}"', 'apiKeyEnv: MY_KEY'), 'MY_KEY'],
+    ] as const) {
+      const { wrong } = await doctor(await project({ 'uamp.config.yaml': text }), [], { MY_KEY: 'sk-wrong-key' })
+      expect(wrong).toMatchObject([{ fix: `check ${where}, and that the key is still valid` }])
+    }
   },
 )
 

@@ -27,7 +27,7 @@ test.each<[string, string[], RegExp, Record<string, string>?]>([
   ['a file with half a token', ['--token-file', 't'], /t: a token is written name:secret/, { t: 'a:hushhush-hushhush\nhushhush\n' }],
   ['a name that is a URL', ['--allow-host', 'https://a.example'], /"https:\/\/a\.example" is not the name of a host/],
   ['a port that is none', ['--port', '70000'], /'70000' is invalid\. Choose a number from 1 to 65535/],
-  ['an option that is none', ['--prot', '1'], /unknown option '--prot'\n\(Did you mean --port\?\)\n`uamp serve --help` lists/],
+  ['an option that is none', ['--prot', '1'], /unknown option '--prot'\n\(Did you mean --port\?\)\n`npx uamp serve --help` lists/],
   ['a place where no folder can be', ['--data', '/proc/none'], /\/proc\/none.* cannot be (made|written)/],
   ['an open address', ['--host', '0.0.0.0'], /other machines.*\(--token-file, or --allow-anonymous\)/],
   ['an address that is none', ['--host', '203.0.113.7', '--token', 'a:hushhush-hushhush'], /no address "203\.0\.113\.7"/],

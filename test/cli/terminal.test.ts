@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { widthOf } from '../../src/cli/chat/render/width.ts'
 import { serve } from '../../src/serve/index.ts'
-import { project } from './run.ts'
+import { Cli, project, serving } from './run.ts'
 import { KEY, pasted, Terminal, type TerminalOptions } from './terminal.ts'
 
 /** One for all that only talk to it. */
@@ -96,8 +96,17 @@ export default defineAgent('careful', async function* (turn) {
 })
 `
 
-/** Keys that come at once were meant for the message that was being typed. */
-const read = () => new Promise((resolve) => setTimeout(resolve, 300))
+/** Waits until a question takes keys: those that come at once were meant for the message that was being typed. */
+async function listening(terminal: Terminal): Promise<void> {
+  do {
+    terminal.clear()
+    terminal.write(KEY.up)
+    await terminal.prints(/❯ (?:y {2}Yes|n {2}No)/)
+  } while (!terminal.output.includes('❯ y'))
+  terminal.clear()
+  terminal.write(KEY.down)
+  await terminal.prints(/❯ n {2}No/)
+}
 
 test('approvals are chosen with arrow keys or letters', async () => {
   const terminal = await opened()
@@ -111,7 +120,7 @@ test('approvals are chosen with arrow keys or letters', async () => {
     terminal.clear()
     terminal.write(`/approve it${KEY.enter}`)
     await terminal.prints(/it\n\s+y {2}Yes\n❯ n {2}No/)
-    await read()
+    await listening(terminal)
     terminal.write(keys)
     await terminal.answers(new RegExp(`${said}: it`))
   }
@@ -127,7 +136,7 @@ test('an approval shows the call, and "always" counts for the tool', async () =>
     terminal.clear()
     terminal.write(`do it${KEY.enter}`)
     await terminal.prints(/May "remove" run\?\n\s+remove {"path":"a\.txt"}\n[^]*a {2}Always allow remove in this chat/)
-    await read()
+    await listening(terminal)
     terminal.write(key)
     await terminal.answers(new RegExp(`\n${said}\n`))
   }
@@ -145,7 +154,7 @@ test('Ctrl-C stops the answer; at an empty prompt, the second one leaves', async
   terminal.write(KEY.ctrl('c'))
   await terminal.prints(/Ctrl-C again/)
   terminal.write(KEY.ctrl('c'))
-  await terminal.prints(/To continue later: uamp chat http:\S+ --session\s+sess_/)
+  await terminal.prints(/To continue later: npx uamp chat http:\S+ --session\s+sess_/)
   expect(await terminal.exit()).toBe(0)
 })
 
@@ -195,6 +204,48 @@ test('an earlier chat is resumed with your own messages, in the same run or the 
   await again.prints(/\n> the first chat\nYou said: the first chat\n[^]*\n> \/history\nuser: /)
 })
 
+test('Ctrl-C while the server is away says when the answer stops, and a second one leaves; a script leaves at once', async () => {
+  const { cli: server, url: away } = await serving(['--data', 'memory'])
+  const terminal = await opened([away])
+  terminal.write(`/count 1000000 5${KEY.enter}`)
+  const script = new Cli(['chat', away, '/count 1000000 5'])
+  await Promise.all([terminal.prints(/1 2 3/), script.prints(/1 2 3/)])
+  server.signal('SIGKILL')
+  await Promise.all([terminal.prints(/\(the connection to http:\S+ is lost/), script.prints(/ is lost; trying again/)])
+  terminal.write(KEY.ctrl('c'))
+  await terminal.prints(/\(stopped as soon as the connection is back; Ctrl-C again leaves\)/)
+  terminal.write(KEY.ctrl('c'))
+  expect(await terminal.exit()).toBe(0)
+  script.signal('SIGINT')
+  expect(await script.exit()).toBe(130)
+})
+
+test('the last line is the command that goes on with the chat, unless nothing is kept', async () => {
+  const cwd = await home({ 'agent.ts': AGENT })
+  const terminal = await opened(['agent.ts', '--data', 'kept here'], { cwd, columns: 200 })
+  await terminal.says('the first chat', /I heard/)
+  terminal.write(KEY.ctrl('d'))
+  const [, session = ''] = await terminal.prints(/npx uamp chat agent\.ts --data 'kept here' --session (\S+)\n/)
+  await terminal.exit()
+  const again = await opened(['agent.ts', '--data', 'kept here', '--session', session], { cwd })
+  await again.prints(/\n> the first chat\n/)
+  // The folder is in use, so that this window has another.
+  const second = await opened(['agent.ts', '--data', 'kept here'], { cwd, columns: 200 })
+  // Not behind the prompt: it is erased before.
+  expect(second.painted.replaceAll('\u001B[31m', '')).toContain('\u001B[KAnother')
+  const [, folder = ''] = /sessions of this window are kept in (\S.*)/.exec(second.output) ?? []
+  await second.says('the second chat', /I heard/)
+  second.write(KEY.ctrl('d'))
+  await second.prints(/npx uamp chat agent\.ts --data \S.* --session/)
+  expect(second.output).toContain(`--data '${folder.trim()}' --session`)
+  await second.exit()
+  const forgetful = await opened(['agent.ts', '--data', 'memory'], { cwd })
+  await forgetful.says('hello', /I heard/)
+  forgetful.write(KEY.ctrl('d'))
+  await forgetful.exit()
+  expect(forgetful.output).not.toContain('To continue later')
+})
+
 test('messages are remembered for the next run, in a file for the user alone; secrets are not', async () => {
   const cwd = await home()
   const secret = 'wonderland-7b1f9c04'
@@ -217,7 +268,7 @@ test('pictures are shown by terminals that can, in their own words', async () =>
   await terminal.says('//image', /Here is an image/)
   expect(terminal.painted).toContain('\u001B_Ga=T,f=100,m=0;iVBOR')
   const other = await opened()
-  await other.says('//image', /\[image png One orange pixel \S+ saved\s+as\s+[^\]]+\.\s*p\s*n\s*g\]\nHere/)
+  await other.says('//image', /\[image png One orange pixel saved\s+as\s+[^\]]+\.\s*p\s*n\s*g\]\nHere/)
 })
 
 test('what is typed before the agent is loaded is the first message', async () => {

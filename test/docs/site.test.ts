@@ -61,6 +61,16 @@ describe('the documentation as a site', () => {
     expect(readFileSync(join(folder, 'assets/site.css'), 'utf8')).not.toMatch(/@import|url\(/)
   })
 
+  test('a heading is found before a page that only says the word often', () => {
+    const file = filesBelow(join(folder, 'assets')).find((name) => readFileSync(name, 'utf8').startsWith('globalThis.searchIndex='))
+    const text = readFileSync(file ?? '', 'utf8').replace('globalThis.searchIndex=', '')
+    const { sections, words } = JSON.parse(text) as { sections: [url: string][]; words: Record<string, number[]> }
+    const found = words['cancel'] ?? []
+    const weightOf = (url: string) => found[found.findIndex((section, at) => at % 2 === 0 && sections[section]?.[0] === url) + 1] ?? 0
+    expect(weightOf('agents.html#cancel')).toBeGreaterThan(weightOf('matrix.html'))
+    expect(weightOf('matrix.html')).toBeGreaterThan(0)
+  })
+
   test('from a folder: search finds a heading, and the choice of dark is kept', async ({ skip }) => {
     if (!browser) return skip('chromium is not on the PATH')
     const page = await browser.newPage()

@@ -2,6 +2,7 @@ import { connect, UampClientError, type Client, type ConnectOptions, type Sessio
 import { isRecord } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
 import type { Local } from './local.ts'
+import { shown } from './target.ts'
 
 /** The most characters of an answer that lists something. */
 const LIST = 1024 * 1024
@@ -27,6 +28,8 @@ export interface ConnectionOptions {
   readonly url: string
   /** What a user types to reach it. */
   readonly name: string
+  /** The options that go with the name. */
+  readonly options?: string
   readonly token?: string | undefined
   readonly local?: Local | undefined
   readonly reconnect?: ConnectOptions['reconnect'] | undefined
@@ -36,16 +39,20 @@ export interface ConnectionOptions {
 export class Connection {
   readonly #url: string
   readonly #name: string
+  readonly #options: string
   readonly #token: string | undefined
   readonly #reconnect: ConnectOptions['reconnect'] | undefined
   readonly #local: Local | undefined
   /** The ids of messages that were told. */
   readonly #told = new Set<unknown>()
+  /** The server does not answer, and is tried again. */
+  lost = false
 
   constructor(to: ConnectionOptions) {
     this.#reconnect = to.reconnect
     this.#url = to.url.replace(/^ws/, 'http').replace(/\/+$/, '')
     this.#name = to.name
+    this.#options = to.options ?? ''
     this.#token = to.token
     this.#local = to.local
   }
@@ -97,9 +104,16 @@ export class Connection {
     return `${this.where} does not answer any more (${message}). When it is back: ${this.command(session)}`
   }
 
+  /** Sessions are there after this process, too. */
+  get keeps(): boolean {
+    return this.#local?.keeps ?? true
+  }
+
   /** The command that goes on with a session. */
   command(session: string): string {
-    return `uamp chat${this.#name === '' ? '' : ` ${this.#name}`} --session ${session}`
+    const folder = this.#local?.folder
+    const data = folder === undefined ? '' : ` --data ${shown(folder)}`
+    return `npx uamp chat${this.#name === '' ? '' : ` ${this.#name}`}${this.#options}${data} --session ${session}`
   }
 
   #client(agent: string | undefined, tell: (text: string) => void): Client {
@@ -107,8 +121,16 @@ export class Connection {
     return connect(this.#url, {
       ...present({ token: this.#token, agent: agent ?? local?.agent, reconnect: this.#reconnect }),
       ...(local && { transport: 'sse' as const, fetch: local.fetch }),
-      onStatus: reconnects(tell),
+      onStatus: (status) => this.#follow(status, tell),
     })
+  }
+
+  /** Reports when the connection is lost, and when it is back. */
+  #follow(status: Status, tell: (text: string) => void): void {
+    const wasLost = this.lost
+    this.lost = status === 'reconnecting'
+    if (this.lost && !wasLost) tell(`(the connection to ${this.where} is lost; trying again)`)
+    if (status === 'open' && wasLost) tell('(connected again)')
   }
 
   /** The entries of a list, or none if it cannot be had: a server of another make may lack it. */
@@ -130,28 +152,18 @@ export class Connection {
     if (Array.isArray(agents)) return `${message}. Choose one: ${agents.map((name) => `--agent ${name}`).join(', ')}`
     switch (code) {
       case 'unreachable':
-        return `There is no server at ${this.#url}. Start one with \`npx uamp serve\`, name another: uamp chat <url>, or talk to a file: uamp chat agent.ts`
+        return `There is no server at ${this.#url}. Start one with \`npx uamp serve\`, name another: \`npx uamp chat <url>\`, or talk to a file: \`npx uamp chat agent.ts\``
       case 'unauthorized':
         return this.#token === undefined
-          ? `${this.#url} wants a token: uamp chat --token-file <file>, UAMP_TOKEN=<secret>, or --token <secret>`
+          ? `${this.#url} wants a token: \`npx uamp chat --token-file <file>\`, UAMP_TOKEN=<secret>, or --token <secret>`
           : `${this.#url} does not know this token: give the secret alone, without its name`
       case 'not_found':
         return id === undefined
-          ? `${this.#url} does not speak UAMP: ${message}. Other protocols: uamp chat a2a+${this.#url}, ag-ui+…, completions+…`
+          ? `${this.#url} does not speak UAMP: ${message}. Other protocols: \`npx uamp chat a2a+${this.#url}\`, ag-ui+…, completions+…`
           : `${message} that is yours. Leave --session out to begin a new one`
       default:
         return message
     }
-  }
-}
-
-/** Reports when the connection is lost, and when it is back. */
-function reconnects(tell: (text: string) => void): (status: Status) => void {
-  let lost = false
-  return (status) => {
-    if (status === 'reconnecting' && !lost) tell('(the connection is lost; trying again)')
-    if (status === 'open' && lost) tell('(connected again)')
-    lost = status === 'reconnecting'
   }
 }
 

@@ -9,6 +9,10 @@ import type { Target } from './target.ts'
 export interface Local {
   readonly agent: string
   readonly agents: readonly string[]
+  /** Sessions are on disk. */
+  readonly keeps: boolean
+  /** The folder to name with `--data`, to find them there again. */
+  readonly folder: string | undefined
   readonly fetch: typeof globalThis.fetch
   close(): Promise<void>
 }
@@ -21,12 +25,13 @@ export interface LocalOptions {
   readonly home: string
   readonly env: NodeJS.ProcessEnv
   readonly log: Logger
+  readonly tell: (text: string) => void
 }
 
 const GRACE_MS = 1_000
 
 /** Loads agents, and serves them to this process alone: no port is opened. */
-export async function openLocal({ target, agent: wanted, data, home, env, log }: LocalOptions): Promise<Local> {
+export async function openLocal({ target, agent: wanted, data, home, env, log, tell }: LocalOptions): Promise<Local> {
   const context: AssembleContext = { env, modules: new Modules(), log }
   // Most of the time until the prompt is spent on loading code, so the agent and the server are loaded together.
   const [setup, { createApp }, { events }, { responses }, { staticTokens }] = await Promise.all([
@@ -38,15 +43,18 @@ export async function openLocal({ target, agent: wanted, data, home, env, log }:
   ])
   try {
     const agent = agentIn(setup, target.kind === 'file' ? wanted : undefined)
-    const open = await openOwn({ agents: setup.agents, data: data ?? setup.settings.data ?? home, log })
+    const place = data ?? setup.settings.data ?? home
+    const { gateway, folder } = await openOwn({ agents: setup.agents, data: place, log, tell })
     const access = staticTokens({ tokens: {}, anonymous: true })
-    const app = createApp({ ...open, transports: [events(), responses()], access, loopback: true })
+    const app = createApp({ ...gateway, transports: [events(), responses()], access, loopback: true })
     return {
       agent,
       agents: setup.agents.map(({ name }) => name),
+      keeps: folder !== undefined,
+      folder: data !== undefined || folder !== place ? folder : undefined,
       fetch: async (input, init) => app.fetch(new Request(input, init), {}),
       async close() {
-        await open.close(GRACE_MS)
+        await gateway.close(GRACE_MS)
         await retire(setup.assembly)
       },
     }

@@ -45,16 +45,18 @@ export class Media {
     this.#place = place
   }
 
-  show(item: MediaItem): Shown {
+  /** A person needs no id of what is shown or saved; a script may know the item by it. */
+  show(item: MediaItem, toPerson = false): Shown {
+    const facts = toPerson ? factsOf(item) : named(item)
     const source = sourceOf(item)
     const url = typeof source !== 'string' ? source.url : /^https?:\/\//.test(source.slice(0, 8)) ? source : undefined
-    if (url !== undefined && !url.startsWith('data:')) return { line: `[${[...factsOf(item), url].join(' ')}]` }
+    if (url !== undefined && !url.startsWith('data:')) return { line: `[${[...facts, url].join(' ')}]` }
     const text = url ?? (source as string)
     const bytes = text.length > LARGEST * 1.5 ? undefined : bytesIn(text.slice(text.startsWith('data:') ? text.indexOf(',') + 1 : 0))
-    if (!bytes || bytes.length === 0) return { line: `[${factsOf(item).join(' ')}]` }
+    if (!bytes || bytes.length === 0) return { line: `[${named(item).join(' ')}]` }
     const picture = item.type === 'image' && bytes.length <= SHOWN ? this.#picture(bytes) : undefined
-    if (picture !== undefined) return { line: `[${factsOf(item).join(' ')}]`, picture }
-    return { line: `[${[...factsOf(item), this.#save(item, bytes)].join(' ')}]` }
+    if (picture !== undefined) return { line: `[${facts.join(' ')}]`, picture }
+    return { line: `[${[...facts, this.#save(item, bytes)].join(' ')}]` }
   }
 
   #picture(bytes: Uint8Array): string | undefined {
@@ -97,7 +99,11 @@ function sourceOf(item: MediaItem): string | { readonly url: string } {
 
 function factsOf(item: MediaItem): readonly string[] {
   const facts = item.type === 'file' ? [item.filename, item.mime_type] : [item.format, seconds(item), item.description]
-  return [item.type, ...facts, item.content_id].filter((fact): fact is string => fact !== undefined && fact !== '')
+  return [item.type, ...facts].filter((fact): fact is string => fact !== undefined && fact !== '')
+}
+
+function named(item: MediaItem): readonly string[] {
+  return [...factsOf(item), ...(item.content_id ? [item.content_id] : [])]
 }
 
 function seconds(item: MediaItem): string | undefined {

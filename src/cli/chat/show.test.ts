@@ -49,7 +49,7 @@ test('on a terminal everything has its place, and an agent cannot send escape se
     '<red>←</> <red>"no"</>',
     '<dim>·</> <dim>step</> <dim>1</> <dim>of</> <dim>2</>',
     'So:',
-    expect.stringMatching(/^\[image i1 saved as \S+1-image\.bin\]$/),
+    expect.stringMatching(/^\[image saved as \S+1-image\.bin\]$/),
     'Done',
     '<red>internal:</> <red>oh</>',
     '<dim>(no</> <dim>answer)</>',
@@ -104,6 +104,7 @@ test('what cannot be shown is saved under a name that stays in its folder, or na
   expect(readFileSync(path, 'utf8')).toBe('data')
   expect(media.show({ type: 'image', image: { url: 'https://x.example/a.png' } })).toEqual({ line: '[image https://x.example/a.png]' })
   expect(media.show({ type: 'image', image: 'not base64!' })).toEqual({ line: '[image]' })
+  expect(media.show({ type: 'image', image: '', content_id: 'i' })).toEqual({ line: '[image i]' })
 })
 
 test.each([

@@ -69,7 +69,7 @@ function showDelta(delta: Delta, { page, media }: Place): void {
     case 'audio':
     case 'video':
     case 'file': {
-      const { line, picture } = media.show(delta)
+      const { line, picture } = media.show(delta, page.shown)
       if (picture !== undefined && page.shown) page.picture(picture)
       return page.line(line)
     }

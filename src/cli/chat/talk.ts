@@ -88,7 +88,8 @@ export class Talk {
         }
         console.busy()
         if (end === 'over') page.note('(the session has ended)')
-        else if (console.interactive && this.#said) page.note(`To continue later: ${connection.command(conversation.id)}`)
+        else if (console.interactive && this.#said && connection.keeps)
+          page.note(`To continue later: ${connection.command(conversation.id)}`)
         return console.interactive && end !== 'over' ? EXIT.answered : CODES[end]
       }
     } finally {
@@ -103,9 +104,13 @@ export class Talk {
   }
 
   #interrupt(): void {
-    const { console, left } = this.#options
+    const { connection, console, left } = this.#options
     const conversation = this.#current?.conversation
-    if (conversation?.cancel()) return
+    if (!console.interactive && connection.lost) return left.abort()
+    if (conversation?.cancel()) {
+      if (connection.lost) conversation.notice('(stopped as soon as the connection is back; Ctrl-C again leaves)')
+      return
+    }
     const now = performance.now()
     if (!console.interactive || !conversation || conversation.busy || now - this.#interruptedAt < AGAIN_MS) return left.abort()
     this.#interruptedAt = now
@@ -174,7 +179,8 @@ export class Talk {
       if (outcome !== undefined) end = end === 'nothing' || outcome !== 'well' ? outcome : end
     }
     if (end !== 'nothing') return end
-    if (!console.interactive) page.error('There is nothing to send. Ask something: uamp chat "a question", or in a terminal: uamp chat')
+    if (!console.interactive)
+      page.error('There is nothing to send. Ask something: npx uamp chat "a question", or in a terminal: npx uamp chat')
     return end
   }
 

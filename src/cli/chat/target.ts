@@ -24,6 +24,8 @@ export interface Addressed {
   readonly target: Target
   /** What to type to reach the same target; empty for the default. */
   readonly name: string
+  /** The options to type after it. */
+  readonly options: string
   /** The rest of the words, as one message. */
   readonly question: string | undefined
 }
@@ -40,8 +42,16 @@ export function addressed(words: readonly string[], flags: TargetFlags): Address
   const target = targetOf(first, flags)
   const said = (target ? rest : words).join(' ').trim()
   const question = said === '' ? undefined : said
-  if (target) return { target, name: shown(first), question }
-  return { target: serverOrRemote(DEFAULT_URL, flags), name: '', question }
+  const options = optionsOf(flags)
+  if (target) return { target, name: shown(first), options, question }
+  return { target: serverOrRemote(DEFAULT_URL, flags), name: '', options, question }
+}
+
+/** A session knows its agent. A token is nothing to be shown. */
+function optionsOf({ protocol, model }: TargetFlags): string {
+  return Object.entries(present({ protocol, model }))
+    .map(([name, value]) => ` --${name} ${shown(value)}`)
+    .join('')
 }
 
 function targetOf(word: string, flags: TargetFlags): Target | undefined {
@@ -72,7 +82,7 @@ function serverOrRemote(word: string, { agent, protocol, model, token }: TargetF
   if (spoken === 'events') return { kind: 'server', url: address }
   const isCompletions = spoken === 'completions'
   if (isCompletions && model === undefined) {
-    throw new UampError('invalid_request', `Name the model at ${address}: uamp chat completions+${address} --model <name>`)
+    throw new UampError('invalid_request', `Name the model at ${address}: npx uamp chat completions+${address} --model <name>`)
   }
   const name = isCompletions ? (model ?? '') : new URL(address).hostname
   const remote = present({ url: address, protocol: spoken, token, model: isCompletions ? model : undefined, agent })
@@ -96,7 +106,7 @@ function commandOf(line: string): { readonly command: string; readonly args: rea
 }
 
 /** A URL without its password, and a word that a shell takes for one. */
-function shown(word: string): string {
+export function shown(word: string): string {
   const plain = SCHEME.test(word) ? word.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1') : word
   return /^[\w@%+=:,./[\]-]+$/.test(plain) ? plain : `'${plain.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -44,7 +44,7 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     const agent = agentIn(setup, url === undefined ? flags.agent : undefined, 'acp')
     if (url !== undefined) await learn(setup)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
-    const open = await openOwn({ agents: setup.agents, data, log })
+    const { gateway: open } = await openOwn({ agents: setup.agents, data, log, tell: (text) => report(new Error(text)) })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
     await acpOverStdio({ open, agent, version, input, output })
     return 0

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { isConfigError } from '../../config/source.ts'
+import { isConfigError, isData } from '../../config/source.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { UampClientError } from '../../client/node.ts'
@@ -78,14 +78,23 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
       ? pipe({ stdin, ask })
       : once(to.question, ask)
   let talk: Talk | undefined
-  const failures = new Failures((text) => talk?.notice(text))
+  const tell = (text: string): void => {
+    // Not behind the prompt, which is there before the agent is.
+    console.busy()
+    page.error(text)
+  }
+  const isConfig = to.target.kind === 'file' && isData(to.target.path)
+  const failures = new Failures(
+    (text) => talk?.notice(text),
+    isConfig ? `(\`npx uamp doctor ${to.name}\` checks its keys and models)` : undefined,
+  )
   const left = new AbortController()
   // An error means that nobody reads the answers any more.
   stdout.on('error', () => left.abort())
   onSignal(['SIGTERM', 'SIGHUP'], () => left.abort())
   const media = new Media(stdout.isTTY ? picturesIn(env) : 'none')
   try {
-    const connection = await connectionTo(to, { ...options, ...present({ token }), isPerson, log: failures.log })
+    const connection = await connectionTo(to, { ...options, ...present({ token }), isPerson, log: failures.log, tell })
     try {
       talk = new Talk({
         connection,
@@ -102,7 +111,7 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
       })
       const code = await talk.run()
       if (code !== EXIT.failed || !failures.unreachable) return code
-      page.error(`Nobody answers at ${to.name}. Check the address, or start what should be there; then again: uamp chat ${to.name}`)
+      page.error(`${whoIsMissing(to)}; then again: npx uamp chat ${to.name}`)
       return EXIT.unreachable
     } finally {
       await connection.close()
@@ -112,13 +121,22 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
   }
 }
 
+function whoIsMissing({ target, name }: Addressed): string {
+  if (target.kind === 'file') return `What ${name} calls does not answer. Start it, or check its address`
+  return `Nobody answers at ${name}. Check the address, or start what should be there`
+}
+
 interface Reaching extends ChatOptions {
   readonly isPerson: boolean
   readonly log: Logger
+  readonly tell: (text: string) => void
 }
 
-async function connectionTo({ target, name }: Addressed, { agent, token, data, session, isPerson, log }: Reaching): Promise<Connection> {
-  if (target.kind === 'server') return new Connection({ url: target.url, name, token })
+async function connectionTo(
+  { target, name, options }: Addressed,
+  { agent, token, data, session, isPerson, log, tell }: Reaching,
+): Promise<Connection> {
+  if (target.kind === 'server') return new Connection({ url: target.url, name, options, token })
   const { env } = process
   const { openLocal } = await import('../chat/local.ts')
   // A script that asks one thing leaves nothing behind, and many of them may run at a time.
@@ -130,8 +148,9 @@ async function connectionTo({ target, name }: Addressed, { agent, token, data, s
     home: join(homedir(), '.uamp'),
     env,
     log,
+    tell,
   })
-  return new Connection({ url: 'http://localhost', name, local })
+  return new Connection({ url: 'http://localhost', name, options, local })
 }
 
 /** Why an agent in this process failed: nobody else could tell its author. */
@@ -139,9 +158,12 @@ class Failures {
   /** A remote agent could not be reached. */
   unreachable = false
   readonly #tell: (text: string) => void
+  /** What to do about it; told once. */
+  #hint: string | undefined
 
-  constructor(tell: (text: string) => void) {
+  constructor(tell: (text: string) => void, hint: string | undefined) {
     this.#tell = tell
+    this.#hint = hint
   }
 
   readonly log: Logger = (level, message, fields) => {
@@ -150,6 +172,8 @@ class Failures {
     if (level !== 'error' && !isDebug) return
     if (NO_CONNECTION.has(String(fieldsOf(error)['code']))) this.unreachable = true
     this.#tell(`(${message}${error instanceof Error ? `: ${(isDebug ? error.stack : undefined) ?? error.message}` : ''})`)
+    if (this.#hint !== undefined) this.#tell(this.#hint)
+    this.#hint = undefined
   }
 }
 

@@ -70,7 +70,7 @@ function withoutFile({ env }: AssembleContext): Found {
     return apiKey ? [{ type, model, provider: { name: type, apiKey, ...(baseUrl && { baseUrl }) } }] : []
   })
   const served = ['demo', ...models.map(({ provider }) => provider.name)].join(', ')
-  return { models, checks: [ok('config', `none here, so that ${served} would be served; \`uamp init\` writes one`)] }
+  return { models, checks: [ok('config', `none here, so that ${served} would be served; \`npx uamp init\` writes one`)] }
 }
 
 function keyChecks({ variables }: Found): Check[] {

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
+import { shown } from '../../config/shown.ts'
 import { remoteStorage } from '../../serve/storage/control.ts'
 import { storageOf, type Pruned, type Storage, type StorageReport } from '../../serve/storage/index.ts'
 import { windowsOf } from '../../serve/windows.ts'
@@ -137,7 +138,7 @@ function page({ folder, bytes, kinds, principals, files: { database, uploads } }
     ])
   const more = principals.length > SHOWN ? [`and ${principals.length - SHOWN} more`] : []
   return [
-    `${paint('bold', relative('', folder) || '.')}: ${sizeText(database)} on disk, ${sizeText(bytes)} in use; ${count(uploads.count, 'upload')} with ${sizeText(uploads.bytes)}`,
+    `${paint('bold', shown(folder))}: ${sizeText(database)} on disk, ${sizeText(bytes)} in use; ${count(uploads.count, 'upload')} with ${sizeText(uploads.bytes)}`,
     '',
     ...table([['kind', 'count', 'size', 'oldest', 'newest'], ...kindRows]),
     '',

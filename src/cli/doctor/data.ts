@@ -1,6 +1,7 @@
 import { constants, existsSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { shown } from '../../config/shown.ts'
 import { assertKey, SEALED_WITH } from '../../core/durable/check-key.ts'
 import { checkData } from '../../serve/data.ts'
 import { findKeys } from '../../stores/file-keys.ts'
@@ -29,7 +30,7 @@ export async function checkDataFolder(data: string): Promise<readonly Check[]> {
 
 async function checkStore(data: string): Promise<Check> {
   const path = join(data, 'uamp.db')
-  const name = relative('', data) || '.'
+  const name = shown(data)
   if (!existsSync(path)) return checkPlace(data)
   switch (storeFormat(path)) {
     case 'newer':
@@ -73,7 +74,7 @@ async function checkPlace(data: string): Promise<Check> {
   const parent = existing(data)
   try {
     await access(parent, constants.W_OK | constants.X_OK)
-    return ok('data', existsSync(data) ? `${relative('', data) || '.'} is empty, and can be written` : `${relative('', data)} will be made`)
+    return ok('data', existsSync(data) ? `${shown(data)} is empty, and can be written` : `${shown(data)} will be made`)
   } catch {
     return wrong('data', `this user may not write in ${parent}`, `\`chmod u+w ${parent}\` allows it; ${OTHER}`)
   }
@@ -83,8 +84,8 @@ async function checkSpace(data: string): Promise<Check> {
   const { bavail, bsize } = await statfs(existing(data))
   const free = bavail * bsize
   const found = `${sizeText(free)} free`
-  if (free < TOO_LITTLE) return wrong('space', found, `make room, or remove old sessions with \`uamp store prune\`; ${OTHER}`)
-  return free < LITTLE ? note('space', found, '`uamp store prune --older-than 30d` removes old sessions') : ok('space', found)
+  if (free < TOO_LITTLE) return wrong('space', found, `make room, or remove old sessions with \`npx uamp store prune\`; ${OTHER}`)
+  return free < LITTLE ? note('space', found, '`npx uamp store prune --older-than 30d` removes old sessions') : ok('space', found)
 }
 
 function existing(folder: string): string {

@@ -54,14 +54,14 @@ interface Answered {
 
 async function judged({ answer, models, who, place }: Answered): Promise<Check> {
   const { status } = answer
-  const [{ type, provider }] = models as readonly [NamedModel]
+  const [{ type, provider, keyAt }] = models as readonly [NamedModel]
   const keys: readonly string[] = PROVIDERS[type].keys
   // Google answers a wrong key with 400.
   if (status === 401 || status === 403 || (type === 'google' && status === 400)) {
     return wrong(
       'models',
       `${who} refuses the key (${status})`,
-      `check ${keys[0] ?? `providers.${provider.name}.apiKey`}, and that the key is still valid`,
+      `check ${keyAt ?? keys[0] ?? `providers.${provider.name}.apiKey`}, and that the key is still valid`,
     )
   }
   if (status === 404)

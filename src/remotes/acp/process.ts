@@ -61,8 +61,8 @@ export class AcpProcess {
         this.#log('info', 'An ACP agent is gone', { error: error.message, said: this.#complaints })
         resolve(error)
       }
-      child.once('error', ({ message }) => {
-        this.#complaints += message
+      child.once('error', (error) => {
+        this.#log('error', 'The program of an ACP agent could not be started', { error })
         over('could not be started')
       })
       // `close` also follows an `error` at the start.
@@ -167,7 +167,7 @@ export class AcpProcess {
     }
   }
 
-  #log(level: 'debug' | 'info' | 'warn', message: string, fields: object = {}): void {
+  #log(level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: object = {}): void {
     this.#options.log?.(level, message, { agent: this.#options.name, ...fields })
   }
 }

@@ -34,6 +34,13 @@ function opened(columns = 80) {
     screen: () => stripVTControlCharacters(written).replaceAll('\r', ''),
     rows: () => stripVTControlCharacters(written).split(/[\n\r]/),
     clear: () => (written = ''),
+    /** With the moves of the cursor. */
+    moves: () => written,
+    async resize(width: number) {
+      stdout.columns = width
+      stdout.emit('resize')
+      await settled()
+    },
   }
 }
 
@@ -210,4 +217,32 @@ test('the prompt is there before a message is wanted, and what is entered there 
   await press('soon\r')
   expect(screen()).toContain('> soon')
   expect(await console.read()).toBe('soon')
+})
+
+test('in a terminal that has become narrower, the rows that it has wrapped are erased, and no others', async () => {
+  const { console, press, clear, resize, moves } = opened(40)
+  void console.read()
+  await press('typing something long enough to wrap over two lines')
+  clear()
+  await resize(20)
+  expect(moves().split('> typing')[0]).toBe('\r\u001B[2A\u001B[K\n\u001B[J\u001B[1A')
+  clear()
+  await resize(60)
+  expect(moves()).toContain('\r\u001B[3A\u001B[K\n\u001B[J\u001B[1A> typing something long enough to wrap over two lines\r')
+})
+
+test('a terminal that has no size is written to as well', async () => {
+  const { console, press, moves } = opened(0)
+  void console.read()
+  await press('two\nlines')
+  expect(moves()).not.toMatch(/Infinity|NaN/)
+  expect(moves()).toContain('\r\u001B[1A\u001B[K')
+})
+
+test('a prompt of one row is erased without a clearing of the screen, which tmux would keep in its history', async () => {
+  const { console, press, moves } = opened()
+  console.busy()
+  await press('')
+  expect(moves()).toContain('> ')
+  expect(moves()).not.toContain('\u001B[J')
 })

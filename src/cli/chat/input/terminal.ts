@@ -1,6 +1,7 @@
 import { emitKeypressEvents } from 'node:readline'
 import { harmless, type Paint } from '../../print.ts'
 import { onSignal } from '../../signals.ts'
+import { widthOf } from '../render/width.ts'
 import type { Console, Question } from './console.ts'
 import { Editor } from './editor.ts'
 import { apply, type Key, type Wish } from './keys.ts'
@@ -51,8 +52,8 @@ class Terminal implements Console {
   #menu: { readonly menu: Menu; readonly decide: (at: number | undefined) => void } | undefined
   #search: Search | undefined
   #pasted: string | undefined
-  /** The row of the cursor, while something is drawn. */
-  #drawn: number | undefined
+  /** What is drawn: how wide each row is, and where the cursor stands. */
+  #drawn: { readonly widths: readonly number[]; readonly row: number; readonly column: number } | undefined
   /** The place in the past; undefined: the message is new. */
   #at: number | undefined
   #draft = ''
@@ -199,7 +200,7 @@ class Terminal implements Console {
         return this.#complete()
       case 'redraw':
         if (!this.#busy) this.#options.stdout.write('\u001B[2J\u001B[H')
-        this.#drawn = this.#drawn === undefined ? undefined : 0
+        this.#drawn = undefined
         return
       case 'suspend':
         return this.#suspend()
@@ -277,7 +278,8 @@ class Terminal implements Console {
     if (this.#menu) {
       const rows = this.#menu.menu.rows(stdout.columns)
       stdout.write(paint('yellow', rows.join('\n')))
-      this.#drawn = rows.length - 1
+      const widths = rows.map(widthOf)
+      this.#drawn = { widths, row: rows.length - 1, column: widths.at(-1) ?? 0 }
       return
     }
     if (this.#busy || !(this.#wanted || this.#early)) return
@@ -290,12 +292,20 @@ class Terminal implements Console {
       prompt: this.#search?.prompt ?? PROMPT,
     })
     stdout.write(`${this.#painted(rows)}${up(rows.length - 1 - row)}\r${column > 0 ? `\u001B[${column}C` : ''}`)
-    this.#drawn = row
+    this.#drawn = { widths: rows.map(widthOf), row, column }
   }
 
   #hide(): void {
     if (this.#drawn === undefined) return
-    this.#options.stdout.write(`\r${up(this.#drawn)}\u001B[J`)
+    const { stdout } = this.#options
+    const { widths, row, column } = this.#drawn
+    // A terminal that has become narrower has wrapped the rows.
+    // One without a size has wrapped nothing.
+    const columns = stdout.columns || Infinity
+    const taken = widths.map((width) => Math.max(1, Math.ceil(width / columns)))
+    const above = sum(taken.slice(0, row)) + Math.floor(column / columns)
+    // Not erased in one step: tmux takes that, at the top of the screen, for `clear`, and keeps the rows in its history.
+    stdout.write(`\r${up(above)}\u001B[K${sum(taken) > 1 ? `\n\u001B[J${up(1)}` : ''}`)
     this.#drawn = undefined
   }
 
@@ -311,6 +321,10 @@ class Terminal implements Console {
 
 function up(rows: number): string {
   return rows > 0 ? `\u001B[${rows}A` : ''
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
 }
 
 function commonStart(words: readonly string[]): string {

@@ -57,6 +57,7 @@ const CASES: readonly (readonly [what: string, source: string, shown: string])[]
   ['a fence in a list', '- a\n  ```sh\n  ls # all\n  ```', '• a\n<dim>  ```sh</>\nls <dim># all</>\n<dim>  ```</>\n'],
   ['a fence without an end', '```\n# no heading', '<dim>```</>\n# no heading\n'],
   ['a table', '| a | long |\n|---|:-:|\n| **1** | 2 |\nafter', 'a │ long\n──┼─────\n1 │ 2\nafter'],
+  ['numbers at the right', '| a | long |\n|---|--:|\n| 1 | 22 |\nafter', 'a │ long\n──┼─────\n1 │   22\nafter'],
   ['what only begins as a table', '| a | b\nafter', '| a | b\nafter'],
 ]
 

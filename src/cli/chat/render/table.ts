@@ -13,7 +13,8 @@ export function tableLines(source: readonly string[], columns: number): readonly
   const widths = Array.from({ length: count }, (_, at) => Math.max(...[head, ...body].map((cells) => widthOf(cells[at] ?? ''))))
   const whole = widths.reduce((sum, width) => sum + width, 0) + 3 * (count - 1)
   if (whole > columns) return body.flatMap((cells, index) => [...(index === 0 ? [] : ['']), ...listed(head, cells)])
-  const line = (cells: readonly string[]): string => widths.map((width, at) => padded(cells[at] ?? '', width)).join(' │ ')
+  const isRight = (at: number): boolean => /^-+:$/.test(rows[ruled]?.[at] ?? '')
+  const line = (cells: readonly string[]): string => widths.map((width, at) => padded(cells[at] ?? '', width, isRight(at))).join(' │ ')
   return [line(head).trimEnd(), widths.map((width) => '─'.repeat(width)).join('─┼─'), ...body.map((cells) => line(cells).trimEnd())]
 }
 
@@ -29,6 +30,7 @@ function listed(head: readonly string[], cells: readonly string[]): readonly str
   return cells.map((cell, at) => (head[at] ? `${head[at]}: ${cell}` : cell))
 }
 
-function padded(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - widthOf(text)))
+function padded(text: string, width: number, isRight: boolean): string {
+  const space = ' '.repeat(Math.max(0, width - widthOf(text)))
+  return isRight ? space + text : text + space
 }

@@ -10,7 +10,7 @@ import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
 import { checkToolNames, handedTurn, handoffName, type Handoff } from './handoff.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
-import { AnnouncedModels, modelId, type Model } from './model.ts'
+import { AnnouncedModels, modelId, toModel, type Model } from './model.ts'
 import { PRICES, type PriceTable } from './prices.ts'
 
 export type { Handoff } from './handoff.ts'
@@ -23,9 +23,10 @@ const STEPS = 16
 export interface LlmAgentInit {
   readonly name: string
   readonly description?: string
-  readonly model: Model
+  /** `modelOf(…)`, or its name, such as `openai/gpt-5`: then the environment has the key, such as `OPENAI_API_KEY`. */
+  readonly model: Model | string
   /** Asked in this order if the model before fails before it has said anything. */
-  readonly fallbacks?: readonly Model[]
+  readonly fallbacks?: readonly (Model | string)[]
   readonly instructions?: string
   readonly tools?: readonly Tool[]
   readonly skills?: readonly Skill[]
@@ -53,8 +54,9 @@ export interface LlmAgent extends AgentPort {
 
 /** An agent that is a model with instructions and tools. */
 export function llmAgent(init: LlmAgentInit): LlmAgent {
-  const { name, description, model, fallbacks = [], tools = [], skills = [], log = () => undefined } = init
-  const models = [model, ...fallbacks]
+  const { name, description, tools = [], skills = [], log = () => undefined } = init
+  const model = toModel(init.model)
+  const models = [model, ...(init.fallbacks ?? []).map(toModel)]
   const handoffs = (init.handoffs ?? []).map((to): Handoff => ('to' in to ? to : { to }))
   const allTools = (): readonly Tool[] => [...tools, ...skills.flatMap((skill) => skill.tools ?? [])]
   checkToolNames([...allTools().map((tool) => tool.name), ...handoffs.map((handoff) => `transfer_to_${handoffName(handoff)}`)])
@@ -126,6 +128,10 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       return allTools()
     },
     ready,
+    check() {
+      for (const { provider } of models) provider.check?.()
+      for (const { to } of handoffs) if (typeof to !== 'string') to.check?.()
+    },
     async capabilitiesOf(wanted) {
       const of = models.find((each) => modelId(each) === wanted || each.model === wanted)
       return of && mounted(describe(await capabilitiesOf(of), modelId(of)))

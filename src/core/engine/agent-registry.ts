@@ -23,6 +23,7 @@ export class AgentRegistry implements Agents {
       throw new UampError('invalid_request', `"${agent.name}" cannot be an agent's name: use letters, digits, dots, dashes and underscores`)
     }
     this.#checkProtocols(agent)
+    agent.check?.()
     this.#forget(agent.name)
     this.#agents.set(agent.name, agent)
     const tell = (): void => {

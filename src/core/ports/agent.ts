@@ -25,6 +25,8 @@ export interface AgentPort {
   readonly tools?: readonly Tool[]
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
+  /** Throws if it cannot answer at all, because a key is missing. A server calls it before it offers the agent. */
+  check?(): void
   run(turn: Turn): AsyncIterable<Said>
   /** The protocols that it is offered through, by the names of their transports. Default: all. Its own routes are not among them. */
   readonly protocols?: readonly string[]

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { llmAgent, modelOf } from '../../src/agents/llm/index.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { HttpClient } from '../../src/core/ports/http.ts'
@@ -19,6 +19,8 @@ const ADDRESSES = ['OPENAI_BASE_URL', 'ANTHROPIC_BASE_URL', 'GOOGLE_GEMINI_BASE_
 function environment(variables: Readonly<Record<string, string>> = {}): void {
   for (const name of [...KEYS, ...ADDRESSES]) vi.stubEnv(name, variables[name])
 }
+
+afterEach(() => void vi.unstubAllEnvs())
 
 /** Each vendor's address, and where the upstream stands in for it. */
 const PLACES: readonly (readonly [string, string])[] = [

@@ -38,7 +38,7 @@ export async function loadSetup(path: string | undefined, context: AssembleConte
 /** Throws if the agent cannot answer, and says what the user can do here. */
 function checkAgent(agent: AgentPort): void {
   try {
-    agent.check?.()
+    agent.prepare?.({})
   } catch (cause) {
     const why = `The agent "${agent.name}" cannot answer: ${(cause as Error).message} (.env is read, too)`
     throw new UampError('invalid_request', why, { cause })

@@ -54,8 +54,9 @@ class NamedProvider implements Provider {
       throw new UampError('provider_error', `The models of ${this.name} need a key: set ${key}`)
   }
 
+  /** What a model can do is known without a key, which may only be there when the agent is served. */
   async capabilities(model: string): Promise<Capabilities> {
-    return (await this.#provider()).capabilities(model)
+    return (await this.#kind.create({ name: this.name })).capabilities(model)
   }
 
   generate(request: ModelRequest, context: ModelContext): AsyncIterable<Draft> {

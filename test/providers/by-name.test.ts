@@ -117,6 +117,8 @@ test.each(PROVIDER_NAMES.filter((name) => name !== 'ollama'))(
     const variable = { google: 'GEMINI_API_KEY' }[name as string] ?? `${name.toUpperCase()}_API_KEY`
     const agent = llmAgent({ name: 'bot', model: `${name}/m` })
     const message = `The models of ${name} need a key: set ${variable}`
+    await agent.ready
+    expect(agent.capabilities).toMatchObject({ supports_streaming: true })
     await expect(startServer(agent)).rejects.toThrow(message)
     await expect(startServer(llmAgent({ name: 'desk', model: quiet(), handoffs: [agent] }))).rejects.toThrow(message)
     expect((await ask(namedModel(`${name}/m`).provider, { model: 'm', messages: 'Hello' })).error).toMatchObject({ message })

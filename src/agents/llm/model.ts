@@ -1,9 +1,10 @@
 import { chosenIn } from '../../core/agent-kit/choices.ts'
+import type { Price } from '../../core/ports/models.ts'
 import type { ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { namedModel } from '../../providers/named.ts'
-import { PRICES, type Price } from './prices.ts'
+import { PRICES } from './prices.ts'
 
 /** A model of a provider, and its default settings. */
 export interface Model {
@@ -20,8 +21,8 @@ export interface Model {
 type ModelOptions = Omit<Model, 'provider' | 'model'>
 
 /** `modelOf(openai({ apiKey }), 'gpt-5', { settings: { temperature: 0 } })`, or `modelOf('openai/gpt-5', { settings })`. */
-export function modelOf(provider: Provider, model: string, options?: ModelOptions): Model
 export function modelOf(name: string, options?: ModelOptions): Model
+export function modelOf(provider: Provider, model: string, options?: ModelOptions): Model
 export function modelOf(of: Provider | string, model?: string | ModelOptions, options?: ModelOptions): Model {
   if (typeof of !== 'string') return { provider: of, model: String(model), ...options }
   return { ...namedModel(of, Object.keys(PRICES)), ...(model as ModelOptions | undefined) }

@@ -1,7 +1,9 @@
 import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Logger } from '../../core/ports/transport.ts'
+import { servedModels } from '../models/served.ts'
 import { openOwn } from '../own-data.ts'
+import { report } from '../print.ts'
 import { agentIn, loadSetup, remoteSetup } from '../setup.ts'
 import type { Target } from './target.ts'
 
@@ -38,7 +40,8 @@ export async function openLocal({ target, agent: wanted, data, home, env, log }:
   ])
   try {
     const agent = agentIn(setup, target.kind === 'file' ? wanted : undefined)
-    const open = await openOwn({ agents: setup.agents, data: data ?? setup.settings.data ?? home, log })
+    const models = await servedModels(env, (problem) => report(new Error(problem)))
+    const open = await openOwn({ agents: setup.agents, data: data ?? setup.settings.data ?? home, log, models })
     const access = staticTokens({ tokens: {}, anonymous: true })
     const app = createApp({ ...open, transports: [events(), responses()], access, loopback: true })
     return {

@@ -4,6 +4,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { pinoLog } from '../../server/node/log.ts'
 import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
+import { servedModels } from '../models/served.ts'
 import { report } from '../print.ts'
 import { openOwn } from '../own-data.ts'
 import { agentIn, loadSetup, remoteSetup, type Setup } from '../setup.ts'
@@ -44,7 +45,8 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     const agent = agentIn(setup, url === undefined ? flags.agent : undefined, 'acp')
     if (url !== undefined) await learn(setup)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
-    const open = await openOwn({ agents: setup.agents, data, log })
+    const models = await servedModels(env, (problem) => log('warn', problem))
+    const open = await openOwn({ agents: setup.agents, data, log, models })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
     await acpOverStdio({ open, agent, version, input, output })
     return 0

@@ -1,5 +1,5 @@
 // @ts-check
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
@@ -16,23 +16,26 @@ const { findProvider } = await import(pathToFileURL(resolve(folder, 'dist/index.
 
 // The same code that `uamp models update` runs.
 const place = join(root, 'node_modules/.prices')
-const outfile = join(place, 'ours.mjs')
-mkdirSync(place, { recursive: true })
-const contents = `export { fromGenaiPrices, VENDOR_IDS } from './src/cli/models/genai-prices.ts'
-export { checkedTable } from './src/cli/models/table.ts'
-export { isVersion } from './src/agents/llm/prices.ts'`
-await build({ stdin: { contents, resolveDir: root }, bundle: true, format: 'esm', platform: 'node', packages: 'external', outfile })
-const { fromGenaiPrices, VENDOR_IDS, checkedTable, isVersion } = await import(pathToFileURL(outfile).href)
+const entryPoints = ['cli/models/genai-prices', 'cli/models/table', 'agents/llm/prices'].map((name) => `src/${name}.ts`)
+await build({ entryPoints, absWorkingDir: root, outdir: place, bundle: true, format: 'esm', platform: 'node', packages: 'external' })
+/** @param {string} name */
+const built = (name) => import(pathToFileURL(join(place, `${name}.js`)).href)
+/** @type {typeof import('../src/cli/models/genai-prices.ts')} */
+const { fromGenaiPrices } = await built('cli/models/genai-prices')
+/** @type {typeof import('../src/cli/models/table.ts')} */
+const { checkedTable } = await built('cli/models/table')
+/** @type {typeof import('../src/agents/llm/prices.ts')} */
+const { rowOf } = await built('agents/llm/prices')
 rmSync(place, { recursive: true })
 
 const today = new Date().toISOString().slice(0, 10)
-const providers = VENDOR_IDS.map((/** @type {string} */ providerId) => findProvider({ providerId }))
-/** @type {Record<string, import('../src/core/ports/models.ts').ModelFacts>} */
-const table = checkedTable(fromGenaiPrices(providers, today))
+const table = checkedTable(fromGenaiPrices((providerId) => findProvider({ providerId }), today))
 
 /** Whether another row covers it. @param {string} name @returns {boolean} */
-const isCovered = (name) =>
-  Object.keys(table).some((other) => isVersion(name, other) && JSON.stringify(table[other]) === JSON.stringify(table[name]))
+const isCovered = (name) => {
+  const { [name]: own, ...others } = table
+  return JSON.stringify(rowOf(name, others)) === JSON.stringify(own)
+}
 const rows = Object.entries(table).flatMap(([name, { input, output, cacheRead, cacheWrite, contextWindow }]) => {
   if (isCovered(name)) return []
   const prices = [input, output, cacheRead, cacheWrite]

@@ -24,7 +24,7 @@ type ModelOptions = Omit<Model, 'provider' | 'model'>
 export function modelOf(name: string, options?: ModelOptions): Model
 export function modelOf(provider: Provider, model: string, options?: ModelOptions): Model
 export function modelOf(of: Provider | string, model?: string | ModelOptions, options?: ModelOptions): Model {
-  if (typeof of !== 'string') return { provider: of, model: String(model), ...options }
+  if (typeof of !== 'string') return { provider: of, model: model as string, ...options }
   return { ...namedModel(of, Object.keys(PRICES)), ...(model as ModelOptions | undefined) }
 }
 

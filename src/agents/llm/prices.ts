@@ -21,16 +21,12 @@ export const PRICES: PriceTable = MODELS
  */
 const VERSION = /^[-@:](?:latest|preview|exp|\d{2,}(?!\d))(?:[-@:.]?(?:latest|preview|exp|\d+(?!\d)))*$/
 
-/** True if the name is a version of the other. */
-export function isVersion(name: string, of: string): boolean {
-  return name.startsWith(of) && VERSION.test(name.slice(of.length))
-}
-
 /** The row of a `provider/model`, or of the model that it is a version of. */
 export function rowOf<T>(name: string, table: Readonly<Record<string, T>>): T | undefined {
   if (Object.hasOwn(table, name)) return table[name]
   let best = ''
-  for (const known of Object.keys(table)) if (known.length > best.length && isVersion(name, known)) best = known
+  for (const known of Object.keys(table))
+    if (known.length > best.length && name.startsWith(known) && VERSION.test(name.slice(known.length))) best = known
   return best === '' ? undefined : table[best]
 }
 

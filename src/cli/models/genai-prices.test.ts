@@ -3,7 +3,9 @@ import { fromGenaiPrices } from './genai-prices.ts'
 
 const DAY = '2026-11-18'
 const model = (id: string, prices: unknown, more: object = {}) => ({ id, match: { equals: id }, prices, ...more })
-const rowsOf = (vendor: string, ...models: readonly unknown[]) => fromGenaiPrices([{ id: vendor, models }], DAY)
+const rowsIn = (list: readonly unknown[]) =>
+  fromGenaiPrices((id) => list.find((each) => each !== null && typeof each === 'object' && 'id' in each && each.id === id), DAY)
+const rowsOf = (vendor: string, ...models: readonly unknown[]) => rowsIn([{ id: vendor, models }])
 
 test('a model has its prices and its window under each of its names', () => {
   const match = { or: [{ starts_with: 'gpt-9' }, { or: [{ equals: 'gpt9' }] }, { regex: '^x' }, { contains: 'y' }] }
@@ -43,7 +45,7 @@ test('vendors have our names, and others are left out, as is what has no price b
     id,
     models: [model('m', price), model('images', { requests_kcount: 4 })],
   }))
-  expect(Object.keys(fromGenaiPrices(lists, DAY))).toEqual(['fireworks/accounts/fireworks/models/m', 'xai/m'])
+  expect(Object.keys(rowsIn(lists))).toEqual(['fireworks/accounts/fireworks/models/m', 'xai/m'])
 })
 
 test.each([
@@ -56,7 +58,7 @@ test.each([
   ],
   ['rules in rules', [{ id: 'openai', models: [{ id: null, match: nested(10_000), prices: { input_mtok: 1, output_mtok: 1 } }] }]],
 ])('a list of %s gives no row, and no failure', (_, list) => {
-  expect(fromGenaiPrices(list, DAY)).toEqual({})
+  expect(rowsIn(list)).toEqual({})
 })
 
 function nested(levels: number): unknown {

@@ -17,7 +17,6 @@ const VENDORS = {
   perplexity: 'perplexity/',
   cerebras: 'cerebras/',
 }
-export const VENDOR_IDS: readonly string[] = Object.keys(VENDORS)
 
 const NAME = /^[\w./:-]*\w$/
 /** Rules are not nested deeper. */
@@ -25,12 +24,12 @@ const DEPTH = 4
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The rows of our table, with what holds today (`2026-11-18`). Their values are not checked. */
-export function fromGenaiPrices(providers: readonly unknown[], today: string): Record<string, Row> {
+/** The rows of our table, with what holds today (`2026-11-18`). `find` gives a vendor of the list. Their values are not checked. */
+export function fromGenaiPrices(find: (id: string) => unknown, today: string): Record<string, Row> {
   const rows: Record<string, Row> = {}
   for (const [id, prefix] of Object.entries(VENDORS)) {
     const table = new Map<string, Row>()
-    for (const model of recordsIn(recordsIn(providers).find((each) => each['id'] === id)?.['models'])) {
+    for (const model of recordsIn(fieldsOf(find(id))['models'])) {
       const row = rowOf(model, today)
       if (!row) continue
       for (const name of [model['id'], ...namesIn(model['match'], DEPTH)]) {
@@ -57,8 +56,8 @@ function rowOf({ prices, context_window: contextWindow }: Row, today: string): R
 function current(prices: unknown, today: string): unknown {
   if (!Array.isArray(prices)) return prices
   const begun = recordsIn(prices).flatMap(({ constraint, prices: each }) => {
-    const start = isRecord(constraint) ? String(constraint['start_date'] ?? '9999') : ''
-    return start <= today ? [{ start, each }] : []
+    const start = isRecord(constraint) ? constraint['start_date'] : ''
+    return typeof start === 'string' && start <= today ? [{ start, each }] : []
   })
   return begun.toSorted((a, b) => a.start.localeCompare(b.start)).at(-1)?.each
 }

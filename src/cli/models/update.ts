@@ -5,7 +5,7 @@ import { fetchHttp } from '../../core/http/fetch-http.ts'
 import type { Timeouts } from '../../core/ports/http.ts'
 import type { ModelTable } from '../../core/ports/models.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { isRecord, JsonBoundError, parseJson } from '../../protocol/json.ts'
+import { isRecord, JsonBoundError, parseJson, recordsIn } from '../../protocol/json.ts'
 import { fromGenaiPrices } from './genai-prices.ts'
 import { checkedTable, TABLE_BYTES, type StoredTable } from './table.ts'
 
@@ -39,7 +39,7 @@ export async function updateTable({ source, file, now, timeouts = TIMEOUTS }: Up
 
 /** The models in a list of genai-prices, or in a table of ours. */
 function tableIn(value: unknown, date: string): ModelTable {
-  if (Array.isArray(value)) return checkedTable(fromGenaiPrices(value, date))
+  if (Array.isArray(value)) return checkedTable(fromGenaiPrices((id) => recordsIn(value).find((each) => each['id'] === id), date))
   if (isRecord(value) && 'models' in value) return checkedTable(value['models'])
   throw new Error(
     'it is neither a list of genai-prices nor a table of uamp, such as {"models":{"openai/gpt-5":{"input":1.25,"output":10}}}',

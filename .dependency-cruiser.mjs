@@ -13,7 +13,7 @@ export const MAY_IMPORT = {
   providers: ['protocol', 'wire', 'core', 'upstream'],
   remotes: ['protocol', 'wire', 'core', 'upstream', 'client', 'providers', 'agents'],
   payments: ['protocol', 'core'],
-  agents: ['protocol', 'core', 'skills'],
+  agents: ['protocol', 'core', 'skills', 'providers'],
   skills: ['protocol', 'core'],
   stores: ['protocol', 'core'],
   buses: ['protocol', 'core'],
@@ -61,8 +61,8 @@ export default {
     {
       name: 'siblings-are-strangers',
       severity: 'error',
-      comment: 'one protocol, provider or remote must be readable, and removable, without the others',
-      from: { path: '^src/(transports|providers|remotes)/([^/.]+)', pathNot: TEST },
+      comment: 'one protocol, provider or remote must be readable, and removable, without the others; files beside their folders know them',
+      from: { path: '^src/(transports|providers|remotes)/([^/]+)/', pathNot: TEST },
       to: { path: '^src/$1/', pathNot: '^src/$1/$2[/.]' },
     },
     {

@@ -1,22 +1,12 @@
 // @ts-check
 
-/** Providers of models, and where their keys come from. */
+/** Models by provider, and the variable that has the provider's key. */
 export const MODELS = {
   none: undefined,
-  openai: { from: 'openai', call: `openai({ apiKey: process.env['OPENAI_API_KEY'] ?? '' })`, key: 'OPENAI_API_KEY', model: 'gpt-5-mini' },
-  anthropic: {
-    from: 'anthropic',
-    call: `anthropic({ apiKey: process.env['ANTHROPIC_API_KEY'] ?? '' })`,
-    key: 'ANTHROPIC_API_KEY',
-    model: 'claude-sonnet-4-5',
-  },
-  google: {
-    from: 'google',
-    call: `google({ apiKey: process.env['GEMINI_API_KEY'] ?? '' })`,
-    key: 'GEMINI_API_KEY',
-    model: 'gemini-2.5-flash',
-  },
-  ollama: { from: 'openai-compatible', call: 'ollama()', key: undefined, model: 'llama3.2' },
+  openai: { key: 'OPENAI_API_KEY', model: 'openai/gpt-5-mini' },
+  anthropic: { key: 'ANTHROPIC_API_KEY', model: 'anthropic/claude-sonnet-4-5' },
+  google: { key: 'GEMINI_API_KEY', model: 'google/gemini-2.5-flash' },
+  ollama: { key: undefined, model: 'ollama/llama3.2' },
 }
 
 /** @typedef {{ name: string, language: 'ts' | 'js', model: keyof typeof MODELS, uamp: string }} Project */
@@ -28,7 +18,7 @@ export function filesOf({ name, language, model, uamp }) {
   const provider = MODELS[model]
   return {
     'package.json': `${JSON.stringify(manifest({ name, agent, typed, uamp }), undefined, 2)}\n`,
-    [agent]: provider ? modelAgent(model, provider) : PARROT,
+    [agent]: provider ? modelAgent(provider) : PARROT,
     [`agent.test.${language}`]: (provider ? MODEL_TEST : PARROT_TEST).replace('./agent', `./${agent}`),
     ...(typed && { 'tsconfig.json': TSCONFIG }),
     '.env.example': environment(provider?.key),
@@ -65,18 +55,17 @@ export default defineAgent('parrot', async function* (turn) {
 })
 `
 
-/** @param {string} name @param {NonNullable<(typeof MODELS)[keyof typeof MODELS]>} provider */
-function modelAgent(name, { from, call, model }) {
-  return `import { llmAgent, modelOf } from 'uamp/agents/llm'
-import { ${name} } from 'uamp/providers/${from}'
+/** @param {NonNullable<(typeof MODELS)[keyof typeof MODELS]>} provider */
+function modelAgent({ key, model }) {
+  return `import { llmAgent } from 'uamp/agents/llm'
 
 /** What the agent is, whichever model speaks. */
 export const assistant = {
   name: 'assistant',
   instructions: 'You are brief.',
 }
-
-export default llmAgent({ ...assistant, model: modelOf(${call}, '${model}') })
+${key === undefined ? '' : `\n// The key is ${key} of the environment.`}
+export default llmAgent({ ...assistant, model: '${model}' })
 `
 }
 

@@ -29,7 +29,7 @@ export const LEFT_OUT = {
     'test/matrix/**',
     'test/omnia/large.test.ts',
     'test/openai/unstored-large.test.ts',
-    'test/tooling/import-rules.test.ts',
+    'test/tooling/{import-rules,platforms}.test.ts',
     'src/server/node/limits.test.ts',
   ],
   'is a long trial': ['test/chaos/**', 'test/fuzz/**', 'test/sizes/**', 'test/month.test.ts'],

@@ -120,6 +120,7 @@ function program(): Command {
       const { doctor } = await import('./commands/doctor.ts')
       await leave(await doctor(file, flags))
     })
+  addModels(uamp)
   addStore(uamp)
   nameHelp(uamp, 'uamp')
   return uamp
@@ -135,6 +136,25 @@ function servedFile(command: Command): string | undefined {
 function nameHelp(command: Command, path: string): void {
   command.showHelpAfterError(`\`npx ${path} --help\` lists the options.`)
   for (const each of command.commands) nameHelp(each, `${path} ${each.name()}`)
+}
+
+function addModels(uamp: Command): void {
+  const models = uamp
+    .command('models')
+    .description('show what a model costs and how much it takes, or get newer prices')
+    .argument('[name]', 'the name of a model, or a part of it')
+    .action(async (name: string | undefined) => {
+      const { showModels } = await import('./commands/models.ts')
+      await leave(await showModels(name))
+    })
+  models
+    .command('update')
+    .description('replace the table of prices and limits, for all that is started later')
+    .argument('[source]', 'a file, or a URL (default: the list of genai-prices on GitHub)')
+    .action(async (source: string | undefined) => {
+      const { updateModels } = await import('./commands/models.ts')
+      await leave(await updateModels(source))
+    })
 }
 
 function addStore(uamp: Command): void {

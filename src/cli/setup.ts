@@ -30,7 +30,19 @@ export async function loadSetup(path: string | undefined, context: AssembleConte
   if (given === undefined) return byDefault(context)
   const file = fileAt(resolve(given))
   if (await isConfigFile(file, context.modules)) return fromConfig(file, context)
-  return { agents: distinct(agentsIn(await context.modules.load(file), file)), settings: {}, notes: [] }
+  const agents = distinct(agentsIn(await context.modules.load(file), file))
+  for (const agent of agents) checkAgent(agent)
+  return { agents, settings: {}, notes: [] }
+}
+
+/** Throws if the agent cannot answer, and says what the user can do here. */
+function checkAgent(agent: AgentPort): void {
+  try {
+    agent.prepare?.({})
+  } catch (cause) {
+    const why = `The agent "${agent.name}" cannot answer: ${(cause as Error).message} (.env is read, too)`
+    throw new UampError('invalid_request', why, { cause })
+  }
 }
 
 async function byDefault(context: AssembleContext): Promise<Setup> {

@@ -5,7 +5,7 @@ import type { Provider } from '../core/ports/provider.ts'
 import { isRecord } from '../protocol/json.ts'
 import { wholeAnswer } from '../wire/upstream.ts'
 import type { AssembleContext } from './assemble.ts'
-import { PROVIDERS, type ProviderKind } from './providers.ts'
+import { PROVIDERS, type ProviderKind } from '../providers/by-name.ts'
 
 /** A model that is served without a config. */
 export interface Detected {

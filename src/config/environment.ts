@@ -1,8 +1,7 @@
 import { tooShort } from '../auth/static-tokens.ts'
+import { addressIn, type Environment, type ProviderType } from '../providers/by-name.ts'
 import type { Problems } from './problems.ts'
 import type { Path } from './source.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 const VARIABLE = /\$\{(\w+)\}/g
 
@@ -48,6 +47,13 @@ export class Variables {
   ): string | undefined {
     if (given.text !== undefined) return this.in(given.text, [...path, field])
     return given.env === undefined ? undefined : this.value(given.env, [...path, `${field}Env`])
+  }
+
+  /** Where the vendor's own variable says that a provider is. */
+  addressOf(type: ProviderType, path: Path): string | undefined {
+    const { baseUrl, mistake } = addressIn(this.#env, type)
+    if (mistake !== undefined) this.#problems.add(path, `cannot be asked: ${mistake}`)
+    return baseUrl
   }
 
   find(names: readonly string[]): string | undefined {

@@ -1,12 +1,13 @@
 import type { Model } from '../agents/llm/index.ts'
 import type { Provider } from '../core/ports/provider.ts'
+import { PROVIDER_NAMES, PROVIDERS, typeOf, type ProviderOptions, type ProviderType } from '../providers/by-name.ts'
+import { addressMistake } from '../wire/address.ts'
 import { present } from '../wire/fields.ts'
-import { addressMistake, checkHeaders } from './addresses.ts'
 import type { Variables } from './environment.ts'
 import { didYouMean } from '../core/basics/nearest.ts'
 import type { Problems } from './problems.ts'
-import { PROVIDERS, typeOf, type ProviderOptions } from './providers.ts'
-import { PROVIDER_TYPES, type ProviderEntry, type ProviderType } from './schema.ts'
+import { checkHeaders } from './headers.ts'
+import type { ProviderEntry } from './schema.ts'
 import type { Path } from './source.ts'
 
 /** A model in a config, with the options of its provider. */
@@ -62,7 +63,7 @@ export class Models {
     if (type === undefined) return this.#unknown(provider, path)
     const at = ['providers', provider]
     const apiKey = this.#key({ provider, type, given }, { path, at })
-    const baseUrl = given?.baseUrl === undefined ? undefined : variables.in(given.baseUrl, [...at, 'baseUrl'])
+    const baseUrl = given?.baseUrl === undefined ? variables.addressOf(type, path) : variables.in(given.baseUrl, [...at, 'baseUrl'])
     if (type === 'openai-compatible' && baseUrl === undefined) {
       const message = 'needs a "baseUrl", such as "http://localhost:8000/v1"'
       problems.add(given ? at : path, given ? message : `${message}: add it under providers.${provider}`)
@@ -114,7 +115,7 @@ export class Models {
 
   #unknown(provider: string, path: Path): undefined {
     const { providers, problems } = this.#options
-    const known = [...new Set([...Object.keys(providers), ...PROVIDER_TYPES])].filter((name) => name !== 'openai-compatible')
+    const known = [...new Set([...Object.keys(providers), ...PROVIDER_NAMES])]
     const others = `but there are ${known.join(', ')}; any other needs providers.${provider}.baseUrl`
     problems.add(path, `names the provider "${provider}", ${others}${didYouMean(provider, known)}`)
   }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { present } from '../wire/fields.ts'
-import { checkHeaders } from './addresses.ts'
+import { checkHeaders } from './headers.ts'
 import { agentFile, agentsIn } from './agents.ts'
 import type { Entry } from './check.ts'
 import { planModel } from './plan-model.ts'

@@ -1,4 +1,5 @@
-import type { AgentPort, Said, Turn } from '../core/ports/agent.ts'
+import { wrap } from '../core/agent-kit/wrap.ts'
+import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import type { CheckedConfig, Entry } from './check.ts'
 import type { Variables } from './environment.ts'
@@ -47,27 +48,14 @@ export function held(agents: readonly AgentPort[]): Built {
 export function closing(agent: AgentPort, release: () => Promise<void>): Built {
   let running = 0
   let idle: () => void = () => undefined
-  async function* run(turn: Turn): AsyncGenerator<Said, void> {
+  const counted = wrap(agent, async function* (_turn, next) {
     running++
     try {
-      yield* agent.run(turn)
+      yield* next()
     } finally {
       if (--running === 0) idle()
     }
-  }
-  const counted: AgentPort = {
-    name: agent.name,
-    ...(agent.description !== undefined && { description: agent.description }),
-    get capabilities() {
-      return agent.capabilities
-    },
-    get tools() {
-      return agent.tools ?? []
-    },
-    ...(agent.protocols && { protocols: agent.protocols }),
-    ...(agent.transports && { transports: agent.transports }),
-    run,
-  }
+  })
   const close = async (): Promise<void> => {
     if (running > 0) await new Promise<void>((resolve) => (idle = resolve))
     await release()

@@ -3,6 +3,7 @@ import * as z from 'zod/mini'
 import { CORE_LIMITS } from '../core/basics/limits.ts'
 import { kindOf } from '../protocol/explain.ts'
 import { Tools } from '../protocol/tools.ts'
+import { MODEL_FORM, MODEL_NAME, PROVIDER_TYPES } from '../providers/by-name.ts'
 import { PROTOCOLS } from '../serve/protocols.ts'
 import { DEFAULT_LIMITS } from '../server/limits.ts'
 import { OMNIA_LIMITS } from '../transports/omnia/options.ts'
@@ -40,8 +41,7 @@ function instead(input: unknown): string {
 /** The protocols that an agent is offered through. */
 const Protocols = z.optional(z.array(z.enum(PROTOCOLS)))
 
-const MODEL = 'must be provider/model, such as "openai/gpt-5-mini" or "ollama/llama3.2"'
-const ModelName = z.string(MODEL).check(z.regex(/^[^\s/]+\/\S+$/, MODEL))
+const ModelName = z.string(MODEL_FORM).check(z.regex(MODEL_NAME, MODEL_FORM))
 
 /** An MCP server: a program to start, or an address. */
 const McpEntry = z.strictObject({
@@ -98,9 +98,6 @@ const Remote = z.strictObject({
 /** A remote agent. */
 export const RemoteEntry = z.strictObject({ name: AgentName, description: text, protocols: Protocols, remote: Remote })
 export type RemoteEntry = z.infer<typeof RemoteEntry>
-
-export const PROVIDER_TYPES = ['openai', 'anthropic', 'google', 'fireworks', 'deepseek', 'ollama', 'openai-compatible'] as const
-export type ProviderType = (typeof PROVIDER_TYPES)[number]
 
 /** The longest timer in JavaScript. */
 const LONGEST_MS = 2 ** 31 - 1

@@ -110,7 +110,7 @@ export const AudioDelta = inResponse('audio.delta', { audio: z.string(), format:
 export const AudioDone = inResponse('audio.done', { duration_ms: number })
 export const TranscriptDelta = inResponse('transcript.delta', { transcript: z.string() })
 export const TranscriptDone = inResponse('transcript.done', { transcript: text })
-export const UsageDelta = inResponse('usage.delta', { delta: Usage })
+export const UsageDelta = inResponse('usage.delta', { delta: Usage, extensions: z.optional(Slot) })
 export const RateLimit = event('rate_limit', { limit: z.number(), remaining: z.number(), reset_at: number })
 
 const who = { user_id: z.string(), username: text }

@@ -4,6 +4,7 @@ import { createGateway } from '../core/engine/gateway.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
+import type { ModelTable } from '../core/ports/models.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
@@ -31,13 +32,14 @@ export interface OpenGatewayOptions {
   readonly limits?: Partial<CoreLimits> | undefined
   readonly outbound?: { readonly allow?: readonly string[] } | undefined
   readonly blobs?: Blobs
+  readonly models?: ModelTable | undefined
 }
 
 /** Opens the data and starts a gateway on it: what every way to serve agents has in common. */
 export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions) {
   const secrets = new Secrets([...(given.secrets ?? []), ...secretsOf({ program: { env: process.env } })])
   const log = redactedLog(given.log, secrets)
-  const agents = new AgentRegistry(given.protocols && { protocols: given.protocols })
+  const agents = new AgentRegistry({ models: given.models, ...(given.protocols && { protocols: given.protocols }) })
   // A config that is read again brings new agents, and perhaps new keys.
   agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const agent of given.agents) agents.add(agent)

@@ -9,6 +9,7 @@ import type { AgentGateway } from '../core/engine/gateway-options.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
 import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
+import type { ModelTable } from '../core/ports/models.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Limits } from '../server/limits.ts'
@@ -82,6 +83,8 @@ export interface AgentAppOptions {
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
   readonly defaultAgent?: string
+  /** Prices and limits of models that agents do not know yet, or know otherwise, by `provider/model`. */
+  readonly models?: ModelTable
   /** Default: JSON lines on standard error. With one of your own, `serve` prints nothing. */
   readonly log?: Logger
 }
@@ -215,6 +218,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     secrets: [...Object.values(tokens), ...privateKeys(options.a2a)],
     limits,
     outbound,
+    models: options.models,
   })
   const node = createNodeApp({
     ...open,

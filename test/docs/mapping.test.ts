@@ -77,6 +77,7 @@ ${sections.join('\n')}
 | text content | \`refusal\` | the agent declines; shown as text by those who do not know it |
 | \`response.done\` | \`response.extensions.uamp.stop_reason\` | \`length\` or \`content_filter\`: the answer is not whole; \`input_required\`, \`auth_required\`, \`rejected\`: what a task of A2A is then |
 | every server event of the log | \`seq\` | its number, from which a reader resumes |
+| \`usage.delta\` | \`extensions.uamp.unpriced\` | \`true\`: nobody knows the price of the model, so \`cost\` is missing |
 | \`session.create\`, \`session\` | \`extensions.uamp.resume\`, \`.on_detach\` | [resume, and what a lost connection means](events.md#when-the-connection-is-lost) |
 | \`session.create\`, \`client_capabilities\` | \`extensions.uamp.ack\`, \`.events\` | which of \`x.*\` to send |
 | \`session.created\` | \`extensions.uamp.request\`, \`.resume\` | which \`session.create\` it answers; whether all was recovered |

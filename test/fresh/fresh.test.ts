@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../src/client/node.ts'
 import { Child } from '../docs/child.ts'
+import { added, PLATFORMS } from '../support/platforms.ts'
 import { isLong } from '../support/trials.ts'
 import { DENO, Fresh, hasNodes, NODES, ROOT, run } from './project.ts'
 
@@ -110,6 +112,17 @@ async function allowingJs(): Promise<string> {
   writeFileSync(file, readFileSync(file, 'utf8').replace('"strict": true', '"allowJs": true,\n    "strict": true'))
   return allowing
 }
+
+describe.skipIf(!isLong)('installed from its tarball', () => {
+  test.for(PLATFORMS)('on $os with $cpu, it brings the bindings of that platform', async ({ os, cpu, libsql }) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'uamp-platform-'))
+    onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+    const flags = ['--dry-run', '--prefix', cwd, `--os=${os}`, `--cpu=${cpu}`, '--prefer-offline', '--no-audit', '--no-fund']
+    const { code, output } = await run(['npm', 'install', ...flags, fresh.uamp], { cwd })
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('add uamp ') })
+    expect(added(output).filter((name) => name.startsWith('@libsql/'))).toEqual(libsql)
+  })
+})
 
 describe('bundled into files of its own, away from all packages', () => {
   const answers = async (file: string): Promise<void> => {

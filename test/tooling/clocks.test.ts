@@ -5,6 +5,7 @@ import { filesBelow } from '../../scripts/build.js'
 /** Files that may read the wall clock of the machine, and why. Everybody else is handed `now` for what is shown, or measures. */
 const READERS = [
   'src/cli/chat/talk.ts', // when a chat began, for the list of chats
+  'src/cli/commands/models.ts', // the day of a table
   'src/cli/commands/store.ts', // what is older than a time that somebody names
   'src/cli/doctor/machine.ts', // the clock itself is checked
   'src/core/basics/time.ts', // the default of `now`

@@ -9,13 +9,15 @@ import type { Draft } from '../../protocol/events.ts'
 import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
 import { checkToolNames, handedTurn, handoffName, type Handoff } from './handoff.ts'
+import { KnownModels } from './known-models.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
-import { AnnouncedModels, modelId, namedBy, type Model } from './model.ts'
-import { PRICES, type PriceTable } from './prices.ts'
+import { AnnouncedModels, modelId, namedBy, toModel, type Model } from './model.ts'
+import type { PriceTable } from './prices.ts'
 
 export type { Handoff } from './handoff.ts'
 export { modelOf, type Model } from './model.ts'
-export { costOf, priceOf, PRICES, type Price, type PriceTable } from './prices.ts'
+export { costOf, priceOf, PRICES, type PriceTable } from './prices.ts'
+export type { Price } from '../../core/ports/models.ts'
 
 /** The most requests to the model in one turn. */
 const STEPS = 16
@@ -23,9 +25,10 @@ const STEPS = 16
 export interface LlmAgentInit {
   readonly name: string
   readonly description?: string
-  readonly model: Model
+  /** `modelOf(…)`, or its name, such as `openai/gpt-5`: then the environment has the key, such as `OPENAI_API_KEY`. */
+  readonly model: Model | string
   /** Asked in this order if the model before fails before it has said anything. */
-  readonly fallbacks?: readonly Model[]
+  readonly fallbacks?: readonly (Model | string)[]
   readonly instructions?: string
   readonly tools?: readonly Tool[]
   readonly skills?: readonly Skill[]
@@ -53,27 +56,29 @@ export interface LlmAgent extends AgentPort {
 
 /** An agent that is a model with instructions and tools. */
 export function llmAgent(init: LlmAgentInit): LlmAgent {
-  const { name, description, model, fallbacks = [], tools = [], skills = [], log = () => undefined } = init
-  const models = [model, ...fallbacks]
+  const { name, description, tools = [], skills = [], log = () => undefined } = init
+  const model = toModel(init.model)
+  const models = [model, ...(init.fallbacks ?? []).map(toModel)]
   const handoffs = (init.handoffs ?? []).map((to): Handoff => ('to' in to ? to : { to }))
   const allTools = (): readonly Tool[] => [...tools, ...skills.flatMap((skill) => skill.tools ?? [])]
   checkToolNames([...allTools().map((tool) => tool.name), ...handoffs.map((handoff) => `transfer_to_${handoffName(handoff)}`)])
   checkEvents(handoffs, skills)
 
-  const known = new Map<Model, Promise<Capabilities | undefined>>()
-  const capabilitiesOf = (of: Model): Promise<Capabilities | undefined> => {
-    let asked = known.get(of)
-    asked ??= of.provider.capabilities(of.model).catch(() => undefined)
+  const known = new KnownModels(init.prices)
+  const asked = new Map<Model, Promise<Capabilities | undefined>>()
+  const askProvider = (of: Model): Promise<Capabilities | undefined> => {
+    const answer = asked.get(of) ?? of.provider.capabilities(of.model).catch(() => undefined)
     // Others are named by clients, who have no end of names.
-    if (models.includes(of)) known.set(of, asked)
-    return asked
+    if (models.includes(of)) asked.set(of, answer)
+    return answer
   }
+  const capabilitiesOf = async (of: Model): Promise<Capabilities | undefined> => known.limited(await askProvider(of), of)
   const options: LoopOptions = {
     name,
     chain: {
       models,
       log,
-      prices: { ...PRICES, ...init.prices },
+      priceOf: (priced) => known.price(priced),
       unpriced: new Set<string>(),
       capabilitiesOf,
       describe: async (of) => mounted(describe(await capabilitiesOf(of), of === model ? name : modelId(of))),
@@ -94,7 +99,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       provider: 'uamp',
       tools: { supports_tools: true, supports_parallel_tools: true, ...able.tools, built_in_tools: allTools().map((tool) => tool.name) },
       ...(provides.length > 0 && { provides }),
-      ...(models.length > 1 && { extensions: { ...able.extensions, uamp: { models: models.map((of) => ({ id: modelId(of) })) } } }),
+      ...(models.length > 1 && { extensions: { ...able.extensions, uamp: { models: models.map((of) => known.told(of)) } } }),
       ...init.capabilities,
     })
   }
@@ -103,9 +108,12 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     const endpoints = run.endpoints?.()
     return endpoints ? { ...described, endpoints } : described
   }
-  let capabilities = describe()
-  const ready = capabilitiesOf(model).then((able) => {
-    capabilities = describe(able)
+  /** What the provider said of the first model, once it has. */
+  let able: Capabilities | undefined
+  let capabilities = describe(known.limited({}, model))
+  const ready = askProvider(model).then((answer) => {
+    able = answer
+    capabilities = describe(known.limited(able ?? {}, model))
   })
 
   const agents = new Map(handoffs.flatMap((handoff) => (typeof handoff.to === 'string' ? [] : [[handoffName(handoff), handoff.to]])))
@@ -128,6 +136,12 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
       return allTools()
     },
     ready,
+    prepare(server) {
+      for (const { provider } of models) provider.check?.()
+      for (const { to } of handoffs) if (typeof to !== 'string') to.prepare?.(server)
+      known.learn(server.models)
+      capabilities = describe(known.limited(able ?? {}, model))
+    },
     async capabilitiesOf(wanted) {
       const of = models.find((each) => modelId(each) === wanted || each.model === wanted) ?? namedBy(wanted, models)
       return of && mounted(describe(await capabilitiesOf(of), modelId(of)))

@@ -1,4 +1,5 @@
 import { tokensOfConfig } from '../../core/basics/tokens.ts'
+import type { Price } from '../../core/ports/models.ts'
 import type { ModelContext } from '../../core/ports/provider.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -9,7 +10,7 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
 import { maxTokensIn, modelId, withFreeChoice, withSettings, type Model } from './model.ts'
 import { fitting } from './context.ts'
-import { costOf, priceOf, type PriceTable } from './prices.ts'
+import { costOf } from './prices.ts'
 
 /** The part of a window that is left for the answer if nobody says how long it may be. */
 const ANSWER_SHARE = 0.25
@@ -35,7 +36,8 @@ export interface Answer {
 
 export interface ChainOptions {
   readonly models: readonly Model[]
-  readonly prices: PriceTable
+  /** The price of a `provider/model`, if it is known. */
+  readonly priceOf: (name: string) => Price | undefined
   /** Models without a known price that the log has named. */
   readonly unpriced: Set<string>
   readonly log: Logger
@@ -88,13 +90,14 @@ export class ModelChain {
     }
   }
 
-  /** Adds the cost to usage. Other drafts pass unchanged. */
+  /** Adds the cost to usage, or that nobody knows it. Other drafts pass unchanged. */
   priced(draft: Draft, model: Model): Draft {
     if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
-    const price = model.price ?? priceOf(model.provider.name, model.model, this.#options.prices)
+    const id = modelId(model)
+    const price = model.price ?? this.#options.priceOf(id)
     if (price) return { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } }
-    this.#unpriced(modelId(model))
-    return draft
+    this.#unpriced(id)
+    return { ...draft, extensions: { uamp: { unpriced: true } } }
   }
 
   #unpriced(model: string): void {

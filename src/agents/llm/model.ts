@@ -1,8 +1,10 @@
 import { chosenIn } from '../../core/agent-kit/choices.ts'
+import type { Price } from '../../core/ports/models.ts'
 import type { ModelRequest, Provider } from '../../core/ports/provider.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import type { Price } from './prices.ts'
+import { namedModel } from '../../providers/named.ts'
+import { PRICES } from './prices.ts'
 
 /** A model of a provider, and its default settings. */
 export interface Model {
@@ -16,9 +18,19 @@ export interface Model {
   readonly contextWindow?: number
 }
 
-/** `modelOf(openai({ apiKey }), 'gpt-5', { settings: { temperature: 0 } })`. */
-export function modelOf(provider: Provider, model: string, options: Omit<Model, 'provider' | 'model'> = {}): Model {
-  return { provider, model, ...options }
+type ModelOptions = Omit<Model, 'provider' | 'model'>
+
+/** `modelOf(openai({ apiKey }), 'gpt-5', { settings: { temperature: 0 } })`, or `modelOf('openai/gpt-5', { settings })`. */
+export function modelOf(name: string, options?: ModelOptions): Model
+export function modelOf(provider: Provider, model: string, options?: ModelOptions): Model
+export function modelOf(of: Provider | string, model?: string | ModelOptions, options?: ModelOptions): Model {
+  if (typeof of !== 'string') return { provider: of, model: model as string, ...options }
+  return { ...namedModel(of, Object.keys(PRICES)), ...(model as ModelOptions | undefined) }
+}
+
+/** A model that may be given by its name. */
+export function toModel(given: Model | string): Model {
+  return typeof given === 'string' ? modelOf(given) : given
 }
 
 /** Its name for clients that choose among the models of an agent. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { costOf, priceOf, PRICES } from './prices.ts'
+import { costOf, MODELS, priceOf, PRICES } from './prices.ts'
 import { verifies } from '../../../test/support/verifies.ts'
 
 test.each([
@@ -36,6 +36,12 @@ test('every price of the table is one', () => {
     for (const price of [input, output, cacheRead ?? 0, cacheWrite ?? 0]) expect(price, name).toBeGreaterThanOrEqual(0)
     expect(cacheRead ?? 0, name).toBeLessThanOrEqual(input)
   }
+})
+
+test('most models of the table have a window, and none is nonsense', () => {
+  const windows = Object.values(MODELS).flatMap(({ contextWindow }) => contextWindow ?? [])
+  expect(windows.length).toBeGreaterThan(Object.keys(MODELS).length / 2)
+  for (const window of windows) expect(Number.isInteger(window) && window >= 512 && window <= 20_000_000, String(window)).toBe(true)
 })
 
 verifies('model.cost-cached', 'cached tokens cost what input does, where they have no price of their own', () => {

@@ -1,6 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { UampClientError, type EventOf, type Input, type ServerEvent, type Session } from '../../client/node.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
+import { uampIn } from '../../protocol/json.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
 import type { Approvals } from './approvals.ts'
 import { isRefusal } from './exit-codes.ts'
@@ -24,6 +25,9 @@ export interface ConversationOptions {
 /** How an answer ended: `refused` if the server or the agent would not give one. */
 export type Outcome = 'well' | 'failed' | 'refused'
 
+/** Said where the cost would be. */
+export const UNPRICED = 'no price is known for this model, so its cost is not counted; `uamp models` says more'
+
 /** A replay comes in one burst. After this much quiet it is over. */
 const QUIET_MS = 150
 
@@ -36,6 +40,8 @@ export class Conversation {
   agent = ''
   /** The usage of all answers. */
   usage: Usage | undefined
+  /** A model answered whose price nobody knows, so that the cost is not the whole. */
+  unpriced = false
   readonly #session: Session
   readonly #options: ConversationOptions
   #catchUp: () => void = () => undefined
@@ -49,6 +55,7 @@ export class Conversation {
   #answered: ((outcome: Outcome) => void) | undefined
   #cancelled = false
   #declined = false
+  #saidUnpriced = false
 
   constructor(session: Session, options: ConversationOptions) {
     this.#session = session
@@ -151,6 +158,7 @@ export class Conversation {
       if (this.#replaying) this.#held = event
       else await this.#approve(event)
     }
+    if (event.type === 'usage.delta' && uampIn(event.extensions)['unpriced'] === true) this.unpriced = true
     if (event.type === 'response.done') this.#keep(event.response)
     if (event.type === 'response.done' || event.type === 'response.cancelled' || event.type === 'response.error') {
       if (event.response_id === this.#open) this.#over(outcomeOf(event, this.#declined))
@@ -181,6 +189,9 @@ export class Conversation {
     const texts = output.flatMap((item) => (item.type === 'text' ? [item.text] : []))
     this.#options.transcript.add('agent', texts.join(''))
     if (usage) this.usage = addUsage(this.usage, usage)
+    // Once for a session: it is the same with every answer.
+    if (this.unpriced && !this.#saidUnpriced && this.#options.page.shown) this.#options.page.note(UNPRICED)
+    this.#saidUnpriced = this.unpriced
   }
 
   /** The replay is over: questions that it left open are really open. */

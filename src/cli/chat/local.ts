@@ -1,6 +1,7 @@
 import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Logger } from '../../core/ports/transport.ts'
+import { servedModels } from '../models/served.ts'
 import { openOwn } from '../own-data.ts'
 import { agentIn, loadSetup, remoteSetup } from '../setup.ts'
 import type { Target } from './target.ts'
@@ -44,7 +45,8 @@ export async function openLocal({ target, agent: wanted, data, home, env, log, t
   try {
     const agent = agentIn(setup, target.kind === 'file' ? wanted : undefined)
     const place = data ?? setup.settings.data ?? home
-    const { gateway, folder } = await openOwn({ agents: setup.agents, data: place, log, tell })
+    const models = await servedModels(env, tell)
+    const { gateway, folder } = await openOwn({ agents: setup.agents, data: place, log, models, tell })
     const access = staticTokens({ tokens: {}, anonymous: true })
     const app = createApp({ ...gateway, transports: [events(), responses()], access, loopback: true })
     return {

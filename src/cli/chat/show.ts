@@ -1,6 +1,7 @@
 import type { EventOf, ServerEvent } from '../../client/index.ts'
 import type { Usage } from '../../protocol/usage.ts'
 import { wholeInput } from '../../protocol/usage.ts'
+import { count } from '../models/facts.ts'
 import type { Media } from './media.ts'
 import type { Page } from './page.ts'
 
@@ -92,10 +93,6 @@ export function usageText(usage: Usage): string {
   ]
   if (cost?.total_cost !== undefined) parts.push(money(cost.total_cost, cost.currency ?? 'USD'))
   return parts.join(' · ')
-}
-
-function count(tokens: number): string {
-  return Math.round(tokens).toLocaleString('en')
 }
 
 function money(amount: number, currency: string): string {

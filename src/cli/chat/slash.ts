@@ -1,8 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { choicesOf } from '../../core/agent-kit/choices.ts'
+import { choicesOf, type Choices } from '../../core/agent-kit/choices.ts'
 import { nearest } from '../../core/basics/nearest.ts'
+import type { Capabilities } from '../../protocol/capabilities.ts'
+import { limitsText, priceText } from '../models/facts.ts'
 import type { Connection } from './connection.ts'
-import type { Conversation } from './conversation.ts'
+import { UNPRICED, type Conversation } from './conversation.ts'
 import { attach, attachImage, type Attachment } from './files.ts'
 import type { Console } from './input/console.ts'
 import type { Page } from './page.ts'
@@ -141,12 +143,14 @@ async function resume(rest: string, desk: Desk): Promise<Next> {
 }
 
 async function model(rest: string, { page, conversation, connection }: Desk): Promise<Next> {
-  const models = choicesOf(conversation.capabilities).models.map(({ id }) => id)
+  const choices = choicesOf(conversation.capabilities).models
+  const models = choices.map(({ id }) => id)
   const agents = await connection.agents()
   if (rest === '') {
+    const here = ['this agent', limitsIn(conversation.capabilities)].filter((part) => part !== '').join('; ')
     page.table([
-      ...models.map((id) => [id, `a model of ${conversation.agent}`] as const),
-      ...agents.map((id) => [id, id === conversation.agent ? 'this agent' : 'an agent'] as const),
+      ...choices.map((choice) => [choice.id, modelText(choice, conversation.agent)] as const),
+      ...agents.map((id) => [id, id === conversation.agent ? here : 'an agent'] as const),
     ])
     if (models.length + agents.length === 0) page.note(`${conversation.agent} lets you choose nothing.`)
     return STAY
@@ -160,6 +164,11 @@ async function model(rest: string, { page, conversation, connection }: Desk): Pr
   const near = nearName(rest, [...models, ...agents])
   page.note(`There is no model or agent "${rest}".${near === undefined ? ' /model lists them.' : ` Did you mean ${near}?`}`, 'yellow')
   return STAY
+}
+
+function modelText(choice: Choices['models'][number], agent: string): string {
+  const price = choice.price ? priceText(choice.price) : 'no price is known'
+  return [`a model of ${agent}`, price, limitsIn(choice)].filter((part) => part !== '').join('; ')
 }
 
 function take(rest: string, { page, attached }: Desk, read: (path: string) => Attachment): Next {
@@ -196,7 +205,14 @@ function save(rest: string, { page, conversation, transcript }: Desk): Next {
 
 function usage({ page, conversation }: Desk): Next {
   page.note(conversation.usage ? usageText(conversation.usage) : 'The agent has reported no usage yet.')
+  if (conversation.unpriced) page.note(UNPRICED)
+  const limits = limitsIn(conversation.capabilities)
+  if (limits !== '') page.note(`The model takes ${limits}.`)
   return STAY
+}
+
+function limitsIn(told: Pick<Capabilities, 'context_window' | 'max_output_tokens'> | undefined): string {
+  return limitsText({ contextWindow: told?.context_window, maxOutput: told?.max_output_tokens })
 }
 
 function raw({ page }: Desk): Next {

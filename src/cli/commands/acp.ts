@@ -4,6 +4,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { pinoLog } from '../../server/node/log.ts'
 import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
+import { servedModels } from '../models/served.ts'
 import { report } from '../print.ts'
 import { openOwn } from '../own-data.ts'
 import { agentIn, loadSetup, remoteSetup, type Setup } from '../setup.ts'
@@ -44,7 +45,9 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     const agent = agentIn(setup, url === undefined ? flags.agent : undefined, 'acp')
     if (url !== undefined) await learn(setup)
     const data = flags.data || env['UAMP_DATA'] || setup.settings.data || join(homedir(), '.uamp')
-    const { gateway: open } = await openOwn({ agents: setup.agents, data, log, tell: (text) => report(new Error(text)) })
+    const tell = (text: string): void => report(new Error(text))
+    const models = await servedModels(env, tell)
+    const { gateway: open } = await openOwn({ agents: setup.agents, data, log, models, tell })
     const { acpOverStdio } = await import('../../serve/acp-stdio.ts')
     await acpOverStdio({ open, agent, version, input, output })
     return 0

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { UampError } from '../../protocol/errors.ts'
 import { findConfig } from '../../config/agents.ts'
-import { PROVIDERS } from '../../config/providers.ts'
-import { AGENT_NAME, PROVIDER_TYPES, type ProviderType } from '../../config/schema.ts'
+import { AGENT_NAME } from '../../config/schema.ts'
+import { PROVIDER_TYPES, PROVIDERS, type ProviderType } from '../../providers/by-name.ts'
 
 export interface InitFlags {
   readonly provider?: string

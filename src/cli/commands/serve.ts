@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { RunningServer, ServeOptions } from '../../serve/index.ts'
 import { agentAtRoot } from '../../core/edge/asked.ts'
+import type { ModelTable } from '../../core/ports/models.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { pinoLog } from '../../server/node/log.ts'
@@ -9,6 +10,7 @@ import { banner } from '../banner.ts'
 import { retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import { Reloader } from '../../config/reload.ts'
+import { servedModels } from '../models/served.ts'
 import { painter, report } from '../print.ts'
 import { onOrphaned, onSignal, STOP } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
@@ -48,9 +50,10 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await loadSetup(fileOf(given, flags), context)
   const { settings } = setup
+  const models = await servedModels(env, (problem) => log('warn', problem))
   const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
   const data = flags.data || env['UAMP_DATA'] || settings.data || '.uamp'
-  const server = await listening(setup, { ...flags, data, tokens, log })
+  const server = await listening(setup, { ...flags, data, tokens, log, models })
   const names = setup.agents.map(({ name }) => name)
   const root = agentAtRoot(names, settings.defaultAgent)
   const url = server.url.replace('//127.0.0.1:', '//localhost:')
@@ -89,10 +92,11 @@ interface ListenOptions extends ServeFlags {
   readonly data: string
   readonly tokens: Readonly<Record<string, string>>
   readonly log: Logger
+  readonly models: ModelTable | undefined
 }
 
 async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {
-  const { data, tokens, allowAnonymous, log, keep, keepBytes, keepBytesEach } = flags
+  const { data, tokens, allowAnonymous, log, models, keep, keepBytes, keepBytesEach } = flags
   const { grants, defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
   const kept = present({ sessionTtlMs: keep, storedBytes: keepBytes, storedBytesPerPrincipal: keepBytesEach })
   const options = present({
@@ -100,6 +104,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     tokens,
     grants,
     log,
+    models,
     allowAnonymous,
     port: flags.port ?? settings.port,
     host: flags.host ?? settings.host,

@@ -2,7 +2,7 @@ import { fetchHttp } from '../../core/http/fetch-http.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { fieldsOf, recordsIn } from '../../protocol/json.ts'
 import type { NamedModel } from '../../config/models.ts'
-import { PROVIDERS } from '../../config/providers.ts'
+import { PROVIDERS } from '../../providers/by-name.ts'
 import { wholeAnswer } from '../../wire/upstream.ts'
 import { note, ok, wrong, type Check } from './check.ts'
 

@@ -7,19 +7,28 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 const Choice = z.object({ id: z.string(), name: z.optional(z.string()), description: z.optional(z.string()) })
 type Choice = z.infer<typeof Choice>
 
+const dollars = z.number()
+const Price = z.object({ input: dollars, output: dollars, cacheRead: z.optional(dollars), cacheWrite: z.optional(dollars) })
+const ModelChoice = z.extend(Choice, {
+  context_window: z.optional(z.number()),
+  max_output_tokens: z.optional(z.number()),
+  price: z.optional(Price),
+})
+type ModelChoice = z.infer<typeof ModelChoice>
+
 const Command = z.object({ name: z.string(), description: z.optional(z.string()), hint: z.optional(z.string()) })
 type Command = z.infer<typeof Command>
 
 /** What an agent lets its clients choose, from `capabilities.extensions.uamp`. The first model and the first mode are the defaults. */
 export interface Choices {
-  readonly models: readonly Choice[]
+  readonly models: readonly ModelChoice[]
   readonly modes: readonly Choice[]
   readonly commands: readonly Command[]
 }
 
 export function choicesOf(capabilities: Capabilities | undefined): Choices {
   const { models, modes, commands } = uampIn(capabilities?.extensions)
-  return { models: listOf(Choice, models), modes: listOf(Choice, modes), commands: listOf(Command, commands) }
+  return { models: listOf(ModelChoice, models), modes: listOf(Choice, modes), commands: listOf(Command, commands) }
 }
 
 /** What a client chose, from `config.extensions.uamp`. */

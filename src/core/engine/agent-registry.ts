@@ -1,5 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
-import type { AgentPort } from '../ports/agent.ts'
+import type { AgentPort, ServerFacts } from '../ports/agent.ts'
 import type { Agents } from '../ports/transport.ts'
 
 /** Names appear in paths and store keys. */
@@ -10,12 +10,14 @@ export class AgentRegistry implements Agents {
   readonly #agents = new Map<string, AgentPort>()
   readonly #listeners = new Set<(name: string) => void>()
   readonly #protocols: readonly string[] | undefined
+  readonly #facts: ServerFacts
   /** Ends the notices of each agent that gives some. */
   readonly #leave = new Map<string, () => void>()
 
   /** `protocols`: the names that an agent's own `protocols` may have. Default: any. */
-  constructor({ protocols }: { readonly protocols?: readonly string[] } = {}) {
+  constructor({ protocols, ...facts }: ServerFacts & { readonly protocols?: readonly string[] } = {}) {
     this.#protocols = protocols
+    this.#facts = facts
   }
 
   add(agent: AgentPort): void {
@@ -23,6 +25,7 @@ export class AgentRegistry implements Agents {
       throw new UampError('invalid_request', `"${agent.name}" cannot be an agent's name: use letters, digits, dots, dashes and underscores`)
     }
     this.#checkProtocols(agent)
+    agent.prepare?.(this.#facts)
     this.#forget(agent.name)
     this.#agents.set(agent.name, agent)
     const tell = (): void => {

@@ -5,6 +5,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from './access.ts'
 import type { HttpClient } from './http.ts'
+import type { ModelTable } from './models.ts'
 import type { Tool } from './skill.ts'
 import type { Transport } from './transport.ts'
 import type { TurnStore } from './turn-store.ts'
@@ -25,6 +26,8 @@ export interface AgentPort {
   readonly tools?: readonly Tool[]
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
+  /** A server calls it before it offers the agent. Throws if the agent cannot answer at all, because a key is missing. */
+  prepare?(server: ServerFacts): void
   run(turn: Turn): AsyncIterable<Said>
   /** The protocols that it is offered through, by the names of their transports. Default: all. Its own routes are not among them. */
   readonly protocols?: readonly string[]
@@ -34,6 +37,12 @@ export interface AgentPort {
   readonly handoffs?: readonly string[]
   /** Calls `changed` when its capabilities or secrets have changed. Returns a function that ends this. */
   onChange?(changed: () => void): () => void
+}
+
+/** What a server tells its agents. */
+export interface ServerFacts {
+  /** Prices and limits of models that are newer than those that an agent was built with. */
+  readonly models?: ModelTable | undefined
 }
 
 /** What an agent yields: an event, or a piece of the answer's text. */

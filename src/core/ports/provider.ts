@@ -18,6 +18,8 @@ export interface Provider {
   readonly secrets?: readonly string[]
   /** The request that lists its models: a cheap way to see whether it can be reached, and takes the key. */
   readonly listing?: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
+  /** Throws if it cannot be asked at all, because its key is missing. Servers call it when they start. */
+  check?(): void
   capabilities(model: string): Promise<Capabilities>
   generate(request: ModelRequest, context: ModelContext): AsyncIterable<Draft>
 }

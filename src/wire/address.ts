@@ -1,6 +1,3 @@
-import type { Path } from './source.ts'
-import type { Problems } from './problems.ts'
-
 /** The mistake in an address of a server, without the address, which may hold a secret. */
 export function addressMistake(text: string): string | undefined {
   if (!/^https?:\/\//i.test(text)) return 'must begin with http:// or https://, such as "http://localhost:8000/v1"'
@@ -8,18 +5,4 @@ export function addressMistake(text: string): string | undefined {
   const { username, password, hash } = new URL(text)
   if (username !== '' || password !== '') return 'must not contain a name or a password: use "apiKey" or "headers"'
   return hash === '' && !text.endsWith('#') ? undefined : 'must not contain "#": servers never see what follows it'
-}
-
-/** Reports names and values that no request can carry. */
-export function checkHeaders(headers: Readonly<Record<string, string>>, path: Path, problems: Problems): void {
-  for (const [name, value] of Object.entries(headers)) {
-    try {
-      new Headers([[name, value]])
-    } catch {
-      problems.add(
-        [...path, name],
-        'cannot be a header: a name has letters, digits and dashes, and a value is one line of plain characters',
-      )
-    }
-  }
 }

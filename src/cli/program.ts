@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { packageVersion } from '../serve/package-version.ts'
 import { UampError } from '../protocol/errors.ts'
 import { byteCount, duration } from './amounts.ts'
@@ -7,8 +7,12 @@ import type { ChatOptions } from './commands/chat.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
+import type { LogLevel } from '../server/node/log.ts'
 import { isConfigError } from '../config/source.ts'
 import { report } from './print.ts'
+
+/** Those of the server's log, which is not loaded to read a command line. */
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
 
 /** Runs one command line, then ends the process. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -47,6 +51,9 @@ function program(): Command {
     .option('--allow-anonymous', 'admit callers without a token, also from other machines')
     .option('--origin <origin>', 'allow web pages of this origin to call; repeatable', list)
     .option('--allow-host <name>', 'answer to this host name, beside localhost and addresses; repeatable', list)
+    .addOption(new Option('--log-level <level>', 'what to log (default: info)').choices(LOG_LEVELS))
+    .addOption(new Option('--log-format <format>', 'how to log (default: text in a terminal, else json)').choices(['text', 'json']))
+    .option('--no-access-log', 'no log line for each request')
     .option('--open', 'open a browser')
     .addHelpText('after', SERVE_EXAMPLES)
     .action(async (file: string | undefined, flags: ServeFlags) => {

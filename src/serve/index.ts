@@ -18,6 +18,7 @@ import { listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { withoutSniffing } from '../server/node/answers.ts'
 import { pinoLog } from '../server/node/log.ts'
+import { openTelemetry } from '../server/node/otel.ts'
 import { trustedProxies } from '../server/node/networks.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
@@ -77,8 +78,10 @@ export interface AgentAppOptions {
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
   readonly defaultAgent?: string
-  /** Default: JSON lines on standard error. */
+  /** Default: lines on standard error, for people if it is a terminal, else as JSON. */
   readonly log?: Logger
+  /** One log line for each request, but for those of probes. Default: false. */
+  readonly accessLog?: boolean
 }
 
 export interface ServeOptions extends AgentAppOptions {
@@ -196,7 +199,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     access,
     loopback,
     allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
-    ...present({ origins, limits, defaultAgent, publicUrl, trusts }),
+    recorder: openTelemetry(),
+    ...present({ origins, limits, defaultAgent, publicUrl, trusts, accessLog: options.accessLog }),
   })
   return { node, open }
 }

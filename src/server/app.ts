@@ -17,6 +17,8 @@ import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
+import { Requests, servedIn } from './requests.ts'
+import type { Recorder } from './trace.ts'
 import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { Readiness } from './readiness.ts'
 import { errorResponse, Routes, type Refusal } from './routes.ts'
@@ -34,6 +36,10 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly transports: readonly Transport[]
   readonly access: Access
   readonly log: Logger
+  /** One log line for each request, but for those of probes. Default: false. */
+  readonly accessLog?: boolean
+  /** Records spans. Default: nobody does. */
+  readonly recorder?: Recorder | undefined
   /** Removes secrets from errors. Default: none are known. */
   readonly secrets?: Redaction
   /** Seals secrets of clients before they are stored. Default: none are stored, so there are no webhooks. */
@@ -65,6 +71,7 @@ export interface ServerApp {
   readonly limits: Limits
   readonly metrics: Metrics
   readonly log: Logger
+  readonly requests: Requests
   /** Does what `app.fetch` does, and is faster if nothing was added to `app`. */
   fetch(request: Request, env: unknown): Response | Promise<Response>
   upgrade(request: UpgradeRequest): Promise<Accepted | Response>
@@ -117,9 +124,10 @@ export function createApp(options: AppOptions): ServerApp {
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent })
   const admission = new Admission({ access, limits, log, monotonic, starting: () => waiting })
   const bodies = new Bodies({ gateway, limits, monotonic, source: options.bodies })
-  const upgrades = new Upgrades({ gateway, routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
+  const requests = new Requests({ log, meter: metrics, accessLog: options.accessLog ?? false, recorder: options.recorder })
+  const upgrades = new Upgrades({ gateway, routes, admission, metrics, requests, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
-  const dispatch = httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver })
+  const dispatch = httpDispatcher({ routes, admission, bodies, metrics, requests, log, secrets, callerOf, deliver })
 
   function deliver(result: Streamed, { method, headers }: Request, env: unknown): Response {
     const origin = headers.get('origin')
@@ -144,7 +152,7 @@ export function createApp(options: AppOptions): ServerApp {
   app.onError((thrown, c) => {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
     const error = brokenOff(thrown, c.req.raw) ?? secrets.told(thrown)
-    if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error })
+    if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error, ...servedIn(c.env)?.trace.fields })
     return errorResponse(error, thrown instanceof SlowBody ? { status: thrown.status } : {})
   })
 
@@ -153,6 +161,7 @@ export function createApp(options: AppOptions): ServerApp {
     limits,
     metrics,
     log,
+    requests,
     // Hono only serves the routes of users. Without any, requests go around it.
     fetch: (request, env) =>
       app.routes.length > ownRoutes ? app.fetch(request, env as object) : pass(request, env, (passed) => dispatch(passed, env)),

@@ -1,11 +1,13 @@
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
+import type { Trace } from '../core/ports/trace.ts'
 import type { Call, HttpRoute, Logger, Quota, Streamed } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission, Caller } from './admission.ts'
 import { COUNTED_BYTES, SlowBody, tooLarge, type Bodies } from './bodies.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import { servedIn, type Requests, type Served } from './requests.ts'
 import { pathOf, type Found, type Mounted, type Routes } from './routes.ts'
 import { sseStream } from './stream.ts'
 import { corsHeaders, preflightHeaders, type HostPolicy } from './web-pages.ts'
@@ -81,6 +83,7 @@ export interface HttpOptions {
   readonly admission: Admission
   readonly bodies: Bodies
   readonly metrics: Metrics
+  readonly requests: Requests
   readonly log: Logger
   readonly secrets: Redaction
   readonly callerOf: (request: Request, env: unknown) => Caller
@@ -94,8 +97,18 @@ const PROBES: ReadonlySet<string> = new Set(['/health', '/ready'])
  * Answers a request. Never rejects: an error of a handler is logged, and becomes the answer. One function, because every `async` layer
  * in the path of a request costs time.
  */
-export function httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
+export function httpDispatcher({ routes, admission, bodies, metrics, requests, log, secrets, callerOf, deliver }: HttpOptions) {
   return async (request: Request, env: unknown): Promise<Response> => {
+    const begun = servedIn(env)
+    if (begun) return respond(request, env, begun)
+    // A runtime that does not tell when an answer has been sent.
+    const served = requests.begin({ method: request.method, path: pathOf(request.url), headers: request.headers })
+    const response = withId(await respond(request, env, served), served)
+    requests.over(served, response.status)
+    return response
+  }
+
+  async function respond(request: Request, env: unknown, served: Served): Promise<Response> {
     const { method, url } = request
     const path = pathOf(url)
     if (method === 'OPTIONS') {
@@ -109,6 +122,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
     }
     const { mounted, agent } = found
     const { route } = mounted
+    requests.found(served, mounted, agent)
     let response: Response
     try {
       const caller = callerOf(request, env)
@@ -116,7 +130,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
         const refused = await admission.refusePublic({ headers: request.headers }, caller)
         if (refused) return refusedAt(mounted, method, refused)
       }
-      const known = { found, request, admission, caller, text: () => bodies.text(request, env) }
+      const known = { found, request, admission, caller, served, text: () => bodies.text(request, env) }
       const result =
         route.access === 'public'
           ? route.handle(request, new HttpCall(known, undefined))
@@ -136,7 +150,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
       const answer = Symbol.asyncIterator in given ? await sseStream(given, method === 'HEAD') : given
       response = 'frames' in answer ? deliver(answer, request, env) : answer
     } catch (thrown) {
-      response = failed(brokenOff(thrown, request) ?? thrown, mounted)
+      response = failed(brokenOff(thrown, request) ?? thrown, mounted, served)
     }
     metrics.countRequest(mounted, method, response.status)
     return response
@@ -150,11 +164,23 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
     return response
   }
 
-  function failed(thrown: unknown, { transport, route, refuse }: Mounted<HttpRoute>): Response {
+  function failed(thrown: unknown, { transport, route, refuse }: Mounted<HttpRoute>, { trace }: Served): Response {
     const error = secrets.told(thrown)
     metrics.countError(transport, error.code)
-    if (error.code === 'internal') log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error })
+    if (error.code === 'internal')
+      log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error, ...trace.fields })
     return refuse(error, thrown instanceof SlowBody ? { status: thrown.status } : {})
+  }
+}
+
+/** Tells the client the id of its request. */
+function withId(response: Response, { trace }: Served): Response {
+  try {
+    response.headers.set('x-request-id', trace.requestId)
+    return response
+  } catch {
+    // The headers of an answer that a route got by `fetch` are immutable.
+    return new Response(response.body, { status: response.status, headers: [...response.headers, ['x-request-id', trace.requestId]] })
   }
 }
 
@@ -174,6 +200,7 @@ interface HttpCallInit {
   readonly request: Request
   readonly admission: Admission
   readonly caller: Caller
+  readonly served: Served
   readonly text: () => Promise<string>
 }
 
@@ -184,11 +211,14 @@ class HttpCall<P extends Principal | undefined> implements Call {
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
   readonly principal: P
+  readonly trace: Trace
   readonly text: () => Promise<string>
   readonly #admission: Admission
   readonly #caller: Caller
 
-  constructor({ found, request, admission, caller, text }: HttpCallInit, principal: P) {
+  constructor({ found, request, admission, caller, served, text }: HttpCallInit, principal: P) {
+    if (principal) served.admitted(principal)
+    this.trace = served.trace
     this.agent = found.agent
     this.root = found.root
     this.params = found.params

@@ -1,5 +1,6 @@
 import type { Meter } from '../core/ports/transport.ts'
 import type { Mounted } from './routes.ts'
+import type { WorkMeter } from './trace.ts'
 
 export interface Gauges {
   /** Sessions that are open now. */
@@ -25,7 +26,7 @@ const MOST_PENDING = 1_000
  * The server's counts, as plain numbers: counting happens in the request path, and the library that shows the numbers (prom-client on
  * Node) is loaded only when somebody asks.
  */
-export class Metrics implements Meter {
+export class Metrics implements Meter, WorkMeter {
   gauges: Gauges
   /** By route, then by method and status: `GET 200`. */
   readonly requests = new Map<Mounted | 'unmatched', Map<string, number>>()
@@ -64,6 +65,8 @@ export class Metrics implements Meter {
     if (this.onPending) this.onPending()
     else this.#pending = []
   }
+
+  observeWork(): void {}
 
   takeFirstDeltas(): readonly FirstDelta[] {
     const taken = this.#pending

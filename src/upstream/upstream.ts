@@ -17,6 +17,7 @@ export interface RemoteOptions {
 }
 
 export type { Timeouts } from '../core/ports/http.ts'
+import type { Attributes, Span } from '../core/ports/trace.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
 import type { EventBatch } from './answer-drafts.ts'
@@ -86,11 +87,25 @@ export interface UpstreamCall extends AnswerBounds {
  * `once`. A server that hangs is not: it may be at work on the first request, and a fallback may be waiting for its turn.
  */
 export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
+  const span = call.http.trace?.begin('upstream', `${call.request.method} ${call.name}`, placeOf(call))
+  try {
+    const answer = await attempts(call, span)
+    span?.end()
+    return answer
+  } catch (thrown) {
+    span?.end(UampError.from(thrown).code)
+    throw thrown
+  }
+}
+
+async function attempts(call: UpstreamCall, span: Span | undefined): Promise<HttpAnswer> {
   const { signal, retries = RETRIES, random = Math.random } = call
+  const sent = span ? { ...call, request: { ...call.request, headers: { ...span.headers, ...call.request.headers } } } : call
   const begun = performance.now()
   for (let attempt = 0; ; attempt++) {
     // All attempts share the time.
-    const tried = await send(call, Math.max(1, call.timeouts.totalMs - (performance.now() - begun)))
+    if (attempt > 0) span?.set({ 'http.request.resend_count': attempt })
+    const tried = await send(sent, Math.max(1, call.timeouts.totalMs - (performance.now() - begun)))
     if ('answer' in tried) return tried.answer
     const { error, mayPass, retryAfterMs } = tried
     if (!mayPass || attempt >= retries) throw error
@@ -100,6 +115,12 @@ export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
     if (waitMs > LONGEST_WAIT_MS) throw error
     await pause(waitMs, signal)
   }
+}
+
+/** The server that is called, without the path and the query, which may hold a secret. */
+function placeOf({ name, request: { method, url } }: UpstreamCall): Attributes {
+  const address = URL.canParse(url) ? new URL(url).hostname : undefined
+  return { 'uamp.upstream': name, 'http.request.method': method, 'server.address': address }
 }
 
 export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 'explain' | 'once' | 'retries'> {

@@ -1,11 +1,14 @@
 import { tokensOfConfig } from '../../core/basics/tokens.ts'
+import { usageAttributes } from '../../core/basics/work.ts'
 import type { ModelContext } from '../../core/ports/provider.ts'
+import type { Span } from '../../core/ports/trace.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { addUsage, type Usage } from '../../protocol/usage.ts'
 import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
 import { maxTokensIn, modelId, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
 import { fitting } from './context.ts'
@@ -29,6 +32,8 @@ export interface Answer {
   readonly model: Model
   readonly first: readonly Draft[]
   readonly rest: AsyncIterator<Draft>
+  /** Call it when the answer has been read to its end, or left. */
+  over(failure?: unknown): void
 }
 
 export interface ChainOptions {
@@ -48,6 +53,8 @@ export class ModelChain {
   readonly #transport: string | undefined
   /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
+  /** What the answer that is being read has used. */
+  #used: Usage | undefined
 
   constructor(options: ChainOptions, models: readonly Model[], transport: string | undefined) {
     this.#options = options
@@ -67,12 +74,19 @@ export class ModelChain {
     for (;;) {
       const model = models[this.#index] as Model
       const said: Draft[] = []
+      const span = this.#begin(model, config, context)
+      this.#used = undefined
+      const over = (failure?: unknown): void => {
+        span?.set(usageAttributes(this.#used))
+        span?.end(failure === undefined ? undefined : UampError.from(failure).code)
+      }
       try {
-        const rest = await this.#ask(model, { messages, config, first, context })
+        const rest = await this.#ask(model, { messages, config, first, context: span ? within(span, context) : context })
         const began = await untilWord(rest, said)
         const priced = [...spent, ...said.map((draft) => this.marked(this.priced(draft, model, config), model))]
-        return { model, first: priced, rest: began ? rest : ended() }
+        return { model, first: priced, rest: began ? rest : ended(), over }
       } catch (thrown) {
+        over(thrown)
         context.signal.throwIfAborted()
         if (this.#index + 1 >= models.length) throw thrown
         const next = models[++this.#index] as Model
@@ -81,6 +95,7 @@ export class ModelChain {
           model: model.model,
           next: next.model,
           error: redact(UampError.from(thrown).message),
+          ...context.trace?.fields,
         })
       }
     }
@@ -88,10 +103,26 @@ export class ModelChain {
 
   /** Adds the cost to usage. Other drafts pass unchanged. */
   priced(draft: Draft, model: Model, config: SessionConfig): Draft {
-    if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
+    if (draft.type !== 'usage.delta') return draft
+    if (draft.delta.cost) {
+      this.#used = addUsage(this.#used, draft.delta)
+      return draft
+    }
     const { name } = model.provider
     const price = model.price ?? priceOf(name, modelIn({ model: model.model, config }, name, this.#transport), this.#options.prices)
-    return price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
+    const priced = price ? { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } } : draft
+    this.#used = addUsage(this.#used, priced.delta)
+    return priced
+  }
+
+  #begin(model: Model, config: SessionConfig, { trace }: ModelContext): Span | undefined {
+    const { name } = model.provider
+    const asked = modelIn({ model: model.model, config }, name, this.#transport)
+    return trace?.begin('chat', `chat ${asked}`, {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': name,
+      'gen_ai.request.model': asked,
+    })
   }
 
   /** Names the model in the signature of its thought, if the agent has several: only that model may see it again. */
@@ -110,8 +141,8 @@ export class ModelChain {
     }
     const window = model.contextWindow ?? able?.context_window
     // An answer in one piece may take as long as the whole. A model that hangs shows itself sooner in a stream.
-    const { signal, http, sessionId, redact } = context
-    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, silent: false }
+    const { signal, http, sessionId, redact, trace } = context
+    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, trace, silent: false }
     const told = this.#models.length === 1 ? messages : messages.map((message) => withOwnThoughts(message, markOf(model)))
     return model.provider
       .generate(
@@ -124,6 +155,11 @@ export class ModelChain {
       )
       [Symbol.asyncIterator]()
   }
+}
+
+/** The calls of the provider are within the span. */
+function within(span: Span, { signal, http, sessionId, redact, silent }: ModelContext): ModelContext {
+  return { signal, http: { ...http, trace: span }, sessionId, redact, silent, trace: span }
 }
 
 function lacking({ model }: Model, type: string): UampError {

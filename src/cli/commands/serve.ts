@@ -3,7 +3,7 @@ import type { RunningServer, ServeOptions } from '../../serve/index.ts'
 import { agentAtRoot } from '../../core/edge/asked.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { pinoLog } from '../../server/node/log.ts'
+import { serverLog, type LogFormat, type LogLevel } from '../../server/node/log.ts'
 import { present } from '../../wire/fields.ts'
 import { banner } from '../banner.ts'
 import { retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
@@ -28,6 +28,11 @@ export interface ServeFlags {
   readonly allowHost?: readonly string[]
   readonly tokenFile?: string
   readonly open?: true
+  readonly watch?: true
+  readonly logLevel?: LogLevel
+  readonly logFormat?: LogFormat
+  /** False after `--no-access-log`. */
+  readonly accessLog?: boolean
 }
 
 /** Names the flags for errors of the server, which does not know them. */
@@ -44,10 +49,12 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   // The server goes on if nobody reads its output any more.
   stdout.on('error', () => undefined)
   const fromFlags = { ...fileTokens(flags.tokenFile), ...parseTokens(flags.token ?? [], '--token') }
-  const log = pinoLog()
+  const { logLevel: level, logFormat: format } = flags
+  const { log, set } = serverLog(present({ level, format }))
   const context: AssembleContext = { env, modules: new Modules(), log }
   const setup = await loadSetup(fileOf(given, flags), context)
   const { settings } = setup
+  set(present({ level: level ?? settings.log?.level, format: format ?? settings.log?.format }))
   const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
   const data = flags.data || env['UAMP_DATA'] || settings.data || '.uamp'
   const server = await listening(setup, { ...flags, data, tokens, log })
@@ -112,6 +119,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     outbound,
     a2a,
     omnia,
+    accessLog: flags.accessLog === false ? false : (settings.log?.access ?? true),
   })
   // Most of the code to load. Mistakes in the options or in a file are reported without it.
   const { serve: start } = await import('../../serve/index.ts')

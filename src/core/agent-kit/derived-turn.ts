@@ -18,6 +18,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     client,
     signal,
     http,
+    trace,
     redact,
   } = turn
   return {
@@ -36,6 +37,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     client,
     signal,
     http,
+    trace,
     redact,
     ask: (type, question, options) => turn.ask(type, question, options),
     ...changes,

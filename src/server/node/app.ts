@@ -7,8 +7,9 @@ import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
 import { UNKNOWN_CALLER } from '../admission.ts'
+import { pathOf } from '../routes.ts'
 import type { BodySource } from '../bodies.ts'
-import { StreamWriter } from './answers.ts'
+import { StreamWriter, tellId } from './answers.ts'
 import { bodyText } from './body.ts'
 import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { isAnswering, Pipelines, Readers, Strangers } from './connections.ts'
@@ -70,6 +71,16 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const lingering = new Lingering()
   const sockets = new Sockets({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs: options.closeTimeoutMs })
 
+  /** Its end is that of the answer, which may be a long stream. */
+  const begin = ({ method, url, headers }: Request, env: unknown): void => {
+    const response = outgoing(env)
+    if (!response) return
+    const served = server.requests.begin({ method, path: pathOf(url), headers })
+    Object.assign(env as object, { served })
+    tellId(response, served.trace.requestId)
+    response.once('close', () => server.requests.over(served, response.statusCode))
+  }
+
   return {
     ...server,
     strangers,
@@ -78,6 +89,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     fetch(request, env) {
       const socket = incomingOf(env)?.socket
       if (trusts && !(socket && trusts(peerOf(socket)))) withoutForwarded(request.headers)
+      begin(request, env)
       return server.fetch(request, env)
     },
     handleUpgrade: (request, socket, head) => {

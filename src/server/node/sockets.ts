@@ -30,6 +30,7 @@ export class Sockets {
   readonly #options: SocketsOptions
   readonly #handshakes = new Map<number, WebSocketServer>()
   readonly #protocols = new WeakMap<IncomingMessage, string>()
+  readonly #ids = new WeakMap<IncomingMessage, string>()
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
   readonly #watched = new WeakMap<object, NodeSocketOptions>()
@@ -51,6 +52,7 @@ export class Sockets {
     const accepted = await server.upgrade(new NodeUpgradeRequest(request, callers))
     if (!('run' in accepted)) return refuse(socket, accepted)
     if (accepted.protocol !== undefined) this.#protocols.set(request, accepted.protocol)
+    this.#ids.set(request, accepted.requestId)
     socket.off('error', cut)
     const handshake = this.#handshake(accepted.messageBytes ?? server.limits.messageBytes)
     handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
@@ -84,6 +86,7 @@ export class Sockets {
       handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
     }
     const handshake = new WebSocketServer(options)
+    handshake.on('headers', (headers, request) => headers.push(`x-request-id: ${this.#ids.get(request) ?? ''}`))
     handshake.on('wsClientError', (error, socket) => {
       void refuse(socket, errorResponse(new UampError('invalid_request', error.message)))
     })

@@ -62,6 +62,7 @@ async function submit({ host, caller, agent, signal, notify }: OlderContext, par
     transport: 'acp',
     agent: agent.name,
     principal: caller.principal,
+    trace: caller.trace,
     config: { modalities: ['text'] },
     duplex: false,
     persist: false,
@@ -168,7 +169,8 @@ async function callTool({ host, caller, agent, signal }: OlderContext, params: u
     principal,
     client: undefined,
     signal,
-    http: secrets.http,
+    http: { ...secrets.http, trace: caller.trace },
+    trace: caller.trace,
     redact: (text) => secrets.text(text),
     ask: () => Promise.reject(new UampError('approval_unavailable', 'There is nobody to ask')),
   }

@@ -1,4 +1,5 @@
 import { isEnd, type EndEvent } from '../../core/reading/response-fold.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import type { Tool } from '../../core/ports/skill.ts'
@@ -22,6 +23,8 @@ import { Updates } from './updates.ts'
 export interface AcpSessionOptions {
   readonly host: Pick<Host, 'newId' | 'log' | 'agents' | 'gateway'>
   readonly session: Session
+  /** The connection. */
+  readonly trace: Trace | undefined
   readonly client: ClientCapabilities
   readonly asking: Asking
   /** Writes in order. Resolves when more may be written. */
@@ -199,7 +202,7 @@ export class AcpSession implements Visitor {
     const { response, offered } = responseFor(this.#agent, this.session.config, this.#tools.values())
     const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response }
     const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
-    const said = this.session.say(inputs, create)
+    const said = this.session.say(inputs, create, { trace: this.#options.trace })
     const { lastResponse } = this.session
     this.#prompt = { id, response: lastResponse, payment, words, title: titleOf(blocks), offered, shown: true, cancelled: false }
     try {

@@ -14,22 +14,31 @@ export interface Setup {
   readonly settings: Partial<Assembly['settings']>
   /** Why models are served that no file names. */
   readonly notes: readonly string[]
-  /** Set if the agents come from a config, which may change. */
-  readonly assembly?: Assembly
+  /** Set if the agents come from files that may change. */
+  readonly reload?: { readonly assembly: Assembly; again(before: Assembly): Promise<Assembly> }
 }
 
 /**
  * Loads an agent module, a config, or a folder with one of them. Without a path it loads the config in this folder, else the demo and a
  * model for each API key in the environment.
  */
-export async function loadSetup(path: string | undefined, context: AssembleContext): Promise<Setup> {
+export async function loadSetup(path: string | undefined, context: AssembleContext, watch = false): Promise<Setup> {
   const given = path ?? findConfig('.')
   if (given === undefined) return byDefault(context)
   const file = fileAt(resolve(given))
   if (isData(file)) return fromConfig(file, context)
   const module = await context.modules.load(file)
   if (isConfig(module['default'], file)) return fromConfig(file, context)
-  return { agents: distinct(agentsIn(module, file)), settings: {}, notes: [] }
+  if (!watch) return { agents: distinct(agentsIn(module, file)), settings: {}, notes: [] }
+  const again = () => ofModule(file, context)
+  const assembly = await again()
+  return { agents: assembly.agents, settings: assembly.settings, notes: [], reload: { assembly, again } }
+}
+
+/** A module that is served without a config. */
+async function ofModule(file: string, { modules }: AssembleContext): Promise<Assembly> {
+  const agents = distinct(agentsIn(await modules.load(file), file))
+  return { agents, settings: { tokens: {} }, files: [file], built: new Map() }
 }
 
 async function byDefault(context: AssembleContext): Promise<Setup> {
@@ -38,8 +47,9 @@ async function byDefault(context: AssembleContext): Promise<Setup> {
 }
 
 async function fromConfig(file: string, context: AssembleContext): Promise<Setup> {
-  const assembly = await assemble(await readSource(file, context.modules), context)
-  return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly }
+  const again = async (before?: Assembly) => assemble(await readSource(file, context.modules), context, before)
+  const assembly = await again()
+  return { agents: assembly.agents, settings: assembly.settings, notes: [], reload: { assembly, again } }
 }
 
 function fileAt(path: string): string {

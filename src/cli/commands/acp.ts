@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { agentAtRoot } from '../../core/edge/asked.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { pinoLog } from '../../server/node/log.ts'
-import { assemble, retire, type AssembleContext } from '../../config/assemble.ts'
+import { assemble, retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import type { Source } from '../../config/source.ts'
 import { report } from '../print.ts'
@@ -52,7 +52,7 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
     await acpOverStdio({ open, agent, version, input, output })
     return 0
   } finally {
-    await retire(setup.assembly)
+    await retire(setup.reload?.assembly)
   }
 }
 
@@ -60,8 +60,9 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
 async function remoteSetup(url: string, { agent, protocol, model, token }: AcpFlags, context: AssembleContext): Promise<Setup> {
   const remote = present({ url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined })
   const source: Source = { file: '--url', value: { agents: [{ name: 'remote', remote }] }, lineOf: () => undefined }
-  const assembly = await assemble(source, context)
-  return { agents: assembly.agents, settings: {}, notes: [], assembly }
+  const again = (before?: Assembly) => assemble(source, context, before)
+  const assembly = await again()
+  return { agents: assembly.agents, settings: {}, notes: [], reload: { assembly, again } }
 }
 
 /** Refusals that tell the user which flag is wrong. */

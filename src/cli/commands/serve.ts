@@ -6,7 +6,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { serverLog, type LogFormat, type LogLevel } from '../../server/node/log.ts'
 import { present } from '../../wire/fields.ts'
 import { banner } from '../banner.ts'
-import { retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
+import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import { Reloader } from '../../config/reload.ts'
 import { painter, report } from '../print.ts'
@@ -51,8 +51,9 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const fromFlags = { ...fileTokens(flags.tokenFile), ...parseTokens(flags.token ?? [], '--token') }
   const { logLevel: level, logFormat: format } = flags
   const { log, set } = serverLog(present({ level, format }))
-  const context: AssembleContext = { env, modules: new Modules(), log }
-  const setup = await loadSetup(fileOf(given, flags), context)
+  const { watch = false } = flags
+  const context: AssembleContext = { env, modules: new Modules({ watch }), log }
+  const setup = await loadSetup(fileOf(given, flags), context, watch)
   const { settings } = setup
   set(present({ level: level ?? settings.log?.level, format: format ?? settings.log?.format }))
   const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
@@ -66,7 +67,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const anonymous = flags.allowAnonymous ?? callers.length === 0
   const { notes } = setup
   // Before the banner: a user who has read it may change a file.
-  const reloader = setup.assembly && reloading(setup.assembly, server, context)
+  const reloader = setup.reload && reloading(setup.reload, server, context)
   stdout.write(banner({ version, url, host, agents: names, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
   await stopped(server)
@@ -79,9 +80,9 @@ function fileOf(given: string | undefined, { config }: ServeFlags): string | und
   throw new UampError('invalid_request', `Name one file to serve: either ${given}, or --config ${config}`)
 }
 
-function reloading(assembly: Assembly, { agents }: RunningServer, context: AssembleContext): Reloader {
+function reloading(reload: NonNullable<Setup['reload']>, { agents }: RunningServer, context: AssembleContext): Reloader {
   return new Reloader({
-    assembly,
+    ...reload,
     context,
     agents,
     onReload: (text) => process.stdout.write(`${text}\n`),
@@ -98,7 +99,7 @@ interface ListenOptions extends ServeFlags {
   readonly log: Logger
 }
 
-async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {
+async function listening({ agents, settings, reload }: Setup, flags: ListenOptions): Promise<RunningServer> {
   const { data, tokens, allowAnonymous, log, keep, keepBytes, keepBytesEach } = flags
   const { grants, defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
   const kept = present({ sessionTtlMs: keep, storedBytes: keepBytes, storedBytesPerPrincipal: keepBytesEach })
@@ -126,7 +127,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
   try {
     return await start(agents, options as ServeOptions)
   } catch (thrown) {
-    await retire(assembly)
+    await retire(reload?.assembly)
     if (!(thrown instanceof UampError)) throw thrown
     const advice = ADVICE.find(([pattern]) => pattern.test(thrown.message))?.[1]
     throw advice === undefined ? thrown : new UampError(thrown.code, `${thrown.message} (${advice})`, { cause: thrown })

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { Attributes } from '../../core/ports/trace.ts'
 import type { RecordedSpan, Recorder, RecordOptions } from '../trace.ts'
 
@@ -33,19 +34,29 @@ interface ApiSpan {
 
 /** OpenTelemetry, if it is installed. It records only if the program has registered an SDK. */
 export function openTelemetry(): Recorder | undefined {
-  let api: Api
-  try {
-    api = createRequire(import.meta.url)(PACKAGE) as Api
-  } catch {
-    return undefined
-  }
-  return {
+  const api = installed()
+  return api && {
     begin(name, { from, ...options }) {
       const span = start(api, { name, options, within: api.propagation.extract(api.ROOT_CONTEXT, from) })
       // Without an SDK there are no ids, and the trace of the client is passed on as it came.
       return NO_TRACE.test(span.traceId) ? undefined : span
     },
   }
+}
+
+/**
+ * In the project that is served, or beside this package. In this order, because the copy that knows the SDK is the one of the project: a
+ * newer one, which may come with another package, does not see an older one's.
+ */
+function installed(): Api | undefined {
+  for (const place of [join(process.cwd(), 'package.json'), import.meta.url]) {
+    try {
+      return createRequire(place)(PACKAGE) as Api
+    } catch {
+      // It is not there.
+    }
+  }
+  return undefined
 }
 
 const NO_TRACE = /^0*$/

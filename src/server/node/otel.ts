@@ -35,13 +35,15 @@ interface ApiSpan {
 /** OpenTelemetry, if it is installed. It records only if the program has registered an SDK. */
 export function openTelemetry(): Recorder | undefined {
   const api = installed()
-  return api && {
-    begin(name, { from, ...options }) {
-      const span = start(api, { name, options, within: api.propagation.extract(api.ROOT_CONTEXT, from) })
-      // Without an SDK there are no ids, and the trace of the client is passed on as it came.
-      return NO_TRACE.test(span.traceId) ? undefined : span
-    },
-  }
+  return (
+    api && {
+      begin(name, { from, ...options }) {
+        const span = start(api, { name, options, within: api.propagation.extract(api.ROOT_CONTEXT, from) })
+        // Without an SDK there are no ids, and the trace of the client is passed on as it came.
+        return NO_TRACE.test(span.traceId) ? undefined : span
+      },
+    }
+  )
 }
 
 /**

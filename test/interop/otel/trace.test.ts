@@ -65,7 +65,9 @@ test('a request through a gateway, a remote agent and a model is one trace, whos
   })
   expect(await answer.text()).toContain('[DONE]')
   const names = () => spans.map(({ name }) => name)
-  await expect.poll(names).toEqual(expect.arrayContaining(['POST /v1/chat/completions', 'invoke_agent remote', 'invoke_agent model', 'chat echo']))
+  await expect
+    .poll(names)
+    .toEqual(expect.arrayContaining(['POST /v1/chat/completions', 'invoke_agent remote', 'invoke_agent model', 'chat echo']))
   await expect.poll(() => names().filter((name) => name.startsWith('POST /')).length).toBe(2)
   const [first] = spans
   expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([first?.traceId]))

@@ -33,7 +33,7 @@ export function serverLog(options: LogOptions = {}): ServerLog {
   const { to = new Later() } = options
   const colours = process.stderr.isTTY && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb'
   const log = redactedLog((severity, message, fields) => {
-    if (format === 'text') return void to.write(terminalLine({ severity, message, fields, at: new Date() }, colours))
+    if (format === 'text') return to.write(terminalLine({ severity, message, fields, at: new Date() }, colours))
     // Most starts log nothing, so the first line loads pino.
     pino ??= loaded(to)
     if (fields === undefined) pino[severity](message)

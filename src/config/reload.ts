@@ -1,9 +1,8 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
-import { assemble, retire, type AssembleContext, type Assembly } from './assemble.ts'
+import { retire, type AssembleContext, type Assembly } from './assemble.ts'
 import { shown } from './shown.ts'
-import { readSource } from './source.ts'
 
 /** Editors write a file in several steps. It is read after this much quiet. */
 const QUIET_MS = 100
@@ -12,7 +11,9 @@ const LEAVE_MS = 2_000
 
 export interface ReloadOptions {
   readonly assembly: Assembly
-  readonly context: AssembleContext
+  readonly context: Pick<AssembleContext, 'modules'>
+  /** Makes the agents again. Takes over what has not changed since `before`. */
+  readonly again: (before: Assembly) => Promise<Assembly>
   /** The agents of the running server. A running response keeps its agent; the next one gets the new agent. */
   readonly agents: AgentRegistry
   readonly onReload: (text: string) => void
@@ -49,11 +50,10 @@ export class Reloader {
 
   /** Watches folders, because most editors replace a file with a new one. */
   #watch(): void {
-    const folders = new Set(this.#assembly.files.map((file) => dirname(file)))
+    const folders = new Set(this.#files().map((file) => dirname(file)))
     for (const folder of folders) {
       if (this.#watchers.has(folder)) continue
-      const names = (): ReadonlySet<string> =>
-        new Set(this.#assembly.files.filter((file) => dirname(file) === folder).map((file) => basename(file)))
+      const names = (): ReadonlySet<string> => new Set(this.#files().flatMap((file) => (dirname(file) === folder ? basename(file) : [])))
       const watcher = watch(folder, { persistent: false }, (_, name) => {
         // A file that is a link changes with its target. Kubernetes updates a config that way.
         if (name === null || names().has(name) || this.#now() !== this.#versions) this.#soon()
@@ -75,21 +75,22 @@ export class Reloader {
     const versions = this.#now()
     if (this.#closed || versions === this.#versions) return
     this.#versions = versions
-    const { context, onReload, onError } = this.#options
+    const { again, onReload, onError } = this.#options
     const before = this.#assembly
     const [file = ''] = before.files
     try {
-      const after = await assemble(await readSource(file, context.modules), context, before)
+      const after = await again(before)
       this.#assembly = after
-      this.#versions = this.#now()
       const changes = this.#replace(before, after)
-      this.#watch()
       onReload(`${shown(file)} was read again: ${changes.join('; ')}`)
       // Not awaited: the next change of the file must not wait for running turns.
       void retire(before, after)
     } catch (thrown) {
       onError(thrown)
     }
+    // The files may import others than before, also those that do not load.
+    this.#versions = this.#now()
+    this.#watch()
   }
 
   #replace(before: Assembly, after: Assembly): string[] {
@@ -106,6 +107,10 @@ export class Reloader {
       later.length === 0 ? '' : `${later.join(', ')} will change at the next start`,
     ].filter((text) => text !== '')
     return told.length === 0 ? ['nothing changed'] : told
+  }
+
+  #files(): readonly string[] {
+    return this.#assembly.files.flatMap((file) => this.#options.context.modules.filesOf(file))
   }
 
   #now(): string {

@@ -1,5 +1,7 @@
+import type { Attributes, Work } from '../core/ports/trace.ts'
 import type { Meter } from '../core/ports/transport.ts'
 import type { Mounted } from './routes.ts'
+import type { WorkMeter } from './trace.ts'
 
 export interface Gauges {
   /** Sessions that are open now. */
@@ -15,17 +17,29 @@ export interface FirstDelta {
   readonly seconds: number
 }
 
+/** A piece of work that has ended. `error`: a code, if it failed. */
+export interface WorkDone {
+  readonly work: Work
+  readonly attributes: Attributes
+  readonly seconds: number
+  readonly error: string | undefined
+}
+
 /** The most codes that are counted by name. */
 const MOST_CODES = 64
 
-/** The most times to the first delta that wait to be taken. */
+/** The most models, tools, agents or upstreams that are counted by name, and the most characters of a name. */
+const MOST_LABELS = 64
+const LABEL_LENGTH = 100
+
+/** The most observations that wait to be taken. */
 const MOST_PENDING = 1_000
 
 /**
  * The server's counts, as plain numbers: counting happens in the request path, and the library that shows the numbers (prom-client on
  * Node) is loaded only when somebody asks.
  */
-export class Metrics implements Meter {
+export class Metrics implements Meter, WorkMeter {
   gauges: Gauges
   /** By route, then by method and status: `GET 200`. */
   readonly requests = new Map<Mounted | 'unmatched', Map<string, number>>()
@@ -34,9 +48,11 @@ export class Metrics implements Meter {
   /** By transport, then by code. */
   readonly errors = new Map<string, Map<string, number>>()
   openSockets = 0
-  /** Called when too many first deltas wait. Without it they are dropped. */
+  /** Called when too many observations wait. Without it they are dropped. */
   onPending: (() => void) | undefined
   #pending: FirstDelta[] = []
+  #work: WorkDone[] = []
+  readonly #labels = new Map<string, Set<string>>()
 
   constructor(gauges: Gauges = { openSessions: 0, openResponses: 0, heldBytes: 0 }) {
     this.gauges = gauges
@@ -60,9 +76,38 @@ export class Metrics implements Meter {
   /** The time from `response.create` to the first delta. */
   observeFirstDelta(transport: string, ms: number): void {
     this.#pending.push({ transport, seconds: ms / 1000 })
-    if (this.#pending.length < MOST_PENDING) return
+    if (this.#pending.length >= MOST_PENDING) this.#overflow()
+  }
+
+  /** A piece of work that has ended. */
+  observeWork(work: Work, attributes: Attributes, { ms, error }: { readonly ms: number; readonly error: string | undefined }): void {
+    this.#work.push({ work, attributes, seconds: ms / 1000, error })
+    if (this.#work.length >= MOST_PENDING) this.#overflow()
+  }
+
+  takeWork(): readonly WorkDone[] {
+    const taken = this.#work
+    this.#work = []
+    return taken
+  }
+
+  /** A label of what others have named, of which there may be too many. */
+  label(name: string, value: string | number | undefined): string {
+    if (value === undefined) return ''
+    const values = this.#labels.get(name) ?? new Set()
+    this.#labels.set(name, values)
+    const text = String(value).slice(0, LABEL_LENGTH)
+    if (!values.has(text) && values.size >= MOST_LABELS) return 'other'
+    values.add(text)
+    return text
+  }
+
+  #overflow(): void {
     if (this.onPending) this.onPending()
-    else this.#pending = []
+    else {
+      this.#pending = []
+      this.#work = []
+    }
   }
 
   takeFirstDeltas(): readonly FirstDelta[] {

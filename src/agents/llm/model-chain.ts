@@ -1,11 +1,14 @@
 import { tokensOfConfig } from '../../core/basics/tokens.ts'
+import { usageAttributes } from '../../core/basics/work.ts'
 import type { ModelContext } from '../../core/ports/provider.ts'
+import type { Span, Trace } from '../../core/ports/trace.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { addUsage, type Usage } from '../../protocol/usage.ts'
 import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
 import { maxTokensIn, modelId, modelIn, withFreeChoice, withSettings, type Model } from './model.ts'
 import { fitting } from './context.ts'
@@ -31,6 +34,8 @@ export interface Answer {
   readonly model: Model
   readonly first: readonly Draft[]
   readonly rest: AsyncIterator<Draft>
+  /** Call it when the answer has been read to its end, or left. */
+  over(failure?: unknown): void
 }
 
 export interface ChainOptions {
@@ -52,6 +57,9 @@ export class ModelChain {
   readonly #transport: string | undefined
   /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
+  /** What the answer that is being read has used. */
+  #used: Usage | undefined
+  #trace: Trace | undefined
 
   constructor(options: ChainOptions, models: readonly Model[], transport: string | undefined) {
     this.#options = options
@@ -66,25 +74,35 @@ export class ModelChain {
   ): Promise<Answer> {
     const { log } = this.#options
     const models = this.#models
+    this.#trace = context.trace
     const { redact = (text) => text } = context
     const spent: Draft[] = []
     for (;;) {
       const model = models[this.#index] as Model
       const said: Draft[] = []
+      const span = this.#begin(model, config, context)
+      this.#used = undefined
+      const over = (failure?: unknown): void => {
+        span?.set(usageAttributes(this.#used))
+        span?.end(failure === undefined ? undefined : UampError.from(failure).code)
+      }
       try {
-        const rest = await this.#ask(model, { messages, config, first, context })
+        const rest = await this.#ask(model, { messages, config, first, context: span ? within(span, context) : context })
         const began = await untilWord(rest, said)
         const priced = [...spent, ...said.map((draft) => this.marked(this.priced(draft, model, config), model))]
-        return { model, first: priced, rest: began ? rest : ended() }
+        return { model, first: priced, rest: began ? rest : ended(), over }
       } catch (thrown) {
+        const lost = said.map((draft) => this.priced(draft, model, config))
+        over(thrown)
         context.signal.throwIfAborted()
         if (this.#index + 1 >= models.length) throw thrown
         const next = models[++this.#index] as Model
-        spent.push(...said.map((draft) => this.priced(draft, model, config)))
+        spent.push(...lost)
         log('warn', 'A model failed, the next one is asked', {
           model: model.model,
           next: next.model,
           error: redact(UampError.from(thrown).message),
+          ...context.trace?.fields,
         })
       }
     }
@@ -92,20 +110,38 @@ export class ModelChain {
 
   /** Adds the cost to usage. Other drafts pass unchanged. */
   priced(draft: Draft, model: Model, config: SessionConfig): Draft {
-    if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
+    if (draft.type !== 'usage.delta') return draft
+    const cost = draft.delta.cost ?? this.#costOf(draft.delta, model, config)
+    const priced = cost === draft.delta.cost ? draft : { ...draft, delta: { ...draft.delta, cost } }
+    this.#used = addUsage(this.#used, priced.delta)
+    return priced
+  }
+
+  #costOf(usage: Usage, model: Model, config: SessionConfig): Usage['cost'] {
     const { name } = model.provider
     const asked = modelIn({ model: model.model, config }, name, this.#transport)
     const price = model.price ?? priceOf(name, asked, this.#options.prices)
-    if (price) return { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } }
+    if (price) return costOf(usage, price)
     this.#unpriced(`${name}/${asked}`)
-    return draft
+    return undefined
   }
 
   #unpriced(model: string): void {
     const { unpriced, log } = this.#options
     if (unpriced.has(model) || unpriced.size >= UNPRICED) return
     unpriced.add(model)
-    log('info', 'The price of a model is not known, so its usage has no cost: give it a price', { model })
+    const message = 'The price of a model is not known, so its usage has no cost: give it a price'
+    log('info', message, { model, ...this.#trace?.fields })
+  }
+
+  #begin(model: Model, config: SessionConfig, { trace }: ModelContext): Span | undefined {
+    const { name } = model.provider
+    const asked = modelIn({ model: model.model, config }, name, this.#transport)
+    return trace?.begin('chat', `chat ${asked}`, {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': name,
+      'gen_ai.request.model': asked,
+    })
   }
 
   /** Names the model in the signature of its thought, if the agent has several: only that model may see it again. */
@@ -124,8 +160,8 @@ export class ModelChain {
     }
     const window = model.contextWindow ?? able?.context_window
     // An answer in one piece may take as long as the whole. A model that hangs shows itself sooner in a stream.
-    const { signal, http, sessionId, redact } = context
-    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, silent: false }
+    const { signal, http, sessionId, redact, trace } = context
+    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, trace, silent: false }
     const told = this.#models.length === 1 ? messages : messages.map((message) => withOwnThoughts(message, markOf(model)))
     return model.provider
       .generate(
@@ -138,6 +174,11 @@ export class ModelChain {
       )
       [Symbol.asyncIterator]()
   }
+}
+
+/** The calls of the provider are within the span. */
+function within(span: Span, { signal, http, sessionId, redact, silent }: ModelContext): ModelContext {
+  return { signal, http: { ...http, trace: span }, sessionId, redact, silent, trace: span }
 }
 
 function lacking({ model }: Model, type: string): UampError {

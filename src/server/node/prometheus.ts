@@ -1,5 +1,6 @@
-import type { Histogram, Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { Metrics } from '../metrics.ts'
+import { workMetrics } from './work-metrics.ts'
 
 const FIRST_DELTA_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
@@ -7,19 +8,25 @@ const FIRST_DELTA_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 export function prometheus(metrics: Metrics): () => Promise<Response> {
   let loaded: ReturnType<typeof register> | undefined
   const load = async (): Promise<Registry> => {
-    const { registry, firstDelta } = await (loaded ??= register(metrics))
+    const { registry, firstDelta, observe } = await (loaded ??= register(metrics))
+    for (const work of metrics.takeWork()) observe(work)
     for (const { transport, seconds } of metrics.takeFirstDeltas()) firstDelta.observe({ transport }, seconds)
     return registry
   }
-  metrics.onPending = () => void load().catch(() => metrics.takeFirstDeltas())
+  metrics.onPending = () =>
+    void load().catch(() => {
+      metrics.takeFirstDeltas()
+      metrics.takeWork()
+    })
   return async () => {
     const registry = await load()
     return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } })
   }
 }
 
-async function register(metrics: Metrics): Promise<{ registry: Registry; firstDelta: Histogram<'transport'> }> {
-  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = (await import('prom-client')).default
+async function register(metrics: Metrics) {
+  const library = (await import('prom-client')).default
+  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = library
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -79,5 +86,5 @@ async function register(metrics: Metrics): Promise<{ registry: Registry; firstDe
     buckets: FIRST_DELTA_SECONDS,
     registers,
   })
-  return { registry, firstDelta }
+  return { registry, firstDelta, observe: workMetrics(library, metrics, registry) }
 }

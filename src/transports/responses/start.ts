@@ -20,7 +20,7 @@ import type { InputItem } from './schema.ts'
 import { withReferences } from './stored-items.ts'
 
 /** The caller, over HTTP or a socket. */
-export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal' | 'whenGone'>
+export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'trace' | 'signal' | 'whenGone'>
 
 /** A response that has begun. */
 export interface Begun {
@@ -53,6 +53,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
     transport: 'responses',
     agent,
     principal,
+    trace: caller.trace,
     config,
     duplex: false,
     persist: asked.store,
@@ -105,7 +106,7 @@ async function begin(host: Host, caller: Caller, { session, asked, config, sent,
   const { store, background } = asked
   const reader = session.read({ extensions: store ? 'all' : UNSTORED })
   try {
-    const accepted = sent.map((event) => session.send(event))
+    const accepted = sent.map((event) => session.send(event, caller.trace))
     const response = session.lastResponse ?? ''
     if (background) session.finish()
     await Promise.all(accepted)

@@ -133,7 +133,7 @@ export function createApp(options: AppOptions): ServerApp {
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent, prefix })
   const admission = new Admission({ access, limits, log, monotonic, starting: () => waiting })
   const bodies = new Bodies({ gateway, limits, monotonic, source: options.bodies })
-  const requests = new Requests({ log, meter: metrics, accessLog: options.accessLog ?? false, recorder: options.recorder })
+  const requests = new Requests({ log, meter: metrics.work, accessLog: options.accessLog ?? false, recorder: options.recorder })
   const upgrades = new Upgrades({ gateway, routes, admission, metrics, requests, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
   const dispatch = httpDispatcher({ routes, admission, bodies, metrics, requests, log, secrets, callerOf, deliver })

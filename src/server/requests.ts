@@ -1,7 +1,7 @@
 import type { Principal } from '../core/ports/access.ts'
 import type { Logger, Route } from '../core/ports/transport.ts'
 import { pathOf, type Mounted } from './routes.ts'
-import { RequestTrace, type Incoming, type Recorder, type WorkMeter } from './trace.ts'
+import { requestIds, RequestTrace, type Incoming, type Recorder, type TraceOptions, type WorkMeter } from './trace.ts'
 
 export interface RequestsOptions {
   readonly log: Logger
@@ -37,8 +37,8 @@ export class Served {
   #agent: string | undefined
   #principal: Principal | undefined
 
-  constructor(asked: Asked, meter: WorkMeter) {
-    this.trace = new RequestTrace(asked, meter)
+  constructor(asked: Asked, options: TraceOptions) {
+    this.trace = new RequestTrace(asked, options)
     this.method = asked.method
     this.#url = asked.url
   }
@@ -81,17 +81,22 @@ export class Served {
 
 /** Gives every request its id and its trace, and writes the access log. */
 export class Requests {
-  /** False if nothing is done at the end of a request. */
-  readonly needsEnd: boolean
   readonly #options: RequestsOptions
+  readonly #traces: TraceOptions
 
   constructor(options: RequestsOptions) {
     this.#options = options
-    this.needsEnd = options.accessLog || options.recorder !== undefined
+    this.#traces = { newId: requestIds(), meter: options.meter }
+  }
+
+  /** False if nothing is done at the end of a request that begins now. */
+  get needsEnd(): boolean {
+    const { accessLog, recorder } = this.#options
+    return accessLog || recorder?.active === true
   }
 
   begin(asked: Asked): Served {
-    return new Served(asked, this.#options.meter)
+    return new Served(asked, this.#traces)
   }
 
   /** Begins a request of a runtime that only has web standards. */
@@ -105,7 +110,7 @@ export class Requests {
     served.found(mounted, agent)
     const { recorder } = this.#options
     const { path } = mounted.route
-    if (!recorder || QUIET.has(path)) return
+    if (!recorder?.active || QUIET.has(path)) return
     served.trace.record(recorder, `${served.method} ${path}`, {
       'http.request.method': served.method,
       'http.route': path,

@@ -25,12 +25,22 @@ export interface RecordOptions {
 
 /** A library that records spans. Undefined: nobody records this request. */
 export interface Recorder {
+  /** False as long as nobody would get the spans. */
+  readonly active: boolean
   begin(name: string, options: RecordOptions & { readonly from: Readonly<Record<string, string>> }): RecordedSpan | undefined
+}
+
+/** A piece of work that has ended. `error`: a code, if it failed. */
+export interface WorkDone {
+  readonly work: Work
+  readonly attributes: Attributes
+  readonly ms: number
+  readonly error: string | undefined
 }
 
 /** Told when a piece of work has ended, for metrics. */
 export interface WorkMeter {
-  observeWork(work: Work, attributes: Attributes, ended: { readonly ms: number; readonly error: string | undefined }): void
+  observeWork(done: WorkDone): void
 }
 
 /** Letters that are safe in a header, a log and a terminal. */
@@ -45,8 +55,16 @@ const SAMPLED = 1
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/
 
 /** The client's own id for a request if it can stand in logs, else a new one. */
-export function requestIdFrom(given: string | null | undefined): string {
-  return given && SANE.test(given) ? given : `req_${crypto.randomUUID()}`
+export function requestIdFrom(given: string | null | undefined, newId = () => crypto.randomUUID() as string): string {
+  return given && SANE.test(given) ? given : `req_${newId()}`
+}
+
+/** Ids of one process: counted, which costs a quarter of a random one. Nobody can do anything with an id. */
+export function requestIds(): () => string {
+  const prefix = crypto.randomUUID().replaceAll('-', '').slice(0, 16)
+  // Not from zero: how many requests there were is nobody's business.
+  let next = crypto.getRandomValues(new Uint16Array(1))[0] ?? 0
+  return () => `${prefix}-${next++}`
 }
 
 interface Passed {
@@ -66,16 +84,21 @@ function passedOn(traceparent: string, tracestate: string | null | undefined): P
   return { traceId, headers: { traceparent: `00-${traceId}-${parent}-${known}`, ...state } }
 }
 
+export interface TraceOptions {
+  readonly newId: () => string
+  readonly meter: WorkMeter
+}
+
 /** The request that work is done for. Without a library that records spans, the trace of the client is passed on as it came. */
 export class RequestTrace implements Trace {
   readonly requestId: string
-  readonly #meter: WorkMeter | undefined
+  readonly #meter: WorkMeter
   readonly #passed: Passed
   #recorded: RecordedSpan | undefined
   #fields: Readonly<Record<string, string>> | undefined
 
-  constructor({ requestId, traceparent, tracestate }: Incoming, meter?: WorkMeter) {
-    this.requestId = requestIdFrom(requestId)
+  constructor({ requestId, traceparent, tracestate }: Incoming, { newId, meter }: TraceOptions) {
+    this.requestId = requestIdFrom(requestId, newId)
     this.#meter = meter
     this.#passed = traceparent ? passedOn(traceparent, tracestate) : NOTHING
   }
@@ -109,7 +132,7 @@ interface WorkInit {
   readonly name: string
   readonly attributes: Attributes
   readonly within: RecordedSpan | undefined
-  readonly meter: WorkMeter | undefined
+  readonly meter: WorkMeter
 }
 
 class WorkSpan implements Span {
@@ -156,7 +179,8 @@ class WorkSpan implements Span {
   end(error?: string): void {
     if (this.#ended) return
     this.#ended = true
-    this.#work.meter?.observeWork(this.#work.work, this.#attributes, { ms: performance.now() - this.#begun, error })
+    const { work, meter } = this.#work
+    meter.observeWork({ work, attributes: this.#attributes, ms: performance.now() - this.#begun, error })
     this.#recorded?.end(error)
   }
 }

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { llmAgent } from '../../src/agents/llm/index.ts'
 import { openaiCompatible } from '../../src/providers/openai-compatible/index.ts'
-import { Metrics } from '../../src/server/metrics.ts'
+import { WorkCounts } from '../../src/server/work-counts.ts'
 import { startUpstream } from '../providers/upstream/index.ts'
 import { startServer } from '../support/server.ts'
+import { testServer } from '../support/test-server.ts'
 
 test('what models, tools and agents did is counted under the names of OpenTelemetry', async () => {
   const upstream = await startUpstream()
@@ -34,16 +35,44 @@ test('what models, tools and agents did is counted under the names of OpenTeleme
 })
 
 test('names that clients invent do not become labels without end', () => {
-  const metrics = new Metrics()
-  const labels = new Set(Array.from({ length: 1_000 }, (_, i) => metrics.label('gen_ai.request.model', `model-${i}`)))
+  const work = new WorkCounts()
+  const labels = new Set(Array.from({ length: 1_000 }, (_, i) => work.label('gen_ai.request.model', `model-${i}`)))
   expect(labels.size).toBe(65)
   expect(labels).toContain('other')
-  expect(metrics.label('gen_ai.request.model', 'model-1')).toBe('model-1')
-  expect(metrics.label('gen_ai.tool.name', 'x'.repeat(10_000)).length).toBe(100)
+  expect(work.label('gen_ai.request.model', 'model-1')).toBe('model-1')
+  expect(work.label('gen_ai.tool.name', 'x'.repeat(10_000)).length).toBe(100)
 })
 
-test('what nobody asks for does not gather', () => {
-  const metrics = new Metrics()
-  for (let i = 0; i < 10_000; i++) metrics.observeWork('chat', {}, { ms: 1, error: undefined })
-  expect(metrics.takeWork().length).toBeLessThan(1_000)
+test('nor do their combinations, and nothing is lost', () => {
+  const work = new WorkCounts()
+  const chats = Array.from({ length: 60 }, (_, a) => Array.from({ length: 60 }, (_, b) => ({ a, b }))).flat()
+  for (const { a, b } of chats) {
+    const attributes = { 'gen_ai.provider.name': `p${a}`, 'gen_ai.request.model': `m${b}`, 'gen_ai.usage.input_tokens': 5 }
+    work.observeWork({ work: 'chat', attributes, ms: 30, error: undefined })
+  }
+  for (const series of [[...work.durations], [...work.tokens]]) {
+    expect(series).toHaveLength(1_001)
+    const counts = series.flatMap(({ counted }) => counted.counts)
+    expect(counts.reduce((sum, count) => sum + count)).toBe(3_600)
+  }
+  expect([...work.durations].at(-1)?.labels).toMatchObject({ gen_ai_operation_name: 'other', gen_ai_request_model: 'other' })
+})
+
+test('the page has what a histogram has', async () => {
+  const { url, metrics } = await testServer()
+  const attributes = { 'gen_ai.request.model': 'some', 'gen_ai.usage.output_tokens': 20 }
+  for (const ms of [5, 30, 200_000]) metrics.work.observeWork({ work: 'chat', attributes, ms, error: undefined })
+  const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n')
+  const of = (text: string) => lines.filter((line) => line.startsWith(text))
+  const name = 'gen_ai_client_operation_duration_seconds'
+  expect(lines).toContain(`# TYPE ${name} histogram`)
+  expect(lines).toContain('# TYPE gen_ai_client_token_usage histogram')
+  const buckets = of(`${name}_bucket`)
+  expect(buckets).toHaveLength(15)
+  expect(buckets.map((line) => Number(line.split(' ').at(-1)))).toEqual([1, 1, ...Array.from({ length: 12 }, () => 2), 3])
+  expect(buckets[0]).toContain('le="0.01"')
+  expect(buckets.at(-1)).toContain('le="+Inf"')
+  expect(of(`${name}_sum`)[0]).toMatch(/ 200\.035$/)
+  expect(of(`${name}_count`)[0]).toMatch(/ 3$/)
+  expect(of('gen_ai_client_token_usage_sum')[0]).toMatch(/gen_ai_token_type="output"\} 60$/)
 })

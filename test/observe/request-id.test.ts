@@ -62,7 +62,7 @@ test('an id that is not sane is replaced, and the answer tells by what', async (
       body: JSON.stringify({ model: 'failing', messages }),
     })
     const told = answer.headers.get('x-request-id') ?? ''
-    expect(told).toMatch(/^req_[0-9a-f-]{36}$/)
+    expect(told).toMatch(/^req_[0-9a-f]{16}-\d+$/)
     expect(logged.at(-1)?.fields).toMatchObject({ request_id: told })
     ids.add(told)
   }

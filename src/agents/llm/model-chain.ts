@@ -83,7 +83,7 @@ export class ModelChain {
       const span = this.#begin(model, config, context)
       this.#used = undefined
       const over = (failure?: unknown): void => {
-        span?.set(usageAttributes(this.#used))
+        if (this.#used) span?.set(usageAttributes(this.#used))
         span?.end(failure === undefined ? undefined : UampError.from(failure).code)
       }
       try {

@@ -50,7 +50,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   stdout.on('error', () => undefined)
   const fromFlags = { ...fileTokens(flags.tokenFile), ...parseTokens(flags.token ?? [], '--token') }
   const { logLevel: level, logFormat: format } = flags
-  const { log, set } = serverLog(present({ level, format }))
+  const { log, set, writes } = serverLog(present({ level, format }))
   const { watch = false } = flags
   const context: AssembleContext = { env, modules: new Modules({ watch }), log }
   const setup = await loadSetup(fileOf(given, flags), context, watch)
@@ -58,7 +58,9 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   set(present({ level: level ?? settings.log?.level, format: format ?? settings.log?.format }))
   const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
   const data = flags.data || env['UAMP_DATA'] || settings.data || '.uamp'
-  const server = await listening(setup, { ...flags, data, tokens, log })
+  // Lines that the level leaves out are not made in the first place.
+  const accessLog = writes('info') && flags.accessLog !== false && (settings.log?.access ?? true)
+  const server = await listening(setup, { ...flags, data, tokens, log, accessLog })
   const names = setup.agents.map(({ name }) => name)
   const root = agentAtRoot(names, settings.defaultAgent)
   const url = server.url.replace('//127.0.0.1:', '//localhost:')
@@ -122,7 +124,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     outbound,
     a2a,
     omnia,
-    accessLog: flags.accessLog === false ? false : (settings.log?.access ?? true),
+    accessLog: flags.accessLog,
   })
   // Most of the code to load. Mistakes in the options or in a file are reported without it.
   const { serve: start } = await import('../../serve/index.ts')

@@ -2,8 +2,7 @@ import { wholeInput, type Usage } from '../../protocol/usage.ts'
 import type { Attributes } from '../ports/trace.ts'
 
 /** Usage by OpenTelemetry's names, and the cost by ours. */
-export function usageAttributes(usage: Usage | undefined): Attributes {
-  if (!usage) return {}
+export function usageAttributes(usage: Usage): Attributes {
   const { output_tokens, output, cache_read, cached_tokens, reasoning, cost } = usage
   return {
     'gen_ai.usage.input_tokens': wholeInput(usage),

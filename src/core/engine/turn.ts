@@ -384,7 +384,7 @@ export class ActiveTurn implements Turn, Asker {
     if (waiting) this.parked = new Promise((resolve) => (this.#goOn = resolve))
     else clearTimeout(this.#timer)
     await this.#host.ended(this, end)
-    this.#span?.set(usageAttributes(this.output.usage))
+    if (this.output.usage) this.#span?.set(usageAttributes(this.output.usage))
     this.#span?.end(end.kind === 'failed' ? end.error.code : end.kind === 'cancelled' ? 'cancelled' : undefined)
     if (!waiting) this.#finish()
   }

@@ -11,7 +11,9 @@ interface Api {
   readonly ROOT_CONTEXT: Context
   readonly SpanKind: Readonly<Record<'SERVER' | 'CLIENT' | 'INTERNAL', number>>
   readonly SpanStatusCode: { readonly ERROR: number }
+  readonly ProxyTracerProvider: new () => { getDelegate(): object }
   readonly trace: {
+    getTracerProvider(): { getDelegate?(): object }
     getTracer(name: string): { startSpan(name: string, options: object, context: Context): ApiSpan }
     setSpan(context: Context, span: ApiSpan): Context
   }
@@ -35,15 +37,19 @@ interface ApiSpan {
 /** OpenTelemetry, if it is installed. It records only if the program has registered an SDK. */
 export function openTelemetry(): Recorder | undefined {
   const api = installed()
-  return (
-    api && {
-      begin(name, { from, ...options }) {
-        const span = start(api, { name, options, within: api.propagation.extract(api.ROOT_CONTEXT, from) })
-        // Without an SDK there are no ids, and the trace of the client is passed on as it came.
-        return NO_TRACE.test(span.traceId) ? undefined : span
-      },
-    }
-  )
+  if (!api) return undefined
+  // What the library has in place of an SDK. prom-client brings the library, so that it is there in most programs without one.
+  const nobody = new api.ProxyTracerProvider().getDelegate()
+  return {
+    get active() {
+      return api.trace.getTracerProvider().getDelegate?.() !== nobody
+    },
+    begin(name, { from, ...options }) {
+      const span = start(api, { name, options, within: api.propagation.extract(api.ROOT_CONTEXT, from) })
+      // Without ids the trace of the client is passed on as it came.
+      return NO_TRACE.test(span.traceId) ? undefined : span
+    },
+  }
 }
 
 /**

@@ -1,15 +1,17 @@
+import { existsSync, realpathSync } from 'node:fs'
 import { register } from 'node:module'
-import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
-import type { Import } from './follow-imports.ts'
+import type { Followed } from './follow-imports.ts'
 
 /** Knows which of the user's files import which. */
 export class Imports {
   readonly #port: MessagePort
-  readonly #children = new Map<string, Set<string>>()
+  readonly #children = new Map<string, { readonly load: number; readonly files: Set<string> }>()
+  readonly #versions: Map<string, string>
 
-  constructor() {
+  /** `versions`: where the version of each file is noted when it is read. */
+  constructor(versions: Map<string, string>) {
+    this.#versions = versions
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     port1.unref()
@@ -18,19 +20,23 @@ export class Imports {
 
   /** The file, and all that it imports, itself or by others. */
   from(file: string): readonly string[] {
-    this.#read()
-    const found = new Set([resolve(file)])
+    this.read()
+    // Node names a module by what a link leads to.
+    const found = new Set([file, existsSync(file) ? realpathSync(file) : file])
     // A set is visited with what is added to it meanwhile.
-    for (const each of found) for (const child of this.#children.get(each) ?? []) found.add(child)
+    for (const each of found) for (const child of this.#children.get(each)?.files ?? []) found.add(child)
     return [...found]
   }
 
-  /** What the loader has told until now. It tells before an import is done. */
-  #read(): void {
-    for (let got; (got = receiveMessageOnPort(this.#port) as { readonly message: Import } | undefined);) {
-      const [parent, child] = [got.message.parent, got.message.child].map((url) => fileURLToPath(url)) as [string, string]
-      const children = this.#children.get(parent) ?? new Set()
-      this.#children.set(parent, children.add(child))
+  /** Takes what the loader has told until now. It tells before an import is done. */
+  read(): void {
+    for (let got; (got = receiveMessageOnPort(this.#port) as { readonly message: Followed } | undefined);) {
+      const { parent, load, child, version } = got.message
+      let known = this.#children.get(parent)
+      if (!known || load > known.load) this.#children.set(parent, (known = { load, files: new Set() }))
+      if (child === undefined || load < known.load) continue
+      known.files.add(child)
+      if (version !== undefined) this.#versions.set(child, version)
     }
   }
 }

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { register } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { UampError } from '../protocol/errors.ts'
+import { fileVersion } from './file-version.ts'
 import { Imports } from './imports.ts'
 import { shown } from './shown.ts'
 
@@ -11,25 +12,53 @@ export interface ModulesOptions {
   readonly watch?: boolean
 }
 
+interface Loaded {
+  readonly href: string
+  /** The file, and, if they are watched, those that it imports: what they were when they were read. */
+  readonly versions: ReadonlyMap<string, string>
+}
+
 /** Loads JavaScript and TypeScript files, and loads a file again once it has changed. */
 export class Modules {
   /** How each file was loaded last. */
-  readonly #loaded = new Map<string, { readonly version: string; readonly href: string }>()
+  readonly #loaded = new Map<string, Loaded>()
+  /** What each file was when it was last read. */
+  readonly #versions = new Map<string, string>()
   readonly #imports: Imports | undefined
+  #recent = new Set<string>()
   #reloads = 0
 
   constructor({ watch = false }: ModulesOptions = {}) {
-    this.#imports = watch ? new Imports() : undefined
+    this.#imports = watch ? new Imports(this.#versions) : undefined
   }
 
-  /** Changes whenever the file does, or, if they are watched, one of those that it imports. */
-  version(file: string): string {
-    return this.filesOf(file).map(versionOf).join('\n')
+  /** Tells apart what was loaded from what is loaded once the file, or, if they are watched, one of those that it imports, has changed. */
+  print(file: string): string {
+    return [...(this.#loaded.get(file)?.versions ?? [])].flat().join('\n')
   }
 
   /** The file, and, if they are watched, those that it imports. */
   filesOf(file: string): readonly string[] {
     return this.#imports?.from(file) ?? [file]
+  }
+
+  /** What a file was when it was last read. */
+  versionOf(file: string): string {
+    this.#imports?.read()
+    return this.#versions.get(file) ?? fileVersion(file)
+  }
+
+  /** Call it before a file is read that is no module, or one that is not there. */
+  note(file: string, version = fileVersion(file)): void {
+    this.#recent.add(file)
+    this.#versions.set(file, version)
+  }
+
+  /** The files that were read, or looked for, since the last call. */
+  takeRecent(): readonly string[] {
+    const recent = this.#recent
+    this.#recent = new Set()
+    return [...recent]
   }
 
   /** What a file exports. The error for a file that cannot be loaded says how to fix it. */
@@ -39,26 +68,30 @@ export class Modules {
     if (!/\.[mc]?js$|\.m?ts$/.test(file)) throw refusal(file, 'is neither JavaScript nor TypeScript: use .js, .mjs, .cjs, .ts or .mts')
     if (this.#imports || /\.m?ts$/.test(file)) stripTypes()
     const before = this.#loaded.get(file)
-    const version = this.version(file)
-    const { href } = pathToFileURL(file)
-    // Node keeps a loaded module for ever, so a changed file needs another URL. The first load has the plain one, which importers share.
-    const again = before?.version === version ? before.href : `${href}?version=${++this.#reloads}`
-    const from = before ? again : href
-    this.#loaded.set(file, { version, href: from })
+    const isFresh = before && [...before.versions].every(([each, version]) => fileVersion(each) === version)
+    const href = isFresh ? before.href : this.#nextHref(file)
+    // Before it is read: a change in the meantime then shows.
+    this.note(file, isFresh ? before.versions.get(file) : undefined)
     try {
-      return (await import(from)) as Record<string, unknown>
+      return (await import(href)) as Record<string, unknown>
     } catch (thrown) {
-      throw await explained(thrown, { file, href: from, files: this.filesOf(file) })
+      throw await explained(thrown, { file, href, files: this.filesOf(file) })
     } finally {
       // Only now it is known what the file imports.
-      this.#loaded.set(file, { version: this.version(file), href: from })
+      const versions = isFresh ? before.versions : new Map(this.filesOf(file).map((each) => [each, this.versionOf(each)]))
+      this.#loaded.set(file, { href, versions })
     }
   }
-}
 
-function versionOf(file: string): string {
-  const { mtimeMs = 0, size = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {}
-  return `${file} ${mtimeMs} ${size}`
+  /**
+   * Node keeps a loaded module for ever, so a changed file needs another URL. The first load has the plain one, which importers share; but
+   * once something has changed, that one may stand for old code.
+   */
+  #nextHref(file: string): string {
+    const { href } = pathToFileURL(file)
+    const isFirst = !this.#loaded.has(file) && (this.#reloads === 0 || !this.#imports)
+    return isFirst ? href : `${href}?version=${++this.#reloads}`
+  }
 }
 
 /** Once per process: hooks add up, and Node cannot remove one. */

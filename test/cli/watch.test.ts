@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { begin } from '../remotes/plain.ts'
 import { say, textOf } from '../support/talk.ts'
 import { overWebSocket } from '../support/wire.ts'
-import { Cli, project, type Serving } from './run.ts'
+import { project } from './run.ts'
+import { watching } from './watching.ts'
 
 /** `words` is in a file that the agent's module imports, and that one imports another. */
 const agent = (ending: string): string => `import { defineAgent } from 'uamp'
@@ -15,12 +16,6 @@ export default defineAgent('one', async function* (turn) {
   yield ', ' + begins()
 })`
 const words = (ending: string): string => `import { word } from './word.${ending}'\nexport const begins = () => word`
-
-async function watching(args: readonly string[], cwd: string): Promise<Serving> {
-  const cli = new Cli([...args, '--port', '0'], { cwd, env: { UAMP_DATA: 'memory' } })
-  const [, url = ''] = await cli.prints(/ at (http:\/\/\S+)[^]*npx uamp chat/)
-  return { cli, url }
-}
 
 const typed = (word: string): string => `export const word: string = '${word}'`
 const untyped = (word: string): string => `export const word = '${word}'`

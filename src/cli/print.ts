@@ -1,11 +1,7 @@
 import { inspect, styleText } from 'node:util'
+import { showsColors } from '../server/node/log-line.ts'
 
 export type Paint = (format: Parameters<typeof styleText>[0], text: string) => string
-
-/** True of a stream that shows colours. Node checks the terminal, and variables such as NO_COLOR, FORCE_COLOR, TERM and CI. */
-export function showsColors(stream: NodeJS.WritableStream): boolean {
-  return styleText('bold', 'x', { stream }) !== 'x'
-}
 
 /** Adds colours. Node 20 checks the stream for one format, but not for a list of them, so it is checked here for both. */
 export function painter(stream: NodeJS.WritableStream, color = showsColors(stream)): Paint {

@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { packageVersion } from '../serve/package-version.ts'
 import { UampError } from '../protocol/errors.ts'
 import { byteCount, duration } from './amounts.ts'
@@ -8,9 +8,13 @@ import type { DoctorFlags } from './commands/doctor.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
+import type { LogLevel } from '../server/node/log.ts'
 import { isConfigError } from '../config/source.ts'
 import { loadEnvFiles } from './env-file.ts'
 import { report } from './print.ts'
+
+/** Those of the server's log, which is not loaded to read a command line. */
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
 
 /** Runs one command line, then ends the process. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -30,32 +34,11 @@ function program(): Command {
     .version(packageVersion(), '-v, --version')
     .exitOverride()
     .hook('preAction', (_, command) => loadEnvFiles(servedFile(command)))
-  uamp
-    .command('serve')
-    .description('serve agents on the network; without a file, the demo agent and a model for each API key in the environment')
-    .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
-    .option('-c, --config <file>', 'the config file (default: ./uamp.config.*)')
-    .option('-p, --port <number>', 'port to listen on; 0: any free port (default: 8787)', port)
-    .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
-    .option('--data <folder>', 'folder that keeps the sessions, or "memory" (default: $UAMP_DATA, else .uamp)')
-    .option('--keep <time>', 'keep a session for so long after its last turn, such as 30d (default: 7d)', duration)
-    .option('--keep-bytes <size>', 'remove the oldest sessions beyond this size, such as 10GB (default: 64GB)', byteCount)
-    .option('--keep-bytes-each <size>', 'remove the oldest sessions of a caller beyond this size (default: 16GB)', byteCount)
-    .option('--token-file <file>', 'admit callers with the secrets in this file, one name:secret a line; also $UAMP_TOKENS=name:secret,…')
-    .option(
-      '--token <name:secret>',
-      'admit one caller with this secret; repeatable. Other users of this machine can read it while the server runs',
-      list,
-    )
-    .option('--allow-anonymous', 'admit callers without a token, also from other machines')
-    .option('--origin <origin>', 'allow web pages of this origin to call; repeatable', list)
-    .option('--allow-host <name>', 'answer to this host name, beside localhost and addresses; repeatable', list)
-    .option('--open', 'open a browser')
-    .addHelpText('after', SERVE_EXAMPLES)
-    .action(async (file: string | undefined, flags: ServeFlags) => {
-      const { serve } = await import('./commands/serve.ts')
-      await leave(await serve(file, { ...flags, version: packageVersion() }))
-    })
+  serving(
+    uamp.command('serve'),
+    'serve agents on the network; without a file, the demo agent and a model for each API key in the environment',
+  )
+  serving(uamp.command('dev'), 'serve agents, and load them again when one of their files changes: serve --watch')
   uamp
     .command('init')
     .description('ask a few questions, and write a uamp.config.yaml with an agent')
@@ -128,8 +111,42 @@ function program(): Command {
 
 /** The file that a command serves, if it serves one. */
 function servedFile(command: Command): string | undefined {
-  if (!['serve', 'acp', 'doctor'].includes(command.name())) return undefined
+  if (!['serve', 'dev', 'acp', 'doctor'].includes(command.name())) return undefined
   return command.args[0] ?? (command.opts() as { readonly config?: string }).config
+}
+
+/** `uamp dev` is `uamp serve --watch`. */
+function serving(command: Command, description: string): void {
+  command
+    .description(description)
+    .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
+    .option('-c, --config <file>', 'the config file (default: ./uamp.config.*)')
+    .option('-p, --port <number>', 'port to listen on; 0: any free port (default: 8787)', port)
+    .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
+    .option('--data <folder>', 'folder that keeps the sessions, or "memory" (default: $UAMP_DATA, else .uamp)')
+    .option('--keep <time>', 'keep a session for so long after its last turn, such as 30d (default: 7d)', duration)
+    .option('--keep-bytes <size>', 'remove the oldest sessions beyond this size, such as 10GB (default: 64GB)', byteCount)
+    .option('--keep-bytes-each <size>', 'remove the oldest sessions of a caller beyond this size (default: 16GB)', byteCount)
+    .option('--token-file <file>', 'admit callers with the secrets in this file, one name:secret a line; also $UAMP_TOKENS=name:secret,…')
+    .option(
+      '--token <name:secret>',
+      'admit one caller with this secret; repeatable. Other users of this machine can read it while the server runs',
+      list,
+    )
+    .option('--allow-anonymous', 'admit callers without a token, also from other machines')
+    .option('--origin <origin>', 'allow web pages of this origin to call; repeatable', list)
+    .option('--allow-host <name>', 'answer to this host name, beside localhost and addresses; repeatable', list)
+    .addOption(new Option('--log-level <level>', 'what to log (default: info)').choices(LOG_LEVELS))
+    .addOption(new Option('--log-format <format>', 'how to log (default: text in a terminal, else json)').choices(['text', 'json']))
+    .option('--no-access-log', 'no log line for each request')
+    .option('--watch', 'load agents again when their files, or those that they import, change')
+    .option('--open', 'open a browser')
+    .addHelpText('after', SERVE_EXAMPLES)
+    .action(async (file: string | undefined, flags: ServeFlags) => {
+      const { serve } = await import('./commands/serve.ts')
+      const watch = command.name() === 'dev' ? { watch: true as const } : {}
+      await leave(await serve(file, { ...flags, ...watch, version: packageVersion() }))
+    })
 }
 
 /** After a mistake, points to the help of that very command. */

@@ -17,22 +17,31 @@ export interface Setup {
   readonly settings: Partial<Assembly['settings']>
   /** Why models are served that no file names. */
   readonly notes: readonly string[]
-  /** Set if the agents come from a config, which may change. */
+  /** What the agents were made of, if that is to be closed with them. */
   readonly assembly?: Assembly
+  /** Makes the agents again. Set if they come from files that may change. */
+  readonly again?: (before: Assembly) => Promise<Assembly>
 }
 
 /**
  * Loads an agent module, a config, or a folder with one of them. Without a path it loads the config in this folder, else the demo and a
  * model for each API key in the environment.
  */
-export async function loadSetup(path: string | undefined, context: AssembleContext): Promise<Setup> {
+export async function loadSetup(path: string | undefined, context: AssembleContext, watch = false): Promise<Setup> {
   const given = path ?? findConfig('.')
   if (given === undefined) return byDefault(context)
   const file = fileAt(resolve(given))
   if (await isConfigFile(file, context.modules)) return fromConfig(file, context)
-  const agents = distinct(agentsIn(await context.modules.load(file), file))
+  const again = () => ofModule(file, context)
+  const assembly = await again()
+  return { agents: assembly.agents, settings: {}, notes: [], ...(watch && { assembly, again }) }
+}
+
+/** A module that is served without a config. */
+async function ofModule(file: string, { modules }: AssembleContext): Promise<Assembly> {
+  const agents = distinct(agentsIn(await modules.load(file), file))
   for (const agent of agents) checkAgent(agent)
-  return { agents, settings: {}, notes: [] }
+  return { agents, settings: { tokens: {} }, files: [file], built: new Map() }
 }
 
 /** Throws if the agent cannot answer, and says what the user can do here. */
@@ -51,8 +60,9 @@ async function byDefault(context: AssembleContext): Promise<Setup> {
 }
 
 async function fromConfig(file: string, context: AssembleContext): Promise<Setup> {
-  const assembly = await assemble(await readSource(file, context.modules), context)
-  return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly }
+  const again = async (before?: Assembly) => assemble(await readSource(file, context.modules), context, before)
+  const assembly = await again()
+  return { agents: assembly.agents, settings: assembly.settings, notes: [], assembly, again }
 }
 
 /** A remote agent. */

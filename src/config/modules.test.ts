@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 
 /** A process of its own for each case: loader hooks live in a thread of Node's, which a test runner stands in front of. */
 let folder: string
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'agents/package.json'), '{ "type": "module" }')
   await Promise.all(Object.entries(FILES).map(([name, text]) => writeFile(join(folder, 'agents', name), text)))
   await build({
-    entryPoints: ['src/config/modules.ts', 'src/config/strip-types.ts'],
+    entryPoints: ['src/config/modules.ts', 'src/config/strip-types.ts', 'src/config/follow-imports.ts'],
     outdir: join(folder, 'config'),
     bundle: true,
     packages: 'external',
@@ -50,6 +50,28 @@ for (const path of process.argv.slice(2)) {
   console.log(JSON.stringify(result))
 }`,
   )
+})
+
+test('what a module imports is followed for as long as it imports it', async () => {
+  const own = await mkdtemp(join(tmpdir(), 'uamp-follow-'))
+  onTestFinished(() => rm(own, { recursive: true }))
+  await writeFile(join(own, 'one.mjs'), `export { two as default } from './two.mjs'`)
+  await writeFile(join(own, 'two.mjs'), `import './three.mjs'\nexport const two = 2`)
+  await writeFile(join(own, 'three.mjs'), '')
+  await writeFile(
+    join(folder, 'config/follow.js'),
+    `import { writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { Modules } from './modules.js'
+const modules = new Modules({ watch: true })
+for (const text of [undefined, "import './three.mjs'\\nexport default 1", 'export default 0']) {
+  if (text !== undefined) writeFileSync('one.mjs', text)
+  await modules.load('one.mjs')
+  console.log(modules.filesOf(process.cwd() + '/one.mjs').map((file) => basename(file)).join(' '))
+}`,
+  )
+  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'config/follow.js')], { cwd: own })
+  expect(stdout.trim().split('\n')).toEqual(['one.mjs two.mjs three.mjs', 'one.mjs three.mjs', 'one.mjs'])
 })
 
 afterAll(() => rm(folder, { recursive: true }))

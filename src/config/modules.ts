@@ -1,18 +1,64 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { register } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { UampError } from '../protocol/errors.ts'
+import { fileVersion } from './file-version.ts'
+import { Imports } from './imports.ts'
 import { shown } from './shown.ts'
 
-/** Loads JavaScript and TypeScript files, and loads a file again once it has changed. Modules that it imports stay as they are. */
-export class Modules {
-  readonly #first = new Map<string, string>()
+export interface ModulesOptions {
+  /** Also follow what the files import: a module then has changed if one of these has. Code in packages is left alone. */
+  readonly watch?: boolean
+}
 
-  /** Changes whenever the file does. */
-  version(file: string): string {
-    const { mtimeMs = 0, size = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {}
-    return `${file} ${mtimeMs} ${size}`
+interface Loaded {
+  readonly href: string
+  /** The file, and, if they are watched, those that it imports: what they were when they were read. */
+  readonly versions: ReadonlyMap<string, string>
+}
+
+/** Loads JavaScript and TypeScript files, and loads a file again once it has changed. */
+export class Modules {
+  /** How each file was loaded last. */
+  readonly #loaded = new Map<string, Loaded>()
+  /** What each file was when it was last read. */
+  readonly #versions = new Map<string, string>()
+  readonly #imports: Imports | undefined
+  #recent = new Set<string>()
+  #reloads = 0
+
+  constructor({ watch = false }: ModulesOptions = {}) {
+    this.#imports = watch ? new Imports(this.#versions) : undefined
+  }
+
+  /** Tells apart what was loaded from what is loaded once the file, or, if they are watched, one of those that it imports, has changed. */
+  print(file: string): string {
+    return [...(this.#loaded.get(file)?.versions ?? [])].flat().join('\n')
+  }
+
+  /** The file, and, if they are watched, those that it imports. */
+  filesOf(file: string): readonly string[] {
+    return this.#imports?.from(file) ?? [file]
+  }
+
+  /** What a file was when it was last read. */
+  versionOf(file: string): string {
+    this.#imports?.read()
+    return this.#versions.get(file) ?? fileVersion(file)
+  }
+
+  /** Call it before a file is read that is no module, or one that is not there. */
+  note(file: string, version = fileVersion(file)): void {
+    this.#recent.add(file)
+    this.#versions.set(file, version)
+  }
+
+  /** The files that were read, or looked for, since the last call. */
+  takeRecent(): readonly string[] {
+    const recent = this.#recent
+    this.#recent = new Set()
+    return [...recent]
   }
 
   /** What a file exports. The error for a file that cannot be loaded says how to fix it. */
@@ -20,13 +66,31 @@ export class Modules {
     const file = resolve(path)
     if (!existsSync(file)) throw new UampError('not_found', `There is no file ${file}`)
     if (!/\.[mc]?js$|\.m?ts$/.test(file)) throw refusal(file, 'is neither JavaScript nor TypeScript: use .js, .mjs, .cjs, .ts or .mts')
-    if (/\.m?ts$/.test(file)) stripTypes()
-    const version = this.version(file)
-    const first = this.#first.get(file) ?? version
-    this.#first.set(file, first)
+    if (this.#imports || /\.m?ts$/.test(file)) stripTypes()
+    const before = this.#loaded.get(file)
+    const isFresh = before && [...before.versions].every(([each, version]) => fileVersion(each) === version)
+    const href = isFresh ? before.href : this.#nextHref(file)
+    // Before it is read: a change in the meantime then shows.
+    this.note(file, isFresh ? before.versions.get(file) : undefined)
+    try {
+      return (await import(href)) as Record<string, unknown>
+    } catch (thrown) {
+      throw await explained(thrown, { file, href, files: this.filesOf(file) })
+    } finally {
+      // Only now it is known what the file imports.
+      const versions = isFresh ? before.versions : new Map(this.filesOf(file).map((each) => [each, this.versionOf(each)]))
+      this.#loaded.set(file, { href, versions })
+    }
+  }
+
+  /**
+   * Node keeps a loaded module for ever, so a changed file needs another URL. The first load has the plain one, which importers share; but
+   * once something has changed, that one may stand for old code.
+   */
+  #nextHref(file: string): string {
     const { href } = pathToFileURL(file)
-    // Node keeps a loaded module for ever, so a changed file needs another URL. The first load has the plain one, which importers share.
-    return load(file, first === version ? href : `${href}?version=${encodeURIComponent(version)}`)
+    const isFirst = !this.#loaded.has(file) && (this.#reloads === 0 || !this.#imports)
+    return isFirst ? href : `${href}?version=${++this.#reloads}`
   }
 }
 
@@ -41,23 +105,27 @@ function stripTypes(): void {
   register('../config/strip-types.js', import.meta.url)
 }
 
-async function load(file: string, href: string): Promise<Record<string, unknown>> {
-  try {
-    return (await import(href)) as Record<string, unknown>
-  } catch (thrown) {
-    const { name, message, code, stack = '' } = (thrown instanceof Error ? thrown : { message: String(thrown) }) as NodeJS.ErrnoException
-    if (code === 'ERR_MODULE_NOT_FOUND')
-      throw refusal(file, `imports something that does not exist: ${message}. ${missing(message)}`, thrown)
-    const next = `Correct it; \`npx uamp doctor ${shown(file)}\` checks it again`
-    if (name === 'SyntaxError') {
-      const place = placeIn(stack) || (await mistakeIn(file))
-      const lines = [`does not parse: ${message.trim()}`, place, advice(message), next]
-      throw refusal(file, lines.filter((line) => line !== '').join('\n'), thrown)
-    }
-    const at = stack.split('\n').find((line) => line.includes(href))
-    const place = at === undefined ? '' : ` (${at.trim().replace(/^at (.* \()?(file:\/\/)?|\)$/g, '')})`
-    throw refusal(file, `failed while it loaded: ${message}${place}. ${next}, and UAMP_DEBUG=1 shows all of it`, thrown)
+async function explained(thrown: unknown, { file, href, files }: Failed): Promise<UampError> {
+  const { name, message, code, stack = '' } = (thrown instanceof Error ? thrown : { message: String(thrown) }) as NodeJS.ErrnoException
+  if (code === 'ERR_MODULE_NOT_FOUND') {
+    return refusal(file, `imports something that does not exist: ${message}. ${missing(message)}`, thrown)
   }
+  const next = `Correct it; \`npx uamp doctor ${shown(file)}\` checks it again`
+  if (name === 'SyntaxError') {
+    const place = placeIn(stack) || (await mistakeIn(files))
+    const lines = [`does not parse: ${message.trim()}`, place, advice(message), next]
+    return refusal(file, lines.filter((line) => line !== '').join('\n'), thrown)
+  }
+  const at = stack.split('\n').find((line) => line.includes(href))
+  const place = at === undefined ? '' : ` (${at.trim().replace(/^at (.* \()?(file:\/\/)?|\)$/g, '')})`
+  return refusal(file, `failed while it loaded: ${message}${place}. ${next}, and UAMP_DEBUG=1 shows all of it`, thrown)
+}
+
+interface Failed {
+  readonly file: string
+  readonly href: string
+  /** The file, and those that it imports, if they are known. */
+  readonly files: readonly string[]
 }
 
 /** What to do about an import that fails, by Node's own words. */
@@ -71,17 +139,19 @@ function placeIn(stack: string): string {
   return stack.slice(0, Math.max(0, stack.indexOf('SyntaxError'))).trim()
 }
 
-/** Node does not say where the mistake in a JavaScript file is, but the parser of types does. Empty if the mistake is in another file. */
-async function mistakeIn(file: string): Promise<string> {
-  if (file.endsWith('ts')) return ''
+/** Node does not say where the mistake in a JavaScript file is, but the parser of types does. */
+async function mistakeIn(files: readonly string[]): Promise<string> {
+  const scripts = files.filter((file) => /\.[mc]?js$/.test(file))
   const { transformSync } = await import('@swc/wasm-typescript')
-  try {
-    transformSync(readFileSync(file, 'utf8'), { mode: 'strip-only', module: true, filename: file })
-    return `\`node ${shown(file)}\` shows the line`
-  } catch (thrown) {
-    const { startLine, snippet } = thrown as { readonly startLine?: number; readonly snippet?: string }
-    return startLine === undefined ? '' : `${file}:${startLine}\n${snippet ?? ''}`.trim()
+  for (const file of scripts) {
+    try {
+      transformSync(readFileSync(file, 'utf8'), { mode: 'strip-only', module: true, filename: file })
+    } catch (thrown) {
+      const { startLine, snippet } = thrown as { readonly startLine?: number; readonly snippet?: string }
+      if (startLine !== undefined) return `${file}:${startLine}\n${snippet ?? ''}`.trim()
+    }
   }
+  return scripts[0] === undefined ? '' : `\`node ${shown(scripts[0])}\` shows the line`
 }
 
 function advice(message: string): string {

@@ -40,7 +40,7 @@ export async function planModel(planned: ModelPlan, context: PlanContext): Promi
   if (!model) return undefined
   return {
     entry: planned,
-    print: JSON.stringify(['model', entry, model, fallbacks, config.prices, files.map((file) => modules.version(file))]),
+    print: JSON.stringify(['model', entry, model, fallbacks, config.prices, files.map((file) => modules.print(file))]),
     files,
     needs,
     build: async (others) => {
@@ -52,9 +52,10 @@ export async function planModel(planned: ModelPlan, context: PlanContext): Promi
   }
 }
 
-function toolFile(name: string, { source, problems }: PlanContext, path: Path): string | undefined {
+function toolFile(name: string, { source, modules, problems }: PlanContext, path: Path): string | undefined {
   const file = resolve(dirname(source.file), name)
   if (statSync(file, { throwIfNoEntry: false })?.isFile()) return file
+  modules.note(file)
   problems.add(path, `is "${name}", but there is no file ${file}: paths are relative to the config`)
   return undefined
 }

@@ -12,7 +12,7 @@ export async function planEntry(entry: Entry, context: PlanContext): Promise<Pla
   switch (entry.kind) {
     case 'agent': {
       // A config that is a module is loaded again when it changes, and brings new agents.
-      const print = `agent ${entry.agent.name} ${context.modules.version(context.source.file)}`
+      const print = `agent ${entry.agent.name} ${context.modules.print(context.source.file)}`
       return { entry, print, files: [], needs: [], build: async () => held([entry.agent]) }
     }
     case 'module':
@@ -41,12 +41,13 @@ async function planModule(entry: Entry & { kind: 'module' }, { source, modules, 
   const stats = statSync(path, { throwIfNoEntry: false })
   const file = stats?.isDirectory() ? agentFile(path) : path
   if (!stats || file === undefined) {
+    modules.note(path)
     problems.add(entry.path, `is "${entry.file}", but there is no agent at ${path}: paths are relative to the config`)
     return undefined
   }
   try {
-    const print = `module ${modules.version(file)}`
     const agents = agentsIn(await modules.load(file), file)
+    const print = `module ${file} ${modules.print(file)}`
     return { entry, print, files: [file], needs: [], brings: agents.map(({ name }) => name), build: async () => held(agents) }
   } catch (thrown) {
     problems.add(entry.path, `cannot be used: ${(thrown as Error).message}`, thrown)

@@ -162,6 +162,13 @@ export const Config = z.strictObject({
       limits: limitsOf(OMNIA_LIMITS, omniaLimit),
     }),
   ),
+  log: z.optional(
+    z.strictObject({
+      level: z.optional(z.enum(['debug', 'info', 'warn', 'error', 'silent'])),
+      format: z.optional(z.enum(['text', 'json'])),
+      access: z.optional(z.boolean('must be true or false: one log line for each request')),
+    }),
+  ),
   defaultAgent: text,
 })
 export type RawConfig = z.infer<typeof Config>

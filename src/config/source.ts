@@ -32,6 +32,7 @@ export function isData(file: string): boolean {
 }
 
 export async function readSource(file: string, modules: Modules): Promise<Source> {
+  if (isData(file)) modules.note(file)
   switch (extname(file)) {
     case '.json':
       return readJson(file)

@@ -20,6 +20,7 @@ import type { Listening } from '../server/node/listen.ts'
 import { incomingOf } from '../server/node/caller.ts'
 import { requestHandler } from '../server/node/handle.ts'
 import { pinoLog } from '../server/node/log.ts'
+import { openTelemetry } from '../server/node/otel.ts'
 import { trustedProxies } from '../server/node/networks.ts'
 import { hostPolicy, originPolicy } from '../server/web-pages.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
@@ -85,8 +86,10 @@ export interface AgentAppOptions {
   readonly defaultAgent?: string
   /** Prices and limits of models that agents do not know yet, or know otherwise, by `provider/model`. */
   readonly models?: ModelTable
-  /** Default: JSON lines on standard error. With one of your own, `serve` prints nothing. */
+  /** Default: lines on standard error, for people if it is a terminal, else as JSON. With one of your own, `serve` prints nothing. */
   readonly log?: Logger
+  /** One log line for each request, but for those of probes. Default: false. */
+  readonly accessLog?: boolean
 }
 
 export interface ServeOptions extends AgentAppOptions {
@@ -226,7 +229,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     access,
     loopback,
     allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
-    ...present({ origins, limits, defaultAgent, publicUrl, prefix, trusts }),
+    recorder: openTelemetry(),
+    ...present({ origins, limits, defaultAgent, publicUrl, prefix, trusts, accessLog: options.accessLog }),
   })
   return { node, open }
 }

@@ -20,6 +20,8 @@ import type { Limits } from './limits.ts'
 import { Metrics, type Gauges } from './metrics.ts'
 import { operation } from './operation.ts'
 import { below, prefixFrom } from './prefix.ts'
+import { Requests, withId, type Served } from './requests.ts'
+import type { Recorder } from './trace.ts'
 import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { Readiness } from './readiness.ts'
 import { errorResponse, Routes, type Refusal } from './routes.ts'
@@ -37,6 +39,10 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly transports: readonly Transport[]
   readonly access: Access
   readonly log: Logger
+  /** One log line for each request, but for those of probes. Default: false. */
+  readonly accessLog?: boolean
+  /** Records spans. Default: nobody does. */
+  readonly recorder?: Recorder | undefined
   /** Removes secrets from errors. Default: none are known. */
   readonly secrets?: Redaction
   /** Seals secrets of clients before they are stored. Default: none are stored, so there are no webhooks. */
@@ -68,8 +74,12 @@ export interface ServerApp {
   readonly limits: Limits
   readonly metrics: Metrics
   readonly log: Logger
-  /** Does what `app.fetch` does, and is faster if nothing was added to `app`. */
-  fetch(request: Request, env?: unknown): Response | Promise<Response>
+  readonly requests: Requests
+  /**
+   * Does what `app.fetch` does, and is faster if nothing was added to `app`. `served`: the runtime has begun the request, tells the client
+   * its id, and ends it.
+   */
+  fetch(request: Request, env?: unknown, served?: Served): Response | Promise<Response>
   upgrade(request: UpgradeRequest): Promise<Accepted | Response>
   /** The path that all of it is mounted under; empty if none. */
   readonly prefix: string
@@ -123,38 +133,61 @@ export function createApp(options: AppOptions): ServerApp {
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent, prefix })
   const admission = new Admission({ access, limits, log, monotonic, starting: () => waiting })
   const bodies = new Bodies({ gateway, limits, monotonic, source: options.bodies })
-  const upgrades = new Upgrades({ gateway, routes, admission, metrics, limits, log, secrets, checkHost, allowsPage })
+  const requests = new Requests({ log, meter: metrics.work, accessLog: options.accessLog ?? false, recorder: options.recorder })
+  const upgrades = new Upgrades({ gateway, routes, admission, metrics, requests, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
-  const dispatch = httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver })
+  const dispatch = httpDispatcher({ routes, admission, bodies, metrics, requests, log, secrets, callerOf, deliver })
 
-  function deliver(result: Streamed, { method, headers }: Request, env: unknown): Response {
+  function deliver(result: Streamed, { method, headers }: Request, { env, served }: { readonly env: unknown; served: Served }): Response {
     const origin = headers.get('origin')
     const streamed = origin === null ? result : { ...result, headers: { ...result.headers, ...corsHeaders(origin) } }
     if (method === 'HEAD') return headResponse(streamed)
-    return stream?.(env, streamed) ?? readableResponse(streamed, limits.heartbeatMs)
+    const written = stream?.(env, streamed)
+    if (written) return written
+    served.streams = true
+    return readableResponse(streamed, limits.heartbeatMs, () => requests.over(served, streamed.status))
+  }
+
+  /** For a runtime that does not say when an answer has been sent: then it is over when it is there, or when its stream is. */
+  async function whole(served: Served, answer: Response | Promise<Response>): Promise<Response> {
+    const response = withId(await answer, served)
+    if (!served.streams) requests.over(served, response.status)
+    return response
   }
 
   const pass = guard({ limits, checkHost, allowsPage, bodies, routes })
   const app = new Hono({ getPath: (request) => below(prefix, getPath(request)) })
+  /** The requests that Hono has. Not in `env`, which on some runtimes all requests share. */
+  const begun = new WeakMap<Request, Served>()
   app.use(async (c, next) => {
-    const response = await pass(c.req.raw, c.env, async (request) => {
+    const known = begun.get(c.req.raw)
+    const served = known ?? requests.beginWeb(c.req.raw)
+    const answer = pass(c.req.raw, c.env, async (request) => {
       // What runs before this may change the answer, which must then not be written past it.
-      if (!hasOtherRoute(c)) return dispatch(request, c.env, c.req.routeIndex > 0)
+      if (c.req.routeIndex > 0) served.changes = true
+      if (!hasOtherRoute(c)) return dispatch(request, c.env, served)
+      begun.set(request, served)
       c.req.raw = request
       await next()
       return c.res
     })
+    // An app of a user's has mounted this one.
+    const response = await (known ? answer : whole(served, answer))
     if (!c.finalized) return response
     if (response !== c.res) c.res = response
     return undefined
   })
   const ownRoutes = app.routes.length
   // Not a route, so that routes which a user adds later still come first. An app that mounts this one does not take it over.
-  app.notFound((c) => dispatch(c.req.raw, c.env, true))
+  app.notFound((c) => {
+    const served = begun.get(c.req.raw) ?? requests.beginWeb(c.req.raw)
+    served.changes = true
+    return dispatch(c.req.raw, c.env, served)
+  })
   app.onError((thrown, c) => {
     if ('getResponse' in thrown && typeof thrown.getResponse === 'function') return thrown.getResponse() as Response
     const error = brokenOff(thrown, c.req.raw) ?? secrets.told(thrown)
-    if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error })
+    if (error.code === 'internal') log('error', 'A route failed', { error: error.cause ?? error, ...begun.get(c.req.raw)?.trace.fields })
     return errorResponse(error, thrown instanceof SlowBody ? { status: thrown.status } : {})
   })
 
@@ -163,9 +196,15 @@ export function createApp(options: AppOptions): ServerApp {
     limits,
     metrics,
     log,
+    requests,
     // Hono only serves the routes of users. Without any, requests go around it.
-    fetch: (request, env) =>
-      app.routes.length > ownRoutes ? app.fetch(request, env as object) : pass(request, env, (passed) => dispatch(passed, env)),
+    fetch(request, env, given) {
+      const served = given ?? requests.beginWeb(request)
+      const byHono = app.routes.length > ownRoutes
+      if (byHono) begun.set(request, served)
+      const answer = byHono ? app.fetch(request, env as object) : pass(request, env, (passed) => dispatch(passed, env, served))
+      return given ? answer : whole(served, answer)
+    },
     upgrade: (request) => upgrades.decide(request),
     prefix,
     refusalAt: (target) => routes.refusalAt(routes.pathOf(`http://x${target}`)),

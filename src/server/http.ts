@@ -1,11 +1,13 @@
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
+import type { Trace } from '../core/ports/trace.ts'
 import type { Call, HttpRoute, Logger, Quota, Streamed } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Admission, Caller } from './admission.ts'
 import { COUNTED_BYTES, SlowBody, tooLarge, type Bodies } from './bodies.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import type { Requests, Served } from './requests.ts'
 import type { Found, Mounted, Routes } from './routes.ts'
 import { sseStream } from './stream.ts'
 import { corsHeaders, preflightHeaders, type HostPolicy } from './web-pages.ts'
@@ -81,21 +83,22 @@ export interface HttpOptions {
   readonly admission: Admission
   readonly bodies: Bodies
   readonly metrics: Metrics
+  readonly requests: Requests
   readonly log: Logger
   readonly secrets: Redaction
   readonly callerOf: (request: Request, env: unknown) => Caller
-  readonly deliver: (streamed: Streamed, request: Request, env: unknown) => Response
+  readonly deliver: (streamed: Streamed, request: Request, by: { readonly env: unknown; readonly served: Served }) => Response
 }
 
 /** Never throttled: an answer costs no more than a refusal, and a stranger must not make the server look dead. */
 const PROBES: ReadonlySet<string> = new Set(['/health', '/ready'])
 
 /**
- * Answers a request. `changes`: somebody may change the answer, so that it is a whole `Response`. Never rejects: an error of a handler is logged, and becomes the answer. One function, because every `async` layer
+ * Answers a request. Never rejects: an error of a handler is logged, and becomes the answer. One function, because every `async` layer
  * in the path of a request costs time.
  */
-export function httpDispatcher({ routes, admission, bodies, metrics, log, secrets, callerOf, deliver }: HttpOptions) {
-  return async (request: Request, env: unknown, changes = false): Promise<Response> => {
+export function httpDispatcher({ routes, admission, bodies, metrics, requests, log, secrets, callerOf, deliver }: HttpOptions) {
+  return async (request: Request, env: unknown, served: Served): Promise<Response> => {
     const { method, url } = request
     const path = routes.pathOf(url)
     if (method === 'OPTIONS') {
@@ -109,6 +112,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
     }
     const { mounted, agent } = found
     const { route } = mounted
+    requests.found(served, mounted, agent)
     let response: Response
     try {
       const caller = callerOf(request, env)
@@ -116,7 +120,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
         const refused = await admission.refusePublic({ headers: request.headers }, caller)
         if (refused) return refusedAt(mounted, method, refused)
       }
-      const known = { found, request, admission, caller, text: () => bodies.text(request, env) }
+      const known = { found, request, admission, caller, served, text: () => bodies.text(request, env) }
       const result =
         route.access === 'public'
           ? route.handle(request, new HttpCall(known, undefined))
@@ -134,9 +138,9 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
             )
       const given = Symbol.asyncIterator in result ? result : await result
       const answer = Symbol.asyncIterator in given ? await sseStream(given, method === 'HEAD') : given
-      response = 'frames' in answer ? deliver(answer, request, changes ? undefined : env) : answer
+      response = 'frames' in answer ? deliver(answer, request, { env: served.changes ? undefined : env, served }) : answer
     } catch (thrown) {
-      response = failed(brokenOff(thrown, request) ?? thrown, mounted)
+      response = failed(brokenOff(thrown, request) ?? thrown, mounted, served)
     }
     metrics.countRequest(mounted, method, response.status)
     return response
@@ -150,10 +154,11 @@ export function httpDispatcher({ routes, admission, bodies, metrics, log, secret
     return response
   }
 
-  function failed(thrown: unknown, { transport, route, refuse }: Mounted<HttpRoute>): Response {
+  function failed(thrown: unknown, { transport, route, refuse }: Mounted<HttpRoute>, { trace }: Served): Response {
     const error = secrets.told(thrown)
     metrics.countError(transport, error.code)
-    if (error.code === 'internal') log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error })
+    if (error.code === 'internal')
+      log('error', 'A route failed', { transport, route: route.path, error: error.cause ?? error, ...trace.fields })
     return refuse(error, thrown instanceof SlowBody ? { status: thrown.status } : {})
   }
 }
@@ -174,6 +179,7 @@ interface HttpCallInit {
   readonly request: Request
   readonly admission: Admission
   readonly caller: Caller
+  readonly served: Served
   readonly text: () => Promise<string>
 }
 
@@ -184,11 +190,14 @@ class HttpCall<P extends Principal | undefined> implements Call {
   readonly request: Request
   readonly params: Readonly<Record<string, string>>
   readonly principal: P
+  readonly trace: Trace
   readonly text: () => Promise<string>
   readonly #admission: Admission
   readonly #caller: Caller
 
-  constructor({ found, request, admission, caller, text }: HttpCallInit, principal: P) {
+  constructor({ found, request, admission, caller, served, text }: HttpCallInit, principal: P) {
+    if (principal) served.admitted(principal)
+    this.trace = served.trace
     this.agent = found.agent
     this.root = found.root
     this.params = found.params

@@ -1,5 +1,7 @@
 import type { Meter } from '../core/ports/transport.ts'
+import { Labelled, Sizes } from './labelled.ts'
 import type { Mounted } from './routes.ts'
+import { WorkCounts } from './work-counts.ts'
 
 export interface Gauges {
   /** Sessions that are open now. */
@@ -10,16 +12,10 @@ export interface Gauges {
   readonly heldBytes: number
 }
 
-export interface FirstDelta {
-  readonly transport: string
-  readonly seconds: number
-}
-
 /** The most codes that are counted by name. */
 const MOST_CODES = 64
 
-/** The most times to the first delta that wait to be taken. */
-const MOST_PENDING = 1_000
+const FIRST_DELTA_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /**
  * The server's counts, as plain numbers: counting happens in the request path, and the library that shows the numbers (prom-client on
@@ -34,9 +30,9 @@ export class Metrics implements Meter {
   /** By transport, then by code. */
   readonly errors = new Map<string, Map<string, number>>()
   openSockets = 0
-  /** Called when too many first deltas wait. Without it they are dropped. */
-  onPending: (() => void) | undefined
-  #pending: FirstDelta[] = []
+  /** By transport. */
+  readonly firstDeltas = new Labelled(['transport'], () => new Sizes(FIRST_DELTA_SECONDS))
+  readonly work = new WorkCounts()
 
   constructor(gauges: Gauges = { openSessions: 0, openResponses: 0, heldBytes: 0 }) {
     this.gauges = gauges
@@ -59,16 +55,7 @@ export class Metrics implements Meter {
 
   /** The time from `response.create` to the first delta. */
   observeFirstDelta(transport: string, ms: number): void {
-    this.#pending.push({ transport, seconds: ms / 1000 })
-    if (this.#pending.length < MOST_PENDING) return
-    if (this.onPending) this.onPending()
-    else this.#pending = []
-  }
-
-  takeFirstDeltas(): readonly FirstDelta[] {
-    const taken = this.#pending
-    this.#pending = []
-    return taken
+    this.firstDeltas.at(transport).observe(ms / 1000)
   }
 }
 

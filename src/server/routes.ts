@@ -19,7 +19,7 @@ export function errorResponse(error: UampError, options?: RefusalOptions): Respo
 }
 
 /** The path of an absolute URL, as it was sent. `new URL` costs more than the rest of the routing. */
-function pathOf(url: string): string {
+export function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('://') + 3)
   if (start < 0) return '/'
   for (let i = start; i < url.length; i++) {

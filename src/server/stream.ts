@@ -42,7 +42,11 @@ export function headResponse({ status, headers, frames }: Streamed): Response {
  * For runtimes that only have web streams, and for frameworks that change the answer on its way out. The Node server writes the frames
  * itself. A frame is asked for when the client has read the one before.
  */
-export function readableResponse({ status, headers, frames, heartbeat, failure }: Streamed, heartbeatMs: number): Response {
+export function readableResponse(
+  { status, headers, frames, heartbeat, failure }: Streamed,
+  heartbeatMs: number,
+  onEnd?: () => void,
+): Response {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   let pending: Promise<IteratorResult<Frame, Frame | void>> | undefined
@@ -59,7 +63,10 @@ export function readableResponse({ status, headers, frames, heartbeat, failure }
   }
   const told = (error: unknown): Uint8Array => {
     const frame = failure?.(UampError.from(error))
-    if (frame === undefined) throw error
+    if (frame === undefined) {
+      onEnd?.()
+      throw error
+    }
     return bytesOf(frame, encoder)
   }
   const body = new ReadableStream<Uint8Array>(
@@ -67,9 +74,12 @@ export function readableResponse({ status, headers, frames, heartbeat, failure }
       async pull(controller) {
         const { bytes, done } = await next().catch((error: unknown) => ({ bytes: told(error), done: true }))
         if (bytes.length > 0) controller.enqueue(bytes)
-        if (done) controller.close()
+        if (!done) return
+        controller.close()
+        onEnd?.()
       },
       async cancel() {
+        onEnd?.()
         await iterator.return?.()
       },
     },

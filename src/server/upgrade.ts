@@ -1,6 +1,7 @@
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
+import type { Trace } from '../core/ports/trace.ts'
 import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { addressKey, isAnonymous, shareKey, type Admission, type Caller } from './admission.ts'
@@ -8,6 +9,7 @@ import { NOBODY } from './bodies.ts'
 import { foreignPage, whenAborted } from './http.ts'
 import type { Limits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import { withId, type Requests, type Served } from './requests.ts'
 import type { Found, Mounted, Routes } from './routes.ts'
 import type { HostPolicy } from './web-pages.ts'
 
@@ -16,6 +18,7 @@ export interface UpgradeOptions {
   readonly routes: Routes
   readonly admission: Admission
   readonly metrics: Metrics
+  readonly requests: Requests
   readonly limits: Limits
   readonly log: Logger
   readonly secrets: Redaction
@@ -48,6 +51,8 @@ export interface Connection extends Socket {
 }
 
 export interface Accepted {
+  /** The id of the connection, which the client is told in the answer. */
+  readonly requestId: string
   /** The subprotocol to answer with, never the one that carries a token. */
   readonly protocol: string | undefined
   /** The bound of a message, if the route has its own. */
@@ -56,11 +61,15 @@ export interface Accepted {
   readonly watch: SocketRoute['watch']
   /** Runs the transport on the socket. Never rejects; the socket is closed when it resolves. */
   run(connection: Connection): Promise<void>
+  /** Call it instead of `run` if there is no socket after all. */
+  failed(status: number): void
 }
 
 /** For routes that name none: browsers offer it beside their token. */
 const DEFAULT_SUBPROTOCOLS = ['uamp']
 
+/** The status of an accepted upgrade. */
+const SWITCHED = 101
 /** How many wrong tokens close a socket. */
 const WRONG_TOKENS = 3
 const UNAUTHORIZED = 4401
@@ -81,21 +90,29 @@ export class Upgrades {
   }
 
   async decide(request: UpgradeRequest): Promise<Accepted | Response> {
+    const { requests, routes, secrets } = this.#options
+    const { url, headers } = request
+    const served = requests.beginWeb({ method: 'WS', url, headers })
+    let decided: Accepted | Response
     try {
-      return await this.#accept(request)
+      decided = await this.#accept(request, headers, served)
     } catch (thrown) {
-      return this.#options.routes.refusalAt(this.#options.routes.pathOf(request.url))(this.#options.secrets.told(thrown))
+      decided = routes.refusalAt(routes.pathOf(url))(secrets.told(thrown))
     }
+    if ('run' in decided) return decided
+    requests.over(served, decided.status)
+    return withId(decided, served)
   }
 
-  async #accept(request: UpgradeRequest): Promise<Accepted | Response> {
-    const { routes, admission, limits, metrics, checkHost, allowsPage } = this.#options
-    const { url, headers } = request
+  async #accept(request: UpgradeRequest, headers: Headers, served: Served): Promise<Accepted | Response> {
+    const { routes, admission, limits, metrics, requests, checkHost, allowsPage } = this.#options
+    const { url } = request
     const misdirected = checkHost(url, headers.get('host'))
     if (misdirected) return routes.refusalAt(routes.pathOf(url))(misdirected.error, { status: misdirected.status })
     if (!allowsPage(headers)) throw foreignPage()
     const found = routes.find('WS', routes.pathOf(url))
     if (!('mounted' in found)) return found
+    requests.found(served, found.mounted, found.agent)
 
     const subprotocols =
       headers
@@ -109,17 +126,20 @@ export class Upgrades {
     if (principal && this.#shares.isFull(principal, request.address)) throw full('rate_limited')
     if (metrics.openSockets >= limits.connections && !this.#waiting.evict('Too many connections')) throw full('overloaded')
     const { subprotocols: supported = DEFAULT_SUBPROTOCOLS, messageBytes, watch } = found.mounted.route
+    if (principal) served.admitted(principal)
     return {
+      requestId: served.trace.requestId,
       messageBytes,
       watch,
       protocol: subprotocols.find((name) => supported.includes(name)),
-      run: (connection) => this.#run(found.mounted, new SocketCall({ found, request, connection, principal, admission })),
+      run: (connection) => this.#run(found.mounted, new SocketCall({ found, request, connection, principal, admission, served })),
+      failed: (status) => requests.over(served, status),
     }
   }
 
   async #run({ route, transport }: Mounted<SocketRoute>, call: SocketCall): Promise<void> {
-    const { metrics, log, secrets } = this.#options
-    const { connection } = call
+    const { metrics, requests, log, secrets } = this.#options
+    const { connection, served } = call
     const leave = call.principal === undefined && route.access === 'first-message' ? this.#awaitToken(call) : undefined
     const { principal, address } = call
     if (principal) this.#shares.count(principal, address, 1)
@@ -132,11 +152,13 @@ export class Upgrades {
     } catch (thrown) {
       const error = secrets.told(thrown)
       metrics.countError(transport, error.code)
-      if (error.code === 'internal') log('error', 'A socket failed', { transport, route: route.path, error: error.cause ?? error })
+      if (error.code === 'internal')
+        log('error', 'A socket failed', { transport, route: route.path, error: error.cause ?? error, ...call.trace.fields })
       if (error.code === 'unauthorized') connection.close(UNAUTHORIZED, error.message)
       else connection.close(1011, 'Internal error')
     } finally {
       metrics.openSockets--
+      requests.over(served, SWITCHED)
       if (principal) this.#shares.count(principal, address, -1)
       leave?.()
     }
@@ -163,6 +185,7 @@ export class Upgrades {
       this.#waiting.delete(connection)
       release()
       this.#count(connection, principal)
+      call.served.admitted(principal)
       call.vouch(principal)
     }
     return () => {
@@ -183,6 +206,7 @@ interface SocketCallInit {
   readonly connection: Connection
   readonly principal: Principal | undefined
   readonly admission: Admission
+  readonly served: Served
 }
 
 /** Always true if the upgrade had to bring credentials. */
@@ -197,6 +221,7 @@ class SocketCall implements Call {
   readonly params: Readonly<Record<string, string>>
   readonly principal: Principal | undefined
   readonly connection: Connection
+  readonly served: Served
   /** Called with the owner of a token that came in a message. */
   onAccepted: ((principal: Principal) => void) | undefined
   readonly #upgrade: UpgradeRequest
@@ -205,7 +230,8 @@ class SocketCall implements Call {
   #access: Access | undefined
   #wrong = 0
 
-  constructor({ found, request, connection, principal, admission }: SocketCallInit) {
+  constructor({ found, request, connection, principal, admission, served }: SocketCallInit) {
+    this.served = served
     this.agent = found.agent
     this.root = found.root
     this.params = found.params
@@ -213,6 +239,10 @@ class SocketCall implements Call {
     this.connection = connection
     this.#admission = admission
     this.#upgrade = request
+  }
+
+  get trace(): Trace {
+    return this.served.trace
   }
 
   get address(): string {

@@ -17,6 +17,7 @@ export interface RemoteOptions {
 }
 
 export type { Timeouts } from '../core/ports/http.ts'
+import type { Attributes } from '../core/ports/trace.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
 import type { EventBatch } from './answer-drafts.ts'
@@ -90,10 +91,24 @@ export interface UpstreamCall extends AnswerBounds {
  * 409, 429, 5xx) and a connection that breaks are tried again, with jitter, or when `Retry-After` says, if that is soon; but see
  * `once`. A server that hangs is not: it may be at work on the first request, and a fallback may be waiting for its turn.
  */
-export function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
-  const { signal, retries, random, timeouts } = call
+export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
+  const { signal, retries, random, timeouts, request } = call
   const { firstByteMs = SILENCE_MS, totalMs } = timeouts
-  return withRetries((leftMs) => send(call, leftMs), { signal, retries, random, firstByteMs, totalMs })
+  const span = call.http.trace?.begin('upstream', `${request.method} ${call.name}`, placeOf(call))
+  const sent = span ? { ...call, request: { ...request, headers: { ...span.headers, ...request.headers } } } : call
+  let sends = 0
+  const attempt = (leftMs: number): Promise<Tried<HttpAnswer>> => {
+    if (sends++ > 0) span?.set({ 'http.request.resend_count': sends - 1 })
+    return send(sent, leftMs)
+  }
+  try {
+    const answer = await withRetries(attempt, { signal, retries, random, firstByteMs, totalMs })
+    span?.end()
+    return answer
+  } catch (thrown) {
+    span?.end(UampError.from(thrown).code)
+    throw thrown
+  }
 }
 
 interface Patience extends Pick<UpstreamCall, 'signal' | 'retries' | 'random'>, Pick<Timeouts, 'firstByteMs' | 'totalMs'> {}
@@ -114,6 +129,12 @@ export async function withRetries<T>(attempt: (leftMs: number) => Promise<Tried<
     if (waitMs > LONGEST_WAIT_MS) throw error
     await pause(waitMs, signal)
   }
+}
+
+/** The server that is called, without the path and the query, which may hold a secret. */
+function placeOf({ name, request: { method, url } }: UpstreamCall): Attributes {
+  const address = URL.canParse(url) ? new URL(url).hostname : undefined
+  return { 'uamp.upstream': name, 'http.request.method': method, 'server.address': address }
 }
 
 export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 'explain' | 'once' | 'retries'> {

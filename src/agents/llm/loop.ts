@@ -55,7 +55,7 @@ export async function* modelLoop(
 
   for (let number = 1; ; number++) {
     const step = new Step(ids, check !== undefined)
-    const { model, first, rest } = await chain.open(messages, config, { context: turn, first: number === 1 })
+    const { model, first, rest, over } = await chain.open(messages, config, { context: turn, first: number === 1 })
     try {
       // UAMP events §6.4: clients are told when another model answers than the one that was announced.
       if (options.announced.change(turn.sessionId, model)) yield { type: 'capabilities', capabilities: await options.chain.describe(model) }
@@ -67,8 +67,12 @@ export async function* modelLoop(
         const told = step.take(next.value.type === 'thinking' ? chain.marked(next.value, model) : next.value)
         if (told) yield told.type === 'usage.delta' ? chain.priced(told, model) : told
       }
+    } catch (thrown) {
+      over(thrown)
+      throw thrown
     } finally {
       await rest.return?.()
+      over()
     }
 
     const calls = step.calls

@@ -1,16 +1,21 @@
 import { tokensOfConfig } from '../../core/basics/tokens.ts'
+import { usageAttributes } from '../../core/basics/work.ts'
 import type { Price } from '../../core/ports/models.ts'
 import type { ModelContext } from '../../core/ports/provider.ts'
+import type { Span, Trace } from '../../core/ports/trace.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { addUsage, type Usage } from '../../protocol/usage.ts'
 import { hasHostedTool, hostedToolsIn } from '../../core/agent-kit/hosted-tools.ts'
 import { maxTokensIn, modelId, withFreeChoice, withSettings, type Model } from './model.ts'
 import { fitting } from './context.ts'
 import { costOf } from './prices.ts'
+
+type UsageDraft = Extract<Draft, { type: 'usage.delta' }>
 
 /** The part of a window that is left for the answer if nobody says how long it may be. */
 const ANSWER_SHARE = 0.25
@@ -32,6 +37,8 @@ export interface Answer {
   readonly model: Model
   readonly first: readonly Draft[]
   readonly rest: AsyncIterator<Draft>
+  /** Call it when the answer has been read to its end, or left. */
+  over(failure?: unknown): void
 }
 
 export interface ChainOptions {
@@ -53,6 +60,9 @@ export class ModelChain {
   readonly #models: readonly Model[]
   /** Stays with the model that answered: the one before would fail again, and cannot read this one's thoughts. */
   #index = 0
+  /** What the answer that is being read has used. */
+  #used: Usage | undefined
+  #trace: Trace | undefined
 
   constructor(options: ChainOptions, models: readonly Model[]) {
     this.#options = options
@@ -66,25 +76,35 @@ export class ModelChain {
   ): Promise<Answer> {
     const { log } = this.#options
     const models = this.#models
+    this.#trace = context.trace
     const { redact = (text) => text } = context
     const spent: Draft[] = []
     for (;;) {
       const model = models[this.#index] as Model
       const said: Draft[] = []
+      const span = this.#begin(model, context)
+      this.#used = undefined
+      const over = (failure?: unknown): void => {
+        if (this.#used) span?.set(usageAttributes(this.#used))
+        span?.end(failure === undefined ? undefined : UampError.from(failure).code)
+      }
       try {
-        const rest = await this.#ask(model, { messages, config, first, context })
+        const rest = await this.#ask(model, { messages, config, first, context: span ? within(span, context) : context })
         const began = await untilWord(rest, said)
         const priced = [...spent, ...said.map((draft) => this.marked(this.priced(draft, model), model))]
-        return { model, first: priced, rest: began ? rest : ended() }
+        return { model, first: priced, rest: began ? rest : ended(), over }
       } catch (thrown) {
+        const lost = said.map((draft) => this.priced(draft, model))
+        over(thrown)
         context.signal.throwIfAborted()
         if (this.#index + 1 >= models.length) throw thrown
         const next = models[++this.#index] as Model
-        spent.push(...said.map((draft) => this.priced(draft, model)))
+        spent.push(...lost)
         log('warn', 'A model failed, the next one is asked', {
           model: model.model,
           next: next.model,
           error: redact(UampError.from(thrown).message),
+          ...context.trace?.fields,
         })
       }
     }
@@ -92,7 +112,13 @@ export class ModelChain {
 
   /** Adds the cost to usage, or that nobody knows it. Other drafts pass unchanged. */
   priced(draft: Draft, model: Model): Draft {
-    if (draft.type !== 'usage.delta' || draft.delta.cost) return draft
+    if (draft.type !== 'usage.delta') return draft
+    const priced = draft.delta.cost ? draft : this.#withCost(draft, model)
+    this.#used = addUsage(this.#used, priced.delta)
+    return priced
+  }
+
+  #withCost(draft: UsageDraft, model: Model): UsageDraft {
     const id = modelId(model)
     const price = model.price ?? this.#options.priceOf(id)
     if (price) return { ...draft, delta: { ...draft.delta, cost: costOf(draft.delta, price) } }
@@ -104,7 +130,16 @@ export class ModelChain {
     const { unpriced, log } = this.#options
     if (unpriced.has(model) || unpriced.size >= UNPRICED) return
     unpriced.add(model)
-    log('info', 'The price of a model is not known, so its usage has no cost: give it a price', { model })
+    const message = 'The price of a model is not known, so its usage has no cost: give it a price'
+    log('info', message, { model, ...this.#trace?.fields })
+  }
+
+  #begin({ provider, model }: Model, { trace }: ModelContext): Span | undefined {
+    return trace?.begin('chat', `chat ${model}`, {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': provider.name,
+      'gen_ai.request.model': model,
+    })
   }
 
   /** Names the model in the signature of its thought, if the agent has several: only that model may see it again. */
@@ -123,8 +158,8 @@ export class ModelChain {
     }
     const window = model.contextWindow ?? able?.context_window
     // An answer in one piece may take as long as the whole. A model that hangs shows itself sooner in a stream.
-    const { signal, http, sessionId, redact } = context
-    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, silent: false }
+    const { signal, http, sessionId, redact, trace } = context
+    const asked = model === this.#models.at(-1) ? context : { signal, http, sessionId, redact, trace, silent: false }
     const told = this.#models.length === 1 ? messages : messages.map((message) => withOwnThoughts(message, markOf(model)))
     return model.provider
       .generate(
@@ -137,6 +172,11 @@ export class ModelChain {
       )
       [Symbol.asyncIterator]()
   }
+}
+
+/** The calls of the provider are within the span. */
+function within(span: Span, { signal, http, sessionId, redact, silent }: ModelContext): ModelContext {
+  return { signal, http: { ...http, trace: span }, sessionId, redact, silent, trace: span }
 }
 
 function lacking({ model }: Model, type: string): UampError {

@@ -4,10 +4,10 @@ import { agentAtRoot } from '../../core/edge/asked.ts'
 import type { ModelTable } from '../../core/ports/models.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { pinoLog } from '../../server/node/log.ts'
+import { serverLog, type LogFormat, type LogLevel } from '../../server/node/log.ts'
 import { present } from '../../wire/fields.ts'
 import { banner } from '../banner.ts'
-import { retire, type AssembleContext, type Assembly } from '../../config/assemble.ts'
+import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import { Reloader } from '../../config/reload.ts'
 import { servedModels } from '../models/served.ts'
@@ -30,6 +30,11 @@ export interface ServeFlags {
   readonly allowHost?: readonly string[]
   readonly tokenFile?: string
   readonly open?: true
+  readonly watch?: true
+  readonly logLevel?: LogLevel
+  readonly logFormat?: LogFormat
+  /** False after `--no-access-log`. */
+  readonly accessLog?: boolean
 }
 
 /** Names the flags for errors of the server, which does not know them. */
@@ -46,14 +51,19 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   // The server goes on if nobody reads its output any more.
   stdout.on('error', () => undefined)
   const fromFlags = { ...fileTokens(flags.tokenFile), ...parseTokens(flags.token ?? [], '--token') }
-  const log = pinoLog()
-  const context: AssembleContext = { env, modules: new Modules(), log }
-  const setup = await loadSetup(fileOf(given, flags), context)
+  const { logLevel: level, logFormat: format } = flags
+  const { log, set, writes } = serverLog(present({ level, format }))
+  const { watch = false } = flags
+  const context: AssembleContext = { env, modules: new Modules({ watch }), log }
+  const setup = await loadSetup(fileOf(given, flags), context, watch)
   const { settings } = setup
+  set(present({ level: level ?? settings.log?.level, format: format ?? settings.log?.format }))
   const models = await servedModels(env, (problem) => log('warn', problem))
   const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
   const data = flags.data || env['UAMP_DATA'] || settings.data || '.uamp'
-  const server = await listening(setup, { ...flags, data, tokens, log, models })
+  // Lines that the level leaves out are not made in the first place.
+  const accessLog = writes('info') && flags.accessLog !== false && (settings.log?.access ?? true)
+  const server = await listening(setup, { ...flags, data, tokens, log, accessLog, models })
   const names = setup.agents.map(({ name }) => name)
   const root = agentAtRoot(names, settings.defaultAgent)
   const url = server.url.replace('//127.0.0.1:', '//localhost:')
@@ -62,7 +72,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const anonymous = flags.allowAnonymous ?? callers.length === 0
   const { notes } = setup
   // Before the banner: a user who has read it may change a file.
-  const reloader = setup.assembly && reloading(setup.assembly, server, context)
+  const reloader = reloading(setup, server, context)
   stdout.write(banner({ version, url, host, agents: setup.agents, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
   await stopped(server)
@@ -75,9 +85,11 @@ function fileOf(given: string | undefined, { config }: ServeFlags): string | und
   throw new UampError('invalid_request', `Name one file to serve: either ${given}, or --config ${config}`)
 }
 
-function reloading(assembly: Assembly, { agents }: RunningServer, context: AssembleContext): Reloader {
+function reloading({ assembly, again }: Setup, { agents }: RunningServer, context: AssembleContext): Reloader | undefined {
+  if (!assembly || !again) return undefined
   return new Reloader({
     assembly,
+    again,
     context,
     agents,
     onReload: (text) => process.stdout.write(`${text}\n`),
@@ -117,6 +129,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     outbound,
     a2a,
     omnia,
+    accessLog: flags.accessLog,
   })
   // Most of the code to load. Mistakes in the options or in a file are reported without it.
   const { serve: start } = await import('../../serve/index.ts')

@@ -20,6 +20,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     signal,
     http,
     store,
+    trace,
     redact,
   } = turn
   return {
@@ -40,6 +41,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     signal,
     http,
     store,
+    trace,
     redact,
     ask: (type, question, options) => turn.ask(type, question, options),
     ...changes,

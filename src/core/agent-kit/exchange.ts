@@ -26,7 +26,7 @@ interface Asker {
 }
 
 /** A request to a route: it is for the agent of its path, and stops when the client leaves. */
-type Caller = Pick<KnownCall, 'agent' | 'principal' | 'signal'>
+type Caller = Pick<KnownCall, 'agent' | 'principal' | 'signal'> & Partial<Pick<KnownCall, 'trace'>>
 
 /** Asks an agent once, in a session that is not stored, and yields the events of its response. */
 export async function* exchange(gateway: Gateway, exchanged: Exchange): AsyncGenerator<ServerEvent, void> {
@@ -37,6 +37,7 @@ export async function* exchange(gateway: Gateway, exchanged: Exchange): AsyncGen
     transport,
     agent,
     principal,
+    trace: 'call' in exchanged ? exchanged.call.trace : undefined,
     config: config ?? { modalities: ['text'] },
     history: messages,
     ...(handoff !== undefined && { handoff }),

@@ -172,7 +172,7 @@ class SessionGateway implements AgentGateway, SessionHost {
       pending: [],
       shownId: init.persist ? undefined : init.shownId,
       waiting: undefined,
-      opening: { payment: init.payment, silent: init.silent === true && !init.persist, handoff: init.handoff },
+      opening: { payment: init.payment, silent: init.silent === true && !init.persist, handoff: init.handoff, trace: init.trace },
       input: init.input,
     }
     const { session, journal } = this.#build(

@@ -1,3 +1,4 @@
+import type { Trace } from '../ports/trace.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
@@ -111,7 +112,7 @@ export function messagesOf({ input, output }: TurnRecord): Message[] {
 
 export function turnStart(
   session: Pick<Session, 'duplex' | 'config'>,
-  { record, run, ...given }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper' | 'methods'> & TurnRun,
+  { record, run, ...given }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper' | 'methods' | 'trace'> & TurnRun,
 ): TurnStart {
   return {
     id: run.id,
@@ -248,7 +249,7 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
 
 interface Ended {
   readonly host: Pick<SessionHost, 'log' | 'meter'>
-  readonly turn: { readonly firstDeltaMs: number | undefined }
+  readonly turn: { readonly firstDeltaMs: number | undefined; readonly trace?: Trace | undefined }
   readonly end: End
   readonly events: number
 }
@@ -259,9 +260,13 @@ export function reported(session: Reporting, { host, turn, end, events }: Ended)
   host.meter?.countEvents(transport, events)
   if (turn.firstDeltaMs !== undefined) host.meter?.observeFirstDelta(transport, turn.firstDeltaMs)
   if (end.kind !== 'failed') return end
-  if (end.cause !== undefined) host.log('error', 'The agent failed', { agent, session: id, error: session.secrets.error(end.cause) })
   host.meter?.countError(transport, end.error.code)
-  return { ...end, error: session.secrets.value(end.error) }
+  const error = session.secrets.value(end.error)
+  if (end.cause === undefined) return { ...end, error }
+  const { trace } = turn
+  host.log('error', 'The agent failed', { agent, session: id, error: session.secrets.error(end.cause), ...trace?.fields })
+  // Only the log has the cause: this finds the line.
+  return { ...end, error: trace ? { ...error, details: { ...error.details, request_id: trace.requestId } } : error }
 }
 
 interface Reporting {

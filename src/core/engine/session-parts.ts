@@ -13,6 +13,7 @@ import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { InputEvent, Session, SessionInit } from '../ports/session.ts'
+import type { Trace } from '../ports/trace.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 import type { SessionRecord, TurnRecord } from '../durable/records.ts'
 import type { RunStart } from './run.ts'
@@ -35,7 +36,14 @@ export interface SessionState extends SessionRecord {
   readonly shownId?: string | undefined
   readonly waiting: { readonly record: TurnRecord; readonly start: RunStart } | undefined
   /** What else that request brought. `silent`: nobody sees a response before its end, not even in the store. */
-  readonly opening?: { readonly payment: Payment | undefined; readonly silent: boolean; readonly handoff?: string | undefined } | undefined
+  readonly opening?:
+    | {
+        readonly payment: Payment | undefined
+        readonly silent: boolean
+        readonly handoff?: string | undefined
+        readonly trace?: Trace | undefined
+      }
+    | undefined
 }
 
 /** The parts that the gateway makes for each session. */

@@ -14,6 +14,7 @@ import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, Waiting } from '../ports/session.ts'
+import type { Trace } from '../ports/trace.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
@@ -108,10 +109,10 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     return this.log.read(options)
   }
 
-  async send(event: ClientEvent): Promise<void> {
+  async send(event: ClientEvent, trace?: Trace): Promise<void> {
     this.stay.check()
     if (event.type === 'ping') this.log.tell(pong(this, this.#host.now()))
-    else await this.seen.once(event, () => this.#accept(event))
+    else await this.seen.once(event, () => this.#accept(event, trace))
   }
 
   async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void> {
@@ -174,12 +175,12 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     return this.#journal?.flush() ?? true
   }
 
-  #accept(event: ClientEvent): Promise<void> {
+  #accept(event: ClientEvent, trace: Trace | undefined): Promise<void> {
     if (isInput(event)) return this.#input(event)
     const { config, client } = this
     switch (event.type) {
       case 'response.create':
-        return this.#respond(event)
+        return this.#respond(event, { trace })
       case 'response.cancel':
         this.#cancel(event)
         break
@@ -278,9 +279,9 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
-    const { keeper, methods } = run.options
+    const { keeper, methods, trace = this.opening?.trace } = run.options
     const payment = tokenPayment(this.#pending.paymentToken) ?? this.#payment
-    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper, methods }
+    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper, methods, trace }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
@@ -302,7 +303,9 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
       throw error
     }
     this.#watch()
-    turn.run(agent).catch((error: unknown) => this.#host.log('error', 'A turn could not be ended', { session: this.id, error }))
+    turn
+      .run(agent)
+      .catch((error: unknown) => this.#host.log('error', 'A turn could not be ended', { session: this.id, error, ...trace?.fields }))
   }
 
   /** Continues a parked turn with its answers: in the same generator, or, if that is gone, by running the agent again. */
@@ -324,7 +327,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.#record = record
     this.lastResponse = record.id
     this.log.onDetach = this.onDetach
-    turn.resume(record.id, options.keeper)
+    turn.resume(record.id, options)
     this.#watch()
     try {
       await this.#journal?.open(this, record, options.keeper?.opened(record))
@@ -357,7 +360,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     try {
       await this.log.seal(turn.stamp, event, sealing)
     } catch (error) {
-      this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error })
+      this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error, ...turn.trace?.fields })
     }
     this.held.keepOutput(turn.output.size, record.status === 'waiting')
     if (before.config || before.asked) this.held.set('config', weigh(this.config) + weigh(this.client))

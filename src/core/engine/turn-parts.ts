@@ -8,6 +8,7 @@ import type { Log } from '../log/log.ts'
 import type { Principal } from '../ports/access.ts'
 import type { ClientMethods, Turn } from '../ports/agent.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
+import type { Trace } from '../ports/trace.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
 import type { Holding } from './budget.ts'
@@ -53,4 +54,6 @@ export interface TurnStart {
   readonly held: Holding
   readonly keeper?: TurnKeeper | undefined
   readonly methods?: ClientMethods | undefined
+  /** The request that asked for the response. */
+  readonly trace?: Trace | undefined
 }

@@ -12,12 +12,14 @@ import type { Principal } from '../ports/access.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
 import type { AgentPort, AskOptions, ClientMethods, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
+import type { Span, Trace } from '../ports/trace.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import { endOf, failure, responseCreated, resultsIn, type End } from './run.ts'
 import type { TurnHost, TurnStart } from './turn-parts.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
+import { usageAttributes } from '../basics/work.ts'
 import { weigh } from '../basics/weight.ts'
 
 /** The pump yields to the event loop after this many events or milliseconds, so that a cancel always gets through. */
@@ -59,6 +61,9 @@ export class ActiveTurn implements Turn, Asker {
   readonly #before: ContentItem[] = []
   readonly #host: TurnHost
   readonly #start: TurnStart
+  /** The request that the running response answers, and the work on it. */
+  #request: Trace | undefined
+  #span: Span | undefined
   /** Made for the first question: most turns ask nothing. */
   #questions: QuestionBook | undefined
   /** Made when `signal` is first read: most short responses end before that. */
@@ -68,6 +73,7 @@ export class ActiveTurn implements Turn, Asker {
   #stamp: Stamp
   #iterator: AsyncIterator<Said> | undefined
   #finish: () => void = () => undefined
+  #agent = ''
   /** Why the turn was cancelled. */
   #stopped: UampError | undefined
   /** Tool results that came between two responses: they belong to the second one's output. */
@@ -101,6 +107,7 @@ export class ActiveTurn implements Turn, Asker {
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.id, this.responseId, { shown: host.shownId })
     this.keeper = start.keeper
+    this.#request = start.trace
   }
 
   get signal(): AbortSignal {
@@ -116,7 +123,12 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   get http(): HttpClient {
-    return this.#host.secrets.http
+    const { http } = this.#host.secrets
+    return this.trace ? { ...http, trace: this.trace } : http
+  }
+
+  get trace(): Trace | undefined {
+    return this.#span ?? this.#request
   }
 
   get store(): TurnStore {
@@ -161,10 +173,13 @@ export class ActiveTurn implements Turn, Asker {
     const late = (): void => this.cancel(new UampError('timeout', `The response took longer than ${turnTimeoutMs} ms`))
     this.#timer = setTimeout(late, turnTimeoutMs)
     this.#announce()
+    this.#agent = agent.name
+    this.#begin()
     let end: End
     try {
-      this.#iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
-      end = await this.#pump(this.#iterator)
+      const iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
+      this.#iterator = iterator
+      end = await (this.#span ? this.#span.run(() => this.#pump(iterator)) : this.#pump(iterator))
     } catch (thrown) {
       if (this.parked) await this.parked
       // If the pump threw, and not the agent, the generator still has to run its `finally`.
@@ -175,10 +190,22 @@ export class ActiveTurn implements Turn, Asker {
     if (!this.#stopped) await this.#close(end)
   }
 
+  #begin(): void {
+    const { transport, sessionId } = this
+    this.#span = this.#request?.begin('invoke_agent', `invoke_agent ${this.#agent}`, {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': this.#agent,
+      'gen_ai.conversation.id': sessionId,
+      'uamp.transport': transport,
+    })
+  }
+
   /** Continues a parked turn with a new response. */
-  resume(responseId: string, keeper: TurnKeeper | undefined): void {
+  resume(responseId: string, { keeper, trace }: Pick<TurnStart, 'keeper' | 'trace'>): void {
     this.responseId = responseId
     this.keeper = keeper
+    this.#request = trace ?? this.#request
+    this.#begin()
     this.#stamp = new Stamp(this.sessionId, responseId, { shown: this.#host.shownId })
     this.#before.push(...this.output.items())
     this.output = new Output()
@@ -357,6 +384,8 @@ export class ActiveTurn implements Turn, Asker {
     if (waiting) this.parked = new Promise((resolve) => (this.#goOn = resolve))
     else clearTimeout(this.#timer)
     await this.#host.ended(this, end)
+    if (this.output.usage) this.#span?.set(usageAttributes(this.output.usage))
+    this.#span?.end(end.kind === 'failed' ? end.error.code : end.kind === 'cancelled' ? 'cancelled' : undefined)
     if (!waiting) this.#finish()
   }
 }

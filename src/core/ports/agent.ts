@@ -7,6 +7,7 @@ import type { Principal } from './access.ts'
 import type { HttpClient } from './http.ts'
 import type { ModelTable } from './models.ts'
 import type { Tool } from './skill.ts'
+import type { Trace } from './trace.ts'
 import type { Transport } from './transport.ts'
 import type { TurnStore } from './turn-store.ts'
 
@@ -121,6 +122,8 @@ export interface Turn {
   readonly http: HttpClient
   /** What the agent remembers between turns: of this session, of whoever is asking, and of the agent itself. */
   readonly store: TurnStore
+  /** The request that the turn answers. Put its `fields` into log lines. Undefined outside a server. */
+  readonly trace?: Trace | undefined
   /** Removes the server's secrets from a text. Use it on what others said before you log it or put it into an error. */
   readonly redact?: ((text: string) => string) | undefined
   /**

@@ -1,8 +1,12 @@
+import type { Trace } from './trace.ts'
+
 /** Outbound HTTP without redirects: `undici` with kept connections on Node, `fetch` elsewhere. */
 export interface HttpClient {
   request(request: HttpRequest): Promise<HttpAnswer>
   /** For addresses that strangers name. Undefined: this runtime cannot guard such calls, so do not make them. */
   readonly guarded?: GuardedHttp | undefined
+  /** The request that calls are made for. Calls to models and remote agents carry its id. */
+  readonly trace?: Trace | undefined
 }
 
 export interface HttpRequest {

@@ -6,7 +6,7 @@ import type { Turn } from './agent.ts'
 export type ModelRequest = { readonly model: string } & Pick<Turn, 'messages' | 'config'>
 
 /** The part of a turn that a provider needs. */
-export type ModelContext = Pick<Turn, 'signal' | 'http' | 'sessionId' | 'redact' | 'silent'>
+export type ModelContext = Pick<Turn, 'signal' | 'http' | 'sessionId' | 'redact' | 'silent' | 'trace'>
 
 /**
  * An LLM behind an API. It yields what agents yield: text, tool calls with their arguments as they come, thinking, media, usage,

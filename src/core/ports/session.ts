@@ -10,6 +10,7 @@ import type { Principal } from './access.ts'
 import type { ClientMethods, Questions, Turn } from './agent.ts'
 import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
+import type { Trace } from './trace.ts'
 import type { TurnStore } from './turn-store.ts'
 
 /** An event of the log. `event` and `text` are each made once, when first asked for. */
@@ -88,9 +89,10 @@ export interface Session {
   readonly asking: Waiting['questions']
   /**
    * Takes effect at once, in the order of the calls. In a stored session it resolves when the event is durable. An `event_id`
-   * seen before is accepted without effect. Rejects with the reason when the session refuses the event.
+   * seen before is accepted without effect. Rejects with the reason when the session refuses the event. `trace`: the request that sends
+   * it, if it is not the one that opened the session.
    */
-  send(event: ClientEvent): Promise<void>
+  send(event: ClientEvent, trace?: Trace): Promise<void>
   /** Sends inputs and `response.create`, all or nothing: if the response is refused, so are the inputs. Otherwise as `send`. */
   say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void>
   read(options?: ReadOptions): Reader
@@ -118,6 +120,8 @@ export interface ResponseOptions {
   readonly keeper?: TurnKeeper
   /** What the client does for this response, as long as it is there. */
   readonly methods?: ClientMethods
+  /** The request that asks for it. Default: the one that opened the session. */
+  readonly trace?: Trace | undefined
 }
 
 export interface Waiting {
@@ -135,6 +139,8 @@ export interface SessionInit {
   readonly transport: string
   readonly agent: string
   readonly principal: Principal
+  /** The request, or the connection, that opens it. */
+  readonly trace?: Trace | undefined
   readonly config: SessionConfig
   /** True if the client can answer questions in mid-response (sockets); false for one request and its reply. */
   readonly duplex: boolean

@@ -7,6 +7,7 @@ import type { Keys } from './keys.ts'
 import type { Redaction } from './redaction.ts'
 import type { Gateway } from './session.ts'
 import type { Store } from './store.ts'
+import type { Trace } from './trace.ts'
 
 /** A protocol: the routes it mounts. Knows no server and no other transport. */
 export interface Transport {
@@ -139,6 +140,8 @@ export interface Call {
   /** The path names no agent; the request's body may. */
   readonly root: boolean
   readonly request: Request
+  /** The request's id and its trace: give it to `gateway.open`, `session.send` and `session.say`, and put its `fields` into log lines. */
+  readonly trace: Trace
   /** The body of the request. Name it in the route as `body: 'text'`. */
   text(): Promise<string>
   readonly params: Readonly<Record<string, string>>

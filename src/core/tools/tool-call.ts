@@ -77,8 +77,20 @@ export interface RunOptions {
 /** Runs the tool within its time limit. */
 export async function runTool(turn: Turn, prepared: Prepared, { time, resultLength, progress }: RunOptions): Promise<ToolResult> {
   const { call, tool, args, timeoutMs } = prepared
+  const span = turn.trace?.begin('execute_tool', `execute_tool ${tool.name}`, {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool.name,
+    'gen_ai.tool.call.id': call.id,
+  })
   const run = (signal: AbortSignal): unknown => tool.run(args, { turn, callId: call.id, signal, http: guardedOf(turn.http), progress })
-  return resultOf(call, await time.within(timeoutMs, call.name, run), resultLength)
+  try {
+    const result = await time.within(timeoutMs, call.name, (signal) => (span ? span.run(() => run(signal)) : run(signal)))
+    span?.end()
+    return resultOf(call, result, resultLength)
+  } catch (thrown) {
+    span?.end(UampError.from(thrown).code)
+    throw thrown
+  }
 }
 
 /** Makes a result of a tool's return value. Cuts off a text that is longer than `length`. */

@@ -1,5 +1,4 @@
 /** How answers go out: their headers, their streams, and refusals on connections that have no answer object. */
-import { randomUUID } from 'node:crypto'
 import { ServerResponse, STATUS_CODES } from 'node:http'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Duplex, Writable } from 'node:stream'
@@ -11,6 +10,7 @@ import type { Lingering } from './lingering.ts'
 import { Progress } from './sweeper.ts'
 import { isInAnswer } from './connections.ts'
 import { utf8Write } from './frames.ts'
+import { requestIdFrom } from '../trace.ts'
 import type { Sweeper, Swept } from './sweeper.ts'
 
 /**
@@ -284,12 +284,8 @@ function chunk(text: string): Buffer {
 /** Makes browsers believe the type of an answer, whatever its beginning looks like. */
 const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 
-/** Tells answers apart. A transport may have set its own. */
+/** The id of the request, by which its log lines are found. */
 const REQUEST_ID = 'x-request-id'
-
-function newRequestId(): string {
-  return `req_${randomUUID()}`
-}
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
@@ -298,19 +294,30 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
  * microseconds: Node then takes the headers of an answer one by one.
  */
 export class PlainResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+  requestId: string | undefined
+
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
     const given = typeof reason === 'string' ? headers : reason
     const all = Array.isArray(given)
-      ? [...given, ...NOSNIFF, ...(given.includes(REQUEST_ID) ? [] : [REQUEST_ID, newRequestId()])]
-      : { [NOSNIFF[0]]: NOSNIFF[1], [REQUEST_ID]: given?.[REQUEST_ID] ?? newRequestId(), ...given }
+      ? [...given, ...NOSNIFF, REQUEST_ID, this.#id]
+      : { [NOSNIFF[0]]: NOSNIFF[1], ...given, [REQUEST_ID]: this.#id }
     return typeof reason === 'string' ? super.writeHead(status, reason, all) : super.writeHead(status, all)
   }
+
+  get #id(): string {
+    return this.requestId ?? requestIdFrom(this.req.headers[REQUEST_ID] as string | undefined)
+  }
+}
+
+/** Sets the id that the client is told. */
+export function tellId(response: ServerResponse, id: string): void {
+  if (response instanceof PlainResponse) response.requestId = id
+  else response.setHeader(REQUEST_ID, id)
 }
 
 /** The same for a response of a user's own server. */
 export function withoutSniffing(response: ServerResponse): void {
   response.setHeader(...NOSNIFF)
-  response.setHeader(REQUEST_ID, newRequestId())
 }
 
 /** Refuses a request that does not get to the app. */
@@ -331,7 +338,7 @@ export async function refuse(socket: Duplex, response: Response): Promise<void> 
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`]
   for (const [name, value] of response.headers) if (name !== 'connection') lines.push(`${name}: ${value}`)
   lines.push(NOSNIFF.join(': '))
-  if (!response.headers.has(REQUEST_ID)) lines.push(`${REQUEST_ID}: ${newRequestId()}`)
+  if (!response.headers.has(REQUEST_ID)) lines.push(`${REQUEST_ID}: ${requestIdFrom(undefined)}`)
   lines.push(`content-length: ${Buffer.byteLength(body)}`, 'connection: close', '', body)
   socket.once('finish', () => socket.destroy())
   socket.end(lines.join('\r\n'))

@@ -8,7 +8,8 @@ import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
 import { UNKNOWN_CALLER } from '../admission.ts'
 import type { BodySource } from '../bodies.ts'
-import { StreamWriter } from './answers.ts'
+import type { Served } from '../requests.ts'
+import { StreamWriter, tellId } from './answers.ts'
 import { bodyText } from './body.ts'
 import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
 import { isAnswering, Pipelines, Readers, Strangers } from './connections.ts'
@@ -70,6 +71,18 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const lingering = new Lingering()
   const sockets = new Sockets({ server, sweeper, lingering, monotonic, callers, closeTimeoutMs: options.closeTimeoutMs })
 
+  const { requests } = server
+  /** Its end is that of the answer, which may be a long stream. Undefined: nobody says when that is sent. */
+  const begin = ({ method, url }: Request, env: unknown): Served | undefined => {
+    const response = outgoing(env)
+    if (!response) return undefined
+    const { 'x-request-id': requestId, traceparent, tracestate } = response.req.headers as Readonly<Record<string, string | undefined>>
+    const served = requests.begin({ method, url, requestId, traceparent, tracestate })
+    tellId(response, served.trace.requestId)
+    if (requests.needsEnd) response.once('close', () => requests.over(served, response.statusCode))
+    return served
+  }
+
   return {
     ...server,
     strangers,
@@ -78,7 +91,7 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     fetch: (request, env) => {
       const socket = incomingOf(env)?.socket
       if (trusts && !(socket && trusts(peerOf(socket)))) withoutForwarded(request.headers)
-      return server.fetch(request, env)
+      return server.fetch(request, env, begin(request, env))
     },
     handleUpgrade: (request, socket, head) => {
       // An answer is still being written on this connection.

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { UampError } from '../../protocol/errors.ts'
-import { refuseRequest, withoutSniffing } from './answers.ts'
+import { requestIdFrom } from '../trace.ts'
+import { refuseRequest, tellId, withoutSniffing } from './answers.ts'
 import type { NodeApp } from './app.ts'
 
 /** What frameworks add to a request. */
@@ -25,7 +26,9 @@ export function requestHandler(app: NodeApp): (request: IncomingMessage, respons
     if (isRead(framed) && !restore(framed)) {
       const message =
         'Something on this server read the body of this request first: mount the agents before it, such as before a body parser'
-      app.log('error', message, { url: request.url })
+      const id = requestIdFrom(request.headers['x-request-id'] as string | undefined)
+      tellId(response, id)
+      app.log('error', message, { url: request.url, request_id: id })
       await refuseRequest(response, app.refusalAt(request.url ?? '/')(new UampError('internal', message)))
       return
     }

@@ -1,25 +1,18 @@
-import type { Histogram, Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { Metrics } from '../metrics.ts'
+import { shownSizes, workMetrics } from './work-metrics.ts'
 
-const FIRST_DELTA_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-
-/** Shows the metrics in Prometheus' format. Loads prom-client with the first request, because it takes a tenth of the start-up time. */
+/** Answers `/metrics`. The first call loads the library. */
 export function prometheus(metrics: Metrics): () => Promise<Response> {
-  let loaded: ReturnType<typeof register> | undefined
-  const load = async (): Promise<Registry> => {
-    const { registry, firstDelta } = await (loaded ??= register(metrics))
-    for (const { transport, seconds } of metrics.takeFirstDeltas()) firstDelta.observe({ transport }, seconds)
-    return registry
-  }
-  metrics.onPending = () => void load().catch(() => metrics.takeFirstDeltas())
+  let loaded: Promise<Registry> | undefined
   return async () => {
-    const registry = await load()
+    const registry = await (loaded ??= register(metrics))
     return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } })
   }
 }
 
-async function register(metrics: Metrics): Promise<{ registry: Registry; firstDelta: Histogram<'transport'> }> {
-  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = (await import('prom-client')).default
+async function register(metrics: Metrics): Promise<Registry> {
+  const { Counter, Gauge, Registry, collectDefaultMetrics } = (await import('prom-client')).default
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -72,12 +65,8 @@ async function register(metrics: Metrics): Promise<{ registry: Registry; firstDe
   gauge('uamp_open_sessions', 'Open sessions', () => metrics.gauges.openSessions)
   gauge('uamp_open_responses', 'Running responses', () => metrics.gauges.openResponses)
   gauge('uamp_held_bytes', 'Bytes that sessions hold in memory, of heldBytes', () => metrics.gauges.heldBytes)
-  const firstDelta = new Histogram({
-    name: 'uamp_first_delta_seconds',
-    help: 'Time from response.create to the first delta',
-    labelNames: ['transport'] as const,
-    buckets: FIRST_DELTA_SECONDS,
-    registers,
-  })
-  return { registry, firstDelta }
+  const help = 'Time from response.create to the first delta'
+  shownSizes(registry, { name: 'uamp_first_delta_seconds', help }, metrics.firstDeltas)
+  workMetrics(registry, metrics.work)
+  return registry
 }

@@ -29,7 +29,8 @@ export interface SocketsOptions {
 export class Sockets {
   readonly #options: SocketsOptions
   readonly #handshakes = new Map<number, WebSocketServer>()
-  readonly #protocols = new WeakMap<IncomingMessage, string>()
+  /** Those whose handshake is not over. */
+  readonly #accepted = new WeakMap<IncomingMessage, Accepted>()
   readonly #open = new Set<NodeSocket>()
   readonly #socketOptions: NodeSocketOptions
   readonly #watched = new WeakMap<object, NodeSocketOptions>()
@@ -50,7 +51,7 @@ export class Sockets {
     }
     const accepted = await server.upgrade(new NodeUpgradeRequest(request, callers))
     if (!('run' in accepted)) return refuse(socket, accepted)
-    if (accepted.protocol !== undefined) this.#protocols.set(request, accepted.protocol)
+    this.#accepted.set(request, accepted)
     socket.off('error', cut)
     const handshake = this.#handshake(accepted.messageBytes ?? server.limits.messageBytes)
     handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
@@ -81,11 +82,16 @@ export class Sockets {
       autoPong: false,
       maxPayload,
       closeTimeout: this.#options.closeTimeoutMs ?? CLOSE_TIMEOUT_MS,
-      handleProtocols: (_, request) => this.#protocols.get(request) ?? false,
+      handleProtocols: (_, request) => this.#accepted.get(request)?.protocol ?? false,
     }
     const handshake = new WebSocketServer(options)
-    handshake.on('wsClientError', (error, socket) => {
-      void refuse(socket, errorResponse(new UampError('invalid_request', error.message)))
+    handshake.on('headers', (headers, request) => headers.push(`x-request-id: ${this.#accepted.get(request)?.requestId ?? ''}`))
+    handshake.on('wsClientError', (error, socket, request) => {
+      const accepted = this.#accepted.get(request)
+      const headers = { 'x-request-id': accepted?.requestId ?? '' }
+      const refusal = errorResponse(new UampError('invalid_request', error.message), { headers })
+      accepted?.failed(refusal.status)
+      void refuse(socket, refusal)
     })
     this.#handshakes.set(maxPayload, handshake)
     return handshake

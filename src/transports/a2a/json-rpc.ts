@@ -79,7 +79,7 @@ async function answerRpc(parts: Parts, call: KnownCall, generations: readonly Ge
   try {
     return await exchange.answer(text, generations)
   } catch (thrown) {
-    const report = { transport: 'a2a', message: 'A method failed', method: exchange.method }
+    const report = { transport: 'a2a', message: 'A method failed', method: exchange.method, ...call.trace.fields }
     return exchange.failure(reportError(parts.host, thrown, report))
   }
 }

@@ -93,12 +93,13 @@ export function agentOf({ agents }: Host, { agent: name }: Call): AgentPort {
 function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
   if (tenant === call.agent) return call
   if (!call.root || !host.agents.get(tenant)) throw a2aError('INVALID_PARAMS', 'There is no such tenant here', { field: 'tenant' })
-  const { root, request, params, principal, access, address } = call
+  const { root, request, trace, params, principal, access, address } = call
   if (!access.authorize(principal, 'call', tenant)) throw new UampError('forbidden', `This token may not call ${tenant}`)
   return {
     agent: tenant,
     root,
     request,
+    trace,
     params,
     principal,
     access,

@@ -86,7 +86,7 @@ export async function refusing({ host }: Parts, call: KnownCall, { refusal, answ
   try {
     return await run(text)
   } catch (thrown) {
-    return refusal(reportError(host, thrown, { transport: 'a2a', message: 'A method failed', url: call.request.url }))
+    return refusal(reportError(host, thrown, { transport: 'a2a', message: 'A method failed', url: call.request.url, ...call.trace.fields }))
   }
 }
 

@@ -1,4 +1,5 @@
 import { chooseAgent } from '../../core/edge/asked.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
@@ -16,7 +17,11 @@ import { closeAll, connectServers, TOOL_METHOD, type ConnectTools, type Folders 
 
 export interface ConnectionOptions {
   readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'ownUrl' | 'started' | 'closing'>
-  readonly caller: Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access'> & { readonly payment?: Payment | undefined }
+  readonly caller: Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access'> & {
+    readonly payment?: Payment | undefined
+    /** Undefined where there is no request: on standard input. */
+    readonly trace?: Trace | undefined
+  }
   /** Writes in order. Messages of a session may have a stream of their own. Resolves when more may be written. */
   readonly send: (frames: readonly string[], session?: string) => Promise<void>
   /** The user of this machine started the server: see `McpContext`. */
@@ -253,6 +258,7 @@ export class AcpConnection {
         transport: 'acp',
         agent,
         principal: caller.principal,
+        trace: caller.trace,
         config: { modalities: ['text'], extensions: { acp: { cwd, ...(additionalDirectories?.length && { additionalDirectories }) } } },
         duplex: true,
         persist: true,
@@ -335,7 +341,8 @@ export class AcpConnection {
 
   #newSession(session: Session): AcpSession {
     const send = (frames: readonly string[]): Promise<void> => this.#options.send(frames, session.id)
-    return new AcpSession({ host: this.#options.host, session, client: this.#client ?? {}, asking: this.#asking, send })
+    const { host, caller } = this.#options
+    return new AcpSession({ host, session, trace: caller.trace, client: this.#client ?? {}, asking: this.#asking, send })
   }
 
   #find(params: unknown): AcpSession {
@@ -363,7 +370,7 @@ export class AcpConnection {
     const isRpc = thrown instanceof RpcError
     const error = isRpc ? new UampError('invalid_request', thrown.message) : thrown
     if (isRpc && isOfResponse(thrown)) ofResponse(error as UampError)
-    const told = reportError(host, error, { transport: 'acp', message: 'A method failed', method })
+    const told = reportError(host, error, { transport: 'acp', message: 'A method failed', method, ...this.#options.caller.trace?.fields })
     return isRpc ? new RpcError(thrown.code, told.message, host.secrets.value(thrown.data)) : told
   }
 }

@@ -40,7 +40,7 @@ export class HttpConnection {
   #closed = false
   #idle: ReturnType<typeof setTimeout> | undefined
 
-  constructor(options: HttpOptions, { principal, agent, root, access, address }: KnownCall, onClose: () => void) {
+  constructor(options: HttpOptions, { principal, agent, root, access, trace, address }: KnownCall, onClose: () => void) {
     this.agent = agent
     this.address = address
     this.#principal = principal
@@ -48,7 +48,7 @@ export class HttpConnection {
     this.#options = options
     this.#hold = options.host.gateway.hold(principal, 0)
     const send = (frames: readonly string[], session?: string): Promise<void> => this.#send(frames, session)
-    this.#connection = new AcpConnection({ ...options, caller: { principal, agent, root, access }, send })
+    this.#connection = new AcpConnection({ ...options, caller: { principal, agent, root, access, trace }, send })
     this.#rest()
   }
 

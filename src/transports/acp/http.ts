@@ -110,13 +110,13 @@ export class HttpBinding {
 
   /** The older methods need no connection: one request and one answer, with notifications before it if the client accepts a stream. */
   async #once(message: RpcMessage & { kind: 'request' }, call: KnownCall): Promise<Response | Streamed> {
-    const { request, root, principal, access, signal } = call
+    const { request, root, principal, access, trace, signal } = call
     const { headers } = request
     const agent = chooseAgent(this.#options.host, call)
     const stream = isStreamed(headers) ? new Outbound() : undefined
     const connection = new AcpConnection({
       ...this.#options,
-      caller: { agent, root, principal, access, payment: paymentFrom(headers) },
+      caller: { agent, root, principal, access, trace, payment: paymentFrom(headers) },
       send: async (frames) => stream?.push(frames),
     })
     if (!OLDER_METHODS.has(message.method) && connection.knows(message.method)) return missing(CONNECTION_ID)

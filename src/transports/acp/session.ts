@@ -1,4 +1,5 @@
 import { isEnd, type EndEvent } from '../../core/reading/response-fold.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import type { Tool } from '../../core/ports/skill.ts'
@@ -23,6 +24,8 @@ import { Updates } from './updates.ts'
 export interface AcpSessionOptions {
   readonly host: Pick<Host, 'newId' | 'log' | 'agents' | 'gateway'>
   readonly session: Session
+  /** The connection. */
+  readonly trace: Trace | undefined
   readonly client: ClientCapabilities
   readonly asking: Asking
   /** Writes in order. Resolves when more may be written. */
@@ -200,7 +203,7 @@ export class AcpSession implements Visitor {
     const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response: asked.response }
     const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
     const terminals = this.#options.client.terminal ? new Terminals({ cwd: String(this.#acp['cwd']), ask: this.#ask }) : undefined
-    const said = this.session.say(inputs, create, terminals && { methods: terminals })
+    const said = this.session.say(inputs, create, { trace: this.#options.trace, ...(terminals && { methods: terminals }) })
     const { lastResponse: response } = this.session
     const title = titleOf(blocks)
     this.#prompt = { id, response, payment, words, title, offered: asked.offered, terminals, shown: true, cancelled: false }

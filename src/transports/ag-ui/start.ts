@@ -112,12 +112,13 @@ export class Starter {
 
   async #open(agent: string): Promise<Beginning> {
     const { threadId, messages, resume } = this.#asked
-    const { principal } = this.#call
+    const { principal, trace } = this.#call
     if (resume[0]) throw noInterrupt(resume[0])
     const session = await this.#host.gateway.open({
       transport: 'ag-ui',
       agent,
       principal,
+      trace,
       config: { modalities: ['text'] },
       duplex: false,
       persist: true,
@@ -229,7 +230,8 @@ export class Starter {
     const note: RunNote = { threadId, runId, legacy, duplex: session.duplex, ...parent, ...joined, ...(input && { input }) }
     try {
       const accepted = answers.map((event) => session.send(event))
-      if (create) accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json }))
+      if (create)
+        accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json, trace: this.#call.trace }))
       if (detach) session.finish()
       const record: RunRecord = { session: session.id, response: session.lastResponse ?? '', agent: session.agent, after, ...note }
       const goes = goesOn && { ...record, resumes: goesOn.resumes }

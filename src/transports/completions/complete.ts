@@ -35,7 +35,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   }
   const id = host.newId()
   const head: ChunkHead = { id: `chatcmpl-${id}`, created: Math.floor(host.now() / 1000), model: agent }
-  const headers = openAiHeaders(call.quota, id)
+  const headers = openAiHeaders(call.quota)
   const runs = await startAll(asked.choices, (index) => start(host, call, { agent, asked, keep: { ...asked.keep, head, index } }))
   try {
     if (!asked.stream) {
@@ -77,6 +77,7 @@ async function start(host: Host, call: KnownCall, { agent, asked, keep }: Starti
     transport: 'completions',
     agent,
     principal: call.principal,
+    trace: call.trace,
     config,
     duplex: false,
     persist: store,

@@ -139,7 +139,7 @@ export class StoredCompletions {
   }
 
   #json(body: object, { quota, principal }: KnownCall): Response | Streamed {
-    return jsonAnswer(body, { headers: openAiHeaders(quota, this.#host.newId()), gateway: this.#host.gateway, principal })
+    return jsonAnswer(body, { headers: openAiHeaders(quota), gateway: this.#host.gateway, principal })
   }
 }
 

@@ -87,7 +87,7 @@ export class Connection {
     this.#ignored ??= new Set()
     if (this.#ignored.has(type) || this.#ignored.size >= LOGGED_TYPES) return
     this.#ignored.add(type)
-    this.#host.log('info', 'Ignored an event of unknown type', { type })
+    this.#host.log('info', 'Ignored an event of unknown type', { type, ...this.#call.trace.fields })
   }
 
   async #handle(event: ClientEvent): Promise<void> {
@@ -117,7 +117,7 @@ export class Connection {
     // Not awaited: the event takes effect now, in order. The acknowledgement says that it is durable.
     this.#underWay++
     void attached.session
-      .send(event)
+      .send(event, this.#call.trace)
       .then(
         () => {
           this.#acknowledge(attached, event)
@@ -140,6 +140,7 @@ export class Connection {
       principal,
       access: this.#call.access,
       agent: this.#call.agent,
+      trace: this.#call.trace,
     })
     this.#fixed = true
     const { ack, extensions } = announced(event.client_capabilities)
@@ -173,6 +174,7 @@ export class Connection {
       transport: 'events',
       agent,
       principal,
+      trace: this.#call.trace,
       config: { modalities: ['text'] },
       duplex: true,
       persist: false,
@@ -216,7 +218,7 @@ export class Connection {
         return sent
       })
     } catch (error) {
-      this.#host.log('error', 'A reader failed', { session: session.id, error })
+      this.#host.log('error', 'A reader failed', { session: session.id, error, ...this.#call.trace.fields })
       this.#tell({ type: 'session.error', session_id: id, error: UampError.from(error).toBody() })
       this.#socket.close(1011, 'internal error')
     } finally {
@@ -267,7 +269,12 @@ export class Connection {
   }
 
   #refuse(event: ClientEvent | undefined, thrown: unknown): void {
-    const error = reportError(this.#host, thrown, { transport: 'events', message: 'An event failed', type: event?.type })
+    const error = reportError(this.#host, thrown, {
+      transport: 'events',
+      message: 'An event failed',
+      type: event?.type,
+      ...this.#call.trace.fields,
+    })
     const details = { ...error.details, ...(event && { event_id: event.event_id }) }
     const sessionId = event?.session_id ?? error.details?.['session_id'] ?? this.#only()?.session.id
     this.#tell({

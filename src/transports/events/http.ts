@@ -33,7 +33,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   let rest = sent
   if (first?.type === 'session.create') {
     const who = await identify(call.access, first.token, { known: call.principal })
-    const opened = await openSession(host, { event: first, principal: who, access: call.access, agent: call.agent })
+    const opened = await openSession(host, { event: first, principal: who, access: call.access, agent: call.agent, trace: call.trace })
     session = opened.session
     after = opened.after
     rest = sent.slice(1)
@@ -143,7 +143,7 @@ async function sendAll(session: Session, events: readonly ClientEvent[], call: C
   for (const event of events) {
     if (event.type === 'session.create') throw new UampError('invalid_request', 'session.create comes first, and once, in a request')
     if (event.type === 'session.update') await checkToken(call.access, event.token, session.owner)
-    const sent = session.send(event)
+    const sent = session.send(event, call.trace)
     sent.catch((thrown: unknown) => (refusal ??= thrown))
     taken.push(sent)
     // A refusal is known by the next microtask; storing takes longer.

@@ -1,5 +1,6 @@
 import type { Access, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { sessionCreated } from '../../core/edge/session-created.ts'
 import { understoodEvents, type ClientProfile } from '../../protocol/capabilities.ts'
@@ -57,6 +58,7 @@ interface Opening extends Caller {
   readonly event: EventOf<'session.create'>
   /** The agent that the path names. */
   readonly agent: string | undefined
+  readonly trace: Trace
 }
 
 /** Opens the session that a `session.create` asks for, or finds the one that it resumes. */
@@ -76,6 +78,7 @@ export async function openSession(host: Host, opening: Opening): Promise<{ sessi
     transport: 'events',
     agent,
     principal,
+    trace: opening.trace,
     config: event.session,
     client: event.client_capabilities,
     duplex: true,

@@ -164,12 +164,13 @@ export class OmniaConnection {
   }
 
   async #open(alias?: string): Promise<Chosen> {
-    const { host, principal, agent } = this.#link
+    const { host, principal, agent, trace } = this.#link
     const tools = offeredTools(this.#link)
     const session = await host.gateway.open({
       transport: 'omnia',
       agent,
       principal,
+      trace,
       config: { modalities: ['text'], ...(tools.length > 0 && { tools }) },
       duplex: true,
       persist: true,

@@ -50,11 +50,19 @@ async function handle(shared: Shared, socket: Socket, call: KnownCall): Promise<
   const { searchParams: query } = new URL(request.url)
   try {
     const agent = agentOf(host, call, query)
-    const link = { ...shared, socket, principal, agent, url: host.publicUrl(request), binary: query.get('binary') === 'true' }
+    const link = {
+      ...shared,
+      socket,
+      principal,
+      agent,
+      trace: call.trace,
+      url: host.publicUrl(request),
+      binary: query.get('binary') === 'true',
+    }
     await new OmniaConnection(link).run(query.get('resume') ?? undefined)
   } catch (thrown) {
     // Browsers cannot read why an upgrade was refused. 1011 is what Omnia's clients show as an error.
-    const error = reportError(host, thrown, { transport: 'omnia', message: 'A connection failed' })
+    const error = reportError(host, thrown, { transport: 'omnia', message: 'A connection failed', ...call.trace.fields })
     await socket.send([JSON.stringify({ type: 'error', error: errorInfo(error), timestamp: new Date(host.now()).toISOString() })])
     socket.close(1011, error.message)
   }

@@ -162,7 +162,12 @@ export class Line {
   }
 
   refuse(thrown: unknown): Promise<void> {
-    const error = reportError(this.#link.host, thrown, { transport: 'omnia', message: 'A message failed', session: this.session.id })
+    const error = reportError(this.#link.host, thrown, {
+      transport: 'omnia',
+      message: 'A message failed',
+      session: this.session.id,
+      ...this.#link.trace.fields,
+    })
     return this.tell('error', { error: errorInfo(error) })
   }
 
@@ -250,7 +255,7 @@ export class Line {
     this.#asking = asking
     try {
       const said = inputs.map((input) => this.#event(input))
-      await this.session.say(said, create)
+      await this.session.say(said, create, { trace: this.#link.trace })
     } catch (thrown) {
       if (this.#asking === asking) this.#asking = undefined
       if (!this.#isBusy) this.#narrator.quiet = undefined
@@ -271,7 +276,7 @@ export class Line {
     try {
       await this.#reader.each((batch) => this.#write(batch))
     } catch (error) {
-      this.#link.host.log('error', 'A reader failed', { session: this.session.id, error })
+      this.#link.host.log('error', 'A reader failed', { session: this.session.id, error, ...this.#link.trace.fields })
       void this.tell('error', { error: errorInfo(UampError.from(error)) })
       this.#link.socket.close(1011, 'Internal error')
     } finally {

@@ -1,4 +1,5 @@
 import { withoutOwnTools } from '../../core/edge/asked.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, Socket } from '../../core/ports/transport.ts'
@@ -26,6 +27,7 @@ export interface Link extends Shared {
   readonly socket: Socket
   readonly principal: Principal
   readonly agent: string
+  readonly trace: Trace
   /** The address of this server, as the client knows it. */
   readonly url: string
   /** The client takes media as binary frames. */

@@ -45,6 +45,7 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
       transport: 'realtime',
       agent,
       principal: call.principal,
+      trace: call.trace,
       config: configOf(DEFAULTS, named(model)),
       duplex: true,
       persist: false,

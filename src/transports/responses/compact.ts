@@ -31,7 +31,7 @@ export async function compact(host: Host, call: KnownCall): Promise<Response | S
   const given = await withReferences(host.gateway, body.input ?? [], call.principal)
   const items: InputItem[] = typeof given === 'string' ? [{ role: 'user', content: given }] : given
   const asked = toAsked({ ...body, input: [...items, { role: 'user', content: ASK }], store: false, stream: false, background: false })
-  const headers = openAiHeaders(call.quota, host.newId())
+  const headers = openAiHeaders(call.quota)
   const hold = host.gateway.hold(call.principal, 0)
   try {
     const said = await counted(saidIn(host, call, { previous: asked.previous, items }), hold)
@@ -62,7 +62,10 @@ async function summarized(host: Host, call: KnownCall, { asked, said, hold, head
     return jsonAnswer(answer, { headers, gateway: host.gateway, principal: call.principal })
   } catch (thrown) {
     begun.run.close()
-    return openAiFailure(reportError(host, thrown, { transport: 'responses', message: 'A compaction failed' }), headers)
+    return openAiFailure(
+      reportError(host, thrown, { transport: 'responses', message: 'A compaction failed', ...call.trace.fields }),
+      headers,
+    )
   }
 }
 

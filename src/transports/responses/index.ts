@@ -46,7 +46,7 @@ async function create(host: Host, call: KnownCall): Promise<Response | Streamed>
   const body = parseBody(CreateRequest, text)
   host.gateway.checkSlots(body, text.length)
   const asked = toAsked(body)
-  const headers = openAiHeaders(call.quota, host.newId())
+  const headers = openAiHeaders(call.quota)
   const begun = await start(host, call, asked)
   try {
     if (!asked.stream) {
@@ -56,7 +56,7 @@ async function create(host: Host, call: KnownCall): Promise<Response | Streamed>
     if (!asked.background) await preflight(begun)
   } catch (thrown) {
     begun.run.close()
-    return openAiFailure(reportError(host, thrown, { transport: 'responses', message: 'A response failed' }), headers)
+    return openAiFailure(reportError(host, thrown, { transport: 'responses', message: 'A response failed', ...call.trace.fields }), headers)
   }
   const wire = new Wire(SSE)
   return {

@@ -108,7 +108,7 @@ export class ResponsesSocket {
   }
 
   async #refuse(thrown: unknown, lane: string | undefined): Promise<void> {
-    const error = reportError(this.#host, thrown, { transport: 'responses', message: 'A response failed' })
+    const error = reportError(this.#host, thrown, { transport: 'responses', message: 'A response failed', ...this.#caller.trace.fields })
     const headers = openAiRetryHeaders(error)
     const event = {
       type: 'error',

@@ -21,7 +21,7 @@ import { withReferences } from './stored-items.ts'
 import { join, takenBefore } from './taken.ts'
 
 /** The caller, over HTTP or a socket. */
-export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'signal' | 'whenGone'>
+export type Caller = Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access' | 'request' | 'trace' | 'signal' | 'whenGone'>
 
 /** A response that has begun. */
 export interface Begun {
@@ -56,6 +56,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
     transport: 'responses',
     agent,
     principal,
+    trace: caller.trace,
     config,
     duplex: false,
     persist: asked.store,
@@ -108,7 +109,7 @@ async function begin(host: Host, caller: Caller, { session, asked, config, sent,
   const { store, background } = asked
   const reader = session.read({ extensions: store ? 'all' : UNSTORED })
   try {
-    const accepted = sent.map((event) => session.send(event))
+    const accepted = sent.map((event) => session.send(event, caller.trace))
     const response = session.lastResponse ?? ''
     if (background) session.finish()
     await Promise.all(accepted)

@@ -151,7 +151,7 @@ export class StoredResponses {
   }
 
   #headers({ quota }: KnownCall): Record<string, string> {
-    return openAiHeaders(quota, this.#host.newId())
+    return openAiHeaders(quota)
   }
 }
 

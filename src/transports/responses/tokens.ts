@@ -26,6 +26,6 @@ export async function inputTokens(host: Host, call: KnownCall): Promise<Response
       input_tokens += sum(input) + sum(outputMessages(output))
     }
   }
-  const headers = openAiHeaders(call.quota, host.newId())
+  const headers = openAiHeaders(call.quota)
   return jsonAnswer({ object: 'response.input_tokens', input_tokens }, { headers, gateway, principal })
 }

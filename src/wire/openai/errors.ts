@@ -71,7 +71,6 @@ export function openAiRefusal(error: UampError, { status, headers }: Refusing = 
     {
       status,
       headers: {
-        'x-request-id': `req_${crypto.randomUUID()}`,
         ...openAiRetryHeaders(error),
         ...headers,
       },

@@ -135,7 +135,9 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
     if (request.push) await push.attach(call.principal, { ...request.push, taskId: id, generation: request.generation })
     const note: TaskNote = { task: id }
     const accepted = answers.map((event) => session.send(event))
-    accepted.push(session.say([], { type: 'response.create', event_id: host.newId() }, { keeper: live, note: { ...note } }))
+    accepted.push(
+      session.say([], { type: 'response.create', event_id: host.newId() }, { keeper: live, note: { ...note }, trace: call.trace }),
+    )
     await Promise.all(accepted)
   } catch (thrown) {
     reader?.close()
@@ -197,7 +199,7 @@ interface Opening {
 /** A session for a message, which goes on from what was said before. */
 async function openSession(
   { host }: Shared,
-  { principal, request }: KnownCall,
+  { principal, request, trace }: KnownCall,
   { request: asked, record, parent, silent = false }: Opening,
 ): Promise<Session> {
   const payment = paymentFrom(request.headers)
@@ -205,6 +207,7 @@ async function openSession(
     transport: 'a2a',
     agent: record.agent,
     principal,
+    trace,
     config: configOf(asked, record, asked.message.metadata && toolsIn(asked.message.metadata, request.headers)),
     duplex: false,
     persist: true,

@@ -4,7 +4,7 @@ import { Cli, type RunOptions } from './run.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-export interface TerminalOptions extends Omit<RunOptions, 'input' | 'program'> {
+export interface TerminalOptions extends Omit<RunOptions, 'input'> {
   readonly columns?: number
   readonly rows?: number
 }
@@ -26,8 +26,8 @@ export function pasted(text: string): string {
 export class Terminal extends Cli {
   #from = 0
 
-  constructor(args: readonly string[], { columns = 80, rows = 30, ...options }: TerminalOptions = {}) {
-    const command = [process.execPath, MAIN, ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ')
+  constructor(args: readonly string[], { columns = 80, rows = 30, program = [process.execPath, MAIN], ...options }: TerminalOptions = {}) {
+    const command = [...program, ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ')
     const line = `stty cols ${columns} rows ${rows}; exec ${command}`
     const env = { TERM: 'xterm-256color', SHELL: '/bin/sh', ...options.env }
     super([], { ...options, env, program: ['script', '-qec', line, '/dev/null'] })

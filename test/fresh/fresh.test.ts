@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -8,6 +10,7 @@ import { connect } from '../../src/client/node.ts'
 import { Child } from '../docs/child.ts'
 import { added, PLATFORMS } from '../support/platforms.ts'
 import { isLong } from '../support/trials.ts'
+import { firstMinutes, versionOf } from './newcomer.ts'
 import { DENO, Fresh, hasNodes, NODES, ROOT, run } from './project.ts'
 
 // npm may have to fetch what the package depends on.
@@ -31,11 +34,16 @@ const OUT = `${fresh.folder}-bundled`
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const PASSED = /pass 1\b/
 
-const SERVER = `import { serve } from 'uamp/server/node'
+/** Its second agent is a model by name, whose provider is loaded when it is asked: here the first agent. */
+const SERVER = `import { llmAgent } from 'uamp/agents/llm'
+import { serve } from 'uamp/server/node'
 import agent from './agent.ts'
 
 const server = await serve(agent, { port: 0 })
-const body = JSON.stringify({ model: 'parrot', messages: [{ role: 'user', content: 'in one file' }] })
+process.env.OPENAI_API_KEY = 'none'
+process.env.OPENAI_BASE_URL = server.url + '/v1'
+server.agents.add(llmAgent({ name: 'named', model: 'openai/parrot' }))
+const body = JSON.stringify({ model: 'named', messages: [{ role: 'user', content: 'in one file' }] })
 const response = await fetch(server.url + '/v1/chat/completions', { method: 'POST', body })
 console.log(await response.text())
 await server.close()
@@ -104,6 +112,19 @@ describe.skipIf(!hasNodes)('on each Node', () => {
   })
 })
 
+describe('a newcomer', () => {
+  const nodes = hasNodes ? Object.entries(NODES) : [[process.versions.node, process.execPath] as const]
+  // The tests above have both languages on each.
+  const ways = nodes.map(([version, node], at) => ({ version, node, language: at % 2 === 0 ? ('ts' as const) : ('js' as const) }))
+
+  test.for(ways)('makes, changes, runs, asks, chats and tests an agent: $language, Node $version', async ({ node, language }) => {
+    const { seconds, ...came } = await firstMinutes(fresh, { node, language })
+    expect(came).toEqual({ asked: 'You said hello there', chatted: true, tested: true })
+    // How long it takes is for people to judge: the machine, and what npm has to fetch, decide most of it.
+    console.log(`The first answer came ${seconds.toFixed(1)} s after \`npm create uamp\` (${language}, Node ${await versionOf(node)})`)
+  })
+})
+
 let allowing: string | undefined
 async function allowingJs(): Promise<string> {
   if (allowing !== undefined) return allowing
@@ -114,15 +135,28 @@ async function allowingJs(): Promise<string> {
 }
 
 describe.skipIf(!isLong)('installed from its tarball', () => {
-  test.for(PLATFORMS)('on $os with $cpu, it brings the bindings of that platform', async ({ os, cpu, libsql }) => {
-    const cwd = mkdtempSync(join(tmpdir(), 'uamp-platform-'))
-    onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
-    const flags = ['--dry-run', '--prefix', cwd, `--os=${os}`, `--cpu=${cpu}`, '--prefer-offline', '--no-audit', '--no-fund']
-    const { code, output } = await run(['npm', 'install', ...flags, fresh.uamp], { cwd })
-    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('add uamp ') })
-    expect(added(output).filter((name) => name.startsWith('@libsql/'))).toEqual(libsql)
-  })
+  test.concurrent.for(PLATFORMS)(
+    'on $os with $cpu, it brings the bindings of that platform',
+    async ({ os, cpu, libsql }, { expect, onTestFinished }) => {
+      const cwd = mkdtempSync(join(tmpdir(), 'uamp-platform-'))
+      onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+      const flags = ['--dry-run', '--prefix', cwd, `--os=${os}`, `--cpu=${cpu}`, '--prefer-offline', '--no-audit', '--no-fund']
+      const { code, output } = await run(['npm', 'install', ...flags, fresh.uamp], { cwd })
+      expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('add uamp ') })
+      expect(added(output).filter((name) => name.startsWith('@libsql/'))).toEqual(libsql)
+    },
+  )
 })
+
+interface Vite {
+  build(config: object): Promise<unknown>
+}
+
+/** The one that vitest brings. */
+async function vite(): Promise<Vite> {
+  const file = createRequire(createRequire(import.meta.url).resolve('vitest/package.json')).resolve('vite')
+  return (await import(pathToFileURL(file).href)) as Vite
+}
 
 describe('bundled into files of its own, away from all packages', () => {
   const answers = async (file: string): Promise<void> => {
@@ -150,12 +184,29 @@ describe('bundled into files of its own, away from all packages', () => {
     expect({ code, output }).toMatchObject({ code: 1, output: expect.stringContaining('libsql') })
   })
 
-  test('by rolldown, as in Vite', async () => {
+  test('by rolldown', async () => {
     writeFileSync(join(typescript, 'server.ts'), SERVER)
     const bundle = await rolldown({ cwd: typescript, input: 'server.ts', platform: 'node' })
     await bundle.write({ dir: join(OUT, 'by-rolldown'), format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name].mjs' })
     await bundle.close()
     await answers(join(OUT, 'by-rolldown/server.mjs'))
+  })
+
+  test('by Vite, for a server', async () => {
+    writeFileSync(join(typescript, 'server.ts'), SERVER)
+    const { build: buildByVite } = await vite()
+    await buildByVite({
+      root: typescript,
+      configFile: false,
+      logLevel: 'error',
+      ssr: { noExternal: true },
+      build: {
+        ssr: 'server.ts',
+        outDir: join(OUT, 'by-vite'),
+        rolldownOptions: { output: { entryFileNames: '[name].mjs', chunkFileNames: '[name].mjs' } },
+      },
+    })
+    await answers(join(OUT, 'by-vite/server.mjs'))
   })
 })
 

@@ -53,13 +53,17 @@ export class Fresh {
     return `file:${this.#tarball(/^uamp-\d/)}`
   }
 
+  get creator(): string {
+    return this.#tarball(/^create-uamp-\d/)
+  }
+
   async pack(): Promise<void> {
     mkdirSync(this.#packed)
     // Without its scripts: they would build anew what other tests are running.
     await npm(['pack', '--ignore-scripts', '--pack-destination', this.#packed])
     await npm(['pack', '--pack-destination', this.#packed], join(ROOT, 'create-uamp'))
     // With the folder by name: npm would else install into whichever folder above has a node_modules.
-    await npm(['install', '--prefix', this.folder, '--prefer-offline', this.uamp, this.#tarball(/^create-uamp-\d/)], this.folder)
+    await npm(['install', '--prefix', this.folder, '--prefer-offline', this.uamp, this.creator], this.folder)
     this.link('tsx', join(INTEROP, 'tsx'))
     for (const name of ['typescript', '@types/node']) this.link(name, join(ROOT, 'node_modules', name))
   }

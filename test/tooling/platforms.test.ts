@@ -1,7 +1,7 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ROOT, run } from '../fresh/project.ts'
 import { added, PLATFORMS } from '../support/platforms.ts'
 
@@ -37,7 +37,7 @@ test('every package has its checksum, and none names a registry', () => {
 
 test.concurrent.for(PLATFORMS)(
   '`npm ci` installs what $os on $cpu needs, and nothing of others',
-  async ({ os, cpu, libsql }, { expect }) => {
+  async ({ os, cpu, libsql }, { expect, onTestFinished }) => {
     const cwd = mkdtempSync(join(tmpdir(), 'uamp-lock-'))
     onTestFinished(() => rmSync(cwd, { recursive: true, force: true, maxRetries: 5 }))
     for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(ROOT, file), join(cwd, file))

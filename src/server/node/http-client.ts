@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import type { Agent, Dispatcher } from 'undici'
 import { checkBounds, TookTooLong, tooManyBytes } from '../../core/http/answer-bounds.ts'
+import { fetchHttp } from '../../core/http/fetch-http.ts'
 import type { HttpAnswer, HttpClient, HttpHeaders, HttpRequest } from '../../core/ports/http.ts'
 
 /** How long an idle connection is kept for the next request. */
@@ -43,7 +44,12 @@ export function nodeHttp({ lookup, maxSockets }: NodeHttpOptions = {}): HttpClie
   return {
     request: (request) => {
       checkBounds(request)
-      return agent ? send(request, to(request.url), agent) : load().then((loaded) => send(request, to(request.url), loaded))
+      if (agent) return send(request, to(request.url), agent)
+      return load().then(
+        (loaded) => send(request, to(request.url), loaded),
+        // Bundlers that make modules of it leave it without `require`. Only undici resolves names as it is told to.
+        (thrown: unknown) => (lookup ? Promise.reject(thrown as Error) : fetchHttp().request(request)),
+      )
     },
     close: () => void agent?.destroy().catch(() => undefined),
   }

@@ -18,6 +18,11 @@ test('only known gaps are expected to fail', () => {
   expect(all.filter((requirement) => requirement.gap === undefined && isExpectedToFail(requirement)).map(inWords)).toEqual([])
 })
 
+// One that is built would go unnoticed beside another that is not.
+test('an expected failure is that of one requirement', () => {
+  expect(testSources().flatMap((source) => source.match(/\bexpectedFailure\(\s*\[[^\]]*\]/g) ?? [])).toEqual([])
+})
+
 test('no test cites a requirement that does not exist', () => {
   const ids = cited.flatMap(({ verified, expectedFailures }) => [...verified, ...expectedFailures])
   expect(ids.filter((id) => !requirements.has(id))).toEqual([])

@@ -132,7 +132,8 @@ expectedFailure('a2a-1.0.payment-input', 'a task asks again after a worthless pa
 expectedFailure('uamp-tasks.payment-retry', 'a task with a worthless X-PAYMENT fails', async () => {
   const { url } = await startServer(shop)
   const body = JSON.stringify({ message: { role: 'user', parts: [{ type: 'text', text: 'hello' }] } })
-  const response = await fetch(`${url}/tasks`, { method: 'POST', headers: { 'x-payment': WORTHLESS }, body })
+  const headers = { 'content-type': 'application/json', 'x-payment': WORTHLESS }
+  const response = await fetch(`${url}/tasks`, { method: 'POST', headers, body })
   expect(await response.text()).toContain('payment_required')
 })
 expectedFailure('acp-uamp.payment', 'a prompt with a worthless token fails', async () => {
@@ -150,7 +151,9 @@ expectedFailure('ag-ui.payment', 'a run with a worthless X-PAYMENT is 402', asyn
 expectedFailure('omnia.payment', 'a message with a worthless token is PAYMENT_REQUIRED', async () => {
   const { url } = await startServer(defineAgent('demo', shop.run))
   const client = await OmniaClient.open(url)
-  const metadata = { payment_token: WORTHLESS }
-  const answer = await client.ask({ type: 'message', session_id: client.sessionId, content: 'hello', metadata }, 'done')
-  expect(answer).toMatchObject({ type: 'error', code: 'PAYMENT_REQUIRED' })
+  const message = { type: 'message', session_id: client.sessionId, content: 'hello' }
+  await client.fails(message)
+  const paying = client.ask({ ...message, metadata: { payment_token: WORTHLESS } }, 'done')
+  const told = await paying.then(({ content }) => content as string).catch(({ message: why }: Error) => why)
+  expect(told).toContain('PAYMENT_REQUIRED')
 })

@@ -1,4 +1,5 @@
 /** What UAMP transports asks for beyond single protocols: what works, and what is not built. */
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
@@ -103,6 +104,7 @@ verifies('uamp-transports.agent-app', 'an app and its upgrades work in a server 
 
 expectedFailure('uamp-transports.portal-connect', 'an agent connects to a platform and answers there', async () => {
   const platform = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(platform, 'listening')
   onTestFinished(() => platform.close())
   const first = new Promise<string>((resolve) =>
     platform.on('connection', (socket) => socket.once('message', (data: Buffer) => resolve(data.toString()))),

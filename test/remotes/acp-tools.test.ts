@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { Client as McpClient, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished } from 'vitest'
-import { Client, overSocket } from '../acp/wire.ts'
+import { remoteAcp } from '../../src/remotes/acp/index.ts'
+import { Client, overSocket, overStdio } from '../acp/wire.ts'
 import { say } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
 import { overWebSocket, type Heard, type Wire } from '../support/wire.ts'
-import { AGENT, started, told } from './acp/started.ts'
+import { AGENT, place, started, told } from './acp/started.ts'
 
 const tool = (name: string) => ({
   type: 'function',
@@ -136,4 +137,22 @@ verifies('acp-remote.editor', 'files that it asks for are those of the editor th
   await plain.initialize()
   await plain.say(await plain.open(), `read ${folder}/a.txt`)
   expect(plain.text).toContain('"result":{"content":"ours"}')
+})
+
+verifies('acp-remote.editor', 'the tools of an MCP server that the editor names are there for the agent', async () => {
+  const agent = remoteAcp({ name: 'coder', command: process.execPath, args: [AGENT], folder: await place() })
+  onTestFinished(() => agent.close())
+  const editor = await Client.connect(overStdio([agent]))
+  await editor.initialize()
+  const adder = { name: 'adder', command: process.execPath, args: ['test/agents/mcp/stdio.js'], env: [] }
+  const sessionId = await editor.open({ mcpServers: [adder] })
+  const over = editor.say(sessionId, 'servers')
+  await editor.update('agent_message_chunk')
+  const [server] = JSON.parse(editor.text) as Heard[]
+  expect(server).toMatchObject({ name: expect.any(String) })
+  const client = await connected(server as Heard)
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('add')
+  expect(await client.callTool({ name: 'add', arguments: { a: 2, b: 3 } })).toMatchObject({ content: [{ type: 'text', text: '5' }] })
+  editor.send({ method: 'session/cancel', params: { sessionId } })
+  expect((await over)['result']).toEqual({ stopReason: 'cancelled' })
 })

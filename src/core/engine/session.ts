@@ -303,9 +303,8 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
       throw error
     }
     this.#watch()
-    turn
-      .run(agent)
-      .catch((error: unknown) => this.#host.log('error', 'A turn could not be ended', { session: this.id, error, ...trace?.fields }))
+    const failed = (error: unknown): void => this.#host.log('error', 'A turn failed to end', { session: this.id, error, ...trace?.fields })
+    turn.run(agent).catch(failed)
   }
 
   /** Continues a parked turn with its answers: in the same generator, or, if that is gone, by running the agent again. */

@@ -8,7 +8,7 @@ import { StandardError } from './standard-error.ts'
 /** On its own, the log finds secrets only by the names of their fields. A server adds its own redaction. */
 const BY_NAME = { text: (text: string) => text }
 
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 export type LogFormat = 'text' | 'json'
 

@@ -121,7 +121,9 @@ describe('a newcomer', () => {
     const { seconds, ...came } = await firstMinutes(fresh, { node, language })
     expect(came).toEqual({ asked: 'You said hello there', chatted: true, tested: true })
     // How long it takes is for people to judge: the machine, and what npm has to fetch, decide most of it.
-    console.log(`The first answer came ${seconds.toFixed(1)} s after \`npm create uamp\` (${language}, Node ${await versionOf(node)})`)
+    process.stdout.write(
+      `The first answer came ${seconds.toFixed(1)} s after \`npm create uamp\` (${language}, Node ${await versionOf(node)})\n`,
+    )
   })
 })
 

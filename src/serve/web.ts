@@ -48,6 +48,8 @@ export interface WebAppOptions {
   readonly store?: Store
   /** Default: JSON lines, by `console.error`. */
   readonly log?: Logger
+  /** One log line for each request, but for those of probes. Default: false. */
+  readonly accessLog?: boolean
 }
 
 export interface WebApp {
@@ -62,7 +64,18 @@ export interface WebApp {
 
 /** Offers agents by all that needs no WebSocket: UAMP events over HTTP and SSE, Chat Completions and Responses, A2A, AG-UI. */
 export function createWebApp(given: AgentPort | readonly AgentPort[], options: WebAppOptions = {}): WebApp {
-  const { tokens = {}, grants, allowAnonymous = false, limits = {}, origins, prefix, publicUrl, allowedHosts, defaultAgent } = options
+  const {
+    tokens = {},
+    grants,
+    allowAnonymous = false,
+    limits = {},
+    origins,
+    prefix,
+    publicUrl,
+    allowedHosts,
+    defaultAgent,
+    accessLog,
+  } = options
   if (Object.keys(tokens).length === 0 && !allowAnonymous) {
     throw new UampError('invalid_request', 'This server cannot know who reaches it: give a token, or allow anonymous callers')
   }
@@ -91,7 +104,7 @@ export function createWebApp(given: AgentPort | readonly AgentPort[], options: W
     started: gateway.start(),
     closing: closing.signal,
     loopback: false,
-    ...present({ origins, prefix, publicUrl, allowedHosts, defaultAgent }),
+    ...present({ origins, prefix, publicUrl, allowedHosts, defaultAgent, accessLog }),
   })
   const shutDown = async (graceMs: number): Promise<void> => {
     server.drain()

@@ -9,6 +9,7 @@ import type { Keys } from '../core/ports/keys.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
+import type { Trace } from '../core/ports/trace.ts'
 import type { Agents, Host, Logger, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets/secrets.ts'
 import { Admission, UNKNOWN_CALLER, type Caller } from './admission.ts'
@@ -59,7 +60,7 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   /** Aborted when the server shuts down. */
   readonly closing?: AbortSignal
   /** Writes a streamed answer on this runtime. `env` is what it passes to `app.fetch`. Undefined: it cannot write this one. */
-  readonly stream?: (env: unknown, streamed: Streamed) => Response | undefined
+  readonly stream?: (env: unknown, streamed: Streamed, trace: Trace) => Response | undefined
   /** The sender of a request on this runtime. `env` is what it passes to `app.fetch`. */
   readonly caller?: (request: Request, env: unknown) => Caller
   /** How this runtime reads bodies. Default: as web streams. */
@@ -142,7 +143,7 @@ export function createApp(options: AppOptions): ServerApp {
     const origin = headers.get('origin')
     const streamed = origin === null ? result : { ...result, headers: { ...result.headers, ...corsHeaders(origin) } }
     if (method === 'HEAD') return headResponse(streamed)
-    const written = stream?.(env, streamed)
+    const written = stream?.(env, streamed, served.trace)
     if (written) return written
     served.streams = true
     return readableResponse(streamed, limits.heartbeatMs, () => requests.over(served, streamed.status))

@@ -297,6 +297,7 @@ describe('a response ends', () => {
       type: 'server_error',
       code: 'server_error',
       message: 'Internal error',
+      request_id: expect.stringMatching(/^req_/) as string,
     })
   })
 

@@ -91,7 +91,7 @@ export class Router {
     if (watched) this.#show(event)
     if (target === 'client') yield event as Draft
     else if (target === 'system') this.#system(event)
-    else if (target === 'nowhere') this.#unroutable(event)
+    else if (target === 'nowhere') this.#unroutable(event, turn)
     else yield* this.#process(target, event, { turn, hop })
   }
 
@@ -108,7 +108,11 @@ export class Router {
         if (!route) {
           route = this.#resolve(output.type, next.seen)
           if (route.target !== 'system' && produces?.includes(output.type) === false) {
-            this.#log('warn', 'A handler made an event that its `produces` does not name', { handler: name, type: output.type })
+            this.#log('warn', 'A handler made an event that its `produces` does not name', {
+              handler: name,
+              type: output.type,
+              ...turn.trace?.fields,
+            })
             route = UNDECLARED
           }
           routes.set(output.type, route)
@@ -154,8 +158,8 @@ export class Router {
     throw new UampError('internal', typeof error['message'] === 'string' ? error['message'] : 'The agent failed')
   }
 
-  #unroutable(event: RoutedEvent): void {
-    this.#log('warn', 'No handler takes this event', { type: event.type })
+  #unroutable(event: RoutedEvent, { trace }: HandlerTurn): void {
+    this.#log('warn', 'No handler takes this event', { type: event.type, ...trace?.fields })
     this.#show({ type: 'system.unroutable', original_event: event })
   }
 

@@ -1,4 +1,4 @@
-import type { UampError } from '../../protocol/errors.ts'
+import { UampError } from '../../protocol/errors.ts'
 import type { Host, Meter } from '../ports/transport.ts'
 
 export interface ErrorReport {
@@ -26,7 +26,7 @@ export function countError(meter: Meter, transport: string, { thrown, code }: { 
   if (!isOfResponse(thrown)) meter.countError(transport, code)
 }
 
-/** The error to tell a client. Also counts it, and logs errors of ours, because the client is not told their cause. */
+/** The error to tell a client. Also counts it, and logs errors of ours, because the client is not told their cause, but only where to look. */
 export function reportError(
   { meter, log, secrets }: Pick<Host, 'meter' | 'log' | 'secrets'>,
   thrown: unknown,
@@ -35,6 +35,10 @@ export function reportError(
   const { transport, message, ...fields } = report
   const error = secrets.told(thrown)
   countError(meter, transport, { thrown, code: error.code })
-  if (error.code === 'internal') log('error', message, { ...fields, error: error.cause ?? error })
-  return error
+  if (error.code !== 'internal') return error
+  log('error', message, { ...fields, error: error.cause ?? error })
+  const { request_id } = fields
+  if (request_id === undefined) return error
+  // Only the log has the cause: this finds the line.
+  return new UampError(error.code, error.message, { details: { ...error.details, request_id }, cause: error.cause })
 }

@@ -39,6 +39,12 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): AiSdkP
   return new AiSdk(model, options)
 }
 
+interface CalledBy {
+  readonly abortSignal: AbortSignal
+  /** They name the request that the model is asked for. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 class AiSdk implements AiSdkProvider {
   readonly name: string
   readonly model: string
@@ -87,7 +93,7 @@ class AiSdk implements AiSdkProvider {
     return answerDrafts(() => this.#open(request, context), reader)
   }
 
-  async #open({ model, messages, config }: ModelRequest, { signal }: ModelContext): Promise<AsyncIterable<EventBatch<StreamPart>>> {
+  async #open({ model, messages, config }: ModelRequest, { signal, trace }: ModelContext): Promise<AsyncIterable<EventBatch<StreamPart>>> {
     const { name } = this
     if (model !== this.model) throw new UampError('not_found', `${name} has no model "${model}" here, but only "${this.model}"`)
     const leaving = new AbortController()
@@ -96,7 +102,10 @@ class AiSdk implements AiSdkProvider {
       try {
         const stream = await within(
           Math.min(times.firstByteMs, leftMs),
-          this.#call({ messages, config }, AbortSignal.any([signal, leaving.signal])),
+          this.#call(
+            { messages, config },
+            { abortSignal: AbortSignal.any([signal, leaving.signal]), ...(trace && { headers: trace.headers }) },
+          ),
         )
         if (stream) return { answer: stream }
         leaving.abort()
@@ -111,7 +120,7 @@ class AiSdk implements AiSdkProvider {
   }
 
   /** A file that the model does not take would fail every turn after it, so that the model is told of it in words instead. */
-  async #call(asked: Pick<ModelRequest, 'messages' | 'config'>, abortSignal: AbortSignal): Promise<ReadableStream<StreamPart>> {
+  async #call(asked: Pick<ModelRequest, 'messages' | 'config'>, by: CalledBy): Promise<ReadableStream<StreamPart>> {
     const urls = (await this.#model.supportedUrls) ?? {}
     const takesSchema = (this.#model as { supportsStructuredOutputs?: unknown }).supportsStructuredOutputs !== false
     const providerOptions: Metadata = this.#options.providerOptions ?? {}
@@ -119,7 +128,7 @@ class AiSdk implements AiSdkProvider {
     for (const shown of SHOWN) {
       const options = toCallOptions(asked, { name: this.name, traits: this.#traits, urls, shown, takesSchema, providerOptions })
       try {
-        const { stream } = await this.#model.doStream({ ...options, abortSignal } as never)
+        const { stream } = await this.#model.doStream({ ...options, ...by } as never)
         return stream as ReadableStream<StreamPart>
       } catch (thrown) {
         if (!isUnsupported(thrown)) throw thrown

@@ -3,6 +3,7 @@ import { ServerResponse, STATUS_CODES } from 'node:http'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Duplex, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { Frame, Logger, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Limits } from '../limits.ts'
@@ -25,6 +26,7 @@ export interface StreamWriterOptions {
   readonly sweeper: Sweeper
   readonly lingering: Lingering
   readonly log: Logger
+  readonly trace: Trace
 }
 
 /**
@@ -73,14 +75,14 @@ export class StreamWriter implements Swept {
 
   /** Never rejects. */
   async run(): Promise<void> {
-    const { sweeper, log } = this.#options
+    const { sweeper, log, trace } = this.#options
     sweeper.add(this)
     try {
       if (this.#response.destroyed) this.#leave()
       while (await this.#writeNext());
       await this.#finish(this.#last)
     } catch (error) {
-      log('error', 'A stream failed', { error })
+      log('error', 'A stream failed', { error, ...trace.fields })
       this.fail(UampError.from(error))
     } finally {
       this.#gone = true
@@ -202,7 +204,8 @@ export class StreamWriter implements Swept {
     if (this.#gone) return
     this.#gone = true
     this.#wake?.()
-    this.#iterator.return?.().catch((error: unknown) => this.#options.log('error', 'A stream failed to clean up', { error }))
+    const { log, trace } = this.#options
+    this.#iterator.return?.().catch((error: unknown) => log('error', 'A stream failed to clean up', { error, ...trace.fields }))
   }
 
   /**

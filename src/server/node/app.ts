@@ -3,6 +3,7 @@ import { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { clocksOf } from '../../core/basics/time.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
 import type { AppOptions, ServerApp } from '../app.ts'
@@ -43,10 +44,10 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const pipelines = new Pipelines(strangers)
   const callers = { trusts, strangers }
   const streams = new Set<StreamWriter>()
-  const stream = (env: unknown, streamed: Streamed): Response | undefined => {
+  const stream = (env: unknown, streamed: Streamed, trace: Trace): Response | undefined => {
     const response = outgoing(env)
     if (response === undefined) return undefined
-    const writer = new StreamWriter(response, streamed, { limits, sweeper, lingering, log })
+    const writer = new StreamWriter(response, streamed, { limits, sweeper, lingering, log, trace })
     streams.add(writer)
     const giveBack = readers.leave(response, writer)
     void writer.run().then(() => {

@@ -1,5 +1,6 @@
 import type { Principal } from '../../core/ports/access.ts'
 import type { Hold } from '../../core/ports/session.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { errorText, type RpcMessage } from '../../wire/json-rpc.ts'
@@ -31,6 +32,7 @@ export class HttpConnection {
   /** The client has sent a message, or read a stream, since `initialize`. */
   isUsed = false
   readonly #principal: Principal
+  readonly #trace: Trace
   readonly #options: HttpOptions
   readonly #connection: AcpConnection
   readonly #streams = new Map<string, Outbound>()
@@ -44,6 +46,7 @@ export class HttpConnection {
     this.agent = agent
     this.address = address
     this.#principal = principal
+    this.#trace = trace
     this.#onClose = onClose
     this.#options = options
     this.#hold = options.host.gateway.hold(principal, 0)
@@ -113,7 +116,8 @@ export class HttpConnection {
     this.#streams.set(name, stream)
     const reason = stream.leased && stream.size === 0 ? undefined : this.#full()
     if (!reason) return stream.push(frames)
-    this.#options.host.log('warn', 'Closed a connection that nobody reads', { transport: 'acp', principal: this.#principal.id })
+    const fields = { transport: 'acp', principal: this.#principal.id, ...this.#trace.fields }
+    this.#options.host.log('warn', 'Closed a connection that nobody reads', fields)
     this.close(reason)
   }
 

@@ -109,8 +109,9 @@ export class AcpSession implements Visitor {
     const reader = this.session.read({ after: from, extensions: 'all' })
     this.#reader = reader
     before?.close()
-    const { log } = this.#options.host
-    void this.#read(reader).catch((error: unknown) => log('error', 'A reader failed', { session: this.session.id, error }))
+    const { host, trace } = this.#options
+    const failed = (error: unknown): void => host.log('error', 'A reader failed', { session: this.session.id, error, ...trace?.fields })
+    void this.#read(reader).catch(failed)
   }
 
   /** Follows the session for a client that has just learnt of it. */
@@ -374,7 +375,7 @@ export class AcpSession implements Visitor {
     if (!title || acp['title'] !== undefined) return
     this.updates.tell({ sessionUpdate: 'session_info_update', title })
     this.#update({ ...this.session.config.extensions, acp: { ...acp, title } }).catch((error: unknown) =>
-      this.#options.host.log('warn', 'The title of a session could not be stored', { error }),
+      this.#options.host.log('warn', 'The title of a session could not be stored', { error, ...this.#options.trace?.fields }),
     )
   }
 

@@ -30,7 +30,7 @@ export interface McpTools {
   close(): Promise<void>
 }
 
-type McpOptions = Pick<ConnectionOptions, 'host' | 'local' | 'connectTools'> & Pick<McpContext, 'signal'>
+type McpOptions = Pick<ConnectionOptions, 'host' | 'local' | 'connectTools' | 'caller'> & Pick<McpContext, 'signal'>
 
 /** A server that a session does without, and why. */
 export interface LeftOut {
@@ -54,7 +54,7 @@ export interface Equipment {
 /** Leaves out servers that cannot or must not be reached, as the agent can talk without them. */
 export async function connectServers(
   given: readonly schema.McpServer[],
-  { host, local, connectTools, signal }: McpOptions,
+  { host, local, connectTools, caller, signal }: McpOptions,
 ): Promise<{ readonly servers: readonly McpTools[]; readonly leftOut: readonly LeftOut[] }> {
   const { log, outbound } = host
   const servers: McpTools[] = []
@@ -67,7 +67,7 @@ export async function connectServers(
       servers.push(await connectTools(server, { log, local, outbound, signal }))
     } catch (error) {
       if (signal.aborted) return
-      log('warn', 'Left out an MCP server of a client', { server: server.name, error })
+      log('warn', 'Left out an MCP server of a client', { server: server.name, error, ...caller.trace?.fields })
       leftOut.push({ name: server.name, reason: UampError.from(error).message })
     }
   })

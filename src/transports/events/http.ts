@@ -23,7 +23,8 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   const parsed = parseBatch(text, host.newId)
   const sent = parsed.flatMap((item) => (item.kind === 'event' ? [item.event] : []))
   const ignored = parsed.flatMap((item) => (item.kind === 'unknown' ? [item.type] : []))
-  if (ignored.length > 0) host.log('info', 'Ignored an event of unknown type', { type: [...new Set(ignored)].join(', ') })
+  if (ignored.length > 0)
+    host.log('info', 'Ignored an event of unknown type', { type: [...new Set(ignored)].join(', '), ...call.trace.fields })
   host.gateway.checkSlots(sent, text.length)
   const receipt = { accepted: sent.map(({ event_id }) => event_id), ...(ignored.length > 0 && { ignored }) }
   const [first] = sent

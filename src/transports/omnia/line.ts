@@ -140,7 +140,7 @@ export class Line {
     if (this.#left) return
     this.#left = this.ended = true
     const { session } = this
-    const { positions, host } = this.#link
+    const { positions, host, trace } = this.#link
     this.#unwatch?.()
     this.calls.leave()
     this.#reader.close()
@@ -149,7 +149,9 @@ export class Line {
     if (how === 'gone' && !this.isUnused) positions.keep(session, this.#told, this.#options.kept)
     if (!this.isFresh) return session.leave()
     // Released, not ended: others may use it by now. An empty session costs next to nothing until it expires.
-    session.release().catch((error: unknown) => host.log('warn', 'A session could not be let go', { session: session.id, error }))
+    const failed = (error: unknown): void =>
+      host.log('warn', 'A session could not be let go', { session: session.id, error, ...trace.fields })
+    session.release().catch(failed)
   }
 
   /** Nobody has said anything in it. */

@@ -1,4 +1,5 @@
 import type { Hold, Session } from '../../core/ports/session.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { Host, Quota, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -20,6 +21,8 @@ export interface ConnectionOptions {
   readonly host: Pick<Host, 'gateway' | 'log' | 'meter' | 'newId' | 'secrets'>
   readonly socket: Socket
   readonly session: Session
+  /** The connection. */
+  readonly trace: Trace
   readonly capabilities: Capabilities | undefined
   /** The model that the client named. */
   readonly model: string | undefined
@@ -61,12 +64,12 @@ export class RealtimeConnection {
   }
 
   async run(): Promise<void> {
-    const { socket, host, session } = this.#options
+    const { socket, host, session, trace } = this.#options
     this.#out.tell({ type: 'session.created', session: this.#showSession() })
     this.#out.tell({ type: 'conversation.created', conversation: { id: this.#conversation.id, object: 'realtime.conversation' } })
     await this.#out.flush()
     const following = this.#turns.follow().catch((error: unknown) => {
-      host.log('error', 'A reader failed', { session: session.id, error })
+      host.log('error', 'A reader failed', { session: session.id, error, ...trace.fields })
       this.#refuse(error, undefined)
       void this.#out.flush()
       socket.close(1011, 'Internal error')
@@ -212,7 +215,7 @@ export class RealtimeConnection {
   }
 
   async #respond({ changes, metadata, conversation, input }: ResponseRequest): Promise<void> {
-    const { host, model, quota } = this.#options
+    const { host, model, quota, trace } = this.#options
     this.#turns.checkIdle()
     const settings = withChanges(this.#settings, changes)
     const messages = input ? toMessages(input.map((item) => this.#inputItem(item))) : this.#conversation.messages()
@@ -224,7 +227,7 @@ export class RealtimeConnection {
       conversation: conversation === 'none' ? undefined : this.#conversation,
       newId: host.newId,
       quota,
-      onUnplayable: (format) => host.log('warn', 'An agent speaks in a format that cannot be converted', { format }),
+      onUnplayable: (format) => host.log('warn', 'An agent speaks in a format that cannot be converted', { format, ...trace.fields }),
     })
     this.#lastResponse = response.id
     this.#owed = false
@@ -265,8 +268,9 @@ export class RealtimeConnection {
   }
 
   #refuse(thrown: unknown, eventId: string | undefined): void {
-    const { host, session } = this.#options
-    const error = reportError(host, thrown, { transport: 'realtime', message: 'An event failed', session: session.id })
+    const { host, session, trace } = this.#options
+    const report = { transport: 'realtime', message: 'An event failed', session: session.id, ...trace.fields }
+    const error = reportError(host, thrown, report)
     this.#out.tell({ type: 'error', error: { ...openAiErrorBody(error), event_id: eventId ?? null } })
   }
 }

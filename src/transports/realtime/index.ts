@@ -1,4 +1,5 @@
 import { chooseAgent } from '../../core/edge/asked.ts'
+import { reportError } from '../../core/edge/report-error.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'
@@ -53,10 +54,10 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
       onDetach: 'cancel',
     })
   } catch (thrown) {
-    return refuse(socket, host.secrets.told(thrown))
+    return refuse(socket, reportError(host, thrown, { transport: 'realtime', message: 'A connection failed', ...call.trace.fields }))
   }
   const capabilities = host.agents.get(agent)?.capabilities
-  await new RealtimeConnection({ ...spoken, host, socket, session, capabilities, model, quota: () => call.quota }).run()
+  await new RealtimeConnection({ ...spoken, host, socket, session, trace: call.trace, capabilities, model, quota: () => call.quota }).run()
 }
 
 /** Browsers cannot read why an upgrade was refused, so the refusal comes after it, as an event. */

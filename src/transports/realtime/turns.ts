@@ -300,8 +300,8 @@ function endingOf(event: EndEvent): Ending {
     case 'response.cancelled':
       return { status: 'cancelled', details: { reason: 'client_cancelled' } }
     case 'response.error': {
-      const { type, code, message } = openAiErrorBody(toldError(event.error))
-      return { status: 'failed', details: { error: { type, code, message } } }
+      const { type, code, message, request_id } = openAiErrorBody(toldError(event.error))
+      return { status: 'failed', details: { error: { type, code, message, ...(request_id !== undefined && { request_id }) } } }
     }
   }
 }

@@ -265,6 +265,6 @@ export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGen
 }
 
 function shownError(error: UampError): object {
-  const { code, message, accepts } = openAiErrorBody(error)
-  return { code, message, ...(accepts !== undefined && { accepts }) }
+  const { code, message, accepts, request_id } = openAiErrorBody(error)
+  return { code, message, ...(accepts !== undefined && { accepts }), ...(request_id !== undefined && { request_id }) }
 }

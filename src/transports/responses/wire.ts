@@ -67,10 +67,10 @@ export class Wire {
 
   /** The event that ends a stream early. */
   failure(error: UampError): string {
-    const { code, message, param } = openAiErrorBody(error)
+    const { type: _type, ...told } = openAiErrorBody(error)
     let text = ''
     this.to((piece) => (text += piece))
-    this.send('error', { code, message, param })
+    this.send('error', told)
     return text
   }
 

@@ -32,18 +32,21 @@ export interface OpenAiError {
   readonly code: string
   readonly param: string | null
   readonly accepts?: unknown
+  /** Finds the log line of an error whose cause only the log has. Clients over a socket see no headers. */
+  readonly request_id?: string
 }
 
 /** `details.param` names the wrong field, `details.code` is a finer code of OpenAI's that replaces the usual one. */
 export function openAiErrorBody(error: UampError): OpenAiError {
   const [type, usual] = ERRORS[error.code]
-  const { param, code, accepts } = error.details ?? {}
+  const { param, code, accepts, request_id } = error.details ?? {}
   return {
     message: error.message,
     type,
     code: typeof code === 'string' ? code : usual,
     param: typeof param === 'string' ? param : null,
     ...(accepts !== undefined && { accepts }),
+    ...(typeof request_id === 'string' && { request_id }),
   }
 }
 

@@ -281,6 +281,17 @@ test('settings of the client and options of the operator reach the vendor', asyn
   expect(bodyOf(upstream)).toContain('Be brief.')
 })
 
+test('the vendor is asked with the id and the trace of the request', async () => {
+  const upstream = await startUpstream()
+  const provider = fromAiSdk(createOpenAI({ apiKey: 'key', baseURL: `${upstream.url}/openai/v1` })('text'))
+  const { url } = await startServer(llmAgent({ name: 'bot', model: provider }))
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const headers = { 'content-type': 'application/json', 'x-request-id': 'mine', traceparent }
+  const body = JSON.stringify({ model: 'bot', messages: [{ role: 'user', content: 'Hello' }] })
+  await (await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })).text()
+  expect(upstream.requests[0]?.headers).toMatchObject({ 'x-request-id': 'mine', traceparent })
+})
+
 test('a model of another specification, and another model, are refused', async () => {
   const upstream = await startUpstream()
   const model = createOpenAI({ apiKey: 'key', baseURL: `${upstream.url}/openai/v1` })('text')

@@ -17,7 +17,7 @@ import { ending, responseFor, titleOf, toInputs, type Prompting } from './prompt
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
 import { Terminals } from './terminals.ts'
-import { clientTools, closeAll, goneTool, leftOutNotice, ownTools, resultBy } from './tools.ts'
+import { byName, clientTools, closeAll, goneTool, leftOutNotice, ownTools, resultBy } from './tools.ts'
 import type { ClientToolsOptions, Equipment, Folders, LeftOut, McpTools } from './tools.ts'
 import { Updates } from './updates.ts'
 
@@ -266,12 +266,9 @@ export class AcpSession implements Visitor {
     return fieldsOf(this.session.config.extensions?.['acp'])
   }
 
-  /** The tools of the client, by name. Of two with one name, the first counts. */
+  /** The tools of the client. */
   get #tools(): ReadonlyMap<string, Tool> {
-    const tools = new Map<string, Tool>()
-    for (const tool of [...this.#own, ...this.#servers.flatMap((server) => server.tools)])
-      if (!tools.has(tool.name)) tools.set(tool.name, tool)
-    return tools
+    return byName([...this.#own, ...this.#servers.flatMap((server) => server.tools)])
   }
 
   get #agent(): AgentPort | undefined {
@@ -355,11 +352,10 @@ export class AcpSession implements Visitor {
   }
 
   #tellSettings(): void {
-    const { settings } = this
-    const text = JSON.stringify(settings)
-    if (text === this.#settings) return
-    this.#settings = text
-    const { modes, configOptions } = settings
+    const before = this.#settings
+    const { modes, configOptions } = this.settings
+    this.#settings = JSON.stringify(this.settings)
+    if (this.#settings === before) return
     if (modes) this.updates.tell({ sessionUpdate: 'current_mode_update', currentModeId: modes.currentModeId })
     if (configOptions) this.updates.tell({ sessionUpdate: 'config_option_update', configOptions })
   }

@@ -199,3 +199,10 @@ export function goneTool(name: string): Tool {
     },
   }
 }
+
+/** Of two tools with one name, the first counts. */
+export function byName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const named = new Map<string, Tool>()
+  for (const tool of tools) if (!named.has(tool.name)) named.set(tool.name, tool)
+  return named
+}

@@ -28,6 +28,8 @@ const CLIENTS = [
   '@langchain/openai',
   '@openai/agents',
   '@openai/agents-realtime',
+  '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/sdk-trace-node',
 ]
 
 /** A folder as a reader has it: this package installed, with what comes with it, and other clients. */

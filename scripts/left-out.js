@@ -12,6 +12,7 @@ export const LEFT_OUT = {
     'test/fresh/**',
     'test/examples/**',
     'test/deploy/**',
+    'test/observe/{access-log,hostile}.test.ts',
     'test/secrets/every-place.test.ts',
     'test/tooling/readme.test.ts',
     'test/{resume,kills}.test.ts',

@@ -28,7 +28,7 @@ const GROUPS = {
     'docs/mapping.md',
     'docs/matrix.md',
   ],
-  Operations: ['docs/server.md', 'docs/deployment.md', 'docs/security.md', 'docs/troubleshooting.md'],
+  Operations: ['docs/server.md', 'docs/operations.md', 'docs/deployment.md', 'docs/security.md', 'docs/troubleshooting.md'],
   Decisions: ['docs/decisions/'],
 }
 

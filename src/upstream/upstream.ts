@@ -17,7 +17,7 @@ export interface RemoteOptions {
 }
 
 export type { Timeouts } from '../core/ports/http.ts'
-import type { Attributes } from '../core/ports/trace.ts'
+import type { Span } from '../core/ports/trace.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
 import type { EventBatch } from './answer-drafts.ts'
@@ -94,7 +94,7 @@ export interface UpstreamCall extends AnswerBounds {
 export async function callUpstream(call: UpstreamCall): Promise<HttpAnswer> {
   const { signal, retries, random, timeouts, request } = call
   const { firstByteMs = SILENCE_MS, totalMs } = timeouts
-  const span = call.http.trace?.begin('upstream', `${request.method} ${call.name}`, placeOf(call))
+  const span = beginCall(call)
   const sent = span ? { ...call, request: { ...request, headers: { ...span.headers, ...request.headers } } } : call
   let sends = 0
   const attempt = (leftMs: number): Promise<Tried<HttpAnswer>> => {
@@ -131,10 +131,14 @@ export async function withRetries<T>(attempt: (leftMs: number) => Promise<Tried<
   }
 }
 
-/** The server that is called, without the path and the query, which may hold a secret. */
-function placeOf({ name, request: { method, url } }: UpstreamCall): Attributes {
+/** Names the server that is called, without the path and the query, which may hold a secret. */
+function beginCall({ name, http, request: { method, url } }: UpstreamCall): Span | undefined {
+  if (!http.trace) return undefined
+  // The name is made for sentences: `The card of "remote"`.
+  const [, upstream = name] = /"([^"]+)"/.exec(name) ?? []
   const address = URL.canParse(url) ? new URL(url).hostname : undefined
-  return { 'uamp.upstream': name, 'http.request.method': method, 'server.address': address }
+  const attributes = { 'uamp.upstream': upstream, 'http.request.method': method, 'server.address': address }
+  return http.trace.begin('upstream', `${method} ${upstream}`, attributes)
 }
 
 export interface UpstreamPost extends AnswerBounds, Pick<UpstreamCall, 'name' | 'explain' | 'once' | 'retries'> {

@@ -150,7 +150,7 @@ test('other machines need a token, or leave to go without', async () => {
 })
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s: a running answer is finished, then it leaves with 0', async (signal) => {
-  const { cli, url } = await serving()
+  const { cli, url } = await serving(['--no-access-log'])
   const { whole } = await answering(url, '/count 20 20')
   cli.signal(signal)
   const text = await whole

@@ -70,4 +70,8 @@ test('every metric is in the guide', () => {
   const names = [...source.matchAll(/'(uamp_\w+)'/g)].map(([, name]) => `\`${name}\``)
   expect(names.length).toBeGreaterThan(5)
   expect(missing('server.md', names)).toEqual([])
+  const work = readFileSync(join(ROOT, 'src/server/node/work-metrics.ts'), 'utf8')
+  const others = [...work.matchAll(/'((?:uamp|gen_ai)_\w+)'/g)].map(([, name]) => `\`${name}\``)
+  expect(others.length).toBeGreaterThan(4)
+  expect(missing('operations.md', others)).toEqual([])
 })

@@ -28,7 +28,6 @@ const CLIENTS = [
   '@langchain/openai',
   '@openai/agents',
   '@openai/agents-realtime',
-  '@opentelemetry/api',
   '@opentelemetry/exporter-trace-otlp-http',
   '@opentelemetry/sdk-trace-node',
 ]

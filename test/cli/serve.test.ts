@@ -158,7 +158,8 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s: a running answer is fin
   expect(text).toContain('response.done')
   expect(await cli.exit()).toBe(0)
   expect(cli.stdout).toContain('Stopping: an answer is being finished')
-  expect(cli.stderr).toBe('')
+  const lines = cli.stderr.trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ msg: 'Request', path: '/events', status: 200 }])
 })
 
 test('a second signal stops at once', async () => {

@@ -75,5 +75,5 @@ test('a model without a known price is named in the log, once', async () => {
   const wire = await overWebSocket(url)
   await wire.open()
   for (const words of ['hi', 'again']) expect((await say(wire, words)).at(-1)).toMatchObject({ response: { usage: { input_tokens: 10 } } })
-  expect(logged).toEqual([{ model: 'nobody/m' }])
+  expect(logged).toEqual([{ model: 'nobody/m', request_id: expect.stringMatching(/^req_/) as string }])
 })

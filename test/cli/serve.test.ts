@@ -150,7 +150,7 @@ test('other machines need a token, or leave to go without', async () => {
 })
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s: a running answer is finished, then it leaves with 0', async (signal) => {
-  const { cli, url } = await serving(['--no-access-log'])
+  const { cli, url } = await serving()
   const { whole } = await answering(url, '/count 20 20')
   cli.signal(signal)
   const text = await whole
@@ -158,7 +158,8 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s: a running answer is fin
   expect(text).toContain('response.done')
   expect(await cli.exit()).toBe(0)
   expect(cli.stdout).toContain('Stopping: an answer is being finished')
-  expect(cli.stderr).toBe('')
+  const lines = cli.stderr.trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ msg: 'Request', path: '/events', status: 200 }])
 })
 
 test('a second signal stops at once', async () => {

@@ -67,10 +67,10 @@ export class Wire {
 
   /** The event that ends a stream early. */
   failure(error: UampError): string {
-    const { type: _type, ...told } = openAiErrorBody(error)
+    const { code, message, param, request_id } = openAiErrorBody(error)
     let text = ''
     this.to((piece) => (text += piece))
-    this.send('error', told)
+    this.send('error', { code, message, param, ...(request_id !== undefined && { request_id }) })
     return text
   }
 

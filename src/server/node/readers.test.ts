@@ -38,7 +38,7 @@ test('whoever reads gets it all, and may ask again after a while', async () => {
   for (let i = 0; i < 2; i++) {
     expect((await (await fetch(`${url}/large`)).text()).length).toBe(20 * MIB)
     // Idle, with nothing that waits for it, a connection stands still for as long as it likes.
-    await new Promise((resolve) => setTimeout(resolve, 3000))
+    await new Promise((resolve) => setTimeout(resolve, 2000))
   }
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false])
 })

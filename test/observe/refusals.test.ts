@@ -80,7 +80,8 @@ const PLACES: Readonly<Record<string, () => Promise<Placed>>> = {
   }, '/ai'),
   'Hono on Node, mount': mounted(async ({ fetch }) => {
     const site = new Hono().mount('/ai', fetch)
-    const url = await listening(getRequestListener(site.fetch))
+    const listener = getRequestListener(site.fetch)
+    const url = await listening((request, response) => void listener(request, response))
     return over(`${url}/ai`)
   }, '/ai'),
 }
@@ -139,7 +140,7 @@ test.each(Object.entries(PLACES))('%s: two requests have two ids, and a stream h
   expect(await one.text()).toContain('[DONE]')
   expect(await two.text()).toContain('[DONE]')
   await expect.poll(() => logged).toHaveLength(2)
-  expect(logged.map(({ fields }) => fields?.['request_id']).toSorted()).toEqual(ids.toSorted())
+  expect(new Set(logged.map(({ fields }) => fields?.['request_id']))).toEqual(new Set(ids))
   expect(logged[0]?.fields).toMatchObject({ status: 200, principal: 'alice', transport: 'completions', agent: 'one' })
 })
 

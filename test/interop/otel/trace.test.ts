@@ -120,7 +120,7 @@ providers: { ollama: { baseUrl: "${upstream.url}/ollama/v1" } }\n`,
 
   // The model is asked within its own span.
   const asked = spans.filter(({ name }) => name === 'POST ollama').map(({ spanId }) => `00-${trace}-${spanId}-01`)
-  expect(upstream.requests.map(({ headers }) => headers['traceparent']).toSorted()).toEqual(asked.toSorted())
+  expect(upstream.requests.map(({ headers }) => String(headers['traceparent'])).toSorted()).toEqual(asked.toSorted())
   for (const { headers } of upstream.requests) expect(headers['x-request-id']).toBe(id)
   const chat = spans.find(({ name }) => name === 'chat echo') as Span
   expect(attributesOf(chat)).toMatchObject({

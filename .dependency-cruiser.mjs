@@ -8,7 +8,7 @@ export const MAY_IMPORT = {
   envelope: ['protocol', 'wire'],
   core: ['protocol'],
   upstream: ['protocol', 'wire', 'core'],
-  auth: ['protocol', 'core', 'envelope'],
+  auth: ['protocol', 'wire', 'core', 'envelope'],
   transports: ['protocol', 'wire', 'core', 'envelope'],
   providers: ['protocol', 'wire', 'core', 'upstream'],
   remotes: ['protocol', 'wire', 'core', 'upstream', 'client', 'providers', 'agents'],

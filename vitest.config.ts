@@ -2,7 +2,7 @@ import { relative } from 'node:path'
 import { env } from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { LEFT_OUT } from './scripts/left-out.js'
+import { LEFT_OUT, longOnly } from './scripts/left-out.js'
 
 /** These look at the whole process, at its memory, its listeners or its clock, and have one to themselves. `LEFT_OUT` has them too. */
 const ALONE = ['test/{kept-bytes,listeners,month,unread,clock-steps}.test.ts', 'test/sizes/*.test.ts', 'test/docs/snippets.test.ts']
@@ -33,7 +33,8 @@ class LongestFirst extends BaseSequencer {
 /** `fast`: what `npm test -- --fast` runs; `rest`: all others. */
 const part = env['UAMP_PART']
 const leftOut = Object.values(LEFT_OUT).flat()
-const exclude = ['**/node_modules/**', 'test/tooling/fixtures/**', ...(part === 'fast' ? leftOut : [])]
+const notNow = part === 'fast' ? leftOut : part === 'rest' ? Object.values(longOnly(env)).flat() : []
+const exclude = ['**/node_modules/**', 'test/tooling/fixtures/**', ...notNow]
 
 /** `test/cli/**` with the ending of tests. */
 function testsIn(pattern: string): string {

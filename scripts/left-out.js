@@ -13,6 +13,7 @@ export const LEFT_OUT = {
     'test/examples/**',
     'test/deploy/**',
     'test/observe/{access-log,hostile}.test.ts',
+    'test/identity/signatures.test.ts',
     'test/secrets/every-place.test.ts',
     'test/tooling/readme.test.ts',
     'test/{resume,kills}.test.ts',
@@ -33,5 +34,21 @@ export const LEFT_OUT = {
     'test/tooling/{import-rules,platforms}.test.ts',
     'src/server/node/limits.test.ts',
   ],
-  'is a long trial': ['test/chaos/**', 'test/fuzz/**', 'test/sizes/**', 'test/month.test.ts'],
+  'is a long trial': ['test/chaos/**', 'test/fuzz/fuzz.test.ts', 'test/sizes/**', 'test/month.test.ts'],
+}
+
+/** @type {Readonly<Record<string, readonly string[]>>} */
+const LONG_ONLY = {
+  'one minute for six seconds of fuzzing: `npm run fuzz` does it': ['test/fuzz/fuzz.test.ts'],
+  'the smaller sizes take the same ways: `npm run sizes` tries all of them': ['test/sizes/large.test.ts'],
+}
+
+/**
+ * What only long trials run, by the reason why: `.ci/run`, whoever sets `UAMP_TRIALS=long`, and whoever names the file. Where a skipped
+ * test is a failure, nothing is left out.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ */
+export function longOnly(env) {
+  return env['UAMP_TRIALS'] === 'long' || env['UAMP_NO_SKIPS'] === '1' ? {} : LONG_ONLY
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build, isStale, root } from './build.js'
 import { installInterop } from './interop.js'
-import { LEFT_OUT } from './left-out.js'
+import { LEFT_OUT, longOnly } from './left-out.js'
 
 /** @typedef {import('./tally-reporter.js').Tally} Tally */
 
@@ -61,6 +61,7 @@ const { passed, failed, skipped } = await testAll()
 const strict = process.env['UAMP_NO_SKIPS'] === '1'
 for (const { name, reason } of skipped) console.log(`skipped${strict ? ', which counts as a failure here' : ''}: ${name} (${reason})`)
 const failures = failed + (strict ? skipped.length : 0)
-if (fast) for (const [reason, files] of Object.entries(LEFT_OUT)) console.log(`left out: ${files.join(', ')} (${reason})`)
+const leftOut = fast ? LEFT_OUT : given.length > 0 ? {} : longOnly(process.env)
+for (const [reason, files] of Object.entries(leftOut)) console.log(`left out: ${files.join(', ')} (${reason})`)
 console.log(`tests: ${passed} passed, ${failures} failed, ${skipped.length} skipped`)
 process.exitCode = failures === 0 ? 0 : 1

@@ -20,6 +20,7 @@ export type Area =
   | 'ag-ui'
   | 'omnia'
   | 'envelope'
+  | 'identity'
 
 /** One thing that a specification demands, in our words. Tests cite it by `id`. */
 export interface Requirement {
@@ -90,7 +91,17 @@ export function acp<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'acp', source: sectionOf(source) }, rows)
 }
 
+/** What both ends of a connection that hosts agents promise. */
+export function connect<R extends Rows>(rows: R): Listed<R> {
+  return listed({ area: 'transport', source: sectionOf('Hosted agents') }, rows)
+}
+
 /** The requirements of AG-UI, by the document and its section. */
 export function agUi<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'ag-ui', source: sectionOf(source) }, rows)
+}
+
+/** The requirements of knowing who calls, and of being known. */
+export function identity<R extends Rows>(source: string, rows: R): Listed<R> {
+  return listed({ area: 'identity', source: sectionOf(source) }, rows)
 }

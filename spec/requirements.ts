@@ -1,3 +1,4 @@
+import { hostedAgents } from './connect/connect.ts'
 import type { Requirement } from './requirement.ts'
 import { capabilities, session, version } from './uamp-events/session.ts'
 import { a2aCard, a2aPush } from './a2a/card-push.ts'
@@ -8,6 +9,10 @@ import { a2aV1 } from './a2a/v1.ts'
 import { acpAgent, acpRemote, acpUamp } from './acp/acp.ts'
 import { agUiRemote, agUiTransport } from './ag-ui/ag-ui.ts'
 import { envelopes } from './envelope/envelope.ts'
+import { oauthIssuer, revocation } from './identity/issuer.ts'
+import { accessTokens, agentTrust, issuerKeys, proofOfPossession } from './identity/verify.ts'
+import { identityMatrix, identityTime } from './identity/time.ts'
+import { discovery, hops, outbound } from './identity/outbound.ts'
 import { omnia } from './omnia/omnia.ts'
 import { completions } from './openai/completions.ts'
 import { realtime } from './openai/realtime.ts'
@@ -18,7 +23,8 @@ import { google } from './providers/google.ts'
 import { openaiCompatible, openaiProvider } from './providers/openai.ts'
 import { remoteCompletions, remoteEvents } from './providers/remotes.ts'
 import { content } from './uamp-events/content.ts'
-import { delegation, payment, presence, signing, voice } from './uamp-events/gaps.ts'
+import { delegation, payment, presence, voice } from './uamp-events/gaps.ts'
+import { signing, signingTransports } from './identity/signing.ts'
 import { response, tools } from './uamp-events/response.ts'
 import { routing, transport } from './uamp-events/transport.ts'
 import { laterTransports, transportPayments, transportsApi } from './uamp-transports/uamp-transports.ts'
@@ -46,6 +52,7 @@ const byId = {
   ...presence,
   ...delegation,
   ...signing,
+  ...signingTransports,
   ...completions,
   ...responses,
   ...anthropic,
@@ -74,6 +81,18 @@ const byId = {
   ...laterTransports,
   ...transportPayments,
   ...envelopes,
+  ...oauthIssuer,
+  ...revocation,
+  ...accessTokens,
+  ...issuerKeys,
+  ...agentTrust,
+  ...proofOfPossession,
+  ...identityTime,
+  ...identityMatrix,
+  ...hops,
+  ...outbound,
+  ...discovery,
+  ...hostedAgents,
 }
 
 export type RequirementId = keyof typeof byId

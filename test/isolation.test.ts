@@ -76,6 +76,6 @@ test('sessions are listed by principal only', async () => {
   const { url, gateway } = await startServer(demo(), { tokens: { alice: 'a-secret-0123456789abcdef', bob: 'b-secret-0123456789abcdef' } })
   const ids: Record<string, string> = {}
   for (const name of ['alice', 'bob']) ids[name] = await (await overWebSocket(url, { token: `${name[0]}-secret-0123456789abcdef` })).open()
-  const { items } = await gateway.list({ tenant: 'default', id: 'alice', scopes: [] }, {})
+  const { items } = await gateway.list({ tenant: 'default', id: 'alice', scopes: ['*'] }, {})
   expect(items).toMatchObject([{ id: ids['alice'], agent: 'demo', updatedAt: expect.any(Number) }])
 })

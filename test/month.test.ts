@@ -24,7 +24,7 @@ const brief = defineAgent('brief', async function* () {
 const init: SessionInit = {
   transport: 'test',
   agent: 'brief',
-  principal: { tenant: 'default', id: 'anonymous', scopes: [] },
+  principal: { tenant: 'default', id: 'anonymous', scopes: ['*'] },
   config: { modalities: ['text'] },
   duplex: true,
   persist: true,

@@ -48,7 +48,7 @@ test('two readers on different bindings are cut again and again, and miss and re
   await wire.send({ type: 'input.text', text: String(N) })
   await wire.send({ type: 'response.create' })
   wire.cut()
-  const owned = await gateway.attach(session, { tenant: 'default', id: 'anonymous', scopes: [] })
+  const owned = await gateway.attach(session, { tenant: 'default', id: 'anonymous', scopes: ['*'] })
   const head = (): number => owned?.lastSeq ?? 0
   // Once it stays away for longer than the ring and 5,000 events.
   const away = async (cut: number): Promise<void> => {

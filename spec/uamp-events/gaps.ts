@@ -51,12 +51,3 @@ export const delegation = uampEvents(
   },
   'delegation',
 )
-
-export const signing = uampEvents(
-  'signing',
-  {
-    'uamp:signing:signature': ['6.7', 'response.done can carry an RS256 JWT as its signature.'],
-    'uamp:signing:claims': ['6.7', 'The signature covers the request and the response by their hashes.'],
-  },
-  'signing',
-)

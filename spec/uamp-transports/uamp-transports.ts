@@ -20,8 +20,6 @@ export const laterTransports = uampTransports(
   'transport',
   {
     'uamp-transports.portal-connect': ['Inbound', 'An agent without a public address connects to a platform and answers there.'],
-    'uamp-transports.signature-event': ['Response Signing', 'A signed completion is followed by the event response_signature.'],
-    'uamp-transports.signature-realtime': ['Response Events', 'response.done of Realtime carries the signature of a signed response.'],
     'uamp-transports.jwks': ['Response Signing', 'The keys that verify signatures are at /.well-known/jwks.json.'],
   },
   'identity',

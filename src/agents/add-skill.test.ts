@@ -133,7 +133,7 @@ test('a server that is closed or has lost the agent is no longer told', async ()
   expect(told).toEqual(['one', 'one', 'one', 'one'])
 })
 
-const principal: Principal = { tenant: 'default', id: 'me', scopes: [] }
+const principal: Principal = { tenant: 'default', id: 'me', scopes: ['*'] }
 
 async function answer(gateway: Gateway, agent: string, handoff?: string): Promise<string> {
   const messages = [{ role: 'user' as const, content: 'x' }]

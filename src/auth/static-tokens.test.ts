@@ -20,7 +20,7 @@ test.each([
 test('each token is a principal of its own', async () => {
   const access = staticTokens({ tokens, anonymous: false })
   const principal = await access.authenticate({ subprotocols: [`uamp.token.${base64url('builder-ünïcode-9d')}`] })
-  expect(principal?.id).toBe('bob')
+  expect(principal).toMatchObject({ id: 'bob' })
 })
 
 test.each([

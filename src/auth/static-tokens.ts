@@ -2,11 +2,12 @@ import type { Access, Principal } from '../core/ports/access.ts'
 import { isEqual } from '../core/secrets/is-equal.ts'
 import { UampError } from '../protocol/errors.ts'
 import { bearerToken } from './bearer.ts'
+import { may } from './scopes.ts'
 
 export interface StaticTokensOptions {
   /** Secrets by name. Each name is a principal of its own. */
   readonly tokens: Readonly<Record<string, string>>
-  /** What a token may do beyond `call` and `tool.call`, by its name. */
+  /** What a token may do beyond what every token may, by its name. */
   readonly grants?: Grants | undefined
   /**
    * Admits a caller without a token as the principal `anonymous`, but never one with a wrong token. If there are no tokens, any token
@@ -15,8 +16,11 @@ export interface StaticTokensOptions {
   readonly anonymous: boolean
 }
 
-/** `platform`: it may send interactions under session ids of its own (UAMP events §10.2). */
-export type Grants = Readonly<Record<string, readonly 'platform'[]>>
+/**
+ * `platform`: it may send interactions under session ids of its own (UAMP events §10.2). `host:alice`, `host:team.*`: it may offer an
+ * agent of this name, or of a name that begins so, through this server.
+ */
+export type Grants = Readonly<Record<string, readonly ('platform' | `host:${string}`)[]>>
 
 /** The fewest characters of a secret. An attacker has time to guess shorter ones. */
 const SHORTEST = 16
@@ -46,8 +50,7 @@ export function staticTokens({ tokens, grants = {}, anonymous }: StaticTokensOpt
       for (const { secret, principal } of known) if (isEqual(secret, token)) found = principal
       return found
     },
-    // `*` is what every token may do, which does not include speaking for others.
-    authorize: ({ scopes }, action) => scopes.includes(action) || (scopes.includes('*') && action !== 'platform'),
+    authorize: may,
   }
 }
 

@@ -4,10 +4,14 @@ import { UampError } from '../protocol/errors.ts'
 import { byteCount, duration } from './amounts.ts'
 import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
+import type { ConnectFlags } from './commands/connect.ts'
 import type { DoctorFlags } from './commands/doctor.ts'
 import type { ServeFlags } from './commands/serve.ts'
+import { addAccess, addKeys } from './identity-program.ts'
+import { flushed, leave } from './leave.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
+import type { VerifyFlags } from './commands/verify.ts'
 import type { LogLevel } from '../server/node/log.ts'
 import { isConfigError } from '../config/source.ts'
 import { loadEnvFiles } from './env-file.ts'
@@ -90,6 +94,7 @@ function program(): Command {
       const { acp } = await import('./commands/acp.ts')
       await leave(await acp(file, { ...flags, version: packageVersion() }))
     })
+  addConnect(uamp)
   uamp
     .command('doctor')
     .description('check Node, the config, keys, models, the data folder and the port, and say what to do; changes nothing')
@@ -103,14 +108,18 @@ function program(): Command {
       const { doctor } = await import('./commands/doctor.ts')
       await leave(await doctor(file, flags))
     })
+  addVerify(uamp)
   addModels(uamp)
   addStore(uamp)
+  addKeys(uamp)
+  addAccess(uamp)
   nameHelp(uamp, 'uamp')
   return uamp
 }
 
 /** The file that a command serves, if it serves one. */
 function servedFile(command: Command): string | undefined {
+  if (command.name() === 'connect') return command.args.find((each) => !each.includes('://'))
   if (!['serve', 'dev', 'acp', 'doctor'].includes(command.name())) return undefined
   return command.args[0] ?? (command.opts() as { readonly config?: string }).config
 }
@@ -153,6 +162,46 @@ function serving(command: Command, description: string): void {
 function nameHelp(command: Command, path: string): void {
   command.showHelpAfterError(`\`npx ${path} --help\` lists the options.`)
   for (const each of command.commands) nameHelp(each, `${path} ${each.name()}`)
+}
+
+function addVerify(uamp: Command): void {
+  uamp
+    .command('verify')
+    .description('check who signed an answer, and that it is what they signed; exit code 1 if it is not')
+    .argument('[file]', 'a saved response.done, answer of Chat Completions or Responses, or transcript of a stream; "-" for standard input')
+    .option('--signature <jwt>', 'the signature, if it is not in the file')
+    .option('--response <file>', 'the text of the answer, if it is not in the file')
+    .option('--request <file>', 'what was asked: the messages as JSON, or the body of the request')
+    .option('--jwks <place>', "a file or URL with the issuer's public keys (default: where the issuer publishes them)")
+    .option('--issuer <url>', 'the server, or the agent, that must have signed')
+    .option('--json', 'print JSON')
+    .action(async (file: string | undefined, flags: VerifyFlags) => {
+      const { verify } = await import('./commands/verify.ts')
+      await leave(await verify(file, flags))
+    })
+}
+
+function addConnect(uamp: Command): void {
+  uamp
+    .command('connect')
+    .description('offer agents through another server, which needs no way to reach this machine')
+    .argument('[host]', 'its address: wss://host/ws (default: `connect` of the config)')
+    .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
+    .option('--agent <name>', 'offer this agent; repeatable (default: all)', list)
+    .option('--token <secret>', "the agents' token at the host (default: $UAMP_TOKEN)")
+    .option('--token-file <file>', 'a file with the secret in it, which is read again whenever a token is needed')
+    .option('--data <folder>', 'folder that keeps unfinished answers, or "memory" (default: $UAMP_DATA, else memory)')
+    .addOption(new Option('--log-level <level>', 'what to log (default: warn)').choices(LOG_LEVELS))
+    .addOption(new Option('--log-format <format>', 'how to log (default: text in a terminal, else json)').choices(['text', 'json']))
+    .action(async (host: string | undefined, file: string | undefined, flags: ConnectFlags) => {
+      const { connect } = await import('./commands/connect.ts')
+      await leave(
+        await connect(
+          [host, file].flatMap((each) => each ?? []),
+          flags,
+        ),
+      )
+    })
 }
 
 function addModels(uamp: Command): void {
@@ -236,16 +285,4 @@ function failed(thrown: unknown): number {
   if (thrown instanceof CommanderError) return thrown.exitCode
   report(thrown)
   return isConfigError(thrown) ? 2 : 1
-}
-
-/** Not by `process.exitCode`: timers of an agent, or a peer that does not answer a close, would keep the process alive. */
-async function leave(code: number): Promise<never> {
-  await flushed()
-  process.exit(code)
-}
-
-async function flushed(): Promise<void> {
-  for (const stream of [process.stdout, process.stderr]) {
-    if (stream.writable) await new Promise<void>((resolve) => stream.write('', () => resolve()))
-  }
 }

@@ -6,10 +6,12 @@ import { Line, type Position } from './line.ts'
 import { SseLink } from './link-sse.ts'
 import { WebSocketLink, type SocketConstructor } from './link-websocket.ts'
 import type { Link, LinkOptions, Reconnect, Status } from './reconnect.ts'
-import { Session } from './session.ts'
+import { Session, type Server } from './session.ts'
+import { Tokens, type TokenSource } from './tokens.ts'
 
 export interface ConnectOptions {
-  readonly token?: string
+  /** A function is called again before the token expires, which a JWT tells, and when the server wants another. */
+  readonly token?: TokenSource
   /** The agent of sessions that name none. */
   readonly agent?: string
   /** `auto`: WebSocket, or HTTP + SSE if the runtime has no WebSocket or cannot open one. */
@@ -47,6 +49,7 @@ export class Client {
   readonly #newId: () => string
   readonly #lines = new Set<Line>()
   #link: Link
+  readonly #server: Server
   #status: Status = 'closed'
   #closed = false
 
@@ -61,10 +64,10 @@ export class Client {
     }
     this.#options = options
     this.#newId = newId
+    this.#server = { base: baseOf(url), fetch }
     const common: LinkOptions = {
-      base: baseOf(url),
-      token,
-      fetch,
+      ...this.#server,
+      tokens: new Tokens(token),
       reconnect: reconnect === false ? { attempts: 0 } : (reconnect ?? {}),
       onStatus: (status, error) => this.#change(status, error),
     }
@@ -110,7 +113,7 @@ export class Client {
     } finally {
       signal?.removeEventListener('abort', aborted)
     }
-    return new Session(line.id as string, line)
+    return new Session(line.id as string, line, this.#server)
   }
 
   /** Closes all connections. The sessions stay on the server, and can be resumed. */

@@ -16,8 +16,24 @@ const BY_STATUS: Record<number, string> = {
   504: 'overloaded',
 }
 
-/** Sends a request to the server. Rejects with its refusal, or with `unreachable`. */
-export async function request({ base, token, fetch }: LinkOptions, path: string, init: RequestInit): Promise<Response> {
+/** Sends a request to the server, and again with a new token if the first one is refused. Rejects with its refusal, or with `unreachable`. */
+export async function request(options: LinkOptions, path: string, init: RequestInit, tries?: 'once'): Promise<Response> {
+  const { tokens } = options
+  const token = await tokens.get()
+  try {
+    return await requestWith(token, options, { ...init, path })
+  } catch (thrown) {
+    if ((thrown as UampClientError).code !== 'unauthorized' || !tokens.renews || tries === 'once') throw thrown
+    tokens.spent(token)
+    return requestWith(await tokens.get(), options, { ...init, path })
+  }
+}
+
+async function requestWith(
+  token: string | undefined,
+  { base, fetch }: LinkOptions,
+  { path, ...init }: RequestInit & { readonly path: string },
+): Promise<Response> {
   const headers = new Headers(init.headers)
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
   let response: Response

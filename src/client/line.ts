@@ -117,7 +117,9 @@ export class Line {
       // One event may exceed the limit. Its reader is slow only if others wait, too.
       if (queue.size > QUEUE_LIMIT && queue.size > size) this.#overflow(queue)
     }
-    if (event.type === 'session.end') {
+    if (event.type === 'session.end' && event.reason?.startsWith('token_')) {
+      this.fail(new UampClientError({ code: 'unauthorized', message: 'The token is no longer valid', details: { reason: event.reason } }))
+    } else if (event.type === 'session.end') {
       this.close(
         new UampClientError({ code: 'closed', message: `The session has ended${event.reason === undefined ? '' : `: ${event.reason}`}` }),
       )

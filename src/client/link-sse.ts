@@ -1,6 +1,6 @@
 import { parseSse } from '../wire/sse-parse.ts'
 import { backoff } from '../wire/backoff.ts'
-import { isTransient, UampClientError } from './errors.ts'
+import { isTransient, tellsExpiry, UampClientError } from './errors.ts'
 import { parseEvent, request } from './http.ts'
 import type { Line } from './line.ts'
 import type { Outgoing } from './outbox.ts'
@@ -11,6 +11,9 @@ const STALL_MS = 30_000
 
 /** The most characters of one event. The longest holds a whole answer as JSON, in which every character may be escaped. */
 const EVENT = 384 * 1024 * 1024
+
+/** If tokens last less than this, the next one is not asked for at once. */
+const SHORT_MS = 5_000
 
 /** The most that goes into one request. */
 const GROUP = { events: 64, size: 1024 * 1024 }
@@ -47,7 +50,7 @@ export class SseLink implements Link {
     }
     if (this.#stops.size === 1) onStatus('connecting')
     keepConnected({
-      attempt: ({ proved }) => this.#follow(line, proved, stop.signal),
+      attempt: ({ proved }) => this.#followAll(line, proved, stop.signal),
       reconnect,
       signal: stop.signal,
       onRetry: (error) => {
@@ -69,8 +72,21 @@ export class SseLink implements Link {
     if (this.#down.delete(line) && this.#down.size === 0 && this.#stops.size > 0) this.#options.onStatus('open')
   }
 
-  /** Follows one stream until it is lost. */
-  async #follow(line: Line, proved: () => void, stop: AbortSignal): Promise<boolean> {
+  /** Follows a stream until it is lost. One whose token expires is replaced by another, which goes on from there. */
+  async #followAll(line: Line, proved: () => void, stop: AbortSignal): Promise<boolean> {
+    const delay = backoff(this.#options.reconnect)
+    let short = 0
+    for (;;) {
+      const openedAt = Date.now()
+      if ((await this.#follow(line, proved, stop)) === 'lost') return true
+      short = Date.now() - openedAt < SHORT_MS ? short + 1 : 0
+      if (short > 1) await sleep(delay(short), stop)
+      if (stop.aborted) return true
+    }
+  }
+
+  async #follow(line: Line, proved: () => void, stop: AbortSignal): Promise<'lost' | 'expired'> {
+    const { tokens } = this.#options
     const lost = new AbortController()
     const release = follow(stop, lost)
     let alive = false
@@ -86,12 +102,13 @@ export class SseLink implements Link {
         signal: lost.signal,
         cache: 'no-store',
       })
+      const token = await tokens.get()
       line.head = Number(answered.get('x-session-head') ?? 0)
       line.open(id)
       proved()
       this.#up(line)
       void this.#post(line, stop)
-      if (!body) return true
+      if (!body) return 'lost'
       const heard = new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, controller) {
           alive = true
@@ -100,13 +117,17 @@ export class SseLink implements Link {
       })
       for await (const { data } of parseSse(body.pipeThrough(heard), { limit: EVENT })) {
         const event = parseEvent(data)
+        if (event && tokens.renews && tellsExpiry(event)) {
+          tokens.spent(token)
+          return 'expired'
+        }
         if (event) line.receive(event, data.length)
         for (let room = line.room; room; room = line.room) {
           if (!(await within(room, STALL_MS))) line.shed()
           alive = true
         }
       }
-      return true
+      return 'lost'
     } catch (thrown) {
       // The event would be too large on the next connection, too.
       if (!(thrown instanceof RangeError)) throw thrown

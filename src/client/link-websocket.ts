@@ -1,8 +1,9 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
-import { isTransient, UampClientError } from './errors.ts'
+import { isTransient, tellsExpiry, UampClientError } from './errors.ts'
 import { parseEvent, request } from './http.ts'
 import { createdExtension, type Line } from './line.ts'
 import { type Attempt, keepConnected, type Link, type LinkOptions, retryAfterMs, withDeadline } from './reconnect.ts'
+import { Renewal } from './renewal.ts'
 
 /** The part of a WebSocket that the client uses. Those of browsers, Node and `ws` all fit. */
 export interface SocketLike {
@@ -46,6 +47,9 @@ export class WebSocketLink implements Link {
   readonly #joined = new Map<string, Line>()
   #socket: SocketLike | undefined
   #stop: AbortController | undefined
+  /** The server has refused the token, and nothing has worked since. */
+  #refused = false
+  #renewal: Renewal | undefined
 
   constructor(options: WebSocketLinkOptions) {
     this.#options = options
@@ -87,19 +91,27 @@ export class WebSocketLink implements Link {
   }
 
   async #attempt({ failures, known, proved }: Attempt, signal: AbortSignal): Promise<boolean> {
-    const { base, onBlocked } = this.#options
-    const { code, reason, heard } = await this.#connect(proved, signal).catch((thrown: unknown) => ({
+    const { base, onBlocked, tokens } = this.#options
+    const token = await tokens.get()
+    if (signal.aborted) return false
+    const works = (): void => {
+      this.#refused = false
+      proved()
+    }
+    const { code, reason, heard } = await this.#connect(token, works, signal).catch((thrown: unknown) => ({
       code: 0,
       reason: String(thrown),
       heard: false,
     }))
     if (signal.aborted) return false
     if (UNAUTHORIZED.includes(code))
-      throw new UampClientError({ code: 'unauthorized', message: reason || 'The server refused the connection' })
+      this.#spent(known, token, new UampClientError({ code: 'unauthorized', message: reason || 'The server refused the connection' }))
     if (code === TOO_LARGE) this.#refuseLargest()
     if (heard) return true
     // A browser does not say why a socket did not open. A request with the same token does.
-    const answers = await this.#answersHttp(signal)
+    const answers = await this.#answersHttp(signal).catch((thrown: UampClientError) =>
+      thrown.code === 'unauthorized' ? this.#spent(known, token, thrown) : Promise.reject(thrown),
+    )
     if (answers && onBlocked && (!known || failures >= BLOCKED_AFTER)) {
       this.#stop = undefined
       const lines = [...this.#lines]
@@ -113,10 +125,19 @@ export class WebSocketLink implements Link {
     })
   }
 
+  /** The server has refused the token. Throws, so that another one is tried if there may be one. */
+  #spent(known: boolean, token: string | undefined, error: UampClientError): never {
+    const { tokens } = this.#options
+    if (!known || !tokens.renews || this.#refused) throw error
+    this.#refused = true
+    tokens.spent(token)
+    throw new UampClientError({ code: 'unreachable', message: error.message }, error)
+  }
+
   /** True if the server answers at all. Throws if it refuses the token. */
   async #answersHttp(signal: AbortSignal): Promise<boolean> {
     try {
-      await withDeadline(signal, OPEN_MS, (late) => request(this.#options, '/events/stream', { signal: late }))
+      await withDeadline(signal, OPEN_MS, (late) => request(this.#options, '/events/stream', { signal: late }, 'once'))
       return true
     } catch (thrown) {
       const error = thrown as UampClientError
@@ -126,8 +147,8 @@ export class WebSocketLink implements Link {
   }
 
   /** Resolves when the connection is lost. Rejects if the runtime forbids it. */
-  #connect(proved: () => void, signal: AbortSignal): Promise<Lost> {
-    const { base, token, WebSocket, newId, reconnect } = this.#options
+  #connect(token: string | undefined, proved: () => void, signal: AbortSignal): Promise<Lost> {
+    const { base, tokens, WebSocket, newId, reconnect } = this.#options
     return new Promise((resolve) => {
       const socket = new WebSocket(`${base.replace(/^http/, 'ws')}/uamp`, [
         'uamp',
@@ -136,7 +157,15 @@ export class WebSocketLink implements Link {
       let heard = false
       let alive = true
       let testing = false
+      const tell = (event: object): string => {
+        const event_id = newId()
+        socket.send(JSON.stringify({ ...event, event_id }))
+        return event_id
+      }
+      const show = (newer: string): string => tell({ type: 'session.update', token: newer })
+      const renewal = new Renewal({ tokens, reconnect, shown: token, show })
       const finish = (code: number, reason: string): void => {
+        renewal.stop()
         clearTimeout(opening)
         clearInterval(heart)
         signal.removeEventListener('abort', leave)
@@ -151,13 +180,15 @@ export class WebSocketLink implements Link {
         if (this.#socket !== socket) return
         if (!alive && testing) return finish(0, 'no sign of life')
         testing = !alive
-        if (testing) socket.send(JSON.stringify({ type: 'ping', event_id: newId() }))
+        if (testing) tell({ type: 'ping' })
         alive = false
       }, reconnect.idleMs ?? 15_000)
       signal.addEventListener('abort', leave)
       socket.addEventListener('open', () => {
         if (signal.aborted) return
         this.#socket = socket
+        this.#renewal = renewal
+        renewal.begin()
         for (const line of this.#lines) this.#hello(line)
       })
       socket.addEventListener('message', ({ data }) => {
@@ -171,7 +202,7 @@ export class WebSocketLink implements Link {
         }
         const event = parseEvent(data)
         // Servers may ping, too; ours does it by the WebSocket's own ping.
-        if ((event?.type as string | undefined) === 'ping') socket.send(JSON.stringify({ type: 'pong', event_id: newId() }))
+        if ((event?.type as string | undefined) === 'ping') tell({ type: 'pong' })
         else if (event) this.#receive(event, data.length)
       })
       // The `close` event follows in every runtime, and says as much.
@@ -202,11 +233,23 @@ export class WebSocketLink implements Link {
   }
 
   #receive(event: ServerEvent, size: number): void {
+    if (this.#renewal?.hears(event)) return
+    if (this.#options.tokens.renews && tellsExpiry(event)) return this.#expired(event)
     if (event.type === 'session.created') return this.#created(event, size)
     if ((event.type === 'session.error' || event.type === 'response.error') && this.#refusedCreate(event)) return
     // With one session, events may lack the id: UAMP events §10.1. A pong without one answers our own ping.
     const id = event.session_id ?? (this.#joined.size === 1 && event.type !== 'pong' ? [...this.#joined.keys()][0] : undefined)
     if (id !== undefined) this.#joined.get(id)?.receive(event, size)
+  }
+
+  /** A session that has ended here for want of a token goes on with a new one. */
+  #expired({ type, session_id: id = '' }: ServerEvent): void {
+    const line = type === 'session.end' ? this.#joined.get(id) : undefined
+    if (line) {
+      this.#joined.delete(id)
+      line.outbox.rewind()
+    }
+    this.#renewal?.expired(() => line && this.#hello(line))
   }
 
   #created(event: EventOf<'session.created'>, size: number): void {

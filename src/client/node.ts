@@ -13,6 +13,7 @@ export const NodeWebSocket: SocketConstructor = class extends WebSocket {
 }
 
 export { UampClientError } from './errors.ts'
+export { verifyResponse } from './verify-response.ts'
 export type * from './index.ts'
 
 /** Makes a client. It connects when its first session is opened. */

@@ -1,6 +1,7 @@
 import { backoff, type BackoffOptions } from '../wire/backoff.ts'
 import { isTransient, UampClientError } from './errors.ts'
 import type { Line } from './line.ts'
+import type { Tokens } from './tokens.ts'
 
 export interface Reconnect extends BackoffOptions {
   /** Failures in a row before the client gives up. Default: 12, about two minutes. 0 never reconnects. */
@@ -14,7 +15,7 @@ export type Status = 'closed' | 'connecting' | 'open' | 'reconnecting'
 export interface LinkOptions {
   /** The server's address, without a slash at the end. */
   readonly base: string
-  readonly token: string | undefined
+  readonly tokens: Tokens
   readonly fetch: typeof globalThis.fetch
   readonly reconnect: Reconnect
   readonly onStatus: (status: Status, error?: UampClientError) => void

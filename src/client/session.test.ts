@@ -28,7 +28,7 @@ function open() {
   const says = (event: Record<string, unknown>): void =>
     line.receive({ event_id: 'e', session_id: 's', seq: ++seq, ...event } as unknown as ServerEvent, 10)
   const saysText = (id: string, text: string): void => says({ type: 'response.delta', response_id: id, delta: { type: 'text', text } })
-  return { session: new Session('s', line), line, sent, until, says, saysText }
+  return { session: new Session('s', line, { base: 'http://localhost', fetch }), line, sent, until, says, saysText }
 }
 
 async function types(events: AsyncIterable<ServerEvent>): Promise<string[]> {

@@ -1,8 +1,10 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
+import type { InputEvent } from '../protocol/gather-input.ts'
 import type { ClientDraft, Input, ResponseEvent } from './drafts.ts'
 import { UampClientError } from './errors.ts'
 import { Exchange, isTerminal } from './exchange.ts'
 import type { Line, Position } from './line.ts'
+import type { VerifyResponseOptions } from './verify.ts'
 
 export interface AskOptions {
   /** Cancels the response. */
@@ -10,6 +12,17 @@ export interface AskOptions {
   /** Overrides for this response only. */
   readonly response?: EventOf<'response.create'>['response']
   readonly response_format?: EventOf<'response.create'>['response_format']
+  /**
+   * Asks the server to sign the answer, and throws `bad_signature` instead of giving `response.done` if it does not, or wrongly. `issuer`:
+   * who must sign, if that is not the address of the client; `jwks`: keys that are known already.
+   */
+  readonly verify?: boolean | Pick<VerifyResponseOptions, 'issuer' | 'jwks'>
+}
+
+/** Where the client is connected to. */
+export interface Server {
+  readonly base: string
+  readonly fetch: typeof globalThis.fetch
 }
 
 /**
@@ -20,11 +33,13 @@ export interface AskOptions {
 export class Session implements AsyncIterable<ServerEvent> {
   readonly id: string
   readonly #line: Line
+  readonly #server: Server
   #exchange: Exchange | undefined
   #abandoned = false
 
-  constructor(id: string, line: Line) {
+  constructor(id: string, line: Line, server: Server) {
     this.id = id
+    this.#server = server
     this.#line = line
     line.listen((event) => this.#exchange?.see(event))
     void line.closed.then(() => this.#exchange?.finish())
@@ -40,7 +55,7 @@ export class Session implements AsyncIterable<ServerEvent> {
    * Leaving the loop, or aborting the signal, cancels the response. Nothing is sent before the first `next()`.
    */
   async *ask(input: string | Input | readonly Input[], options: AskOptions = {}): AsyncGenerator<ResponseEvent, void> {
-    const { signal, ...overrides } = options
+    const { signal, verify = false, ...overrides } = options
     signal?.throwIfAborted()
     while (this.#exchange && !this.#exchange.isOver) {
       if (!this.#abandoned) throw new UampClientError({ code: 'response_in_progress', message: 'The session has not finished its answer' })
@@ -56,7 +71,7 @@ export class Session implements AsyncIterable<ServerEvent> {
     const aborted = (): void => void queue.return()
     signal?.addEventListener('abort', aborted)
     const sent = said.map((event) => this.send(event))
-    const asked = this.send({ type: 'response.create', event_id, ...overrides })
+    const asked = this.send({ type: 'response.create', event_id, ...overrides, ...(verify && { extensions: { uamp: { sign: true } } }) })
     asked.catch(() => exchange.finish())
     Promise.all([...sent, asked]).catch((error: unknown) => {
       exchange.refused = true
@@ -66,6 +81,8 @@ export class Session implements AsyncIterable<ServerEvent> {
     try {
       for await (const event of queue as AsyncIterable<ResponseEvent>) {
         if (event.type === 'response.error') throw UampClientError.from(event)
+        if (verify && event.type === 'response.done')
+          await this.#verify(event, said as readonly InputEvent[], verify === true ? {} : verify)
         yield event
         if (isTerminal(event)) return
       }
@@ -122,6 +139,17 @@ export class Session implements AsyncIterable<ServerEvent> {
 
   [Symbol.asyncIterator](): AsyncIterableIterator<ServerEvent, undefined> {
     return this.#line.events()
+  }
+
+  async #verify(event: EventOf<'response.done'>, said: readonly InputEvent[], options: VerifyResponseOptions): Promise<void> {
+    const { base: issuer, fetch } = this.#server
+    const { verifyDone, requestOf } = await import('./verify.ts')
+    const { valid, problems, claims } = await verifyDone(event, { issuer, fetch, request: requestOf(said), ...options }).catch(
+      (thrown: unknown) => ({ valid: false, problems: [String(thrown)], claims: {} as Record<string, unknown> }),
+    )
+    if (valid && claims['response_id'] === event.response.id) return
+    const [problem = 'The signature belongs to another response'] = problems
+    throw new UampClientError({ code: 'bad_signature', message: problem, details: { problems } })
   }
 
   /** Cancels a response that nobody reads. The next one waits until it is over. */

@@ -1,7 +1,9 @@
 import { dirname, resolve } from 'node:path'
+import type { AccessSettings } from '../auth/settings.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import type { Environment } from '../providers/by-name.ts'
+import { accessWith } from './access.ts'
 import { checkConfig, type CheckedConfig } from './check.ts'
 import { secretTokens, Variables } from './environment.ts'
 import { Models, type NamedModel } from './models.ts'
@@ -15,8 +17,9 @@ import { mistakesOf, type Source } from './source.ts'
 /** What a config gives: its agents, and the settings of the server. */
 export interface Assembly {
   readonly agents: readonly AgentPort[]
-  readonly settings: Omit<CheckedConfig, 'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices'> & {
+  readonly settings: Omit<CheckedConfig, 'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices' | 'access'> & {
     readonly tokens: Readonly<Record<string, string>>
+    readonly access?: AccessSettings
   }
   /** The files that it was made from, the config first. */
   readonly files: readonly string[]
@@ -157,10 +160,11 @@ function settingsOf(
   source: Source,
   { variables, problems }: { variables: Variables; problems: Problems },
 ): Assembly['settings'] {
-  const { entries: _e, names: _n, brokenProviders: _b, providers: _p, prices: _c, data, ...rest } = config
+  const { entries: _e, names: _n, brokenProviders: _b, providers: _p, prices: _c, access: _a, data, ...rest } = config
   return {
     ...rest,
     ...(data !== undefined && { data: data === 'memory' ? data : resolve(dirname(source.file), data) }),
     tokens: secretTokens(config.tokens ?? {}, variables, problems),
+    ...(config.access && { access: accessWith(config.access, { variables, problems }) }),
   }
 }

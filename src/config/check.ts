@@ -110,11 +110,11 @@ function remoteOf(given: unknown): unknown {
   return isRecord(remote) && protocol !== undefined ? { protocol, ...remote, url: address } : remote
 }
 
-function checkRemote({ remote: { protocol, model, agent, url, acp } }: RemoteEntry, { path, problems }: Into): void {
+function checkRemote({ remote: { protocol, model, agent, url, acp, auth, token, tokenEnv } }: RemoteEntry, { path, problems }: Into): void {
   const at = [...path, 'remote']
   if ((acp === undefined) === (url === '')) return problems.add(at, 'must have either a "url", or an "acp" program to start')
   if (acp) return
-  // Without a protocol it is UAMP events, which have a WebSocket, too.
+  // UAMP events have a WebSocket, too. Without a protocol they may be what is found.
   const scheme = protocol === undefined || protocol === 'events' ? /^(http|ws)s?:\/\/|^\$\{/ : /^https?:\/\/|^\$\{/
   if (!scheme.test(url))
     problems.add(
@@ -123,8 +123,12 @@ function checkRemote({ remote: { protocol, model, agent, url, acp } }: RemoteEnt
     )
   if (protocol === 'completions' && model === undefined)
     problems.add(at, 'must have a "model": what the endpoint calls it, such as "gpt-5-mini"')
-  if (protocol !== 'completions' && model !== undefined)
+  if (protocol !== undefined && protocol !== 'completions' && model !== undefined)
     problems.add([...at, 'model'], 'is for "protocol": "completions"; a uamp server has an "agent"')
+  if (auth && (token !== undefined || tokenEnv !== undefined))
+    problems.add([...at, 'auth'], 'makes the tokens, so leave out "token" and "tokenEnv"')
+  if (auth?.type === 'client' && [auth.clientSecret, auth.clientSecretEnv, auth.privateKey].filter((one) => one !== undefined).length !== 1)
+    problems.add([...at, 'auth'], 'must have one of "clientSecret", "clientSecretEnv" and "privateKey"')
   if ((protocol === 'a2a' || protocol === 'ag-ui') && agent !== undefined) {
     const kind = protocol === 'a2a' ? 'A2A' : 'AG-UI'
     problems.add([...at, 'agent'], `is for a uamp server: an ${kind} agent has an address of its own`)

@@ -116,7 +116,8 @@ async function explained(thrown: unknown, { file, href, files }: Failed): Promis
     const lines = [`does not parse: ${message.trim()}`, place, advice(message), next]
     return refusal(file, lines.filter((line) => line !== '').join('\n'), thrown)
   }
-  const at = stack.split('\n').find((line) => line.includes(href))
+  // Node names a CommonJS module by its path, and any other by its URL.
+  const at = stack.split('\n').find((line) => line.includes(href) || line.includes(`${file}:`))
   const place = at === undefined ? '' : ` (${at.trim().replace(/^at (.* \()?(file:\/\/)?|\)$/g, '')})`
   return refusal(file, `failed while it loaded: ${message}${place}. ${next}, and UAMP_DEBUG=1 shows all of it`, thrown)
 }

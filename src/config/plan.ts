@@ -1,10 +1,15 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { fieldsOf, jsonIn } from '../protocol/json.ts'
+import type { RemoteAuth } from '../upstream/outbound-auth.ts'
+import type { ClientAuth } from '../upstream/token-endpoint.ts'
 import { present } from '../wire/fields.ts'
 import { checkHeaders } from './headers.ts'
 import { agentFile, agentsIn } from './agents.ts'
 import type { Entry } from './check.ts'
 import { planModel } from './plan-model.ts'
+import type { RemoteAuthEntry } from './schema.ts'
+import type { Path } from './source.ts'
 import { closing, held, type Built, type Plan, type PlanContext } from './planned.ts'
 
 /** Plans one entry. Undefined if it cannot be planned: a file is missing or does not load, or a provider is unknown. */
@@ -86,7 +91,8 @@ function planRemote(entry: RemoteEntry, { variables, problems }: PlanContext): P
   if (!URL.canParse(url) && !problems.has([...path, 'url']))
     problems.add([...path, 'url'], 'is not an address: write it as in "https://agents.example"')
   if (headers) checkHeaders(headers, [...path, 'headers'], problems)
-  const common = { name, url, ...present({ description, token, headers }) }
+  const auth = remote.auth && planAuth(remote.auth, [...path, 'auth'], { variables, problems })
+  const common = { name, url, ...present({ description, token, headers, auth }) }
   const build = async (): Promise<Built> => {
     switch (remote.protocol) {
       case 'a2a':
@@ -97,9 +103,43 @@ function planRemote(entry: RemoteEntry, { variables, problems }: PlanContext): P
         const { remoteCompletions } = await import('../remotes/completions/index.ts')
         return held([remoteCompletions({ ...common, model: remote.model ?? '', ...present({ apiKey: token }) })])
       }
-      default:
+      case 'events':
         return held([(await import('../remotes/events/index.ts')).remoteEvents({ ...common, ...present({ agent: remote.agent }) })])
+      case undefined: {
+        const { remoteAgent } = await import('../remotes/agent.ts')
+        return held([remoteAgent({ ...common, ...present({ agent: remote.agent, model: remote.model }) })])
+      }
     }
   }
   return { entry, print: JSON.stringify(['remote', common, remote]), files: [], needs: [], build }
+}
+
+/** With its secrets from the environment. */
+function planAuth(entry: RemoteAuthEntry, path: Path, { variables, problems }: Pick<PlanContext, 'variables' | 'problems'>): RemoteAuth {
+  const { scope } = entry
+  const target = entry.target === undefined ? undefined : variables.in(entry.target, [...path, 'target'])
+  if (entry.type === 'self') return { type: 'self', ...present({ as: entry.as, scope, target }) }
+  const { clientId, clientSecret: text, clientSecretEnv: env, privateKey: given, exchange } = entry
+  const clientSecret = variables.secret({ text, env }, { path, field: 'clientSecret' })
+  const tokenUrl = entry.tokenUrl === undefined ? undefined : variables.in(entry.tokenUrl, [...path, 'tokenUrl'])
+  if (tokenUrl !== undefined && !/^https?:\/\//.test(tokenUrl) && !problems.has([...path, 'tokenUrl']))
+    problems.add([...path, 'tokenUrl'], 'is not an address: write it as in "https://login.example/oauth/token"')
+  const privateKey = given === undefined ? undefined : keyIn(given, [...path, 'privateKey'], { variables, problems })
+  const id = variables.in(clientId, [...path, 'clientId'])
+  return { type: 'client', clientId: id, ...present({ clientSecret, privateKey, tokenUrl, scope, target, exchange }) }
+}
+
+type ClientKey = NonNullable<ClientAuth['privateKey']>
+
+/** A JWK, or a text that is one as JSON. */
+function keyIn(
+  given: string | object,
+  path: Path,
+  { variables, problems }: Pick<PlanContext, 'variables' | 'problems'>,
+): ClientKey | undefined {
+  const key = typeof given === 'string' ? jsonIn(variables.in(given, path)) : given
+  const { kty, d } = fieldsOf(key)
+  if (typeof kty === 'string' && typeof d === 'string') return key as ClientKey
+  if (!problems.has(path)) problems.add(path, 'is no private key: it must be a JWK with "kty" and "d"')
+  return undefined
 }

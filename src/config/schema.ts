@@ -7,6 +7,7 @@ import { MODEL_FORM, MODEL_NAME, PROVIDER_TYPES } from '../providers/by-name.ts'
 import { PROTOCOLS } from '../serve/protocols.ts'
 import { DEFAULT_LIMITS } from '../server/limits.ts'
 import { OMNIA_LIMITS } from '../transports/omnia/options.ts'
+import { ACCESS_FIELDS } from './access.ts'
 
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))
@@ -84,6 +85,29 @@ const AcpProgram = z.strictObject({
   terminal: z.optional(z.boolean()),
 })
 
+const flag = z.optional(z.boolean('must be true or false'))
+
+/** How a remote agent is shown who calls: see `RemoteAuth`. */
+const RemoteAuth = z.discriminatedUnion(
+  'type',
+  [
+    z.strictObject({ type: z.literal('self'), as: z.optional(z.enum(['agent', 'caller'])), scope: text, target: text }),
+    z.strictObject({
+      type: z.literal('client'),
+      clientId: z.string('must be the id of the client at the other server'),
+      clientSecret: text,
+      clientSecretEnv: text,
+      privateKey: z.optional(z.union([z.string(), z.record(z.string(), z.unknown())], 'must be a private JWK, or "${NAME}"')),
+      tokenUrl: text,
+      scope: text,
+      target: text,
+      exchange: flag,
+    }),
+  ],
+  'must have a "type": "self" for tokens of this server, or "client" for a client of the other one',
+)
+export type RemoteAuthEntry = z.infer<typeof RemoteAuth>
+
 const Remote = z.strictObject({
   url: z._default(z.string('must be the address of the other server, such as "https://agents.example"'), ''),
   acp: z.optional(AcpProgram),
@@ -92,6 +116,7 @@ const Remote = z.strictObject({
   model: text,
   token: text,
   tokenEnv: text,
+  auth: z.optional(RemoteAuth),
   headers: table,
 })
 
@@ -131,6 +156,21 @@ const limitsOf = (all: object, each: (name: string) => z.ZodMiniType<number>) =>
 
 const Secret = z.string('must be the secret, or "${NAME}" for the variable NAME of the environment')
 
+const Grant = z.custom<'platform' | `host:${string}`>(
+  (value) => typeof value === 'string' && /^(platform|host:[A-Za-z0-9][A-Za-z0-9._-]*(\.\*)?)$/.test(value),
+  'must be "platform", "host:" and the name of an agent, or "host:" and the beginning of names, such as "host:team.*"',
+)
+
+/** A host that agents of this config are offered through. */
+const ConnectEntry = z.strictObject({
+  url: z.string('must be the address of the host, such as "wss://host/ws"'),
+  agents: texts,
+  token: text,
+  tokenEnv: text,
+  tokenFile: text,
+})
+export type ConnectEntry = z.infer<typeof ConnectEntry>
+
 export const Config = z.strictObject({
   /** `check.ts` checks each entry, because its form depends on its kind. */
   agents: z.array(z.unknown()).check(z.minLength(1, 'must name an agent, such as ["./agent.ts"]')),
@@ -141,9 +181,13 @@ export const Config = z.strictObject({
   host: text,
   data: text,
   tokens: z.optional(z.record(z.string(), Secret)),
-  grants: z.optional(z.record(z.string(), z.array(z.enum(['platform'])))),
+  grants: z.optional(z.record(z.string(), z.array(Grant))),
+  access: z.optional(z.strictObject(ACCESS_FIELDS)),
+  hosting: z.optional(z.enum(['share', 'takeover'])),
+  connect: z.optional(z.array(ConnectEntry, 'must list the hosts, such as [{ url: "wss://host/ws" }]')),
   origins: texts,
   publicUrl: text,
+  sign: z.optional(z.enum(['asked', 'always', 'never'], 'must be "asked", "always" or "never": when answers are signed')),
   trustProxy: z.optional(z.array(z.string(), 'must list the proxies, such as ["10.0.0.0/8"]')),
   allowedHosts: texts,
   outbound: z.optional(z.strictObject({ allow: texts })),
@@ -153,6 +197,7 @@ export const Config = z.strictObject({
       version: text,
       provider: z.optional(z.strictObject({ organization: z.string(), url: z.string() })),
       maxAgeSeconds: z.optional(whole({ least: 0 })),
+      sign: z.optional(z.boolean()),
     }),
   ),
   omnia: z.optional(

@@ -18,6 +18,11 @@ export function base64(bytes: Uint8Array): string {
   return new TextDecoder().decode(text.fill(PADDING, text.length - missing))
 }
 
+/** The form for URLs, without padding (RFC 4648 §5). */
+export function base64Url(bytes: Uint8Array): string {
+  return base64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+}
+
 /** Throws if the text is not base64. */
 export function fromBase64(text: string): Uint8Array {
   const binary = atob(text)

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { staticTokens } from '../auth/static-tokens.ts'
+import { anybody } from '../core/basics/principal.ts'
 import { UampError } from '../protocol/errors.ts'
 import { hostFor } from '../server/offered.ts'
 import { AcpConnection } from '../transports/acp/index.ts'
@@ -32,7 +33,7 @@ export interface AcpStdioOptions {
 export async function acpOverStdio({ open, agent, version, input, output }: AcpStdioOptions): Promise<void> {
   const { gateway, agents, log, secrets, http, metrics: meter } = open
   const access = staticTokens({ tokens: {}, anonymous: true })
-  const principal = await access.authenticate({})
+  const principal = await anybody(access)
   if (!principal) throw new UampError('internal', 'The IDE was not admitted')
   const connection = new AcpConnection({
     host: hostFor({ gateway, agents, log, secrets, http, meter, newId: () => crypto.randomUUID() }, ['acp']),

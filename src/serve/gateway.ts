@@ -1,17 +1,25 @@
+import { serverIdentity } from '../auth/own-identity.ts'
+import { responseSigner, type Signs } from '../auth/response-signer.ts'
+import { StoredRevocations } from '../auth/revocations.ts'
+import { storedSigner } from '../auth/signer.ts'
 import { checkKey } from '../core/durable/check-key.ts'
 import { AgentRegistry } from '../core/engine/agent-registry.ts'
 import { createGateway } from '../core/engine/gateway.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
+import { clocksOf } from '../core/basics/time.ts'
+import type { Access } from '../core/ports/access.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
 import type { ModelTable } from '../core/ports/models.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
+import { Live } from '../server/live.ts'
 import { Metrics } from '../server/metrics.ts'
 import { guardedHttp } from '../server/node/guarded-http.ts'
 import { nodeHttp } from '../server/node/http-client.ts'
 import { explainStart, openBlobs, openData } from './data.ts'
+import { identityControl } from './identity-control.ts'
 import { serveControl } from './storage/control.ts'
 import { storageOf } from './storage/index.ts'
 
@@ -29,43 +37,87 @@ export interface OpenGatewayOptions {
   readonly log: Logger
   /** Texts that must never reach a log or a client, beside those in the environment and those of the agents. */
   readonly secrets?: readonly string[]
+  readonly access?: Pick<Access, 'authorize' | 'graceSeconds'> | undefined
   readonly limits?: Partial<CoreLimits> | undefined
   readonly outbound?: { readonly allow?: readonly string[] } | undefined
   readonly blobs?: Blobs
   readonly models?: ModelTable | undefined
+  /** Signs access tokens. Default: RS256. */
+  readonly tokenAlgorithm?: 'RS256' | 'EdDSA' | undefined
+  /** When answers are signed. Default: never. */
+  readonly sign?: Signs | undefined
+  /** The server's own address, as soon as it is known: tokens and signatures name it. */
+  readonly ownUrl?: (() => string | undefined) | undefined
 }
 
 /** Opens the data and starts a gateway on it: what every way to serve agents has in common. */
 export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions) {
   const secrets = new Secrets([...(given.secrets ?? []), ...secretsOf({ program: { env: process.env } })])
   const log = redactedLog(given.log, secrets)
-  const agents = new AgentRegistry({ models: given.models, ...(given.protocols && { protocols: given.protocols }) })
+  const { now } = clocksOf({})
+  const { ownUrl = () => undefined } = given
+  const identity = serverIdentity({ signer: () => signer, url: ownUrl, now })
+  const agents = new AgentRegistry({ models: given.models, identity, ...(given.protocols && { protocols: given.protocols }) })
   // A config that is read again brings new agents, and perhaps new keys.
   agents.onChange((name) => secrets.add(agents.get(name)?.secrets ?? []))
   for (const agent of given.agents) agents.add(agent)
   const coreLimits = { ...(data === 'memory' && { storedBytes: MEMORY_BYTES }), ...limits }
   const { store, keys } = openData(data, { log, mostBytes: 2 * (coreLimits.storedBytes ?? MEMORY_BYTES) })
+  const signer = storedSigner({
+    store,
+    keys,
+    now,
+    // ES256 is what A2A §8.4 signs its example with.
+    algorithms: { cards: 'ES256', ...(given.tokenAlgorithm && { tokens: given.tokenAlgorithm }) },
+    onError: (error) => log('error', 'A key that is old enough could not be replaced', { error }),
+  })
+  const live = new Live({ now, graceSeconds: given.access?.graceSeconds })
+  const revocations = new StoredRevocations({ store, now, ownUrl, cut: (matches, reason) => live.cut(matches, reason) })
+  const { access } = given
+  const authorize = access && {
+    authorize: (...asked: Parameters<Access['authorize']>) => revocations.find(asked[0]) === undefined && access.authorize(...asked),
+  }
   const metrics = new Metrics()
   const own = nodeHttp()
   const guarded = guardedHttp({ ...rules, perHost: AGENT_CONNECTIONS })
   const outbound = guardedHttp(rules)
   const http = { request: own.request, guarded }
-  const gateway = createGateway({ agents, store, log, meter: metrics, http, secrets, keys, limits: coreLimits })
+  const gateway = createGateway({
+    agents,
+    store,
+    access: authorize,
+    log,
+    meter: metrics,
+    http,
+    secrets,
+    keys,
+    signer: given.sign && responseSigner({ signs: given.sign, ownUrl, signer, now, log }),
+    limits: coreLimits,
+  })
   metrics.gauges = gateway
   const closing = new AbortController()
   if (data !== 'memory') {
     const storage = storageOf({ store, blobs, remove: (tenant, session) => gateway.removeUnused(tenant, session) })
-    const stop = serveControl(data, storage, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
+    const control = { storage, identity: identityControl({ signer, revocations }) }
+    const stop = serveControl(data, control, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
     closing.signal.addEventListener('abort', stop, { once: true })
   }
   const started = checkKey(store, keys)
+    .then(() => revocations.load())
     .then(() => gateway.start())
+    .then(() => {
+      // The first answer need not wait for the key. If it cannot be made now, the first answer tries again.
+      if (given.sign === 'always') signer.key('responses').catch(() => undefined)
+    })
     .catch((thrown: unknown) => Promise.reject(explainStart(thrown, data)))
   return {
     gateway,
     agents,
     store,
     keys,
+    signer,
+    revocations,
+    live,
     secrets,
     log,
     metrics,

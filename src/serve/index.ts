@@ -3,16 +3,24 @@ import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Hono } from 'hono'
-import { staticTokens, type Grants } from '../auth/static-tokens.ts'
+import { identityAccess, type IdentityParts } from '../auth/identity.ts'
+import { issuer } from '../auth/issuer/index.ts'
+import type { Signs } from '../auth/response-signer.ts'
+import { revocable } from '../auth/revocations.ts'
+import { accessIn, believes, type AccessSettings } from '../auth/settings.ts'
+import type { Grants } from '../auth/static-tokens.ts'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import type { AgentGateway } from '../core/engine/gateway-options.ts'
-import type { CoreLimits } from '../core/basics/limits.ts'
+import { CORE_LIMITS, type CoreLimits } from '../core/basics/limits.ts'
+import { once } from '../core/basics/once.ts'
+import { clocksOf, timeOrderedIds } from '../core/basics/time.ts'
 import { agentAtRoot } from '../core/edge/asked.ts'
+import type { Access } from '../core/ports/access.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { ModelTable } from '../core/ports/models.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import type { Limits } from '../server/limits.ts'
+import { DEFAULT_LIMITS, type Limits } from '../server/limits.ts'
 import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
 import { checkPort, listen } from '../server/node/listen.ts'
@@ -27,6 +35,7 @@ import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
 import { agUi } from '../transports/ag-ui/index.ts'
 import { catalog, completions } from '../transports/completions/index.ts'
+import { HostedAgents } from '../remotes/hosted/hosting.ts'
 import { events } from '../transports/events/index.ts'
 import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
@@ -38,8 +47,11 @@ import { openGateway, type OpenGateway } from './gateway.ts'
 import { packageVersion } from './package-version.ts'
 import { greeting, type Served } from './try-it.ts'
 
+export { connectAgents, type ConnectAgentsOptions, type ConnectedAgents } from './connect/index.ts'
+export type { ClientSettings } from '../auth/issuer/clients.ts'
 export type { A2aOptions } from '../transports/a2a/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
+export type { AccessSettings } from '../auth/settings.ts'
 export type { CoreLimits } from '../core/basics/limits.ts'
 export type { Limits } from '../server/limits.ts'
 
@@ -52,7 +64,12 @@ export interface AgentAppOptions {
   readonly tokens?: Readonly<Record<string, string>>
   /** What a token may do beyond talking to agents, by its name. `platform`: it sends interactions under session ids of its own. */
   readonly grants?: Grants
-  /** Admits callers without a token. Default: only on the loopback address, and only if there are no tokens. */
+  /**
+   * Whose tokens are accepted beside `tokens` and those of this server: identity providers, and agents elsewhere. Or an `Access` of your
+   * own, which decides instead of `tokens`, `grants` and `allowAnonymous`.
+   */
+  readonly access?: Access | AccessSettings
+  /** Admits callers without a token. Default: only on the loopback address, and only if nobody else could be admitted. */
   readonly allowAnonymous?: boolean
   /** Origins of web pages that may call. On the loopback address, pages of this machine may call, too. */
   readonly origins?: readonly string[]
@@ -76,6 +93,16 @@ export interface AgentAppOptions {
    */
   readonly outbound?: { readonly allow?: readonly string[] }
   readonly limits?: Partial<Limits & CoreLimits>
+  /**
+   * When answers are signed: for clients that ask for it, always, or never. Default: `asked`. Only a server that knows its own address
+   * signs: by `publicUrl`, or because it listens on the loopback address.
+   */
+  readonly sign?: Signs
+  /**
+   * What happens when a second process hosts an agent under a name that is hosted already. `takeover`: the first one is told to leave.
+   * `share`: both answer, the less busy one first. Default: `takeover`.
+   */
+  readonly hosting?: 'share' | 'takeover'
   /** Agent cards and push notifications of A2A. */
   readonly a2a?: A2aOptions
   /** Tools of Omnia's clients, what they see, and what they may send. */
@@ -128,7 +155,7 @@ const LAST_TURNS = 10
 
 /** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
-  const { port = 8787, host = '127.0.0.1' } = options
+  const { port = 8787, host = '127.0.0.1', trustProxy = [] } = options
   await checkData(dataOf(options))
   await checkPort({ port, host })
   const parts = assemble(agents, options)
@@ -136,6 +163,8 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
     await parts.open.started
     const listening = await listen(parts.node, { port, host })
     const url = listening.url + parts.node.prefix
+    // Behind a proxy it has another address, which only its operator can tell.
+    if (isLoopback(host) && trustProxy.length === 0) parts.node.listensAt(url)
     if (options.log === undefined) process.stdout.write(greeting(served(url, parts, options)))
     return { ...agentApp(parts, listening), url, port: listening.port }
   } catch (error) {
@@ -149,10 +178,12 @@ export function createAgentApp(agents: AgentPort | readonly AgentPort[], options
   return agentApp(assemble(agents, options))
 }
 
-function served(url: string, { open }: Parts, { tokens = {}, allowAnonymous, defaultAgent }: ServeOptions): Served {
+function served(url: string, { open }: Parts, { tokens = {}, access, allowAnonymous, defaultAgent }: ServeOptions): Served {
   const [names, callers] = [open.agents.names(), Object.keys(tokens)]
   const agents = names.flatMap((name) => open.agents.get(name) ?? [])
-  return { url, agents, root: agentAtRoot(names, defaultAgent), tokens: callers, anonymous: allowAnonymous ?? callers.length === 0 }
+  const { own, settings } = accessIn(access)
+  const anonymous = allowAnonymous ?? (callers.length === 0 && !own && !believes(settings))
+  return { url, agents, root: agentAtRoot(names, defaultAgent), tokens: callers, anonymous }
 }
 
 interface Parts {
@@ -200,10 +231,23 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   } = options
   const loopback = isLoopback(host)
   const hasTokens = Object.keys(tokens).length > 0
-  if (!loopback && !hasTokens && options.allowAnonymous !== true) {
+  const { own, settings } = accessIn(options.access)
+  if (own && (hasTokens || options.grants || options.allowAnonymous !== undefined)) {
+    throw new UampError('invalid_request', 'Your own `access` decides who may call: leave out `tokens`, `grants` and `allowAnonymous`')
+  }
+  const believesSomebody = hasTokens || own !== undefined || believes(settings)
+  if (!loopback && !believesSomebody && options.allowAnonymous !== true) {
     throw new UampError('invalid_request', `${host} can be reached from other machines: give a token, or allow anonymous callers`)
   }
-  const access = staticTokens({ tokens, grants: options.grants, anonymous: options.allowAnonymous ?? !hasTokens })
+  const { grants, allowAnonymous: anonymous = !believesSomebody } = options
+  // The parts are there by the time that somebody calls.
+  const parts = (): IdentityParts => ({
+    ...open,
+    ...clocksOf({}),
+    ownUrl: () => node.ownUrl(),
+    once: (key, ttlMs) => once(open.store, key, ttlMs),
+  })
+  const access = own ?? identityAccess({ tokens, grants, anonymous, settings, parts })
   const trusts = trustProxy && trustedProxies(trustProxy)
   // What nobody could use is refused before the data is opened, which would leave a folder behind.
   hostPolicy(present({ allowedHosts, publicUrl }))
@@ -211,31 +255,49 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const data = dataOf(options)
   const blobs = openBlobs(data)
   // Transports check their options, so they are made before the data is opened. An explicit `blobs: undefined` turns uploads off.
-  const transports = [...(options.transports ?? []), ...builtIn({ ...options, omnia: { blobs, ...options.omnia } })]
+  const transports = [
+    ...(options.transports ?? []),
+    ...builtIn({ ...options, omnia: { blobs, ...options.omnia } }),
+    issuer({ tokens, grants: options.grants, ...settings }),
+  ]
   const open = openGateway({
     agents: 'run' in given ? [given] : given,
     protocols: transports.filter(({ serves }) => serves === undefined).map(({ name }) => name),
     data,
     blobs: options.omnia?.blobs ?? blobs,
     log: options.log ?? pinoLog(),
-    secrets: [...Object.values(tokens), ...privateKeys(options.a2a)],
+    secrets: [...Object.values(tokens), ...clientSecrets(settings), ...privateKeys(options.a2a)],
+    access,
     limits,
     outbound,
     models: options.models,
+    tokenAlgorithm: settings.algorithm,
+    sign: options.sign ?? 'asked',
+    ownUrl: () => node.ownUrl(),
+  })
+  const hosting = new HostedAgents({
+    ...open,
+    ...clocksOf({}),
+    newId: timeOrderedIds(Date.now),
+    mode: options.hosting,
+    resumeWindowMs: limits?.resumeWindowMs ?? CORE_LIMITS.resumeWindowMs,
+    messageBytes: limits?.messageBytes ?? DEFAULT_LIMITS.messageBytes,
   })
   const node = createNodeApp({
     ...open,
+    hosting,
     transports,
-    access,
+    access: revocable(access, open.revocations),
     loopback,
     allowedHosts: isIP(host) === 0 ? [...allowedHosts, host] : allowedHosts,
     recorder: openTelemetry(),
     ...present({ origins, limits, defaultAgent, publicUrl, prefix, trusts, accessLog: options.accessLog }),
+    ...present({ clientCertHeader: settings.clientCertHeader }),
   })
   return { node, open }
 }
 
-function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions }: AgentAppOptions): Transport[] {
+function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign }: AgentAppOptions): Transport[] {
   const { sessionTtlMs: ttlMs, messageBytes } = limits ?? {}
   return [
     events(),
@@ -243,7 +305,7 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions }: AgentAppOptio
     ...catalog(),
     responses(),
     realtime(),
-    a2a({ ...(ttlMs !== undefined && { taskTtlMs: ttlMs }), ...a2aOptions }),
+    a2a({ sign: sign === 'always', ...(ttlMs !== undefined && { taskTtlMs: ttlMs }), ...a2aOptions }),
     agUi(ttlMs === undefined ? {} : { runTtlMs: ttlMs }),
     acp({ connectTools, version: packageVersion() }),
     omnia({ ...omniaOptions, limits: { ...(messageBytes !== undefined && { messageBytes }), ...omniaOptions?.limits } }),
@@ -256,6 +318,10 @@ function dataOf({ data }: AgentAppOptions): string {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+function clientSecrets({ clients = {} }: AccessSettings): string[] {
+  return Object.values(clients).flatMap(({ secret }) => secret ?? [])
 }
 
 /** The private parts of the JWKs that sign agent cards. */

@@ -5,6 +5,7 @@ import type { CoreLimits } from '../core/basics/limits.ts'
 import { AgentRegistry } from '../core/engine/agent-registry.ts'
 import type { AgentGateway } from '../core/engine/gateway-options.ts'
 import { createGateway } from '../core/engine/gateway.ts'
+import type { Access } from '../core/ports/access.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
@@ -29,6 +30,8 @@ export interface WebAppOptions {
   /** Secrets by name. Each name is a principal of its own. */
   readonly tokens?: Readonly<Record<string, string>>
   readonly grants?: Grants
+  /** Decides who may call, instead of `tokens`, `grants` and `allowAnonymous`. */
+  readonly access?: Access
   /** Admits callers without a token. Default: none. */
   readonly allowAnonymous?: boolean
   /** Origins of web pages that may call. */
@@ -76,9 +79,10 @@ export function createWebApp(given: AgentPort | readonly AgentPort[], options: W
     defaultAgent,
     accessLog,
   } = options
-  if (Object.keys(tokens).length === 0 && !allowAnonymous) {
+  if (Object.keys(tokens).length === 0 && !allowAnonymous && !options.access) {
     throw new UampError('invalid_request', 'This server cannot know who reaches it: give a token, or allow anonymous callers')
   }
+  const access = options.access ?? staticTokens({ tokens, grants, anonymous: allowAnonymous })
   const secrets = new Secrets(Object.values(tokens))
   const log = redactedLog(options.log ?? printed, secrets)
   const transports = [...(options.transports ?? []), events(), completions(), ...catalog(), responses(), a2a(options.a2a ?? {}), agUi()]
@@ -88,7 +92,7 @@ export function createWebApp(given: AgentPort | readonly AgentPort[], options: W
   const coreLimits = { ...(options.store === undefined && { storedBytes: STORED_BYTES }), ...limits }
   const store = options.store ?? memoryStore({ mostBytes: 2 * (coreLimits.storedBytes ?? STORED_BYTES) })
   const metrics = new Metrics()
-  const gateway = createGateway({ agents, store, log, meter: metrics, secrets, limits: coreLimits })
+  const gateway = createGateway({ agents, store, access, log, meter: metrics, secrets, limits: coreLimits })
   metrics.gauges = gateway
   const closing = new AbortController()
   const server = createApp({
@@ -100,7 +104,7 @@ export function createWebApp(given: AgentPort | readonly AgentPort[], options: W
     log,
     secrets,
     limits,
-    access: staticTokens({ tokens, grants, anonymous: allowAnonymous }),
+    access,
     started: gateway.start(),
     closing: closing.signal,
     loopback: false,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { addressKey, RateLimiter } from './admission.ts'
+import { RateLimiter } from '../core/basics/rate-limiter.ts'
+import { addressKey } from './admission.ts'
 
 test('lets a burst through, then the rate', () => {
   let now = 0

@@ -1,6 +1,8 @@
 import { bearerToken } from '../auth/bearer.ts'
-import { Bucket, type Rate } from '../core/basics/bucket.ts'
-import type { Access, Credentials, Principal } from '../core/ports/access.ts'
+import { Bucket } from '../core/basics/bucket.ts'
+import { RateLimiter } from '../core/basics/rate-limiter.ts'
+import { admitted, checkMay, isDenial, principalKey, unauthorized } from '../core/basics/principal.ts'
+import type { Access, Action, Credentials, Denial, Principal } from '../core/ports/access.ts'
 import type { Logger, Quota } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { plainAddress } from './address.ts'
@@ -12,6 +14,8 @@ export interface Caller {
   readonly address: string
   /** Called when the connection has shown valid credentials: it is no longer evicted first, and its unread bytes count for the principal. */
   vouch(principal: Principal): void
+  /** `certificate` of `Credentials`. */
+  readonly certificate?: string | undefined
   /** `whenGone` of `Call`, if this runtime has a cheaper way than the signal of the request. */
   readonly whenGone?: ((leave: () => void) => void) | undefined
 }
@@ -19,11 +23,53 @@ export interface Caller {
 /** For runtimes that cannot tell. */
 export const UNKNOWN_CALLER: Caller = { address: '', vouch: () => undefined }
 
+/** A request, as far as it identifies its sender. */
+export interface Sent {
+  readonly method: string
+  readonly url: string
+  readonly headers: Headers
+  readonly subprotocols?: readonly string[]
+}
+
+/** What a request brings to identify its sender. Most tokens need only the headers: the rest is worked out when it is asked for. */
+class RequestCredentials implements Credentials {
+  readonly headers: Headers
+  readonly subprotocols: readonly string[]
+  readonly #sent: Sent
+  readonly #caller: Caller
+  readonly #calledUrl: AdmissionOptions['calledUrl']
+
+  constructor(sent: Sent, caller: Caller, calledUrl: AdmissionOptions['calledUrl']) {
+    this.headers = sent.headers
+    this.subprotocols = sent.subprotocols ?? NO_PROTOCOLS
+    this.#sent = sent
+    this.#caller = caller
+    this.#calledUrl = calledUrl
+  }
+
+  get request(): { readonly method: string; readonly url: string } {
+    const { method, url } = this.#sent
+    return { method, url: this.#calledUrl?.(this.#sent) ?? url }
+  }
+
+  get certificate(): string | undefined {
+    return this.#caller.certificate
+  }
+
+  get from(): string {
+    return addressKey(this.#caller.address)
+  }
+}
+
+const NO_PROTOCOLS: readonly string[] = []
+
 export interface AdmissionOptions {
   readonly access: Access
   readonly limits: Limits
   readonly log: Logger
   readonly monotonic: () => number
+  /** The URL that the client called, as proxies in front of this server tell it. Default: the one that arrived. */
+  readonly calledUrl?: ((sent: Pick<Sent, 'url' | 'headers'>) => string) | undefined
   /** Pending while the server starts; undefined afterwards. */
   readonly starting: () => Promise<void> | undefined
 }
@@ -32,12 +78,16 @@ export interface Entry {
   readonly caller: Caller
   /** The agent that is called. */
   readonly agent?: string | undefined
+  /** What the route does. Default: `call`. */
+  readonly action?: Action | undefined
 }
 
 /** Told of credentials that arrive later than the request. */
 export interface CredentialsWatch {
   readonly onAccepted: (principal: Principal) => void
   readonly onWrong: () => void
+  /** `proven` of `Credentials`. */
+  readonly proven?: () => string | undefined
 }
 
 const MINUTE_MS = 60_000
@@ -51,6 +101,8 @@ export class Admission {
   readonly #publicRequests: RateLimiter
   /** By address. */
   readonly #wrongTokens: RateLimiter
+  /** Refusals that are logged. */
+  readonly #refusals: Bucket
   #loggedAt = -Infinity
 
   constructor(options: AdmissionOptions) {
@@ -58,7 +110,12 @@ export class Admission {
     this.#options = options
     this.#requests = new RateLimiter({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst, monotonic })
     this.#publicRequests = new RateLimiter({ perSecond: limits.strangerRequestsPerSecond, burst: limits.strangerRequestBurst, monotonic })
+    this.#refusals = new Bucket({ perSecond: 0.5, burst: 20, monotonic })
     this.#wrongTokens = new RateLimiter({ perSecond: limits.wrongTokensPerSecond, burst: limits.wrongTokenBurst, monotonic })
+  }
+
+  credentialsOf(sent: Sent, caller: Caller): Credentials {
+    return new RequestCredentials(sent, caller, this.#options.calledUrl)
   }
 
   /** Remaining quota; meaningless without a principal. */
@@ -69,20 +126,18 @@ export class Admission {
   /** The principal of a request. Rejects a caller who may not call; `optional` gives undefined if there are no credentials. */
   admit(credentials: Credentials, entry: Entry): Promise<Principal>
   admit(credentials: Credentials, entry: Entry, optional: boolean): Promise<Principal | undefined>
-  async admit(credentials: Credentials, { caller, agent }: Entry, optional = false): Promise<Principal | undefined> {
+  async admit(credentials: Credentials, { caller, agent, action = 'call' }: Entry, optional = false): Promise<Principal | undefined> {
     const { access, starting } = this.#options
     const started = starting()
     if (started) await started
-    const principal = await this.#authenticate(credentials, caller)
-    if (principal === undefined) {
+    const found = await this.#authenticate(credentials, caller)
+    if (found === undefined || isDenial(found)) {
       if (optional && bearerToken(credentials) === undefined) return undefined
-      throw new UampError('unauthorized', 'This needs a valid token')
+      throw unauthorized(found)
     }
-    this.#let(principal, caller)
-    if (agent !== undefined && !access.authorize(principal, 'call', agent)) {
-      throw new UampError('forbidden', `This token may not call ${agent}`)
-    }
-    return principal
+    this.#let(found, caller)
+    if (agent !== undefined || action === 'operate') checkMay(access, found, { action, agent })
+    return found
   }
 
   /** The principal that a URL was made for. The URL is the credential, so `Access` is not asked. */
@@ -108,7 +163,7 @@ export class Admission {
     const wait = this.#publicRequests.take(addressKey(caller.address))
     if (wait === 0) return undefined
     const hasToken = bearerToken(credentials) !== undefined
-    if (hasToken && (await this.#authenticate(credentials, caller)) !== undefined) return undefined
+    if (hasToken && admitted(await this.#authenticate(credentials, caller))) return undefined
     return tooMany('Too many requests come from this address', wait)
   }
 
@@ -120,10 +175,13 @@ export class Admission {
       authorize: (principal, action, agent) => access.authorize(principal, action, agent),
       authenticate: async (credentials) => {
         try {
-          const principal = await this.#authenticate(credentials, caller)
+          const { certificate } = caller
+          const known = { from: addressKey(caller.address), certificate, proven: watch?.proven?.(), ...credentials }
+          const found = await this.#authenticate(known, caller)
+          const principal = admitted(found)
           if (principal) watch?.onAccepted(principal)
           else if (credentials.token !== undefined) watch?.onWrong()
-          return principal
+          return found
         } catch (thrown) {
           watch?.onWrong()
           throw thrown
@@ -136,13 +194,27 @@ export class Admission {
    * Throttles only wrong tokens. A whole office, or everybody behind a proxy that `trustProxy` does not name, shares one address: if it
    * were locked, a stranger there could keep the others out.
    */
-  async #authenticate(credentials: Credentials, caller: Caller): Promise<Principal | undefined> {
-    const principal = await this.#options.access.authenticate(credentials)
-    if (principal !== undefined || bearerToken(credentials) === undefined) return principal
-    const wait = this.#wrongTokens.take(addressKey(caller.address))
-    if (wait === 0) return undefined
-    this.#logGuessing(caller.address)
+  async #authenticate(credentials: Credentials, caller: Caller): Promise<Principal | Denial | undefined> {
+    const found = await this.#options.access.authenticate(credentials)
+    if (admitted(found) || bearerToken(credentials) === undefined) return found
+    this.#logRefusal(isDenial(found) ? found : undefined, caller.address)
+    this.countWrong(caller)
+    return found
+  }
+
+  /** Counts a wrong token or secret. Throws if too many come from the address. */
+  countWrong({ address }: Caller): void {
+    const wait = this.#wrongTokens.take(addressKey(address))
+    if (wait === 0) return
+    this.#logGuessing(address)
     throw tooMany('Too many wrong tokens come from this address', wait)
+  }
+
+  /** Why, and never what. Only a few, so that an attacker cannot fill the log. */
+  #logRefusal(found: Denial | undefined, address: string): void {
+    if (!this.#refusals.take(1)) return
+    const { denied = 'invalid', message = 'The token is not known' } = found ?? {}
+    this.#options.log('info', 'A token was refused', { address, denied, because: message })
   }
 
   /** At most once a minute, so that an attacker cannot fill the log. */
@@ -166,7 +238,7 @@ export function isAnonymous({ id }: Principal): boolean {
 
 /** Whose share a request or socket takes: of callers without a token each address has one, or one of them would take it all. */
 export function shareKey(principal: Principal, address: string): string {
-  return `${principal.tenant}\n${principal.id}${isAnonymous(principal) ? `\n${addressKey(address)}` : ''}`
+  return isAnonymous(principal) ? `${principalKey(principal)}\n${addressKey(address)}` : principalKey(principal)
 }
 
 /** The key of one caller. An IPv6 customer has a whole /64, and can use another address for every request. */
@@ -175,49 +247,4 @@ export function addressKey(address: string): string {
   if (/^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(address)) return address
   const plain = plainAddress(address) ?? ''
   return plain.includes(':') ? plain.split(':').slice(0, 4).join(':') : plain
-}
-
-/** The most buckets. Beyond it, full ones go first, then the oldest. */
-const MOST_BUCKETS = 10_000
-/** How many stay. The room for more saves a crowd of new keys from looking at all buckets each time. */
-const KEPT_BUCKETS = 9_000
-
-/** One token bucket per key. */
-export class RateLimiter {
-  readonly #rate: Rate
-  readonly #buckets = new Map<string, Bucket>()
-
-  constructor(rate: Rate) {
-    this.#rate = rate
-  }
-
-  /** Takes one token: 0 if there was one, else the seconds until there is. */
-  take(key: string): number {
-    const bucket = this.#buckets.get(key) ?? this.#add(key)
-    const { left } = bucket
-    if (left < 1) return (1 - left) / this.#rate.perSecond
-    bucket.take(1)
-    return 0
-  }
-
-  left(key: string): Quota {
-    const { perSecond, burst } = this.#rate
-    const tokens = this.#buckets.get(key)?.left ?? burst
-    return { limit: burst, remaining: Math.floor(tokens), resetMs: Math.ceil(((burst - tokens) / perSecond) * 1000) }
-  }
-
-  #add(key: string): Bucket {
-    if (this.#buckets.size >= MOST_BUCKETS) this.#prune()
-    const bucket = new Bucket(this.#rate)
-    this.#buckets.set(key, bucket)
-    return bucket
-  }
-
-  #prune(): void {
-    for (const [key, bucket] of this.#buckets) if (bucket.left >= this.#rate.burst) this.#buckets.delete(key)
-    for (const key of this.#buckets.keys()) {
-      if (this.#buckets.size <= KEPT_BUCKETS) return
-      this.#buckets.delete(key)
-    }
-  }
 }

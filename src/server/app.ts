@@ -5,16 +5,20 @@ import { clocksOf, timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import { fetchHttp } from '../core/http/fetch-http.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { GuardedHttp, HttpClient } from '../core/ports/http.ts'
-import type { Keys } from '../core/ports/keys.ts'
+import type { Hosting } from '../core/ports/hosting.ts'
+import type { Keys, Signer } from '../core/ports/keys.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
+import type { Revocations } from '../core/ports/revocations.ts'
 import type { Gateway } from '../core/ports/session.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Trace } from '../core/ports/trace.ts'
+import type { LiveUses } from '../core/ports/live.ts'
 import type { Agents, Host, Logger, Streamed, Transport } from '../core/ports/transport.ts'
 import { Secrets } from '../core/secrets/secrets.ts'
 import { Admission, UNKNOWN_CALLER, type Caller } from './admission.ts'
 import { Bodies, SlowBody, type BodySource } from './bodies.ts'
 import { brokenOff, guard, httpDispatcher } from './http.ts'
+import { Live } from './live.ts'
 import { limitsFrom } from '../core/basics/limits.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import type { Limits } from './limits.ts'
@@ -26,7 +30,7 @@ import type { Recorder } from './trace.ts'
 import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { Readiness } from './readiness.ts'
 import { errorResponse, Routes, type Refusal } from './routes.ts'
-import { headResponse, readableResponse } from './stream.ts'
+import { headResponse, readableResponse, watchStream, type WatchStream } from './stream.ts'
 import { Upgrades } from './upgrade.ts'
 import type { Accepted, UpgradeRequest } from './upgrade.ts'
 import { corsHeaders, hostPolicy, pagePolicy, type HostOptions, type OriginOptions } from './web-pages.ts'
@@ -48,6 +52,13 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   readonly secrets?: Redaction
   /** Seals secrets of clients before they are stored. Default: none are stored, so there are no webhooks. */
   readonly keys?: Keys
+  readonly signer?: Signer
+  /** Whom and what this server no longer believes. Default: nothing can be revoked. */
+  readonly revocations?: Revocations
+  /** What goes on by whose credentials. Default: a list of its own. */
+  readonly live?: LiveUses
+  /** Offers agents of clients. Default: the server hosts none. */
+  readonly hosting?: Hosting
   readonly limits?: Partial<Limits>
   readonly defaultAgent?: string
   readonly newId?: () => string
@@ -60,13 +71,20 @@ export interface AppOptions extends OriginOptions, PublicUrlOptions, HostOptions
   /** Aborted when the server shuts down. */
   readonly closing?: AbortSignal
   /** Writes a streamed answer on this runtime. `env` is what it passes to `app.fetch`. Undefined: it cannot write this one. */
-  readonly stream?: (env: unknown, streamed: Streamed, trace: Trace) => Response | undefined
+  readonly stream?: (env: unknown, streamed: Streamed, by: StreamedBy) => Response | undefined
   /** The sender of a request on this runtime. `env` is what it passes to `app.fetch`. */
   readonly caller?: (request: Request, env: unknown) => Caller
   /** How this runtime reads bodies. Default: as web streams. */
   readonly bodies?: BodySource
   /** Answers `/metrics` on this runtime. */
   readonly exposition?: (metrics: Metrics) => () => Promise<Response>
+}
+
+/** For whom an answer is streamed. */
+export interface StreamedBy {
+  readonly trace: Trace
+  /** Ends the stream with the caller's credentials, until the returned function is called. */
+  readonly watch: WatchStream
 }
 
 export interface ServerApp {
@@ -86,6 +104,10 @@ export interface ServerApp {
   readonly prefix: string
   /** Words a refusal in the protocol at a target, `/path?query`, for requests that are refused before they get there. */
   refusalAt(target: string): Refusal
+  /** Where the server listens, for one that is reached only from this machine: its own address if it has no `publicUrl`. */
+  listensAt(url: string): void
+  /** The server's own URL: see `Host.ownUrl`. */
+  ownUrl(): string | undefined
   /** Makes `/ready` fail from now on. */
   drain(): void
 }
@@ -98,7 +120,10 @@ export function createApp(options: AppOptions): ServerApp {
   const limits = limitsFrom(DEFAULT_LIMITS, options.limits)
   const prefix = prefixFrom(options.prefix)
   const metrics = options.metrics ?? new Metrics(gateway)
-  const { http = fetchHttp(), outbound, keys, closing = new AbortController().signal } = options
+  const { http = fetchHttp(), outbound, keys, signer, revocations, closing = new AbortController().signal } = options
+  const live = options.live ?? new Live({ now, graceSeconds: access.graceSeconds })
+  let ownUrl = options.publicUrl === undefined ? undefined : normalized(options.publicUrl)
+  const seenAt = publicUrl({ ...options, prefix })
   const host: Host = {
     gateway,
     store,
@@ -107,11 +132,15 @@ export function createApp(options: AppOptions): ServerApp {
     meter: metrics,
     secrets,
     keys,
+    signer,
+    revocations,
+    live,
+    hosting: options.hosting,
     now,
     monotonic,
     newId,
-    publicUrl: publicUrl({ ...options, prefix }),
-    ownUrl: options.publicUrl === undefined ? undefined : normalized(options.publicUrl),
+    publicUrl: seenAt,
+    ownUrl: () => ownUrl,
     http,
     outbound,
     started,
@@ -132,10 +161,17 @@ export function createApp(options: AppOptions): ServerApp {
     shared: () => routes.shared,
   })
   const routes = new Routes({ agents, host, transports, root: [root], defaultAgent: options.defaultAgent, prefix })
-  const admission = new Admission({ access, limits, log, monotonic, starting: () => waiting })
+  const admission = new Admission({
+    access,
+    limits,
+    log,
+    monotonic,
+    calledUrl: (sent) => seenAt(sent) + below(prefix, new URL(sent.url).pathname),
+    starting: () => waiting,
+  })
   const bodies = new Bodies({ gateway, limits, monotonic, source: options.bodies })
   const requests = new Requests({ log, meter: metrics.work, accessLog: options.accessLog ?? false, recorder: options.recorder })
-  const upgrades = new Upgrades({ gateway, routes, admission, metrics, requests, limits, log, secrets, checkHost, allowsPage })
+  const upgrades = new Upgrades({ gateway, routes, admission, live, metrics, requests, limits, log, secrets, checkHost, allowsPage })
   const callerOf = options.caller ?? (() => UNKNOWN_CALLER)
   const dispatch = httpDispatcher({ routes, admission, bodies, metrics, requests, log, secrets, callerOf, deliver })
 
@@ -143,10 +179,11 @@ export function createApp(options: AppOptions): ServerApp {
     const origin = headers.get('origin')
     const streamed = origin === null ? result : { ...result, headers: { ...result.headers, ...corsHeaders(origin) } }
     if (method === 'HEAD') return headResponse(streamed)
-    const written = stream?.(env, streamed, served.trace)
+    const watch = watchStream(live, served.principal, streamed.expired)
+    const written = stream?.(env, streamed, { trace: served.trace, watch })
     if (written) return written
     served.streams = true
-    return readableResponse(streamed, limits.heartbeatMs, () => requests.over(served, streamed.status))
+    return readableResponse(streamed, { heartbeatMs: limits.heartbeatMs, watch, onEnd: () => requests.over(served, streamed.status) })
   }
 
   /** For a runtime that does not say when an answer has been sent: then it is over when it is there, or when its stream is. */
@@ -209,6 +246,10 @@ export function createApp(options: AppOptions): ServerApp {
     upgrade: (request) => upgrades.decide(request),
     prefix,
     refusalAt: (target) => routes.refusalAt(routes.pathOf(`http://x${target}`)),
+    ownUrl: () => ownUrl,
+    listensAt(url) {
+      ownUrl ??= url
+    },
     drain() {
       draining = true
     },

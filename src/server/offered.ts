@@ -45,15 +45,17 @@ function offeredGateway({ gateway, agents: all }: Pick<Host, 'agents' | 'gateway
   }
   return {
     checkSlots: (value, length) => gateway.checkSlots(value, length),
+    authorize: (principal, action, agent) => gateway.authorize(principal, action, agent),
     hold: (principal, bytes) => gateway.hold(principal, bytes),
+    signs: (asked) => gateway.signs(asked),
     storeOf: (agent, principal) => gateway.storeOf(agent, principal),
     recoverWith: (keeper, recover) => gateway.recoverWith(keeper, recover),
     open: async (init) => {
       if (!hides(init.agent)) return gateway.open(init)
       throw agentOffline(`The agent "${init.agent}" is not offered through this protocol`, { agent: init.agent, agents: offered.names() })
     },
-    attach: async (id, principal) => {
-      const session = await gateway.attach(id, principal)
+    attach: async (id, principal, action) => {
+      const session = await gateway.attach(id, principal, action)
       if (!session || !hides(session.agent)) return session
       session.leave()
       return undefined

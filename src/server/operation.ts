@@ -15,11 +15,12 @@ export interface OperationOptions {
 /** Routes for operators and newcomers. Alive is not ready: a server that drains must not be killed for it. */
 export function operation({ agents, showMetrics, isReady, shared }: OperationOptions): Transport {
   const get = (path: string, access: 'public' | 'request', handle: () => Response | Promise<Response>) =>
-    ({ method: 'GET', path, access, handle: async () => handle() }) as const
+    ({ method: 'GET', path, access, action: 'operate', handle: async () => handle() }) as const
   const listed = () =>
     agents.names().map((name) => {
-      const { description, protocols } = agents.get(name) ?? {}
-      return { name, path: `/agents/${name}`, ...(description !== undefined && { description }), ...(protocols && { protocols }) }
+      const { description, protocols, hosted } = agents.get(name) ?? {}
+      const described = { ...(description !== undefined && { description }), ...(protocols && { protocols }) }
+      return { name, path: `/agents/${name}`, ...described, ...(hosted && { online: hosted.online }) }
     })
   return {
     name: 'server',

@@ -17,7 +17,11 @@ const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~%-]+)+$/
 
 /** The server's address for the sender of a request, without a slash at the end. */
-export function publicUrl({ publicUrl: fixed, trusts, prefix = '' }: PublicUrlOptions): (request: Request) => string {
+export function publicUrl({
+  publicUrl: fixed,
+  trusts,
+  prefix = '',
+}: PublicUrlOptions): (request: Pick<Request, 'url' | 'headers'>) => string {
   const url = fixed === undefined ? undefined : normalized(fixed)
   if (url !== undefined) return () => url
   return trusts ? ({ url, headers }) => toldBy(new URL(url), headers, trusts) + prefix : ({ url }) => new URL(url).origin + prefix

@@ -1,3 +1,4 @@
+import { HOPS_HEADER } from '../core/basics/hops.ts'
 import type { Principal } from '../core/ports/access.ts'
 import type { Logger, Route } from '../core/ports/transport.ts'
 import { pathOf, type Mounted } from './routes.ts'
@@ -53,6 +54,10 @@ export class Served {
     this.#principal = principal
   }
 
+  get principal(): Principal | undefined {
+    return this.#principal
+  }
+
   get route(): string | undefined {
     return this.#mounted?.route.path
   }
@@ -101,8 +106,9 @@ export class Requests {
 
   /** Begins a request of a runtime that only has web standards. */
   beginWeb({ method, url, headers }: Pick<Request, 'method' | 'url' | 'headers'>): Served {
-    const [requestId, traceparent, tracestate] = ['x-request-id', 'traceparent', 'tracestate'].map((name) => headers.get(name))
-    return this.begin({ method, url, requestId, traceparent, tracestate })
+    const names = ['x-request-id', 'traceparent', 'tracestate', HOPS_HEADER]
+    const [requestId, traceparent, tracestate, hops] = names.map((name) => headers.get(name))
+    return this.begin({ method, url, requestId, traceparent, tracestate, hops })
   }
 
   /** The route is known, so the span of the request can have a name. */

@@ -58,6 +58,8 @@ const ALWAYS: IsThere = () => true
 class Table {
   readonly mounted: readonly Mounted[]
   readonly #router = new SmartRouter<Mounted>({ routers: [new RegExpRouter(), new TrieRouter()] })
+  /** The routes of paths without parameters, by method and path: the router costs more than this look-up. */
+  readonly #plain = new Map<string, readonly Mounted[]>()
 
   /** `own`: the routes of one agent, or of the server itself, which `protocols` of an agent does not take away. */
   constructor(transports: readonly Transport[], host: Host, own = false) {
@@ -72,7 +74,16 @@ class Table {
 
   /** Of the routes that are there, the one that was mounted first wins. */
   match(method: string, path: string, isThere = ALWAYS): { mounted: Mounted; params: Readonly<Record<string, string>> } | undefined {
+    const key = `${method} ${path}`
+    const plain = this.#plain.get(key)?.find(isThere)
+    if (plain) return { mounted: plain, params: NO_PARAMS }
     const [handlers, values] = this.#router.match(method, path)
+    // Only routes that are written like the path itself, so that callers cannot fill the table.
+    if (handlers.length > 0 && handlers.every(([{ route }]) => route.path === path))
+      this.#plain.set(
+        key,
+        handlers.map(([mounted]) => mounted),
+      )
     const first = handlers.find(([mounted]) => isThere(mounted))
     return first && { mounted: first[0], params: decoded(first[1], values) }
   }
@@ -225,7 +236,11 @@ export class Routes {
 
   #rootAgent(): string | undefined {
     const { agents, defaultAgent } = this.#options
-    return defaultAgent ?? agentAtRoot(agents.names())
+    if (defaultAgent !== undefined) return defaultAgent
+    const names = agents.names()
+    const own = names.filter((name) => agents.get(name)?.hosted === undefined)
+    // An agent that comes and goes does not change who answers at the root.
+    return agentAtRoot(own.length > 0 ? own : names)
   }
 
   #ownTables(agent: AgentPort | undefined): readonly Table[] {

@@ -13,7 +13,7 @@ test('an answer as a web stream: empty frames do not end it, and the last frame 
     yield { eachText: (each: (text: string) => void) => each('three') }
     return ' end'
   }
-  expect(await readableResponse({ ...BASE, frames: frames() }, 1_000).text()).toBe('one two three end')
+  expect(await readableResponse({ ...BASE, frames: frames() }, { heartbeatMs: 1_000 }).text()).toBe('one two three end')
 })
 
 test('silence is filled with heartbeats', async () => {
@@ -21,7 +21,7 @@ test('silence is filled with heartbeats', async () => {
     await sleep(60)
     yield 'late'
   }
-  const text = await readableResponse({ ...BASE, frames: frames(), heartbeat: '.' }, 10).text()
+  const text = await readableResponse({ ...BASE, frames: frames(), heartbeat: '.' }, { heartbeatMs: 10 }).text()
   expect(text).toMatch(/^\.+late$/)
 })
 
@@ -31,8 +31,8 @@ test('a failure is told in the words of the protocol, and cuts the answer withou
     throw new UampError('overloaded', 'no more')
   }
   const failure = (error: UampError) => `failed: ${error.code}`
-  expect(await readableResponse({ ...BASE, frames: frames(), failure }, 1_000).text()).toBe('begun failed: overloaded')
-  await expect(readableResponse({ ...BASE, frames: frames() }, 1_000).text()).rejects.toThrow('no more')
+  expect(await readableResponse({ ...BASE, frames: frames(), failure }, { heartbeatMs: 1_000 }).text()).toBe('begun failed: overloaded')
+  await expect(readableResponse({ ...BASE, frames: frames() }, { heartbeatMs: 1_000 }).text()).rejects.toThrow('no more')
 })
 
 test('a reader who leaves ends the frames', async () => {
@@ -44,7 +44,7 @@ test('a reader who leaves ends the frames', async () => {
       ended = true
     }
   }
-  const reader = readableResponse({ ...BASE, frames: frames() }, 1_000).body?.getReader()
+  const reader = readableResponse({ ...BASE, frames: frames() }, { heartbeatMs: 1_000 }).body?.getReader()
   await reader?.read()
   await reader?.cancel()
   expect(ended).toBe(true)

@@ -1,3 +1,6 @@
+import { credentialsEnded } from '../core/basics/principal.ts'
+import type { Principal } from '../core/ports/access.ts'
+import type { LiveUses } from '../core/ports/live.ts'
 import type { Frame, Streamed, Texts } from '../core/ports/transport.ts'
 import { PREFLIGHT_MS } from '../core/reading/response-batches.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -38,14 +41,28 @@ export function headResponse({ status, headers, frames }: Streamed): Response {
   return new Response(null, { status, headers })
 }
 
+/** Calls `fail` when the stream has to end early, until the returned function is called. */
+export type WatchStream = (fail: (error: UampError) => void) => () => void
+
+/** A stream ends with the credentials of whoever asked for it. */
+export function watchStream(live: LiveUses, principal: Principal | undefined, expired: Streamed['expired']): WatchStream {
+  if (!principal) return () => () => undefined
+  return (fail) => live.add({ principal: () => principal, expired, cut: (reason) => fail(credentialsEnded(reason)) })
+}
+
+export interface ReadableOptions {
+  readonly heartbeatMs: number
+  readonly watch?: WatchStream
+  readonly onEnd?: () => void
+}
+
 /**
  * For runtimes that only have web streams, and for frameworks that change the answer on its way out. The Node server writes the frames
  * itself. A frame is asked for when the client has read the one before.
  */
 export function readableResponse(
   { status, headers, frames, heartbeat, failure }: Streamed,
-  heartbeatMs: number,
-  onEnd?: () => void,
+  { heartbeatMs, watch, onEnd }: ReadableOptions,
 ): Response {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
@@ -64,22 +81,40 @@ export function readableResponse(
   const told = (error: unknown): Uint8Array => {
     const frame = failure?.(UampError.from(error))
     if (frame === undefined) {
-      onEnd?.()
+      over()
       throw error
     }
     return bytesOf(frame, encoder)
   }
+  /** Why the stream has to end, and whoever waits for its next bytes. */
+  let ended: UampError | undefined
+  let interrupt: ((error: UampError) => void) | undefined
+  const unwatch = watch?.((error) => {
+    ended = error
+    interrupt?.(error)
+    iterator.return?.().catch(() => undefined)
+  })
+  const over = (): void => {
+    unwatch?.()
+    onEnd?.()
+  }
+  const nextUnlessEnded = (): ReturnType<typeof next> =>
+    new Promise((resolve, reject) => {
+      if (ended) return reject(ended)
+      interrupt = reject
+      next().then(resolve, reject)
+    })
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { bytes, done } = await next().catch((error: unknown) => ({ bytes: told(error), done: true }))
+        const { bytes, done } = await nextUnlessEnded().catch((error: unknown) => ({ bytes: told(error), done: true }))
         if (bytes.length > 0) controller.enqueue(bytes)
         if (!done) return
         controller.close()
-        onEnd?.()
+        over()
       },
       async cancel() {
-        onEnd?.()
+        over()
         await iterator.return?.()
       },
     },

@@ -1,3 +1,4 @@
+import { HOPS_HEADER, hopsIn } from '../core/basics/hops.ts'
 import type { Attributes, Span, Trace, Work } from '../core/ports/trace.ts'
 
 /** What a request says about itself. */
@@ -5,6 +6,7 @@ export interface Incoming {
   readonly requestId: string | null | undefined
   readonly traceparent: string | null | undefined
   readonly tracestate: string | null | undefined
+  readonly hops: string | null | undefined
 }
 
 /** A span of a library that records them. */
@@ -33,7 +35,10 @@ export interface Recorder {
 /** A piece of work that has ended. `error`: a code, if it failed. */
 export interface WorkDone {
   readonly work: Work
+  /** Those that it began with. */
   readonly attributes: Attributes
+  /** Those that were added. Apart, because joining them costs more than all else that is done with them. */
+  readonly added?: Attributes | undefined
   readonly ms: number
   readonly error: string | undefined
 }
@@ -92,13 +97,15 @@ export interface TraceOptions {
 /** The request that work is done for. Without a library that records spans, the trace of the client is passed on as it came. */
 export class RequestTrace implements Trace {
   readonly requestId: string
+  readonly hops: number
   readonly #meter: WorkMeter
   readonly #passed: Passed
   #recorded: RecordedSpan | undefined
   #fields: Readonly<Record<string, string>> | undefined
 
-  constructor({ requestId, traceparent, tracestate }: Incoming, { newId, meter }: TraceOptions) {
+  constructor({ requestId, traceparent, tracestate, hops }: Incoming, { newId, meter }: TraceOptions) {
     this.requestId = requestIdFrom(requestId, newId)
+    this.hops = hops == null ? 0 : hopsIn(hops)
     this.#meter = meter
     this.#passed = traceparent ? passedOn(traceparent, tracestate) : NOTHING
   }
@@ -119,12 +126,16 @@ export class RequestTrace implements Trace {
   }
 
   get headers(): Readonly<Record<string, string>> {
-    return { 'x-request-id': this.requestId, ...(this.#recorded?.headers ?? this.#passed.headers) }
+    return outgoing(this, this.#recorded?.headers ?? this.#passed.headers)
   }
 
   begin(work: Work, name: string, attributes: Attributes = {}): Span {
     return new WorkSpan(this, { work, name, attributes, within: this.#recorded, meter: this.#meter })
   }
+}
+
+function outgoing({ requestId, hops }: Pick<Trace, 'requestId' | 'hops'>, trace: Passed['headers']): Passed['headers'] {
+  return { 'x-request-id': requestId, [HOPS_HEADER]: String(hops + 1), ...trace }
 }
 
 interface WorkInit {
@@ -140,14 +151,13 @@ class WorkSpan implements Span {
   readonly #work: WorkInit
   readonly #recorded: RecordedSpan | undefined
   readonly #begun = performance.now()
-  #attributes: Attributes
+  #added: Attributes | undefined
   #ended = false
 
   constructor(request: Trace, work: WorkInit) {
     const { work: kind, name, attributes, within } = work
     this.#request = request
     this.#work = work
-    this.#attributes = attributes
     this.#recorded = within?.begin(name, { kind: kind === 'chat' || kind === 'upstream' ? 'client' : 'internal', attributes })
   }
 
@@ -155,12 +165,16 @@ class WorkSpan implements Span {
     return this.#request.requestId
   }
 
+  get hops(): number {
+    return this.#request.hops
+  }
+
   get fields(): Readonly<Record<string, string>> {
     return this.#request.fields
   }
 
   get headers(): Readonly<Record<string, string>> {
-    return this.#recorded ? { 'x-request-id': this.requestId, ...this.#recorded.headers } : this.#request.headers
+    return this.#recorded ? outgoing(this, this.#recorded.headers) : this.#request.headers
   }
 
   begin(work: Work, name: string, attributes: Attributes = {}): Span {
@@ -168,7 +182,7 @@ class WorkSpan implements Span {
   }
 
   set(attributes: Attributes): void {
-    this.#attributes = { ...this.#attributes, ...attributes }
+    this.#added = this.#added ? { ...this.#added, ...attributes } : attributes
     this.#recorded?.set(attributes)
   }
 
@@ -179,8 +193,8 @@ class WorkSpan implements Span {
   end(error?: string): void {
     if (this.#ended) return
     this.#ended = true
-    const { work, meter } = this.#work
-    meter.observeWork({ work, attributes: this.#attributes, ms: performance.now() - this.#begun, error })
+    const { work, attributes, meter } = this.#work
+    meter.observeWork({ work, attributes, added: this.#added, ms: performance.now() - this.#begun, error })
     this.#recorded?.end(error)
   }
 }

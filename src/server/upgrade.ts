@@ -1,4 +1,6 @@
+import { isSamePrincipal } from '../core/basics/principal.ts'
 import type { Access, Principal } from '../core/ports/access.ts'
+import type { LiveUse, LiveUses } from '../core/ports/live.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Trace } from '../core/ports/trace.ts'
@@ -17,6 +19,7 @@ export interface UpgradeOptions {
   readonly gateway: Pick<Gateway, 'hold'>
   readonly routes: Routes
   readonly admission: Admission
+  readonly live: LiveUses
   readonly metrics: Metrics
   readonly requests: Requests
   readonly limits: Limits
@@ -120,8 +123,8 @@ export class Upgrades {
         ?.split(',')
         .map((name) => name.trim()) ?? []
     const { access } = found.mounted.route
-    const credentials = { headers, subprotocols }
-    const entry = { caller: request, agent: found.agent }
+    const credentials = admission.credentialsOf({ method: 'GET', url, headers, subprotocols }, request)
+    const entry = { caller: request, agent: found.agent, action: found.mounted.route.action }
     const principal = access === 'public' ? undefined : await admission.admit(credentials, entry, access === 'first-message')
     if (principal && this.#shares.isFull(principal, request.address)) throw full('rate_limited')
     if (metrics.openSockets >= limits.connections && !this.#waiting.evict('Too many connections')) throw full('overloaded')
@@ -144,6 +147,7 @@ export class Upgrades {
     const { principal, address } = call
     if (principal) this.#shares.count(principal, address, 1)
     if (!leave) this.#count(connection, principal)
+    const unwatch = route.several ? undefined : this.#watch(call)
     metrics.openSockets++
     try {
       if (route.access !== 'request') await route.handle(connection, call)
@@ -160,8 +164,23 @@ export class Upgrades {
       metrics.openSockets--
       requests.over(served, SWITCHED)
       if (principal) this.#shares.count(principal, address, -1)
+      unwatch?.()
       leave?.()
     }
+  }
+
+  /** Ends the socket with the credentials of its principal, who may show newer ones. */
+  #watch(call: SocketCall): () => void {
+    const { live } = this.#options
+    let { principal } = call
+    const use: LiveUse = { principal: () => principal, cut: (reason) => call.connection.cut(UNAUTHORIZED, reason) }
+    let unwatch = live.add(use)
+    call.onShown = (shown) => {
+      if (principal && !isSamePrincipal(principal, shown)) return
+      principal = shown
+      unwatch = live.add(use)
+    }
+    return () => unwatch()
   }
 
   #count(connection: Connection, principal = NOBODY): void {
@@ -224,6 +243,8 @@ class SocketCall implements Call {
   readonly served: Served
   /** Called with the owner of a token that came in a message. */
   onAccepted: ((principal: Principal) => void) | undefined
+  /** The same, after `onAccepted` has taken it. */
+  onShown: ((principal: Principal) => void) | undefined
   readonly #upgrade: UpgradeRequest
   readonly #admission: Admission
   #request: Request | undefined
@@ -255,11 +276,19 @@ class SocketCall implements Call {
 
   get access(): Access {
     return (this.#access ??= this.#admission.accessOf(this.#upgrade, {
-      onAccepted: (principal) => this.onAccepted?.(principal),
+      proven: () => this.principal?.confirmation,
+      onAccepted: (principal) => {
+        this.onAccepted?.(principal)
+        this.onShown?.(principal)
+      },
       onWrong: () => {
         if (++this.#wrong >= WRONG_TOKENS) this.connection.cut(UNAUTHORIZED, 'Three wrong tokens')
       },
     }))
+  }
+
+  countWrong(): void {
+    this.#admission.countWrong(this.#upgrade)
   }
 
   get request(): Request {

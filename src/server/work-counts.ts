@@ -1,4 +1,4 @@
-import type { Attributes } from '../core/ports/trace.ts'
+import type { Attributes, Work } from '../core/ports/trace.ts'
 import { Labelled, Sizes, type Sum } from './labelled.ts'
 import type { WorkDone, WorkMeter } from './trace.ts'
 
@@ -21,6 +21,20 @@ const LABEL_LENGTH = 100
 /** Labels of all that agents and models do. Prometheus takes no dots. */
 const WHAT = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model', 'gen_ai_agent_name']
 
+/** The attributes that are labels. */
+const LABELS = ['gen_ai.provider.name', 'gen_ai.request.model', 'gen_ai.agent.name', 'gen_ai.tool.name'] as const
+
+/** Where one kind of work is counted. */
+interface Series {
+  readonly attributes: Attributes
+  readonly error: string | undefined
+  /** The first labels of all its counts. */
+  readonly what: string
+  readonly durations: Sizes
+  /** In the order of `KINDS`. */
+  readonly tokens: Sizes[]
+}
+
 const sum = (): Sum => ({ value: 0 })
 
 /** What models, tools, agents and upstreams did. */
@@ -31,28 +45,37 @@ export class WorkCounts implements WorkMeter {
   readonly calls = new Labelled(['upstream', 'error_type'], sum)
   readonly retries = new Labelled(['upstream'], sum)
   readonly #labels = new Map<string, Set<string>>()
+  /** The last of each kind of work. Most requests are for the same agent and model, and need no new key. */
+  readonly #last = new Map<Work, Series>()
 
-  observeWork({ work, attributes, ms, error }: WorkDone): void {
-    const failure = this.label('error.type', error)
+  observeWork({ work, attributes, added = attributes, ms, error }: WorkDone): void {
     if (work === 'upstream') {
-      const upstream = this.#labelIn(attributes, 'uamp.upstream')
-      this.calls.at(`${upstream}\0${failure}`).value++
-      this.retries.at(upstream).value += Number(attributes['http.request.resend_count'] ?? 0)
+      const upstream = this.label('uamp.upstream', attributes['uamp.upstream'])
+      this.calls.at(`${upstream}\0${this.label('error.type', error)}`).value++
+      this.retries.at(upstream).value += Number(added['http.request.resend_count'] ?? 0)
       return
     }
-    const provider = this.#labelIn(attributes, 'gen_ai.provider.name')
-    const model = this.#labelIn(attributes, 'gen_ai.request.model')
-    const agent = this.#labelIn(attributes, 'gen_ai.agent.name')
-    const tool = this.#labelIn(attributes, 'gen_ai.tool.name')
-    const what = `${work}\0${provider}\0${model}\0${agent}`
-    this.durations.at(`${what}\0${tool}\0${failure}`).observe(ms / 1000)
-    for (const [kind, attribute] of KINDS) {
-      const count = attributes[attribute]
-      if (typeof count === 'number') this.tokens.at(`${what}\0${kind}`).observe(count)
+    const series = this.#series(work, attributes, error)
+    series.durations.observe(ms / 1000)
+    for (const [place, [kind, attribute]] of KINDS.entries()) {
+      const count = added[attribute]
+      if (typeof count === 'number') (series.tokens[place] ??= this.tokens.at(`${series.what}\0${kind}`)).observe(count)
     }
     // An agent's cost is that of its models, which is counted already.
-    const spent = work === 'chat' ? attributes['uamp.cost'] : undefined
-    if (typeof spent === 'number' && spent > 0) this.costs.at(`${what}\0${this.#labelIn(attributes, 'uamp.currency')}`).value += spent
+    const spent = work === 'chat' ? added['uamp.cost'] : undefined
+    if (typeof spent !== 'number' || spent <= 0) return
+    this.costs.at(`${series.what}\0${this.label('uamp.currency', added['uamp.currency'])}`).value += spent
+  }
+
+  #series(work: Work, attributes: Attributes, error: string | undefined): Series {
+    const last = this.#last.get(work)
+    if (last && last.error === error && LABELS.every((name) => last.attributes[name] === attributes[name])) return last
+    const [provider, model, agent, tool] = LABELS.map((name) => this.label(name, attributes[name]))
+    const what = `${work}\0${provider}\0${model}\0${agent}`
+    const durations = this.durations.at(`${what}\0${tool}\0${this.label('error.type', error)}`)
+    const series = { attributes, error, what, durations, tokens: [] }
+    this.#last.set(work, series)
+    return series
   }
 
   /** A label of what others have named, of which there may be too many. */
@@ -66,9 +89,5 @@ export class WorkCounts implements WorkMeter {
     if (values.size >= MOST_LABELS) return 'other'
     values.add(text)
     return text
-  }
-
-  #labelIn(attributes: Attributes, name: string): string {
-    return this.label(name, attributes[name])
   }
 }

@@ -10,6 +10,8 @@ export interface RemoteOptions {
   readonly name: string
   readonly url: string
   readonly token?: string
+  /** Tokens that are made for this remote agent, instead of `token`. */
+  readonly auth?: RemoteAuth | OutboundAuth
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
   readonly description?: string
@@ -20,6 +22,7 @@ export type { Timeouts } from '../core/ports/http.ts'
 import type { Span } from '../core/ports/trace.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
+import type { OutboundAuth, RemoteAuth } from './outbound-auth.ts'
 import type { EventBatch } from './answer-drafts.ts'
 import { upstreamEvents } from './upstream-events.ts'
 

@@ -31,12 +31,15 @@ export interface Refusing {
 
 /** An error as an HTTP response. The body is the protocol's own JSON. */
 export function refusalResponse(error: UampError, body: string, { status = HTTP_STATUS[error.code], headers }: Refusing = {}): Response {
-  const wait = error.details?.['retry_after']
+  const { retry_after: wait, challenge, dpop_nonce: nonce, reason } = error.details ?? {}
   return new Response(body, {
     status,
     headers: {
       'content-type': 'application/json',
-      ...(error.code === 'unauthorized' && { 'www-authenticate': 'Bearer' }),
+      ...(error.code === 'unauthorized' && { 'www-authenticate': typeof challenge === 'string' ? challenge : 'Bearer' }),
+      // RFC 6750 §3.1
+      ...(error.code === 'forbidden' && reason === 'insufficient_scope' && { 'www-authenticate': 'Bearer error="insufficient_scope"' }),
+      ...(typeof nonce === 'string' && { 'dpop-nonce': nonce }),
       ...(typeof wait === 'number' && { 'retry-after': String(Math.ceil(wait)) }),
       ...headers,
     },

@@ -125,7 +125,7 @@ test.each([false, true])('no card is signed where only requests say what the ser
     a2a: { signingKeys: [{ key: jwk }], extendedCard },
   }
   const { url, logged } = await startServer(demo(), options)
-  for (const card of await allCards(url)) expect(card).not.toHaveProperty('signatures')
+  for (const card of await allCards(url.replace('127.0.0.1', 'localhost'))) expect(card).not.toHaveProperty('signatures')
   expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', message: 'Agent cards are not signed: set publicUrl' }))
 })
 

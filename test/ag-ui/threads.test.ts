@@ -118,7 +118,7 @@ verifies('ag-ui.thread', 'after its session has ended a thread begins anew', asy
   const server = await startServer(demo())
   const { events } = await run(server.url, [user('u1', 'one')], { input })
   const { session_id } = events[0]?.['metadata'].uamp as { session_id: string }
-  const session = await server.gateway.attach(session_id, { tenant: 'default', id: 'anonymous', scopes: [] })
+  const session = await server.gateway.attach(session_id, { tenant: 'default', id: 'anonymous', scopes: ['*'] })
   expect(session).toBeDefined()
   await session?.end()
   expect(lines((await run(server.url, [user('u2', '/history')], { input })).said)).toEqual(['user: /history'])

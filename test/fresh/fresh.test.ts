@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { connect } from '../../src/client/node.ts'
 import { Child } from '../docs/child.ts'
 import { added, PLATFORMS } from '../support/platforms.ts'
-import { isLong } from '../support/trials.ts'
+import { isLong, onlyInLongTrials } from '../support/trials.ts'
 import { firstMinutes, versionOf } from './newcomer.ts'
 import { DENO, Fresh, hasNodes, NODES, ROOT, run } from './project.ts'
 
@@ -33,6 +33,7 @@ afterAll(() => {
 const OUT = `${fresh.folder}-bundled`
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const PASSED = /pass 1\b/
+const NO_NODES = 'the runtimes are large, and for Linux on x64'
 
 /** Its second agent is a model by name, whose provider is loaded when it is asked: here the first agent. */
 const SERVER = `import { llmAgent } from 'uamp/agents/llm'
@@ -88,7 +89,8 @@ describe('what create-uamp makes', () => {
   })
 })
 
-describe.skipIf(!hasNodes)('on each Node', () => {
+describe('on each Node', () => {
+  onlyInLongTrials(NO_NODES, hasNodes)
   // tsx used to load the sources of our dependencies in place of their output where a project says `allowJs`.
   const versions = Object.entries(NODES).flatMap(([version, node]) => [
     { version, way: 'JavaScript', command: [node, '--test', 'agent.test.js'], language: 'js' },
@@ -136,7 +138,8 @@ async function allowingJs(): Promise<string> {
   return allowing
 }
 
-describe.skipIf(!isLong)('installed from its tarball', () => {
+describe('installed from its tarball', () => {
+  onlyInLongTrials('npm resolves every package anew for each platform')
   test.concurrent.for(PLATFORMS)(
     'on $os with $cpu, it brings the bindings of that platform',
     async ({ os, cpu, libsql }, { expect, onTestFinished }) => {
@@ -238,19 +241,23 @@ Deno.serve({ port: 0, hostname: '127.0.0.1', onListen }, fetch)
     expect(outside.filter((path) => path !== 'node:module')).toEqual([])
   })
 
-  test.skipIf(!hasNodes)('Deno serves it, with streams', async () => {
-    writeFileSync(join(typescript, 'web.ts'), WEB)
-    const child = new Child(DENO, ['run', '--allow-all', '--no-lock', '--node-modules-dir=manual', 'web.ts'], { cwd: typescript })
-    onTestFinished(() => child.stop())
-    const [, url = ''] = await child.printed(/ at (http:\S+)/)
-    for (const transport of [undefined, 'sse'] as const) {
-      const client = connect(url, { ...(transport && { transport }) })
-      onTestFinished(() => client.close())
-      const session = await client.session()
-      expect(await session.say('hello Deno')).toBe('hello Deno ')
-    }
-    const card = await (await fetch(`${url}/.well-known/agent-card.json`)).text()
-    expect(card).toContain(`"${url}/a2a`)
-    expect((await fetch(`${url}/nowhere`)).status).toBe(404)
+  describe('Deno', () => {
+    onlyInLongTrials(NO_NODES, hasNodes)
+
+    test('serves it, with streams', async () => {
+      writeFileSync(join(typescript, 'web.ts'), WEB)
+      const child = new Child(DENO, ['run', '--allow-all', '--no-lock', '--node-modules-dir=manual', 'web.ts'], { cwd: typescript })
+      onTestFinished(() => child.stop())
+      const [, url = ''] = await child.printed(/ at (http:\S+)/)
+      for (const transport of [undefined, 'sse'] as const) {
+        const client = connect(url, { ...(transport && { transport }) })
+        onTestFinished(() => client.close())
+        const session = await client.session()
+        expect(await session.say('hello Deno')).toBe('hello Deno ')
+      }
+      const card = await (await fetch(`${url}/.well-known/agent-card.json`)).text()
+      expect(card).toContain(`"${url}/a2a`)
+      expect((await fetch(`${url}/nowhere`)).status).toBe(404)
+    })
   })
 })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { isLong } from '../support/trials.ts'
+import { isLong, onlyInLongTrials } from '../support/trials.ts'
 
 const RUN = fileURLToPath(new URL('run.js', import.meta.url))
 /** Of the fuzzing alone. Starting, settling and measuring take some twenty seconds more. */
@@ -23,8 +23,8 @@ test('whatever is sent to any endpoint harms nobody', { timeout: (SECONDS + 240)
   expect(status).toBe(0)
 })
 
-// A trial of the trial: a server for each fault, which takes as long as all that is tried here.
-describe.skipIf(!isLong)('what breaks a rule is found', () => {
+describe('what breaks a rule is found', () => {
+  onlyInLongTrials('a trial of the trial: a server for each fault, which takes as long as all that is tried above')
   // At the same time: each of them mostly waits for its server to settle.
   test.concurrent.each([
     ['throw', 'no error of the server is unexplained'],

@@ -8,7 +8,7 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import { createAgentApp } from '../../src/serve/index.ts'
-import { ask, stream, user } from '../openai/support.ts'
+import { ask, user } from '../openai/support.ts'
 import { connect } from '../openai/realtime-wire.ts'
 import { startServer } from '../support/server.ts'
 import { say, textOf } from '../support/talk.ts'
@@ -113,17 +113,6 @@ expectedFailure('uamp-transports.portal-connect', 'an agent connects to a platfo
   await startServer(demo(), { portal } as object)
   const nothing = new Promise<string>((resolve) => setImmediate(() => resolve('{}')))
   expect(JSON.parse(await Promise.race([first, nothing]))).toMatchObject({ type: 'session.create', session: { agent: 'demo' } })
-})
-expectedFailure('uamp-transports.signature-event', 'a signed completion is followed by its signature', async () => {
-  const { url } = await startServer(demo())
-  const { raw } = await stream(`${url}/v1/chat/completions`, { messages: [user('x')] }, { 'x-uamp-signature': 'event' })
-  expect(raw.slice(raw.indexOf('[DONE]'))).toContain('event: response_signature')
-})
-expectedFailure('uamp-transports.signature-realtime', 'a response of Realtime is signed', async () => {
-  const { url } = await startServer(demo())
-  const wire = await connect(url)
-  wire.send({ type: 'response.create' })
-  expect(await wire.next('response.done')).toHaveProperty('signature')
 })
 expectedFailure('uamp-transports.jwks', 'the keys of signatures are published', async () => {
   const { url } = await startServer(demo())

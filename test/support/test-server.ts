@@ -24,6 +24,7 @@ export interface TestServerOptions extends Partial<
     | 'publicUrl'
     | 'trusts'
     | 'closeTimeoutMs'
+    | 'live'
   >
 > {
   readonly routes?: readonly Route[]
@@ -43,14 +44,15 @@ export async function testServer(options: TestServerOptions = {}) {
   const agents = new AgentRegistry()
   for (const agent of options.agents ?? []) agents.add(agent)
   const store = memoryStore()
-  const gateway = createGateway({ agents, store, log })
+  const access = options.access ?? staticTokens({ tokens, anonymous })
+  const gateway = createGateway({ agents, store, access, log })
   const app = createNodeApp({
     ...rest,
     gateway,
     store,
     agents,
     transports: [transport('test', routes), ...transports],
-    access: options.access ?? staticTokens({ tokens, anonymous }),
+    access,
     log,
     loopback,
   })

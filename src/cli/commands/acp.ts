@@ -56,7 +56,9 @@ export async function acp(file: string | undefined, { version, ...flags }: AcpFl
   }
 }
 
-function remoteOf({ url, agent, protocol, model }: AcpFlags, token: string | undefined): Readonly<Record<string, unknown>> {
+function remoteOf({ url = '', agent, protocol: named, model }: AcpFlags, token: string | undefined): Readonly<Record<string, unknown>> {
+  // An address such as `a2a+https://…` names its protocol itself.
+  const protocol = named ?? (/^https?:/.test(url) ? 'events' : undefined)
   return present({ url, protocol, model, token, agent: protocol === undefined || protocol === 'events' ? agent : undefined })
 }
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { RunningServer, ServeOptions } from '../../serve/index.ts'
+import { believes } from '../../auth/settings.ts'
 import { agentAtRoot } from '../../core/edge/asked.ts'
 import type { ModelTable } from '../../core/ports/models.ts'
 import type { Logger } from '../../core/ports/transport.ts'
@@ -69,7 +70,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const url = server.url.replace('//127.0.0.1:', '//localhost:')
   const callers = Object.keys(tokens)
   const host = flags.host ?? settings.host ?? '127.0.0.1'
-  const anonymous = flags.allowAnonymous ?? callers.length === 0
+  const anonymous = flags.allowAnonymous ?? (callers.length === 0 && !believes(settings.access ?? {}))
   const { notes } = setup
   // Before the banner: a user who has read it may change a file.
   const reloader = reloading(setup, server, context)
@@ -109,12 +110,14 @@ interface ListenOptions extends ServeFlags {
 
 async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {
   const { data, tokens, allowAnonymous, log, models, keep, keepBytes, keepBytesEach } = flags
-  const { grants, defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia } = settings
+  const { access, grants, hosting, defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia, sign } = settings
   const kept = present({ sessionTtlMs: keep, storedBytes: keepBytes, storedBytesPerPrincipal: keepBytesEach })
   const options = present({
     data,
     tokens,
+    access,
     grants,
+    hosting,
     log,
     models,
     allowAnonymous,
@@ -125,6 +128,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     limits: { ...settings.limits, ...kept },
     defaultAgent,
     publicUrl,
+    sign,
     trustProxy,
     outbound,
     a2a,

@@ -5,5 +5,5 @@ const RETRY_AFTER = 30
 
 /** The refusal of an agent that is not there (UAMP events §6.3). */
 export function agentOffline(message: string, details: Readonly<Record<string, unknown>> = {}): UampError {
-  return new UampError('agent_offline', message, { details: { ...details, retry_after: RETRY_AFTER } })
+  return new UampError('agent_offline', message, { details: { retry_after: RETRY_AFTER, ...details } })
 }

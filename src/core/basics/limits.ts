@@ -35,6 +35,8 @@ export interface CoreLimits {
   readonly stateTtlMs: number
   readonly sessions: number
   readonly sessionsPerPrincipal: number
+  /** Most servers that may have passed a request on before it comes here: agents that call each other in a circle end by it. */
+  readonly hops: number
 }
 
 /** Node treats a longer timer as one millisecond. This is 24 days. */
@@ -73,4 +75,5 @@ export const CORE_LIMITS: CoreLimits = {
   stateTtlMs: 365 * 24 * 3_600_000,
   sessions: 20_000,
   sessionsPerPrincipal: 10_000,
+  hops: 8,
 }

@@ -223,11 +223,13 @@ export class Journal {
 
   /** The operations that write the session and its head. */
   #session({ id, transport, agent, owner, config, duplex, onDetach, createdAt, client, chat }: SessionRecord, closed = false): Operation[] {
-    const session = { id, transport, agent, owner, config, duplex, onDetach, createdAt, client, chat }
+    const { tenant, id: name } = owner
+    const kept = { tenant, id: name, scopes: [] }
+    const session = { id, transport, agent, owner: kept, config, duplex, onDetach, createdAt, client, chat }
     const head: HeadRecord = {
       id,
       agent,
-      owner: owner.id,
+      owner: name,
       turn: this.#turn,
       consumed: this.#consumed,
       updatedAt: closed ? this.#now() : this.#updatedAt,

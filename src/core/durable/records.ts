@@ -23,6 +23,7 @@ export interface SessionRecord {
   readonly id: string
   readonly transport: string
   readonly agent: string
+  /** Stored without its rights. */
   readonly owner: Principal
   readonly config: SessionConfig
   readonly duplex: boolean
@@ -55,7 +56,6 @@ type StoredHead = Omit<HeadRecord, 'id' | 'session' | 'consumed' | 'closed'> & {
   readonly consumed?: number
   readonly closed?: boolean
   readonly session?: Omit<SessionRecord, 'id' | 'agent' | 'owner' | 'duplex' | 'createdAt'> & {
-    readonly owner: Pick<Principal, 'scopes'>
     readonly duplex?: boolean
     readonly createdAt?: number
   }
@@ -171,7 +171,7 @@ export class Records {
       ...session,
       id: undefined,
       agent: undefined,
-      owner: { ...session.owner, tenant: undefined, id: undefined },
+      owner: undefined,
       duplex: session.duplex || undefined,
       createdAt: session.createdAt === head.updatedAt ? undefined : session.createdAt,
     }
@@ -211,7 +211,7 @@ export class Records {
     if (head.session) return { head, session: this.sealed.openSession(head.session as unknown as Json, headKey(tenant, id)) }
     const key = sessionKey(tenant, id)
     const stored = await this.store.get(key)
-    return stored && { head, session: this.sealed.openSession(stored.value, key) }
+    return stored && { head, session: { ...this.sealed.openSession(stored.value, key), owner: storedOwner(tenant, head.owner) } }
   }
 
   async turn(tenant: string, id: string): Promise<TurnRecord | undefined> {
@@ -370,8 +370,13 @@ function headIn({ key, value }: { readonly key: string; readonly value: Json }):
   const [id, tenant] = [idIn(key), tenantIn(key)]
   const head = { consumed: 0, closed: false, ...stored, id, tenant }
   if (!session) return head
-  const owner = { tenant, id: head.owner, ...session.owner }
+  const owner = storedOwner(tenant, head.owner)
   return { ...head, session: { duplex: false, createdAt: head.updatedAt, ...session, id, agent: head.agent, owner } }
+}
+
+/** Rights are not stored: they come with the credentials of whoever attaches. Older versions stored them. */
+function storedOwner(tenant: string, id: string): Principal {
+  return { tenant, id, scopes: [] }
 }
 
 function headKey(tenant: string, session: string): string {

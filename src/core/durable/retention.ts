@@ -1,5 +1,6 @@
 import { aliased, inventory } from './inventory.ts'
 import type { CoreLimits } from '../basics/limits.ts'
+import { idIn, storeKey } from '../basics/store-key.ts'
 import type { Logger } from '../ports/transport.ts'
 import type { Records } from './records.ts'
 
@@ -90,7 +91,7 @@ export class Retention {
     const held = new Map<string, number>()
     for await (const { tenant, owner, session, bytes } of inventory(this.#records)) {
       if (signal.aborted) return
-      if (owner !== undefined && session !== undefined) add(held, `${tenant} ${owner}`, bytes)
+      if (owner !== undefined && session !== undefined) add(held, storeKey(tenant, owner), bytes)
     }
     const full = new Map([...held].filter(([, bytes]) => bytes > most))
     if (full.size === 0) return
@@ -98,15 +99,15 @@ export class Retention {
     const sizes = new Map<string, number>()
     for await (const { tenant, owner, session, bytes } of inventory(this.#records)) {
       if (signal.aborted) return
-      if (session !== undefined && full.has(`${tenant} ${owner}`)) add(sizes, `${tenant} ${session}`, bytes)
+      if (session !== undefined && owner !== undefined && full.has(storeKey(tenant, owner))) add(sizes, `${tenant} ${session}`, bytes)
     }
     for await (const { tenant, id, owner } of this.#records.oldest()) {
-      const left = full.get(`${tenant} ${owner}`)
+      const left = full.get(storeKey(tenant, owner))
       if (left === undefined || left <= most) continue
       if (signal.aborted) return
-      if (await this.#options.remove(tenant, id)) full.set(`${tenant} ${owner}`, left - (sizes.get(`${tenant} ${id}`) ?? 0))
+      if (await this.#options.remove(tenant, id)) full.set(storeKey(tenant, owner), left - (sizes.get(`${tenant} ${id}`) ?? 0))
     }
-    const principals = [...full.keys()].map((key) => key.slice(key.indexOf(' ') + 1))
+    const principals = [...full.keys()].map(idIn)
     log('warn', 'The oldest sessions of some principals were removed: they stored too much', { principals, storedBytesPerPrincipal: most })
     await this.#tidy(signal)
   }

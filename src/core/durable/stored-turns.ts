@@ -1,4 +1,5 @@
-import type { Principal } from '../ports/access.ts'
+import { mayDo } from '../basics/principal.ts'
+import type { Access, Principal } from '../ports/access.ts'
 import type { Alias, StoredResponse, SessionSummary } from '../ports/session.ts'
 import type { Records, TurnRecord } from './records.ts'
 import type { Page, PageRequest } from '../ports/store.ts'
@@ -62,11 +63,18 @@ export class StoredTurns {
   }
 }
 
-/** Lists the principal's sessions that have not ended, newest first; with `agent`, only those of that agent. */
+/** What to list. */
+interface Listing extends PageRequest {
+  /** Only sessions of this agent. */
+  readonly agent?: string
+  readonly access: Pick<Access, 'authorize'>
+}
+
+/** Lists the principal's sessions that have not ended, and whose agents they may read from, newest first. */
 export async function listSessions(
   records: Records,
   principal: Principal,
-  { agent, ...request }: PageRequest & { readonly agent?: string },
+  { agent, access, ...request }: Listing,
 ): Promise<Page<SessionSummary>> {
   const limit = request.limit ?? 100
   const items: SessionSummary[] = []
@@ -75,6 +83,7 @@ export async function listSessions(
     const page = await records.list(principal, { limit: limit - items.length, ...(next !== undefined && { after: next }) })
     for (const head of page.items) {
       if (agent !== undefined && head.agent !== agent) continue
+      if (!mayDo(access, principal, { action: 'read', agent: head.agent })) continue
       const found = await records.session(principal.tenant, head.id)
       if (found) items.push({ id: head.id, agent: head.agent, updatedAt: head.updatedAt, config: found.session.config })
     }

@@ -1,3 +1,4 @@
+import { storeKey } from '../basics/store-key.ts'
 import { inventory, type Describe } from './inventory.ts'
 import type { Records } from './records.ts'
 
@@ -23,7 +24,7 @@ export async function usageOf(records: Records, describe?: Describe): Promise<Us
   for await (const { kind, tenant, owner, bytes, at } of inventory(records, describe)) {
     kinds.set(kind, plus(kinds.get(kind), bytes, at))
     if (owner === undefined) continue
-    const key = `${tenant} ${owner}`
+    const key = storeKey(tenant, owner)
     const before = principals.get(key)
     const sessions = (before?.sessions ?? 0) + (kind === 'session' ? 1 : 0)
     principals.set(key, { ...plus(before, bytes, at), tenant, principal: owner, sessions })

@@ -16,8 +16,8 @@ export function agentAtRoot(names: readonly string[], configured?: string): stri
  * path's agent answers, so that clients which send a vendor's model name work unchanged.
  */
 export function chooseAgent(
-  { agents }: Pick<Host, 'agents'>,
-  call: Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access'>,
+  { agents, gateway }: Pick<Host, 'agents' | 'gateway'>,
+  call: Pick<KnownCall, 'agent' | 'root' | 'principal'>,
   model?: string,
 ): string {
   const named = call.root && model !== undefined && agents.get(model) ? model : undefined
@@ -26,9 +26,7 @@ export function chooseAgent(
     const message = model === undefined ? 'Say which agent: name it as "model"' : `There is no agent "${model}" here`
     throw new UampError('agent_offline', message, { details: { agents: agents.names(), param: 'model' } })
   }
-  if (named !== undefined && !call.access.authorize(call.principal, 'call', named)) {
-    throw new UampError('forbidden', `This token may not call ${named}`)
-  }
+  if (named !== undefined) gateway.authorize(call.principal, 'call', named)
   return agent
 }
 

@@ -1,5 +1,6 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { CoreLimits } from '../basics/limits.ts'
+import { principalKey } from '../basics/principal.ts'
 import type { Principal } from '../ports/access.ts'
 
 /**
@@ -40,7 +41,7 @@ export class Budget {
 
   /** Begins to count something that uses memory for a principal. It must be closed. */
   open(principal: Principal, kind: Kind): Holding {
-    const key = ownerKey(principal)
+    const key = principalKey(principal)
     let share = this.#shares.get(key)
     if (!share) this.#shares.set(key, (share = { key, bytes: 0, holdings: 0, sessions: 0 }))
     share.holdings++
@@ -49,7 +50,7 @@ export class Budget {
   }
 
   sessionsOf(principal: Principal): number {
-    return this.#shares.get(ownerKey(principal))?.sessions ?? 0
+    return this.#shares.get(principalKey(principal))?.sessions ?? 0
   }
 
   leave(share: Share, kind: Kind): void {
@@ -157,5 +158,3 @@ export class Holding {
     this.#budget.leave(this.#share, this.#kind)
   }
 }
-
-export const ownerKey = ({ tenant, id }: Principal): string => `${tenant} ${id}`

@@ -1,16 +1,20 @@
 import type { AgentRegistry } from './agent-registry.ts'
+import type { Access } from '../ports/access.ts'
 import type { Clocks } from '../basics/time.ts'
 import type { CoreLimits } from '../basics/limits.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Keys } from '../ports/keys.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { Gateway } from '../ports/session.ts'
+import type { ResponseSigner } from '../ports/signing.ts'
 import type { Store } from '../ports/store.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 
 export interface GatewayOptions extends Partial<Clocks> {
   readonly agents: AgentRegistry
   readonly store: Store
+  /** Asked what a principal may do. Default: everything. */
+  readonly access?: Pick<Access, 'authorize'> | undefined
   readonly limits?: Partial<CoreLimits>
   readonly log?: Logger
   readonly meter?: Meter
@@ -20,6 +24,8 @@ export interface GatewayOptions extends Partial<Clocks> {
   readonly secrets?: Redaction
   /** The key that seals clients' secrets in the store. Default: none are stored. */
   readonly keys?: Keys
+  /** Signs answers. Default: none are signed. */
+  readonly signer?: ResponseSigner | undefined
   readonly newId?: () => string
 }
 

@@ -1,7 +1,8 @@
 import { UampError } from '../../protocol/errors.ts'
 import { AgentState } from '../durable/agent-state.ts'
 import type { AgentRegistry } from './agent-registry.ts'
-import { ownerKey } from './budget.ts'
+import { checkHops } from '../basics/hops.ts'
+import { checkMay, isServer, principalKey } from '../basics/principal.ts'
 import { clocksOf, expiryClock, Ticker, timeOrderedIds, Turnstile } from '../basics/time.ts'
 import { Committer, LogStore } from '../log/log-store.ts'
 import { beginEpoch, lastNumber } from '../durable/epoch.ts'
@@ -9,19 +10,22 @@ import { fetchHttp } from '../http/fetch-http.ts'
 import type { AgentGateway, GatewayOptions } from './gateway-options.ts'
 import { checkOpening } from '../edge/asked.ts'
 import { agentOffline } from '../basics/agent-offline.ts'
-import { checkSlots, isInput, withContentIds } from './input.ts'
+import { isInput, withContentIds } from '../../protocol/gather-input.ts'
+import { checkSlots } from './input.ts'
 import { Journal } from '../durable/journal.ts'
 import { CORE_LIMITS, limitsFrom, type CoreLimits } from '../basics/limits.ts'
 import { Log } from '../log/log.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { Parking } from './parking.ts'
-import type { Principal } from '../ports/access.ts'
+import type { Access, Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { RecoverKeeper } from '../ports/keeper.ts'
 import type { Redaction } from '../ports/redaction.ts'
-import type { Alias, Hold, Session, SessionInit, SessionSummary, StoredResponse } from '../ports/session.ts'
-import type { Page, PageRequest, Store } from '../ports/store.ts'
+import type { Alias, Hold, Session, SessionInit, StoredResponse } from '../ports/session.ts'
+import type { ResponseSigner } from '../ports/signing.ts'
+import type { Store } from '../ports/store.ts'
+import type { Trace } from '../ports/trace.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 import { Records } from '../durable/records.ts'
 import { Secrets } from '../secrets/secrets.ts'
@@ -45,6 +49,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly limits: CoreLimits
   readonly log: Logger
   readonly meter: Meter | undefined
+  readonly signer: ResponseSigner | undefined
   readonly http: HttpClient
   readonly secrets: Redaction
   readonly now: () => number
@@ -52,6 +57,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly newId: () => string
   readonly turnstile = new Turnstile()
   readonly state: AgentState
+  readonly #access: Pick<Access, 'authorize'>
   readonly #agents: AgentRegistry
   readonly #records: Records
   readonly #turns: StoredTurns
@@ -77,18 +83,21 @@ class SessionGateway implements AgentGateway, SessionHost {
   constructor({
     agents,
     store,
+    access = { authorize: () => true },
     limits,
     meter,
     http = fetchHttp(),
     log = () => undefined,
     secrets = new Secrets(),
     keys,
+    signer,
     newId = timeOrderedIds(() => this.now()),
     ...clocks
   }: GatewayOptions) {
     this.limits = limitsFrom(CORE_LIMITS, limits)
     this.log = log
     this.meter = meter
+    this.signer = signer
     this.http = http
     this.secrets = secrets
     const { now, monotonic } = clocksOf(clocks)
@@ -96,6 +105,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.monotonic = monotonic
     this.#expiryTime = expiryClock({ now, monotonic })
     this.newId = newId
+    this.#access = access
     this.#agents = agents
     this.#store = store
     this.#records = new Records(store, keys)
@@ -129,13 +139,18 @@ class SessionGateway implements AgentGateway, SessionHost {
     return this.#sessions.heldBytes
   }
 
+  readonly authorize: AgentGateway['authorize'] = (principal, action, agent) => checkMay(this.#access, principal, { action, agent })
+  readonly list: AgentGateway['list'] = (principal, page) => listSessions(this.#records, principal, { ...page, access: this.#access })
+  readonly signs: AgentGateway['signs'] = (asked) => this.signer?.signs(asked) ?? false
   readonly findAgent = (name: string) => this.#agents.get(name)
   readonly storeOf: AgentGateway['storeOf'] = (agent, owner) => this.state.outside(agent, owner)
 
-  admit(agent: string): AgentPort {
+  admit(agent: string, trace?: Trace): AgentPort {
+    if (trace) checkHops(trace, this.limits.hops)
     if (this.#draining) throw new UampError('overloaded', 'The server is shutting down: try again shortly', { details: { retry_after: 5 } })
     const found = this.#agents.get(agent)
-    if (found) return found
+    if (found && found.hosted?.online !== false) return found
+    if (found) throw agentOffline(`The agent "${agent}" is offline`, { agent, retry_after: found.hosted?.retryAfter })
     throw agentOffline(`There is no agent "${agent}" here`, { agent, agents: this.#agents.names() })
   }
 
@@ -143,14 +158,14 @@ class SessionGateway implements AgentGateway, SessionHost {
     if (length > this.limits.slotBytes) checkSlots(value, this.limits.slotBytes)
   }
 
+  readonly ended: SessionHost['ended'] = (session) => this.#sessions.remove(session)
+  readonly parked: SessionHost['parked'] = (owner, abandon) => this.#parking.enter(owner, abandon)
+  readonly recoverWith: AgentGateway['recoverWith'] = (keeper, recover) => void this.#keepers.set(keeper, recover)
   readonly hold = (principal: Principal, bytes: number): Hold => this.#sessions.holdBeside(principal, bytes)
 
-  recoverWith(keeper: string, recover: RecoverKeeper): void {
-    this.#keepers.set(keeper, recover)
-  }
-
   async open(init: SessionInit): Promise<Session> {
-    checkOpening(this.admit(init.agent), init)
+    checkOpening(this.admit(init.agent, init.trace), init)
+    this.authorize(init.principal, 'call', init.agent)
     this.#sessions.checkRoom(init.principal)
     if (init.persist && this.#epoch === 0) await this.#begin()
     const { principal, parent } = init
@@ -194,33 +209,36 @@ class SessionGateway implements AgentGateway, SessionHost {
     return session
   }
 
-  async attach(id: string | Alias, principal: Principal): Promise<Session | undefined> {
+  readonly attach: AgentGateway['attach'] = async (id, principal, action = 'call') => {
     const sessionId = typeof id === 'string' ? id : await this.#records.alias(principal, id)
     if (sessionId === undefined) return undefined
     const { tenant } = principal
     for (let removal; (removal = this.#removals.underWay(tenant, sessionId));) await removal
     const session = this.#sessions.get(tenant, sessionId) ?? (await this.#load(sessionId, principal))
     if (session?.owner.id !== principal.id || session.stay.over) return undefined
+    this.authorize(principal, action, session.agent)
+    if (action === 'call' && !isServer(principal)) session.owner = principal
     session.stay.found()
     return session
   }
 
-  list(principal: Principal, request: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>> {
-    return listSessions(this.#records, principal, request)
+  async response(id: string | Alias, principal: Principal): Promise<StoredResponse | undefined> {
+    const found = await this.#turns.find(id, principal)
+    if (found) this.authorize(principal, 'read', found.agent)
+    return found
   }
 
-  response(id: string | Alias, principal: Principal): Promise<StoredResponse | undefined> {
-    return this.#turns.find(id, principal)
-  }
-
-  forget(id: string, principal: Principal): Promise<boolean> {
+  async forget(id: string, principal: Principal): Promise<boolean> {
+    const found = await this.#turns.find(id, principal)
+    if (found) this.authorize(principal, 'cancel', found.agent)
     return this.#removals.response(id, principal)
   }
 
   async remove(id: string, principal: Principal): Promise<boolean> {
     const { tenant } = principal
-    const owner = this.#sessions.get(tenant, id)?.owner.id ?? (await this.#stored(id, principal))?.session.owner.id
-    if (owner !== principal.id) return false
+    const session = this.#sessions.get(tenant, id) ?? (await this.#stored(id, principal))?.session
+    if (session?.owner.id !== principal.id) return false
+    this.authorize(principal, 'cancel', session.agent)
     await this.#removals.session(tenant, id)
     return true
   }
@@ -253,10 +271,6 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.#sessions.clear()
   }
 
-  ended(session: Session): void {
-    this.#sessions.remove(session)
-  }
-
   async letGo({ owner, id }: Session): Promise<void> {
     const session = this.#sessions.get(owner.tenant, id)
     if (!session || session.busy) return
@@ -272,10 +286,6 @@ class SessionGateway implements AgentGateway, SessionHost {
     const session = this.#sessions.get(tenant, id)
     if (session) await this.letGo(session)
     return this.#removals.unused(tenant, id)
-  }
-
-  parked(owner: Principal, abandon: () => void): () => void {
-    return this.#parking.enter(owner, abandon)
   }
 
   #begin(): Promise<void> {
@@ -294,7 +304,7 @@ class SessionGateway implements AgentGateway, SessionHost {
 
   #load(id: string, principal: Principal): Promise<AgentSession | undefined> {
     // The key names the caller, too: the owner must not share the "not found" of a stranger who asked first.
-    const key = `${ownerKey(principal)} ${id}`
+    const key = `${principalKey(principal)} ${id}`
     let loading = this.#loading.get(key)
     if (!loading) {
       loading = this.#read(id, principal).finally(() => this.#loading.delete(key))

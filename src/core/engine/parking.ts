@@ -1,6 +1,6 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent } from '../../protocol/events.ts'
-import { ownerKey } from './budget.ts'
+import { principalKey } from '../basics/principal.ts'
 import type { Principal } from '../ports/access.ts'
 import type { Waiting } from '../ports/session.ts'
 import { answered, type Answer } from './questions.ts'
@@ -86,7 +86,7 @@ export class Parking {
 
   /** Call the returned function when the turn is no longer parked. */
   enter(principal: Principal, abandon: () => void): () => void {
-    const key = ownerKey(principal)
+    const key = principalKey(principal)
     const waiting = this.#waiting.get(key) ?? new Set()
     this.#waiting.set(key, waiting.add(abandon))
     if (waiting.size > this.#bound) for (const oldest of [...waiting].slice(0, waiting.size - this.#bound)) oldest()

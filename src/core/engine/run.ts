@@ -5,6 +5,7 @@ import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
+import { withoutHops } from '../basics/hops.ts'
 import { checkDraft } from './check-draft.ts'
 import { outputMessages } from '../reading/output.ts'
 import type { AgentPort, Said, Turn } from '../ports/agent.ts'
@@ -112,7 +113,11 @@ export function messagesOf({ input, output }: TurnRecord): Message[] {
 
 export function turnStart(
   session: Pick<Session, 'duplex' | 'config'>,
-  { record, run, ...given }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper' | 'methods' | 'trace'> & TurnRun,
+  {
+    record,
+    run,
+    ...given
+  }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper' | 'methods' | 'requestHash' | 'principal' | 'trace'> & TurnRun,
 ): TurnStart {
   return {
     id: run.id,
@@ -260,7 +265,10 @@ export function reported(session: Reporting, { host, turn, end, events }: Ended)
   host.meter?.countEvents(transport, events)
   if (turn.firstDeltaMs !== undefined) host.meter?.observeFirstDelta(transport, turn.firstDeltaMs)
   if (end.kind !== 'failed') return end
-  host.meter?.countError(transport, end.error.code)
+  const told = withoutHops(end.error)
+  host.meter?.countError(transport, told.code)
+  // A circle fails on each server that it goes through, and only the last one has something to say about it.
+  if (told !== end.error) return { ...end, error: told, cause: undefined }
   const error = session.secrets.value(end.error)
   if (end.cause === undefined) return { ...end, error }
   const { trace } = turn

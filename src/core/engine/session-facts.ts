@@ -15,7 +15,7 @@ export class SessionFacts {
   readonly shownId: string
   readonly transport: string
   readonly agent: string
-  readonly owner: Principal
+  owner: Principal
   readonly chat: string | undefined
   readonly duplex: boolean
   readonly onDetach: SessionInit['onDetach']

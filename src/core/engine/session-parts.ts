@@ -13,6 +13,7 @@ import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { InputEvent, Session, SessionInit } from '../ports/session.ts'
+import type { ResponseSigner } from '../ports/signing.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
 import type { SessionRecord, TurnRecord } from '../durable/records.ts'
@@ -63,11 +64,12 @@ export interface SessionHost extends Clocks {
   readonly log: Logger
   readonly secrets: Redaction
   readonly meter: Meter | undefined
+  readonly signer: ResponseSigner | undefined
   /** What agents remember. */
   readonly state: AgentState
   findAgent(name: string): AgentPort | undefined
-  /** The agent for a new response. Throws if no response may begin. */
-  admit(agent: string): AgentPort
+  /** The agent for a new response. Throws if no response may begin. `trace`: the request that asks for it. */
+  admit(agent: string, trace?: Trace): AgentPort
   ended(session: Session): void
   /** Takes the session out of memory, unless it is busy. */
   letGo(session: Session): Promise<void>

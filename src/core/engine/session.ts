@@ -4,8 +4,10 @@ import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import { tokenPayment, type Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
+import { withHops } from '../basics/hops.ts'
 import { Stamp } from '../log/entry.ts'
-import { isInput, PendingInputs, tidyResult } from './input.ts'
+import { isInput } from '../../protocol/gather-input.ts'
+import { PendingInputs, tidyResult } from './input.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
 import { withSeconds } from '../reading/audio-seconds.ts'
@@ -13,12 +15,13 @@ import { outputMessages } from '../reading/output.ts'
 import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
-import type { InputEvent, Reader, ReadOptions, ResponseOptions, Session, Waiting } from '../ports/session.ts'
+import type { InputEvent, Reader, ReadOptions, ResponseOptions, Sender, Session, Waiting } from '../ports/session.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
+import { signedEnd } from './signing.ts'
 import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
@@ -109,10 +112,10 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     return this.log.read(options)
   }
 
-  async send(event: ClientEvent, trace?: Trace): Promise<void> {
+  async send(event: ClientEvent, by?: Sender): Promise<void> {
     this.stay.check()
     if (event.type === 'ping') this.log.tell(pong(this, this.#host.now()))
-    else await this.seen.once(event, () => this.#accept(event, trace))
+    else await this.seen.once(event, () => this.#accept(event, by))
   }
 
   async say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void> {
@@ -175,12 +178,12 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     return this.#journal?.flush() ?? true
   }
 
-  #accept(event: ClientEvent, trace: Trace | undefined): Promise<void> {
+  #accept(event: ClientEvent, by: Sender | undefined): Promise<void> {
     if (isInput(event)) return this.#input(event)
     const { config, client } = this
     switch (event.type) {
       case 'response.create':
-        return this.#respond(event, { trace })
+        return this.#respond(event, by)
       case 'response.cancel':
         this.#cancel(event)
         break
@@ -258,7 +261,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   #respond(event: EventOf<'response.create'>, options: ResponseOptions = {}): Promise<void> {
     if (this.#turn) throw responseInProgress(this.#turn.responseId)
-    const agent = this.#host.admit(this.agent)
+    const agent = this.#host.admit(this.agent, this.#traceOf(options))
     this.held.check()
     checkClientTools(agent, event.response?.tools)
     if (this.#parked && this.#pending.empty) return this.#goOn(this.#parked, event, options)
@@ -267,6 +270,12 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id], options })
     const messages = stateless ? input : [...this.#messages, ...input]
     return this.#start(agent, record, { id: record.id, messages, config: record.config, asked: record.asked, options })
+  }
+
+  /** On a socket, only the first message may say how often the conversation was passed on. */
+  #traceOf({ trace }: Sender): Trace | undefined {
+    const opening = this.opening?.trace
+    return withHops(trace ?? opening, opening?.hops)
   }
 
   #opened(event: EventOf<'response.create'>, asked: AskedTurn): TurnRecord {
@@ -279,9 +288,10 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
-    const { keeper, methods, trace = this.opening?.trace } = run.options
+    const { keeper, methods, requestHash, principal } = run.options
+    const trace = this.#traceOf(run.options)
     const payment = tokenPayment(this.#pending.paymentToken) ?? this.#payment
-    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper, methods, trace }
+    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper, methods, requestHash, principal, trace }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
@@ -326,7 +336,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.#record = record
     this.lastResponse = record.id
     this.log.onDetach = this.onDetach
-    turn.resume(record.id, options)
+    turn.resume(record.id, { keeper: options.keeper, trace: this.#traceOf(options) })
     this.#watch()
     try {
       await this.#journal?.open(this, record, options.keeper?.opened(record))
@@ -346,7 +356,9 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   /** Called by the turn when its response is over. */
   async ended(turn: ActiveTurn, given: End): Promise<void> {
     const before = this.#record as TurnRecord
-    const end = reported(this, { host: this.#host, turn, end: given, events: this.log.head + 1 - before.after })
+    const told = reported(this, { host: this.#host, turn, end: given, events: this.log.head + 1 - before.after })
+    const signing = signedEnd(told, { host: this.#host, turn, record: before, config: this.config })
+    const end = signing ? await signing : told
     turn.output.usage = withSeconds(turn.output.usage, before.input, end.output)
     const record = closedRecord(before, end, { endedAt: this.#host.now(), turn })
     const event = terminalEvent(turn.responseId, end, turn.output.usage)

@@ -54,6 +54,10 @@ export interface TurnStart {
   readonly held: Holding
   readonly keeper?: TurnKeeper | undefined
   readonly methods?: ClientMethods | undefined
+  /** The hash of the messages that it answers, as their client wrote them. */
+  readonly requestHash?: string | undefined
   /** The request that asked for the response. */
   readonly trace?: Trace | undefined
+  /** Whoever asks for the response. Default: the session's owner. */
+  readonly principal?: Principal | undefined
 }

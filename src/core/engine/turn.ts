@@ -57,6 +57,8 @@ export class ActiveTurn implements Turn, Asker {
   output = new Output()
   /** The keeper of the running response. */
   keeper: TurnKeeper | undefined
+  /** The hash of the messages that the running response answers, as their client wrote them. */
+  requestHash: string | undefined
   /** What the turn's earlier responses said. */
   readonly #before: ContentItem[] = []
   readonly #host: TurnHost
@@ -82,6 +84,8 @@ export class ActiveTurn implements Turn, Asker {
   /** True once the response has a plain text delta. */
   #spoke = false
   #closed = false
+  /** Resolves when readers see the end of the response. */
+  #ending: Promise<void> | undefined
   #parking = false
   /** Resolves when the next response begins or the turn is given up. Undefined while a response runs. */
   parked: Promise<void> | undefined
@@ -98,7 +102,7 @@ export class ActiveTurn implements Turn, Asker {
     this.methods = start.methods
     this.transport = host.transport
     this.chat = host.chat
-    this.principal = host.owner
+    this.principal = start.principal ?? host.owner
     this.client = host.client
     this.silent = host.opening?.silent ?? false
     this.handoff = host.opening?.handoff
@@ -107,6 +111,7 @@ export class ActiveTurn implements Turn, Asker {
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     this.#stamp = new Stamp(host.id, this.responseId, { shown: host.shownId })
     this.keeper = start.keeper
+    this.requestHash = start.requestHash
     this.#request = start.trace
   }
 
@@ -201,9 +206,10 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   /** Continues a parked turn with a new response. */
-  resume(responseId: string, { keeper, trace }: Pick<TurnStart, 'keeper' | 'trace'>): void {
+  resume(responseId: string, { keeper, trace, requestHash }: Pick<TurnStart, 'keeper' | 'trace' | 'requestHash'>): void {
     this.responseId = responseId
     this.keeper = keeper
+    this.requestHash = requestHash
     this.#request = trace ?? this.#request
     this.#begin()
     this.#stamp = new Stamp(this.sessionId, responseId, { shown: this.#host.shownId })
@@ -375,6 +381,8 @@ export class ActiveTurn implements Turn, Asker {
 
   async #close(end: End): Promise<void> {
     if (this.#closed) {
+      // Stopped after its end. The session may be about to close its log, which must have the end first.
+      await this.#ending?.catch(() => undefined)
       if (this.#stopped) this.#finish()
       return
     }
@@ -383,7 +391,8 @@ export class ActiveTurn implements Turn, Asker {
     const waiting = end.kind === 'done' && end.waiting !== undefined
     if (waiting) this.parked = new Promise((resolve) => (this.#goOn = resolve))
     else clearTimeout(this.#timer)
-    await this.#host.ended(this, end)
+    this.#ending = this.#host.ended(this, end)
+    await this.#ending
     if (this.output.usage) this.#span?.set(usageAttributes(this.output.usage))
     this.#span?.end(end.kind === 'failed' ? end.error.code : end.kind === 'cancelled' ? 'cancelled' : undefined)
     if (!waiting) this.#finish()

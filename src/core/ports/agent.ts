@@ -5,6 +5,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from './access.ts'
 import type { HttpClient } from './http.ts'
+import type { Identity } from './identity.ts'
 import type { ModelTable } from './models.ts'
 import type { Tool } from './skill.ts'
 import type { Trace } from './trace.ts'
@@ -36,6 +37,8 @@ export interface AgentPort {
   readonly transports?: readonly Transport[]
   /** The names that `Turn.handoff` may have. Default: none. */
   readonly handoffs?: readonly string[]
+  /** Set if a client of this server hosts the agent: whether it is there now, and in how many seconds to ask again if not. */
+  readonly hosted?: { readonly online: boolean; readonly retryAfter: number } | undefined
   /** Calls `changed` when its capabilities or secrets have changed. Returns a function that ends this. */
   onChange?(changed: () => void): () => void
 }
@@ -44,6 +47,8 @@ export interface AgentPort {
 export interface ServerFacts {
   /** Prices and limits of models that are newer than those that an agent was built with. */
   readonly models?: ModelTable | undefined
+  /** Makes tokens in the name of the server, for agents that call other servers. */
+  readonly identity?: Identity | undefined
 }
 
 /** What an agent yields: an event, or a piece of the answer's text. */

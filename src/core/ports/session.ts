@@ -1,12 +1,13 @@
 import type { ClientProfile } from '../../protocol/capabilities.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
+import type { InputEvent } from '../../protocol/gather-input.ts'
 import type { Json, Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import type { Principal } from './access.ts'
+import type { Action, Principal } from './access.ts'
 import type { ClientMethods, Questions, Turn } from './agent.ts'
 import type { RecoverKeeper, TurnKeeper } from './keeper.ts'
 import type { Page, PageRequest } from './store.ts'
@@ -62,12 +63,13 @@ export interface ReadOptions {
   readonly extensions?: readonly string[] | 'all'
 }
 
-export type InputEvent = EventOf<'input.text' | 'input.audio' | 'input.image' | 'input.video' | 'input.file'>
+export type { InputEvent }
 
 /** One conversation in progress: client events in by `send`, server events out through any number of readers of its log. */
 export interface Session {
   readonly id: string
   readonly agent: string
+  /** By the credentials of the client that came last. */
   readonly owner: Principal
   readonly createdAt: number
   /** True: a client answers questions while the response runs. False: a question ends the response. */
@@ -89,10 +91,9 @@ export interface Session {
   readonly asking: Waiting['questions']
   /**
    * Takes effect at once, in the order of the calls. In a stored session it resolves when the event is durable. An `event_id`
-   * seen before is accepted without effect. Rejects with the reason when the session refuses the event. `trace`: the request that sends
-   * it, if it is not the one that opened the session.
+   * seen before is accepted without effect. Rejects with the reason when the session refuses the event.
    */
-  send(event: ClientEvent, trace?: Trace): Promise<void>
+  send(event: ClientEvent, by?: Sender): Promise<void>
   /** Sends inputs and `response.create`, all or nothing: if the response is refused, so are the inputs. Otherwise as `send`. */
   say(inputs: readonly InputEvent[], create: EventOf<'response.create'>, options?: ResponseOptions): Promise<void>
   read(options?: ReadOptions): Reader
@@ -111,8 +112,21 @@ export interface Alias {
   readonly id: string
 }
 
+/** Who sends an event. */
+export interface Sender {
+  /** By the credentials of this very client. Default: the session's owner. */
+  readonly principal?: Principal | undefined
+  /** The request that it came with. Default: the one that opened the session. */
+  readonly trace?: Trace | undefined
+  /**
+   * The hash of the messages as the client wrote them, for the signature. A protocol whose client sends messages in a form of its own
+   * gives it if `gateway.signs` says so. Default: the hash of the messages that the session made of them.
+   */
+  readonly requestHash?: string | undefined
+}
+
 /** What a protocol asks of one response beside its content. */
-export interface ResponseOptions {
+export interface ResponseOptions extends Sender {
   /** A name by which `gateway.response` finds the response. If several share it, the newest is found. */
   readonly alias?: Alias
   /** Stored with the response, for the protocol's own use. */
@@ -120,8 +134,6 @@ export interface ResponseOptions {
   readonly keeper?: TurnKeeper
   /** What the client does for this response, as long as it is there. */
   readonly methods?: ClientMethods
-  /** The request that asks for it. Default: the one that opened the session. */
-  readonly trace?: Trace | undefined
 }
 
 export interface Waiting {
@@ -220,7 +232,10 @@ export interface Hold {
   close(): void
 }
 
-/** Opens and finds sessions and responses. To a principal, those of others do not exist. */
+/**
+ * Opens and finds sessions and responses. To a principal, those of others do not exist, and their own only as far as `Access` says that
+ * they may use the agent.
+ */
 export interface Gateway {
   /**
    * Throws `too_large` when an extension slot in a client's message is too large. A transport calls it where it parses. `length` is
@@ -232,12 +247,17 @@ export interface Gateway {
    * Throws `overloaded` when there is no room.
    */
   hold(principal: Principal, bytes: number): Hold
+  /** Throws `forbidden` if the principal may not do this. `open` asks for `call`, and what finds, lists or deletes asks by itself. */
+  authorize(principal: Principal, action: Action, agent: string | undefined): void
+  /** Whether a response is signed if its client asks so, or says nothing. */
+  signs(asked: boolean | undefined): boolean
   open(init: SessionInit): Promise<Session>
   /** What an agent remembers, for a call outside any session. What it keeps of the session is gone after the call. */
   storeOf(agent: string, principal: Principal): TurnStore
   /** Registers how to make keepers of this name for responses that a crash left open. Call it before the gateway starts. */
   recoverWith(keeper: string, recover: RecoverKeeper): void
-  attach(id: string | Alias, principal: Principal): Promise<Session | undefined>
+  /** `action`: what the session is found for, by default `call`. Found for a `call`, its owner is known by these credentials from then on. */
+  attach(id: string | Alias, principal: Principal, action?: Action): Promise<Session | undefined>
   list(principal: Principal, page: PageRequest & { readonly agent?: string }): Promise<Page<SessionSummary>>
   /** Finds a response of a stored session, even while it runs. */
   response(id: string | Alias, principal: Principal): Promise<StoredResponse | undefined>

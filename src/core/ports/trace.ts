@@ -9,6 +9,8 @@ export interface Trace {
   readonly requestId: string
   /** What every log line says that is written because of the request. */
   readonly fields: Readonly<Record<string, string>>
+  /** How many servers have passed the request on before it came here. */
+  readonly hops: number
   /** Headers of calls to other servers, which make their work a part of the same trace. */
   readonly headers: Readonly<Record<string, string>>
   /** Begins a piece of work. Whoever begins it ends it. */

@@ -1,10 +1,13 @@
 import type { UampError } from '../../protocol/errors.ts'
 import type { Clocks } from '../basics/time.ts'
-import type { Access, Principal } from './access.ts'
+import type { Access, Action, Principal } from './access.ts'
 import type { AgentPort } from './agent.ts'
 import type { GuardedHttp, HttpClient } from './http.ts'
-import type { Keys } from './keys.ts'
+import type { Hosting } from './hosting.ts'
+import type { Keys, Signer } from './keys.ts'
+import type { LiveUses } from './live.ts'
 import type { Redaction } from './redaction.ts'
+import type { Revocations } from './revocations.ts'
 import type { Gateway } from './session.ts'
 import type { Store } from './store.ts'
 import type { Trace } from './trace.ts'
@@ -41,11 +44,22 @@ export interface Host extends Clocks {
   readonly secrets: Redaction
   /** The key that seals clients' secrets before they are stored. Undefined: none are stored. */
   readonly keys?: Keys | undefined
+  /** Signs in the name of this server. Undefined: it has no keys. */
+  readonly signer?: Signer | undefined
+  /** Undefined: nothing can be revoked here. */
+  readonly revocations?: Revocations | undefined
+  /** What goes on by whose credentials. The server adds sockets and streams; a route with `several` adds what it carries. */
+  readonly live: LiveUses
+  /** Offers agents of clients. Undefined: this server hosts none. */
+  readonly hosting?: Hosting | undefined
   readonly newId: () => string
   /** This server's URL as the sender of the request sees it: `https://example.com/prefix`, without a slash at the end. */
   readonly publicUrl: (request: Request) => string
-  /** This server's URL as its operator configured it. Undefined: it is known only from requests, and must then not be signed. */
-  readonly ownUrl?: string | undefined
+  /**
+   * This server's URL as its operator configured it, or where it listens if that is the loopback address. Undefined: it is known only
+   * from requests, and must then not be signed.
+   */
+  readonly ownUrl: () => string | undefined
   /** For calls to addresses that the server's operator configured. */
   readonly http: HttpClient
   /** For calls to addresses that clients name. Undefined: this runtime cannot guard such calls, so do not make them. */
@@ -83,6 +97,8 @@ type Reply = Promise<Response | Streamed | AsyncGenerator<string, void>> | Async
 export type HttpRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
+  /** What a caller must be allowed to do. The gateway asks for more as it goes. Default: `call`. */
+  readonly action?: Action
   /** Largest body in bytes (beyond it: 413), for routes that need more than the server's default. Read such a body as a stream. */
   readonly bodyBytes?: number
   /** The route reads its body by `call.text()`, and in no other way: a large one then costs less. */
@@ -117,6 +133,8 @@ export interface Streamed {
   readonly heartbeat?: string
   /** The frame that tells of an early end. Without one the server cuts the connection, and a client reconnects and resumes. */
   readonly failure?: (error: UampError) => Frame | undefined
+  /** Tells the client that its token has expired, and that the stream ends after so many seconds. */
+  readonly expired?: ((graceSeconds: number) => void) | undefined
 }
 
 /** `first-message`: credentials may come in one of the first messages; until then only a few small ones are accepted. */
@@ -124,8 +142,12 @@ export type SocketRoute = {
   readonly method: 'WS'
   readonly path: string
   readonly subprotocols?: readonly string[]
+  /** What a caller must be allowed to do. Default: `call`. */
+  readonly action?: Action
   /** Largest message in bytes (beyond it: close 1009), where the protocol names one. Default: the server's limit. */
   readonly messageBytes?: number | undefined
+  /** It carries sessions of several principals, and adds each of them to `host.live`. Default: the socket ends with its credentials. */
+  readonly several?: true
   /** How a silent peer is watched, where the protocol says so. Default: the server's limits. */
   readonly watch?: { readonly pingIntervalMs: number; readonly pongTimeoutMs: number } | undefined
 } & (
@@ -151,6 +173,11 @@ export interface Call {
   readonly address: string
   /** For credentials that arrive later: first message, `session.create.token`, `session.update`. */
   readonly access: Access
+  /**
+   * Counts a wrong secret that a route has found by itself, as a wrong token of this address. Throws `rate_limited` if there were too
+   * many.
+   */
+  countWrong(): void
   /** Aborted when the client leaves. It is made when it is first read, which costs more than `whenGone`. */
   readonly signal: AbortSignal
   /** Calls `leave` when the client leaves, at once if it has left, and maybe also after the end of the answer. */

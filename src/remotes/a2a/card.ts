@@ -232,7 +232,7 @@ export class Cards {
 }
 
 /** An address that ends with `.json` is the card's own. Since 0.3 the card is at `agent-card.json`, before at `agent.json`. */
-function cardUrls(url: string): readonly string[] {
+export function cardUrls(url: string): readonly string[] {
   const { pathname } = new URL(url)
   if (pathname.endsWith('.json')) return [url]
   const base = url.replace(/[?#].*$/, '').replace(/\/+$/, '')

@@ -1,4 +1,5 @@
 import { ClientAnswers } from '../../upstream/client-answers.ts'
+import { nextHops } from '../../core/basics/hops.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import type { Conversation } from '../../upstream/places.ts'
 import type { Turn } from '../../core/ports/agent.ts'
@@ -125,10 +126,12 @@ export class Exchange {
     const { turn, talk, place, newId, takesTools } = this.#options
     const { tools = [] } = turn.config
     const declared = takesTools && tools.length > 0
-    const metadata = { ...metadataOf(turn), ...(declared && { [TOOLS_EXTENSION]: { tools } }) }
+    const given = metadataOf(turn)
+    const uamp = { ...uampIn(given), hops: nextHops(turn.trace) }
+    const metadata = { ...given, uamp, ...(declared && { [TOOLS_EXTENSION]: { tools } }) }
     const parts = toParts(talk, { known: place !== undefined })
     const about = {
-      ...(Object.keys(metadata).length > 0 && { metadata }),
+      metadata,
       ...(declared && { extensions: [TOOLS_EXTENSION] }),
     }
     const message = { messageId: newId(), parts, contextId: place?.contextId, ...about }

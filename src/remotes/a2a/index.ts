@@ -1,7 +1,8 @@
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { Places } from '../../upstream/places.ts'
-import type { Ability, AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { Ability, AgentPort, ServerFacts, Turn } from '../../core/ports/agent.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
+import { outboundAuth, type OutboundAuth } from '../../upstream/outbound-auth.ts'
 import { bearer, type RemoteOptions } from '../../upstream/upstream.ts'
 import type { HttpClient } from '../../core/ports/http.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -23,6 +24,8 @@ export interface RemoteA2aOptions extends RemoteOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Default: what its card says. */
   readonly description?: string
+  /** Calls no addresses on other hosts that its card names. Default: they are called without credentials, if they are public. */
+  readonly sameOrigin?: boolean
   /** Milliseconds of a clock that does not step. It measures how long a card is fresh. */
   readonly now?: () => number
 }
@@ -42,6 +45,7 @@ class RemoteAgent implements AgentPort {
   capabilities: Capabilities
   readonly #options: RemoteA2aOptions
   readonly #cards: Cards
+  readonly #auth: OutboundAuth | undefined
   readonly #places = new Places<Place>()
   readonly #newId: () => string
   #card: Card | undefined
@@ -51,7 +55,8 @@ class RemoteAgent implements AgentPort {
   constructor(options: RemoteA2aOptions) {
     const { name, url, token, headers, newId = () => crypto.randomUUID(), now = () => performance.now() } = options
     this.name = name
-    this.secrets = secretsOf({ values: [token], headers, urls: [url] })
+    this.#auth = outboundAuth(options)
+    this.secrets = secretsOf({ values: [token, ...(this.#auth?.secrets ?? [])], headers, urls: [url] })
     this.#options = options
     this.#newId = newId
     this.capabilities = agentCapabilities(name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })
@@ -66,13 +71,18 @@ class RemoteAgent implements AgentPort {
     return this.#card?.abilities ?? []
   }
 
+  prepare(server: ServerFacts): void {
+    this.#auth?.prepare(server)
+  }
+
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
-    const card = await this.#cards.get(turn)
+    const http = this.#auth?.http(turn) ?? turn.http
+    const card = await this.#cards.get({ http, signal: turn.signal })
     this.#card = card
     const change = learnt(this, capabilitiesOf(this.name, card))
     if (change) yield change
     const { place, ...talk } = await this.#places.find(turn)
-    const ways = this.#ways(turn, card)
+    const ways = this.#ways({ http, signal: turn.signal }, card)
     const exchange = new Exchange({
       name: this.name,
       turn,
@@ -101,16 +111,16 @@ class RemoteAgent implements AgentPort {
   }
 
   /** The ways to ask the agent. The next one is taken when the agent does not understand the last one. */
-  *#ways(turn: Turn, card: Card): Generator<Follow, undefined> {
+  *#ways({ http: client, signal }: Pick<Turn, 'http' | 'signal'>, card: Card): Generator<Follow, undefined> {
     const name = `"${this.name}"`
-    const ways = this.#waysTo(card, turn.http)
+    const ways = this.#waysTo(card, client)
     const last = this.#spoken?.card === card ? this.#spoken.interface : undefined
     const known = ways.filter((way) => way.interface === last)
     for (const way of [...known, ...ways.filter((each) => !known.includes(each))]) {
       const { http, interface: one } = way
       this.#spoken = { card, interface: one }
       const endpoint = new Endpoint({ name, http, dialect: dialectOf(one), headers: this.#headers(card, way) })
-      yield new Follow({ endpoint, signal: turn.signal, streaming: card.streaming, outputModes: card.outputModes })
+      yield new Follow({ endpoint, signal, streaming: card.streaming, outputModes: card.outputModes })
     }
     this.#spoken = undefined
     return undefined
@@ -121,13 +131,14 @@ class RemoteAgent implements AgentPort {
    * and port) than the configured one are called through the guard.
    */
   #waysTo({ interfaces }: Card, http: HttpClient): Way[] {
-    const { url, token, headers } = this.#options
+    const { url, token, auth, headers, sameOrigin = false } = this.#options
     const { origin } = new URL(url)
     const refused: string[] = []
     const ways = interfaces.flatMap((one): Way[] => {
       if (new URL(one.url).origin === origin) return [{ interface: one, http, home: true }]
-      const { guarded } = http
-      const reason = guarded ? guarded.refuses(one.url) : 'this runtime calls no addresses that others name'
+      const guarded = sameOrigin ? undefined : http.guarded
+      const unguarded = sameOrigin ? 'it is on another host' : 'this runtime calls no addresses that others name'
+      const reason = guarded ? guarded.refuses(one.url) : unguarded
       if (guarded && reason === undefined) return [{ interface: one, http: guarded, home: false }]
       refused.push(`${one.url}: ${reason}`)
       return []
@@ -138,7 +149,7 @@ class RemoteAgent implements AgentPort {
         `The card of "${this.name}" names no address that may be called (${[...new Set(refused)].join('; ')})`,
       )
     }
-    if (token === undefined && headers === undefined) return ways
+    if (token === undefined && auth === undefined && headers === undefined) return ways
     // Addresses that get credentials come first.
     return [...ways.filter(({ home }) => home), ...ways.filter(({ home }) => !home)]
   }

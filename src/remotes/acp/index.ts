@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import { nextHops } from '../../core/basics/hops.ts'
 import { chosenIn } from '../../core/agent-kit/choices.ts'
 import { ClientAnswers } from '../../upstream/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
@@ -133,15 +134,16 @@ class RemoteAcp implements RemoteAcpAgent {
   /** Sends the prompt. Writing may show that the program has died: it then read nothing, and is started again. */
   async #begin(turn: Turn, { place, before, now }: Conversation & { readonly place: Session | undefined }) {
     const { signal } = turn
+    const asking = { signal, hops: nextHops(turn.trace) }
     for (let attempt = 1; ; attempt++) {
       const live = await this.#started(signal)
       try {
         const { tools = [] } = turn.config
-        const known = place && (await live.take(place, tools, signal))
-        const session = known ?? (await live.open(tools, signal))
+        const known = place && (await live.take(place, tools, asking))
+        const session = known ?? (await live.open(tools, asking))
         await session.choose(chosenIn(turn.config), signal)
         const blocks = blocksOf({ before, now }, { known: known !== undefined, accepts: live.accepts })
-        return { live, session, ...(await session.prompt(blocks, { signal, editor: new Editor(turn) })) }
+        return { live, session, ...(await session.prompt(blocks, { ...asking, editor: new Editor(turn) })) }
       } catch (thrown) {
         if (!(thrown instanceof Unheard)) throw explained(thrown)
         if (attempt === ATTEMPTS) throw await live.ended

@@ -113,9 +113,9 @@ export class Live {
   }
 
   /** A new session, which can call these tools. */
-  async open(tools: readonly ToolDefinition[], signal: AbortSignal): Promise<Session> {
+  async open(tools: readonly ToolDefinition[], { signal, hops }: Asking): Promise<Session> {
     return this.#equipped(tools, async (door) => {
-      const answer = await this.#process.ask('session/new', this.#setup(door), signal)
+      const answer = await this.#process.ask('session/new', this.#setup(door, hops), signal)
       const opened = this.#parse(Opened, 'session/new', answer)
       if (opened.sessionId === undefined) throw new UampError('provider_error', `"${this.#name}" opened no session`)
       return this.#session(opened.sessionId, opened, door)
@@ -123,12 +123,12 @@ export class Live {
   }
 
   /** An earlier session, if it can be continued with these tools: it is open and free, or can be loaded. */
-  async take(session: Session, tools: readonly ToolDefinition[], signal: AbortSignal): Promise<Session | undefined> {
+  async take(session: Session, tools: readonly ToolDefinition[], { signal, hops }: Asking): Promise<Session | undefined> {
     if (session.process === this.#process) return session.equip(tools) && (await session.free(signal)) ? session : undefined
     if (!this.#loads) return undefined
     try {
       return await this.#equipped(tools, async (door) => {
-        const answer = await this.#process.ask('session/load', { sessionId: session.id, ...this.#setup(door) }, signal)
+        const answer = await this.#process.ask('session/load', { sessionId: session.id, ...this.#setup(door, hops) }, signal)
         const loaded = this.#session(session.id, this.#parse(Opened, 'session/load', answer), door)
         loaded.cost = session.cost
         return loaded
@@ -152,8 +152,8 @@ export class Live {
     }
   }
 
-  #setup(door: Door | undefined): Slot {
-    return { cwd: this.#folder.root, mcpServers: door ? [door.server] : [] }
+  #setup(door: Door | undefined, hops: number): Slot {
+    return { cwd: this.#folder.root, mcpServers: door ? [door.server] : [], _meta: { uamp: { hops } } }
   }
 
   async #initialize(clientCapabilities: object, signal: AbortSignal): Promise<void> {
@@ -206,6 +206,13 @@ export class Live {
   #inboxOf(params: unknown): Inbox | undefined {
     return this.#inboxes.get(String(fieldsOf(params)['sessionId']))
   }
+}
+
+/** A turn that asks. */
+interface Asking {
+  readonly signal: AbortSignal
+  /** How often the turn was passed on, this time included. */
+  readonly hops: number
 }
 
 type Choices = readonly { readonly id: string }[] | undefined

@@ -42,6 +42,7 @@ export interface SessionOptions {
 
 interface PromptOptions {
   readonly signal: AbortSignal
+  readonly hops: number
   readonly editor: Editor
 }
 
@@ -91,7 +92,7 @@ export class Session {
   /** Resolves when the prompt is sent. The inbox ends with the answer, or when the turn is aborted. */
   async prompt(
     prompt: readonly ContentBlock[],
-    { signal, editor }: PromptOptions,
+    { signal, hops, editor }: PromptOptions,
   ): Promise<{ readonly answer: Promise<unknown>; readonly inbox: Inbox }> {
     const { inboxes } = this.#options
     if (inboxes.size >= PROMPTS) throw new UampError('overloaded', `The agent answers ${PROMPTS} prompts already`)
@@ -99,7 +100,7 @@ export class Session {
     inboxes.set(this.id, inbox)
     const { door } = this.#options
     if (door) door.run = (call) => inbox.call(call)
-    const { sent, answer } = this.process.request('session/prompt', { sessionId: this.id, prompt })
+    const { sent, answer } = this.process.request('session/prompt', { sessionId: this.id, prompt, _meta: { uamp: { hops } } })
     this.#busy = true
     const over = (): void => {
       this.#busy = false

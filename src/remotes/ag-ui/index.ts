@@ -1,5 +1,6 @@
 import { answerDrafts } from '../../upstream/answer-drafts.ts'
 import { ClientAnswers, offeredBy } from '../../upstream/client-answers.ts'
+import { nextHops } from '../../core/basics/hops.ts'
 import { defineAgent } from '../../core/agent-kit/define-agent.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import { state, text } from '../../core/agent-kit/drafts.ts'
@@ -7,6 +8,7 @@ import { outputMessages } from '../../core/reading/output.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
+import { outboundAuth } from '../../upstream/outbound-auth.ts'
 import { upstreamEvents } from '../../upstream/upstream-events.ts'
 import { postUpstream, streamBounds, type UpstreamPost, type RemoteOptions } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -31,12 +33,18 @@ export type RemoteAgUiOptions = RemoteOptions
  */
 export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
   const { name, description, url, token, headers } = options
-  const secrets = secretsOf({ values: [token], headers, urls: [url] })
+  const auth = outboundAuth(options)
+  const secrets = secretsOf({ values: [token, ...(auth?.secrets ?? [])], headers, urls: [url] })
   const capabilities = { modalities: ['text', 'image', 'audio', 'video', 'file'], supports_thinking: true }
-  return defineAgent(name, (turn) => run(turn, options), { description, capabilities, secrets })
+  const agent = defineAgent(name, (turn) => run(turn, { ...options, http: auth?.http(turn) ?? turn.http }), {
+    description,
+    capabilities,
+    secrets,
+  })
+  return auth ? { ...agent, prepare: (server) => auth.prepare(server) } : agent
 }
 
-async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draft, void> {
+async function* run(turn: Turn, options: RemoteAgUiOptions & Pick<Turn, 'http'>): AsyncGenerator<Draft, void> {
   const { url, token, headers, newId = () => crypto.randomUUID() } = options
   const name = `"${options.name}"`
   const to = { name, url, token, explain: explainError, ...streamBounds(), headers: { accept: 'text/event-stream', ...headers } }
@@ -51,7 +59,10 @@ async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draf
   let resume: readonly ResumeEntry[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const heard = new Heard({ name, messages, taken, newId })
-    const body = await stream({ ...to, body: { ...thread, runId: newId(), messages, ...(resume.length > 0 && { resume }) } }, turn)
+    const body = await stream(
+      { ...to, body: { ...thread, runId: newId(), messages, ...(resume.length > 0 && { resume }) } },
+      { http: options.http, signal: turn.signal },
+    )
     yield* answerDrafts(() => upstreamEvents(body, { name: options.name, parse: sseParser() }), heard)
     const { interrupts, calls } = heard
     const open = heard.open(offered)
@@ -78,8 +89,8 @@ async function* run(turn: Turn, options: RemoteAgUiOptions): AsyncGenerator<Draf
 /** Content types that are certainly no stream of events. Servers give their streams many types. */
 const OTHER = /\b(json|html|xml|proto)\b/i
 
-async function stream(post: UpstreamPost, turn: Turn): Promise<HttpAnswer['body']> {
-  const { headers, body } = await postUpstream({ ...post, once: true }, turn)
+async function stream(post: UpstreamPost, by: Pick<Turn, 'http' | 'signal'>): Promise<HttpAnswer['body']> {
+  const { headers, body } = await postUpstream({ ...post, once: true }, by)
   const type = headers.get('content-type') ?? ''
   if (!OTHER.test(type)) return body
   await body[Symbol.asyncIterator]().return?.()
@@ -89,13 +100,14 @@ async function stream(post: UpstreamPost, turn: Turn): Promise<HttpAnswer['body'
 /** The fields that all runs of a turn share. What a client of AG-UI sent us goes on, except its payment. */
 function common(turn: Turn) {
   const { context, forwardedProps } = fieldsOf(turn.config.extensions?.['ag-ui'])
-  const { uamp: _, ...props } = fieldsOf(forwardedProps)
+  const { uamp: _, ...given } = fieldsOf(forwardedProps)
+  const props = { ...given, uamp: { hops: nextHops(turn.trace) } }
   const tools = turn.config.tools?.map(({ function: made }) => {
     const { name, description = '', parameters = { type: 'object', properties: {} } } = made
     return { name, description, parameters }
   })
-  const given = recordsIn(context)
-  return { protocolVersion: '1.0', state: state.given(turn) ?? {}, tools: tools ?? [], context: given, forwardedProps: props }
+  const told = recordsIn(context)
+  return { protocolVersion: '1.0', state: state.given(turn) ?? {}, tools: tools ?? [], context: told, forwardedProps: props }
 }
 
 /** Our instructions end with the context, which the run has as a field of its own. */

@@ -1,7 +1,9 @@
 import { llmAgent } from '../../agents/llm/index.ts'
+import { wrap } from '../../core/agent-kit/wrap.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { openaiCompatible } from '../../providers/openai-compatible/index.ts'
+import { outboundAuth, type OutboundAuth } from '../../upstream/outbound-auth.ts'
 import type { RemoteOptions } from '../../upstream/upstream.ts'
 
 /** The most requests of one turn. Each round of tool results needs another one. */
@@ -20,7 +22,9 @@ export interface RemoteCompletionsOptions extends Omit<RemoteOptions, 'token'> {
  * Any server that answers `POST /chat/completions`, as an agent. The client runs its own tools when they are called, and the next
  * request carries the results. A cancel closes the connection.
  */
-export function remoteCompletions({ url, model, description, capabilities, ...options }: RemoteCompletionsOptions): AgentPort {
+export function remoteCompletions(given: RemoteCompletionsOptions): AgentPort {
+  const { url, model, description, capabilities, auth: how, ...options } = given
+  const auth = outboundAuth({ name: options.name, url, token: options.apiKey, auth: how })
   const provider = openaiCompatible({
     ...options,
     baseUrl: url,
@@ -30,7 +34,7 @@ export function remoteCompletions({ url, model, description, capabilities, ...op
     input: ['image', 'image_url', 'audio', 'file', 'text_file'],
     thinkTags: false,
   })
-  return llmAgent({
+  const agent = llmAgent({
     name: options.name,
     ...(description !== undefined && { description }),
     model: { provider, model },
@@ -39,4 +43,19 @@ export function remoteCompletions({ url, model, description, capabilities, ...op
     maxSteps: ROUNDS,
     limits: { budget: Infinity },
   })
+  return auth ? withAuth(agent, auth) : agent
+}
+
+/** The same agent, which sends the tokens of each turn. */
+function withAuth(agent: AgentPort, auth: OutboundAuth): AgentPort {
+  const known = agent.secrets ?? []
+  const prepare = agent.prepare?.bind(agent)
+  const own: Partial<AgentPort> = {
+    prepare: (server) => {
+      auth.prepare(server)
+      prepare?.(server)
+    },
+  }
+  Object.defineProperty(Object.assign(agent, own), 'secrets', { value: [...known, ...auth.secrets], configurable: true })
+  return wrap(agent, (turn, next) => next({ http: auth.http(turn) }))
 }

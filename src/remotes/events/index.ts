@@ -1,18 +1,19 @@
-import { ClientAnswers } from '../../upstream/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
-import type { AgentPort, Turn } from '../../core/ports/agent.ts'
-import { isEnd, isQuestion } from '../../core/reading/response-fold.ts'
+import { derivedTurn } from '../../core/agent-kit/derived-turn.ts'
+import type { AgentPort, Said, ServerFacts, Turn } from '../../core/ports/agent.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, ServerEvent } from '../../protocol/events.ts'
 import type { SocketConstructor } from '../../client/link-websocket.ts'
-import { lookHttp, openHttp, type Line, type Manner } from './line.ts'
-import { toDraft } from './read.ts'
+import { answered, type Line } from '../../upstream/line.ts'
+import { lookHttp, openHttp, type Manner } from './line.ts'
+import { toDraft } from '../../wire/server-event.ts'
 import { openSocket } from './socket-line.ts'
+import { outboundAuth, type OutboundAuth } from '../../upstream/outbound-auth.ts'
 import type { RemoteOptions } from '../../upstream/upstream.ts'
 
-export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'description'> {
+export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'auth' | 'description'> {
   /**
    * The other server, or one agent of it: `https://host`, `https://host/agents/name`. With `wss:` or `ws:` it is spoken to over
    * WebSocket, at `/ws` unless the URL ends in `/ws` or `/uamp`.
@@ -44,52 +45,66 @@ class RemoteAgent implements RemoteEventsAgent {
   /** What the other server said last; until then, what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteEventsOptions
+  readonly #auth: OutboundAuth | undefined
   /** How the other server takes events over HTTP, once that is known. */
   #manner: Manner | undefined
 
   constructor(options: RemoteEventsOptions) {
     this.name = options.name
-    this.secrets = secretsOf({ values: [options.token], urls: [options.url] })
+    this.#auth = outboundAuth(options)
+    this.secrets = secretsOf({ values: [options.token, ...(this.#auth?.secrets ?? [])], urls: [options.url] })
     if (options.description !== undefined) this.description = options.description
     this.capabilities = agentCapabilities(options.name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })
     this.#options = options
   }
 
-  async *run(turn: Turn): AsyncGenerator<Draft, void> {
+  run(turn: Turn): AsyncIterable<Said> {
+    return answered(
+      () => this.#follow(turn),
+      turn,
+      (event) => this.#pass(event, turn.client?.widgets),
+    )
+  }
+
+  prepare(server: ServerFacts): void {
+    this.#auth?.prepare(server)
+  }
+
+  /** A turn may take longer than a token lives. */
+  async #follow(turn: Turn): Promise<Line> {
     const line = await this.#open(turn)
-    const answers = new ClientAnswers(turn)
-    const open = new OpenAnswers()
-    let over = false
-    try {
-      for (let next = line.next(); !over;) {
-        const events = await open.unlessFailed(next)
-        // Questions come last: on a one-way transport the first of them ends the response.
-        for (const event of events) {
-          over ||= isEnd(event)
-          const draft = isQuestion(event) ? undefined : this.#pass(event, turn.client?.widgets)
-          if (draft) yield draft
-        }
-        if (over) return
-        next = line.next()
-        const questions = events.filter(isQuestion)
-        if (questions.length === 0) continue
-        const answered = Promise.all(questions.map(async (question) => line.send(await answers.to(question))))
-        if (turn.duplex !== false) open.add(answered)
-        // The response ends here with its questions. If the other side ends meanwhile, its words cannot be passed on.
-        else await Promise.race([answered, next.then((after) => (after.some(isEnd) ? undefined : answered))])
-      }
-    } finally {
-      line.close({ over })
+    const stop = this.#auth?.keepFresh(turn, (token) => line.send({ type: 'session.update', token }))
+    if (!stop) return line
+    return {
+      next: () => line.next(),
+      send: (event) => line.send(event),
+      close: (how) => {
+        stop()
+        line.close(how)
+      },
     }
   }
 
   #open(turn: Turn): Promise<Line> {
-    if (/^wss?:/i.test(this.#options.url)) return openSocket(this.#options, turn)
-    return openHttp(this.#options, turn, { known: this.#manner, learn: (manner) => (this.#manner = manner) })
+    if (/^wss?:/i.test(this.#options.url)) return this.#openSocket(turn)
+    const by = this.#auth ? derivedTurn(turn, { http: this.#auth.http(turn) }) : turn
+    return openHttp(this.#options, by, { known: this.#manner, learn: (manner) => (this.#manner = manner) })
+  }
+
+  async #openSocket(turn: Turn): Promise<Line> {
+    if (!this.#auth) return openSocket(this.#options, turn)
+    const token = await this.#auth.token(turn)
+    try {
+      return await openSocket({ ...this.#options, token }, turn)
+    } catch (thrown) {
+      const isRefused = UampError.from(thrown).details?.['remote_code'] === 'unauthorized'
+      if (!isRefused || !(await this.#auth.refused(token, turn))) throw thrown
+      return openSocket({ ...this.#options, token: await this.#auth.token(turn) }, turn)
+    }
   }
 
   async learn(by: Pick<Turn, 'http' | 'signal'>): Promise<void> {
-    const line = await lookHttp(this.#options, by)
+    const line = await lookHttp(this.#options, { http: this.#auth?.http(by) ?? by.http, signal: by.signal })
     try {
       for (let learnt = false; !learnt;) {
         for (const event of await line.next()) {
@@ -106,7 +121,8 @@ class RemoteAgent implements RemoteEventsAgent {
   #pass(event: ServerEvent, widgets?: readonly string[]): Draft | undefined {
     switch (event.type) {
       case 'session.error':
-        if (event.error.details?.['slowed'] === true) return undefined
+        // It goes on: more slowly, or with the newer token that is on its way.
+        if (event.error.details?.['slowed'] === true || event.error.details?.['grace_seconds'] !== undefined) return undefined
         throw new UampError('provider_error', `The server of "${this.name}" refused: ${event.error.message}`, {
           details: { remote_code: event.error.code },
         })
@@ -126,26 +142,5 @@ class RemoteAgent implements RemoteEventsAgent {
   #widgetsWith({ widgets = [] }: Capabilities): Pick<Capabilities, 'widgets'> {
     const all = new Set([...(this.capabilities.widgets ?? []), ...widgets])
     return all.size > 0 ? { widgets: [...all] } : {}
-  }
-}
-
-/** Answers that are on their way while the response goes on. */
-class OpenAnswers {
-  #count = 0
-  #fail: (error: unknown) => void = () => undefined
-  readonly #failed = new Promise<never>((_, reject) => (this.#fail = reject))
-
-  constructor() {
-    // Awaited only while there are some.
-    this.#failed.catch(() => undefined)
-  }
-
-  add(answered: Promise<unknown>): void {
-    this.#count++
-    answered.then(() => this.#count--, this.#fail)
-  }
-
-  unlessFailed<T>(promise: Promise<T>): Promise<T> {
-    return this.#count === 0 ? promise : Promise.race([promise, this.#failed])
   }
 }

@@ -4,12 +4,13 @@ import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf, jsonIn } from '../../protocol/json.ts'
 import { upstreamEvents } from '../../upstream/upstream-events.ts'
+import type { Line } from '../../upstream/line.ts'
 import { bearer, callUpstream, postUpstream, shortBounds, streamBounds, type AnswerBounds } from '../../upstream/upstream.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
 import { sseParser, type ParsedSse } from '../../wire/sse-parse.ts'
 import { explainError, isStream } from '../../wire/upstream.ts'
 import type { RemoteEventsOptions } from './index.ts'
-import { readEvent, type Received } from './read.ts'
+import { readEvent, type Received } from '../../wire/server-event.ts'
 import { requestOf, stamp, type Request } from './request.ts'
 
 /** For `session.end`, which nobody waits for. */
@@ -17,16 +18,6 @@ const GOODBYE_MS = 5_000
 /** The answer to a POST of events: which of them were accepted. */
 const TAKEN_BYTES = 1024 * 1024
 const TAKEN_MS = 120_000
-
-/** One response of the other server: its events come in, answers go out. */
-export interface Line {
-  /** The next events, all that came together. Throws if the stream ends before the response does. */
-  next(): Promise<readonly ServerEvent[]>
-  /** Rejects with the refusal of the other server, unless it only says that it no longer waits for this answer. */
-  send(event: object): Promise<void>
-  /** Ends the session. A response that still runs is cancelled there. Nobody waits for this. */
-  close(how: { readonly over: boolean }): void
-}
 
 /** How a server takes events: all of a turn in one POST, which is answered with its events; or one a POST, beside a stream of its own. */
 export type Manner = 'together' | 'apart'
@@ -56,7 +47,7 @@ const LOOK_BYTES = 4 * 1024 * 1024
 const LOOK_MS = 10_000
 
 /** Opens a session there that asks for nothing. Its line has what the other side says of itself. */
-export async function lookHttp(options: RemoteEventsOptions, by: By): Promise<Line> {
+export async function lookHttp(options: RemoteEventsOptions, by: By): Promise<Line<ServerEvent>> {
   const { agent } = options
   const create = { ...stamp('session.create'), uamp_version: UAMP_VERSION, ...(agent !== undefined && { agent }) }
   return new Peer(options, by).look(create)
@@ -104,7 +95,7 @@ class Peer {
     }
   }
 
-  async look(create: object): Promise<Line> {
+  async look(create: object): Promise<Line<ServerEvent>> {
     const bounds = shortBounds(LOOK_BYTES, LOOK_MS)
     const session = await this.#create(create, bounds)
     const stream = await this.#stream(session, bounds)
@@ -160,7 +151,7 @@ interface How extends AnswerBounds {
   readonly once?: boolean
 }
 
-class HttpLine implements Line {
+class HttpLine implements Line<ServerEvent> {
   readonly #peer: Peer
   readonly #batches: AsyncIterator<readonly ParsedSse[]>
   session: string

@@ -1,3 +1,4 @@
+import { nextHops } from '../../core/basics/hops.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import type { ClientProfile } from '../../protocol/capabilities.ts'
 import { uampIn } from '../../protocol/json.ts'
@@ -28,7 +29,7 @@ export function requestOf(
       uamp_version: UAMP_VERSION,
       ...(agent !== undefined && { agent }),
       ...(token !== undefined && { token }),
-      session: sessionOf(config),
+      session: sessionOf(config, nextHops(turn.trace)),
       client_capabilities: capabilitiesOf(client),
     },
     // §5.6: `text` is the newest text, which `messages` has, too.
@@ -48,9 +49,9 @@ export function stamp<T extends string>(type: T): { readonly type: T; readonly e
 }
 
 /** A response that nobody reads after our connection broke must stop, because it costs money. */
-function sessionOf({ extensions, ...config }: SessionConfig): object {
+function sessionOf({ extensions, ...config }: SessionConfig, hops: number): object {
   const { resume: _, ...kept } = uampIn(extensions)
-  return { ...config, extensions: { ...extensions, uamp: { ...kept, on_detach: 'cancel' } } }
+  return { ...config, extensions: { ...extensions, uamp: { ...kept, on_detach: 'cancel', hops } } }
 }
 
 /**

@@ -3,8 +3,8 @@ import type { Turn } from '../../core/ports/agent.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
 import type { RemoteEventsOptions } from './index.ts'
-import type { Line } from './line.ts'
-import { readEvent, type Received } from './read.ts'
+import type { Line } from '../../upstream/line.ts'
+import { readEvent, type Received } from '../../wire/server-event.ts'
 import { requestOf, stamp } from './request.ts'
 
 const OPEN_MS = 30_000
@@ -34,6 +34,7 @@ export async function openSocket(options: RemoteEventsOptions, turn: Turn): Prom
     }
     line.tell(create)
     await line.answered()
+    line.checkAdmitted()
     line.tell(input)
     line.tell(respond)
     return line
@@ -98,6 +99,12 @@ class SocketLine implements Line {
 
   answered(): Promise<void> {
     return this.#until(() => this.#isAnswered)
+  }
+
+  /** Throws if the other side did not believe the token: another one may be believed. */
+  checkAdmitted(): void {
+    const refused = this.#received.find((event) => event.type === 'session.error' && event.error.code === 'unauthorized')
+    if (refused) throw this.#unauthorized()
   }
 
   async next(): Promise<readonly ServerEvent[]> {
@@ -178,8 +185,13 @@ class SocketLine implements Line {
     return new UampError('timeout', `The server of "${this.#name}" ${what}`)
   }
 
+  #unauthorized(): UampError {
+    const message = `The server of "${this.#name}" refused the credentials`
+    return new UampError('provider_error', message, { details: { remote_code: 'unauthorized' } })
+  }
+
   #cut(code: number, reason: string): UampError {
-    if (code === 4401 || code === 1008) return new UampError('provider_error', `The server of "${this.#name}" refused the credentials`)
+    if (code === 4401 || code === 1008) return this.#unauthorized()
     const why = reason === '' ? '' : `: ${reason}`
     return new UampError('provider_error', `The answer of "${this.#name}" was cut off${why}`, { details: { close_code: code } })
   }

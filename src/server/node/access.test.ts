@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
+import { admitted } from '../../core/basics/principal.ts'
 import { refusedUpgrade, testServer } from '../../../test/support/test-server.ts'
 import type { Route } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -19,7 +20,7 @@ const routes: Route[] = [
     async handle(socket, { principal, access }) {
       if (principal) await socket.send([principal.id])
       for await (const token of socket) {
-        const found = await access.authenticate({ token: String(token) })
+        const found = admitted(await access.authenticate({ token: String(token) }))
         await socket.send([found?.id ?? 'nobody'])
       }
     },

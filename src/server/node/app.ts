@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { HOPS_HEADER } from '../../core/basics/hops.ts'
 import { clocksOf } from '../../core/basics/time.ts'
-import type { Trace } from '../../core/ports/trace.ts'
 import type { Streamed } from '../../core/ports/transport.ts'
 import { createApp } from '../app.ts'
-import type { AppOptions, ServerApp } from '../app.ts'
+import type { AppOptions, ServerApp, StreamedBy } from '../app.ts'
 import { UNKNOWN_CALLER } from '../admission.ts'
 import type { BodySource } from '../bodies.ts'
 import type { Served } from '../requests.ts'
@@ -35,6 +35,8 @@ export interface NodeApp extends ServerApp {
 export interface NodeAppOptions extends Omit<AppOptions, 'stream' | 'exposition' | 'caller' | 'bodies'> {
   /** How long a WebSocket's peer has to answer a close. Default: 10,000. */
   readonly closeTimeoutMs?: number
+  /** `clientCertHeader` of the callers. */
+  readonly clientCertHeader?: boolean
 }
 
 export function createNodeApp(options: NodeAppOptions): NodeApp {
@@ -42,16 +44,18 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const { monotonic } = clocksOf(options)
   const strangers = new Strangers()
   const pipelines = new Pipelines(strangers)
-  const callers = { trusts, strangers }
+  const callers = { trusts, strangers, clientCertHeader: options.clientCertHeader }
   const streams = new Set<StreamWriter>()
-  const stream = (env: unknown, streamed: Streamed, trace: Trace): Response | undefined => {
+  const stream = (env: unknown, streamed: Streamed, { trace, watch }: StreamedBy): Response | undefined => {
     const response = outgoing(env)
     if (response === undefined) return undefined
     const writer = new StreamWriter(response, streamed, { limits, sweeper, lingering, log, trace })
     streams.add(writer)
+    const unwatch = watch((error) => writer.fail(error))
     const giveBack = readers.leave(response, writer)
     void writer.run().then(() => {
       streams.delete(writer)
+      unwatch()
       if (!writer.lingers) giveBack()
     })
     return RESPONSE_ALREADY_SENT
@@ -77,8 +81,9 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   const begin = ({ method, url }: Request, env: unknown): Served | undefined => {
     const response = outgoing(env)
     if (!response) return undefined
-    const { 'x-request-id': requestId, traceparent, tracestate } = response.req.headers as Readonly<Record<string, string | undefined>>
-    const served = requests.begin({ method, url, requestId, traceparent, tracestate })
+    const headers = response.req.headers as Readonly<Record<string, string | undefined>>
+    const { 'x-request-id': requestId, traceparent, tracestate, [HOPS_HEADER]: hops } = headers
+    const served = requests.begin({ method, url, requestId, traceparent, tracestate, hops })
     tellId(response, served.trace.requestId)
     if (requests.needsEnd) response.once('close', () => requests.over(served, response.statusCode))
     return served

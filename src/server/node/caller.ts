@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
 import type { Principal } from '../../core/ports/access.ts'
 import { plainAddress } from '../address.ts'
 import type { Caller } from '../admission.ts'
@@ -9,6 +11,8 @@ import type { Strangers } from './connections.ts'
 export interface CallerOptions {
   readonly trusts: Trusts | undefined
   readonly strangers: Strangers
+  /** Trusted proxies tell the client's certificate in `Client-Cert` (RFC 9440), and remove the header of others. */
+  readonly clientCertHeader?: boolean | undefined
 }
 
 interface Sent {
@@ -39,9 +43,26 @@ export class NodeCaller implements Caller {
     return answer && ((leave) => (answer.destroyed ? leave() : void answer.once('close', leave)))
   }
 
+  /** Of the connection itself, or of the one to the proxy if the operator says that it tells the truth about it. */
+  get certificate(): string | undefined {
+    const { trusts, clientCertHeader } = this.#options
+    const { socket, headers } = this.#sent
+    if (clientCertHeader && trusts?.(peerOf(socket))) {
+      const told = /^:([A-Za-z0-9+/]+={0,2}):$/.exec(headers().get('client-cert') ?? '')?.[1]
+      return told === undefined ? undefined : thumbprint(Buffer.from(told, 'base64'))
+    }
+    const raw = (socket as Partial<TLSSocket>).getPeerCertificate?.()?.raw
+    return raw && thumbprint(raw)
+  }
+
   vouch(principal: Principal): void {
     this.#options.strangers.know(this.#sent.socket, principal)
   }
+}
+
+/** RFC 8705 §3.1. */
+function thumbprint(certificate: Buffer): string {
+  return createHash('sha256').update(certificate).digest('base64url')
 }
 
 /** Asked for every request of a connection. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect as netConnect, type Socket as NetSocket } from 'node:net'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { admitted } from '../../core/basics/principal.ts'
 import { demo } from '../../agents/demo/index.ts'
 import { startServer } from '../../../test/support/server.ts'
 import { testServer } from '../../../test/support/test-server.ts'
@@ -216,7 +217,7 @@ const late: Route = {
   path: '/late',
   access: 'first-message',
   async handle(socket, { access }) {
-    for await (const token of socket) await socket.send([(await access.authenticate({ token: String(token) }))?.id ?? 'nobody'])
+    for await (const token of socket) await socket.send([admitted(await access.authenticate({ token: String(token) }))?.id ?? 'nobody'])
   },
 }
 const me: Route = { method: 'POST', path: '/me', access: 'request', handle: async (_, { principal }) => Response.json(principal.id) }

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import type { WebSocket } from 'ws'
+import { admitted } from '../../core/basics/principal.ts'
 import { refusedUpgrade, testServer } from '../../../test/support/test-server.ts'
+import type { Principal } from '../../core/ports/access.ts'
 import type { Call, Route, Socket } from '../../core/ports/transport.ts'
 
 const secret = 'a-secret-of-alice-0123'
@@ -23,8 +25,9 @@ const routes: Route[] = [
 /** Answers each token with whose it is. */
 async function tellNames(socket: Socket, { access }: Call): Promise<void> {
   for await (const token of socket) {
-    const found = await access.authenticate({ token: String(token) }).catch(({ code }: { code: string }) => ({ id: code }))
-    await socket.send([found?.id ?? 'nobody'])
+    const refused = ({ code }: { code: string }): Principal => ({ tenant: '', id: code, scopes: [] })
+    const found = await access.authenticate({ token: String(token) }).catch(refused)
+    await socket.send([admitted(found)?.id ?? 'nobody'])
   }
 }
 

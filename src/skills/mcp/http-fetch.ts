@@ -17,18 +17,22 @@ export interface McpBounds {
 const FIRST_BYTE_MS = 60_000
 const IDLE_MS = 10 * 60_000
 
-/**
- * `fetch` for the library, over a client with bounds. It leaves redirects to the library. `onCut` is called when a reply was cut off,
- * because the library would wait for the rest until its own timeout.
- */
-export function fetchOver(http: HttpClient, bounds: McpBounds, onCut: (reason: Error) => void): typeof fetch {
+export interface FetchHooks {
+  /** Called when a reply was cut off, because the library would wait for the rest until its own timeout. */
+  readonly onCut: (reason: Error) => void
+  /** Headers of the call that is being made. The library has one set of headers for all calls. */
+  readonly headersNow: () => Readonly<Record<string, string>> | undefined
+}
+
+/** `fetch` for the library, over a client with bounds. It leaves redirects to the library. */
+export function fetchOver(http: HttpClient, bounds: McpBounds, { onCut, headersNow }: FetchHooks): typeof fetch {
   const { answerBytes, answerMs, bytes } = bounds
   return async (input, init = {}) => {
     const request = new Request(input, init)
     const { status, headers, body } = await http.request({
       url: request.url,
       method: request.method as HttpRequest['method'],
-      headers: Object.fromEntries(request.headers),
+      headers: { ...Object.fromEntries(request.headers), ...headersNow() },
       ...(request.body && { body: await request.text() }),
       signal: init.signal ?? request.signal,
       maxBytes: answerBytes,

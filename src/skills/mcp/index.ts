@@ -1,4 +1,5 @@
 import type { Progress, Tool as McpTool, CallToolResult } from '@modelcontextprotocol/client'
+import { nextHops } from '../../core/basics/hops.ts'
 import { mistakesIn, type JsonSchema } from '../../core/tools/json-schema.ts'
 import type { Skill, Tool, ToolOutput } from '../../core/ports/skill.ts'
 import type { StandardSchema } from '../../core/tools/standard-schema.ts'
@@ -79,10 +80,10 @@ function toTool(tool: McpTool, { prefix = '', needsApproval = false, timeoutMs =
     parameters: readSchema(inputSchema),
     timeoutMs,
     needsApproval: typeof needsApproval === 'boolean' ? needsApproval : needsApproval.includes(name),
-    run: async (args, { signal, progress }) => {
+    run: async (args, { turn, signal, progress }) => {
       const onprogress = (news: Progress): void => progress(describe(news))
       try {
-        return toOutput(await connection.call(name, args, { signal, timeout: timeoutMs, onprogress }))
+        return toOutput(await connection.call({ name, args, hops: nextHops(turn.trace) }, { signal, timeout: timeoutMs, onprogress }))
       } catch (thrown) {
         throw connection.clean(thrown)
       }

@@ -39,6 +39,7 @@ export function rpcRoutes(parts: Parts): HttpRoute[] {
     method: 'POST',
     path,
     access: 'request',
+    action: 'read',
     body: 'text',
     handle: (_, call) => answerRpc(parts, call, generations),
   }))

@@ -48,11 +48,14 @@ const refusal = refusalWith('application/json', ({ message, of, details }, statu
 /** `text` is the body of the request. */
 type Handle = (context: RpcContext, text: string) => Promise<Response | Streamed>
 
+const ACTIONS = { POST: 'call', GET: 'read', DELETE: 'cancel' } as const
+
 export function legacyTaskRoutes(parts: Parts): readonly HttpRoute[] {
-  const route = (method: HttpRoute['method'], path: string, handle: Handle): HttpRoute => ({
+  const route = (method: keyof typeof ACTIONS, path: string, handle: Handle): HttpRoute => ({
     method,
     path,
     access: 'request',
+    action: ACTIONS[method],
     body: 'text',
     refusal,
     handle: (_, call) => refusing(parts, call, { refusal, answer: (text) => handle(contextOf(parts, call), text) }),

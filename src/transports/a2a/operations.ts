@@ -1,4 +1,5 @@
 /** The operations of A2A, once for all generations and bindings. */
+import type { Action } from '../../core/ports/access.ts'
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import type { Cards } from './card/index.ts'
@@ -60,8 +61,35 @@ export interface Dialect {
   }
 }
 
-/** By their names in JSON-RPC of 1.0 (§9.4). */
-export function operationsIn({ version, read, write }: Dialect) {
+/** What a caller must be allowed to do, beside what the gateway asks. */
+const ACTIONS = {
+  SendMessage: 'call',
+  SendStreamingMessage: 'call',
+  GetTask: 'read',
+  ListTasks: 'read',
+  CancelTask: 'cancel',
+  SubscribeToTask: 'read',
+  CreateTaskPushNotificationConfig: 'call',
+  GetTaskPushNotificationConfig: 'read',
+  ListTaskPushNotificationConfigs: 'read',
+  DeleteTaskPushNotificationConfig: 'cancel',
+  GetExtendedAgentCard: 'read',
+} satisfies Record<Operation, Action>
+
+/** By their names in JSON-RPC of 1.0 (§9.4). Each asks first whether its caller may. */
+export function operationsIn(dialect: Dialect) {
+  const asks = (name: Operation, run: Method): Method => {
+    return (context, params) => {
+      const { host, call } = context
+      host.gateway.authorize(call.principal, ACTIONS[name], call.agent)
+      return run(context, params)
+    }
+  }
+  const all = Object.entries(bareOperations(dialect)) as [Operation, Method][]
+  return Object.fromEntries(all.map(([name, run]) => [name, asks(name, run)])) as Record<Operation, Method>
+}
+
+function bareOperations({ version, read, write }: Dialect) {
   const asked = (context: RpcContext, params: unknown): SendRequest => {
     // 0.1 knows no extensions.
     if (version !== '0.1') requireExtensions(context)
@@ -109,7 +137,7 @@ export function operationsIn({ version, read, write }: Dialect) {
   } satisfies Methods
 }
 
-export type Operation = keyof ReturnType<typeof operationsIn>
+export type Operation = keyof ReturnType<typeof bareOperations>
 
 /** Tells a client which extensions are in use, by the header of its generation. */
 export function extensionHeaders({ extensions }: RpcContext, name = 'a2a-extensions'): Readonly<Record<string, string>> {

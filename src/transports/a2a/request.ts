@@ -94,7 +94,7 @@ function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
   if (tenant === call.agent) return call
   if (!call.root || !host.agents.get(tenant)) throw a2aError('INVALID_PARAMS', 'There is no such tenant here', { field: 'tenant' })
   const { root, request, trace, params, principal, access, address } = call
-  if (!access.authorize(principal, 'call', tenant)) throw new UampError('forbidden', `This token may not call ${tenant}`)
+  host.gateway.authorize(principal, 'read', tenant)
   return {
     agent: tenant,
     root,
@@ -111,6 +111,7 @@ function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
       return call.quota
     },
     text: () => call.text(),
+    countWrong: () => call.countWrong(),
     whenGone: (leave) => call.whenGone(leave),
   }
 }

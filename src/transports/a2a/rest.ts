@@ -61,6 +61,7 @@ export function restRoutes(parts: Parts): HttpRoute[] {
     method,
     path: `${binding.mount}/${below}`,
     access: 'request',
+    action: 'read',
     body: 'text',
     refusal: binding.refusal,
     handle: (_, call) => refusing(parts, call, { refusal: binding.refusal, answer: (text) => answer(parts, call, { binding, text }) }),

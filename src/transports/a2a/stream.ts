@@ -36,6 +36,8 @@ export interface StreamAnswerOptions {
   readonly failed?: (error: UampError) => string
 }
 
+const TOLD: ReadonlySet<UampError['code']> = new Set(['too_large', 'unauthorized'])
+
 /** A task's stream as the answer to a request. */
 export function streamAnswer(stream: TaskStream, lines: Lines, { headers = {}, failed }: StreamAnswerOptions = {}): Streamed {
   return {
@@ -43,8 +45,8 @@ export function streamAnswer(stream: TaskStream, lines: Lines, { headers = {}, f
     headers: { ...SSE_HEADERS, ...headers },
     frames: streamFrames(stream, lines),
     heartbeat: SSE_HEARTBEAT,
-    // A client that comes back after another error goes on from there. What is too large fails each time, so it is told.
-    failure: (error) => (error.code === 'too_large' && failed ? sseLine(failed(error)) : undefined),
+    // A client that comes back after another error goes on from there. What is too large fails each time, and so does an old token.
+    failure: (error) => (failed && TOLD.has(error.code) ? sseLine(failed(error)) : undefined),
   }
 }
 

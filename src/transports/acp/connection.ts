@@ -1,4 +1,6 @@
+import { withHops } from '../../core/basics/hops.ts'
 import { chooseAgent } from '../../core/edge/asked.ts'
+import type { Action, Principal } from '../../core/ports/access.ts'
 import type { Trace } from '../../core/ports/trace.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Session } from '../../core/ports/session.ts'
@@ -16,7 +18,7 @@ import { AcpSession } from './session.ts'
 import { closeAll, connectServers, TOOL_METHOD, type ConnectTools, type Folders } from './tools.ts'
 
 export interface ConnectionOptions {
-  readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'ownUrl' | 'started' | 'closing'>
+  readonly host: Omit<Host, 'store' | 'now' | 'monotonic' | 'publicUrl' | 'ownUrl' | 'started' | 'closing' | 'live'>
   readonly caller: Pick<KnownCall, 'agent' | 'root' | 'principal' | 'access'> & {
     readonly payment?: Payment | undefined
     /** Undefined where there is no request: on standard input. */
@@ -63,7 +65,7 @@ const NOTIFICATIONS = new Set(['session/cancel', '$/cancel_request'])
 
 /** A client of ACP or of the older methods; its first message tells which. It knows nothing of HTTP or sockets. */
 export class AcpConnection {
-  readonly #options: ConnectionOptions
+  #options: ConnectionOptions
   readonly #sessions = new Map<string, AcpSession>()
   readonly #asking = new Asking()
   readonly #closed = new AbortController()
@@ -79,6 +81,11 @@ export class AcpConnection {
 
   get initialized(): boolean {
     return this.#client !== undefined
+  }
+
+  /** The caller has shown other credentials. What they ask from now on is judged by these. */
+  recognize(principal: Principal): void {
+    this.#options = { ...this.#options, caller: { ...this.#options.caller, principal } }
   }
 
   /** Whether this session is open here. */
@@ -174,7 +181,7 @@ export class AcpConnection {
       },
       'session/list': ({ params }) => this.#list(params),
       'session/close': async ({ params }) => {
-        const session = this.#find(params)
+        const session = this.#find(params, 'cancel')
         session.cancel()
         await this.#letGo(session.session.id)
         return {}
@@ -183,7 +190,7 @@ export class AcpConnection {
         const { sessionId } = parseParams(schema.OfSession, params)
         const { host, caller } = this.#options
         // ACP, Session Delete: deleting an unknown session succeeds.
-        if (await this.#stored(sessionId)) await host.gateway.remove(sessionId, caller.principal)
+        if (await this.#stored(sessionId, 'cancel')) await host.gateway.remove(sessionId, caller.principal)
         await this.#letGo(sessionId)
         return {}
       },
@@ -202,17 +209,17 @@ export class AcpConnection {
         const session = this.#find(params)
         const { prompt, payment_token, _meta } = parseParams(schema.Prompt, params)
         const payment = payment_token ?? _meta?.['uamp/payment_token'] ?? _meta?.['payment_token']
-        return session.prompt(id, prompt, typeof payment === 'string' ? payment : undefined)
+        return session.prompt(id, prompt, { payment: typeof payment === 'string' ? payment : undefined, hops: uampIn(_meta)['hops'] })
       },
     }),
   )
 
   #notified(method: string, params: unknown): void {
     try {
-      if (method === 'session/cancel') return this.#find(params).cancel()
+      if (method === 'session/cancel') return this.#find(params, 'cancel').cancel()
       if (method !== '$/cancel_request') return
       const { requestId } = parseParams(schema.CancelRequest, params)
-      for (const session of this.#sessions.values()) if (session.answers(requestId)) session.cancel()
+      for (const session of this.#sessions.values()) if (session.answers(requestId)) this.#check(session, 'cancel').cancel()
     } catch (thrown) {
       // JSON-RPC 2.0 §4.1: a notification gets no answer, not even an error.
       this.#report(method, thrown)
@@ -249,7 +256,7 @@ export class AcpConnection {
   async #new({ params, answer }: Asked): Promise<undefined> {
     const { host, caller } = this.#options
     const { cwd, additionalDirectories, mcpServers, _meta } = parseParams(schema.NewSession, params)
-    const { agent: named } = uampIn(_meta)
+    const { agent: named, hops } = uampIn(_meta)
     const agent = chooseAgent(host, caller, typeof named === 'string' ? named : undefined)
     this.#checkRoom()
     const folders = { cwd, additionalDirectories, mcpServers, _meta }
@@ -258,7 +265,7 @@ export class AcpConnection {
         transport: 'acp',
         agent,
         principal: caller.principal,
-        trace: caller.trace,
+        trace: withHops(caller.trace, hops),
         config: { modalities: ['text'], extensions: { acp: { cwd, ...(additionalDirectories?.length && { additionalDirectories }) } } },
         duplex: true,
         persist: true,
@@ -273,7 +280,7 @@ export class AcpConnection {
   async #attach(params: unknown): Promise<AcpSession> {
     const { sessionId, ...given } = parseParams(schema.LoadSession, params)
     const find = async (): Promise<Session> => {
-      const found = await this.#stored(sessionId)
+      const found = await this.#stored(sessionId, 'call')
       if (!found) throw new UampError('not_found', `There is no session "${sessionId}"`, { details: { sessionId } })
       return found
     }
@@ -284,12 +291,12 @@ export class AcpConnection {
   }
 
   /** A session of the caller's, with an agent that they may use here. */
-  async #stored(sessionId: string): Promise<Session | undefined> {
+  async #stored(sessionId: string, action: Action): Promise<Session | undefined> {
     const { host, caller } = this.#options
-    const found = await host.gateway.attach(sessionId, caller.principal)
-    if (!found || found.agent === caller.agent) return found
-    const mayUse = (caller.agent === undefined || caller.root) && caller.access.authorize(caller.principal, 'call', found.agent)
-    return mayUse ? found : undefined
+    const found = await host.gateway.attach(sessionId, caller.principal, action)
+    if (!found || found.agent === caller.agent || caller.agent === undefined || caller.root) return found
+    found.leave()
+    return undefined
   }
 
   #open(given: Given, find: () => Promise<Session>): Promise<AcpSession> {
@@ -342,13 +349,28 @@ export class AcpConnection {
   #newSession(session: Session): AcpSession {
     const send = (frames: readonly string[]): Promise<void> => this.#options.send(frames, session.id)
     const { host, caller } = this.#options
-    return new AcpSession({ host, session, trace: caller.trace, client: this.#client ?? {}, asking: this.#asking, send })
+    return new AcpSession({
+      host,
+      session,
+      principal: () => this.#options.caller.principal,
+      trace: caller.trace,
+      client: this.#client ?? {},
+      asking: this.#asking,
+      send,
+    })
   }
 
-  #find(params: unknown): AcpSession {
+  #check(session: AcpSession, action: Action): AcpSession {
+    const { host, caller } = this.#options
+    host.gateway.authorize(caller.principal, action, session.session.agent)
+    return session
+  }
+
+  /** A session that is open here, for a caller who may do this with its agent. */
+  #find(params: unknown, action: Action = 'call'): AcpSession {
     const { sessionId } = parseParams(schema.OfSession, params)
     const session = this.#sessions.get(sessionId)
-    if (session) return session
+    if (session) return this.#check(session, action)
     const message = `The session "${sessionId}" is not open on this connection: load or resume it first`
     throw new UampError('not_found', message, { details: { sessionId } })
   }

@@ -31,7 +31,7 @@ export class HttpConnection {
   readonly address: string
   /** The client has sent a message, or read a stream, since `initialize`. */
   isUsed = false
-  readonly #principal: Principal
+  #principal: Principal
   readonly #trace: Trace
   readonly #options: HttpOptions
   readonly #connection: AcpConnection
@@ -61,6 +61,12 @@ export class HttpConnection {
 
   get isRead(): boolean {
     return [...this.#streams.values()].some(({ leased }) => leased)
+  }
+
+  recognize(principal: Principal): void {
+    if (principal === this.#principal) return
+    this.#principal = principal
+    this.#connection.recognize(principal)
   }
 
   isOf({ tenant, id }: Principal): boolean {

@@ -42,7 +42,12 @@ export class HttpBinding {
     const message = readMessage(await call.text())
     if (message.kind === 'invalid') return json(errorText(message.id, message.error), { status: 400 })
     const id = headers.get(CONNECTION_ID)
-    if (id !== null) return this.#forward(this.#find(id, call), message, headers.get(SESSION_ID))
+    if (id !== null) {
+      const connection = this.#find(id, call)
+      // An answer to a question of the agent's says no method that would be checked.
+      if (message.kind === 'response') this.#options.host.gateway.authorize(call.principal, 'call', call.agent)
+      return this.#forward(connection, message, headers.get(SESSION_ID))
+    }
     if (message.kind === 'notification') return new Response(null, { status: 202 })
     if (message.kind !== 'request') return missing(CONNECTION_ID)
     if (message.method === 'initialize' && !isOlderInitialize(message.params)) return this.#open(message, call)
@@ -94,6 +99,7 @@ export class HttpBinding {
     }
     this.#connections.delete(id)
     this.#connections.set(id, connection)
+    connection.recognize(principal)
     return connection
   }
 

@@ -24,12 +24,20 @@ export function acp({ connectTools, version }: AcpOptions): Transport {
       const options: HttpOptions = { host, connectTools, local: false, version }
       const http = new HttpBinding(options, host.closing)
       const overSocket = (socket: Socket, call: KnownCall): Promise<void> => serve(options, socket, call)
+      // Each method asks for more.
       return [
-        { method: 'POST', path: '/acp', access: 'request', body: 'text', handle: (request, call) => http.post(request, call) },
-        { method: 'GET', path: '/acp', access: 'request', handle: (request, call) => http.stream(request, call) },
-        { method: 'DELETE', path: '/acp', access: 'request', handle: (request, call) => http.remove(request, call) },
-        { method: 'WS', path: '/acp', access: 'request', handle: overSocket },
-        { method: 'WS', path: '/acp/stream', access: 'request', handle: overSocket },
+        {
+          method: 'POST',
+          path: '/acp',
+          access: 'request',
+          action: 'read',
+          body: 'text',
+          handle: (request, call) => http.post(request, call),
+        },
+        { method: 'GET', path: '/acp', access: 'request', action: 'read', handle: (request, call) => http.stream(request, call) },
+        { method: 'DELETE', path: '/acp', access: 'request', action: 'read', handle: (request, call) => http.remove(request, call) },
+        { method: 'WS', path: '/acp', access: 'request', action: 'read', handle: overSocket },
+        { method: 'WS', path: '/acp/stream', access: 'request', action: 'read', handle: overSocket },
       ]
     },
     refusal,

@@ -149,10 +149,8 @@ function toolsOf({ tools, capabilities }: AgentPort): Slot[] {
 
 /** Runs a tool outside any conversation. Nobody can be asked to allow it, so a tool that needs approval is not run. */
 async function callTool({ host, caller, agent, signal }: OlderContext, params: unknown): Promise<Slot> {
-  const { principal, access } = caller
-  if (!access.authorize(principal, 'tool.call', agent.name)) {
-    throw new UampError('forbidden', `This token may not call tools of ${agent.name}`)
-  }
+  const { principal } = caller
+  host.gateway.authorize(principal, 'tool', agent.name)
   const { name, arguments: args } = parseParams(CallTool, params)
   const tool = agent.tools?.find((each) => each.name === name)
   if (!tool) throw new RpcError(RPC.invalidParams, `There is no tool "${name}"`)

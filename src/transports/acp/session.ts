@@ -1,4 +1,6 @@
 import { isEnd, type EndEvent } from '../../core/reading/response-fold.ts'
+import { withHops } from '../../core/basics/hops.ts'
+import type { Principal } from '../../core/ports/access.ts'
 import type { Trace } from '../../core/ports/trace.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { InputEvent, Reader, Session, Visitor } from '../../core/ports/session.ts'
@@ -24,12 +26,20 @@ import { Updates } from './updates.ts'
 export interface AcpSessionOptions {
   readonly host: Pick<Host, 'newId' | 'log' | 'agents' | 'gateway'>
   readonly session: Session
-  /** The connection. */
+  /** Who uses the connection, by the newest credentials. */
+  readonly principal: () => Principal
   readonly trace: Trace | undefined
   readonly client: ClientCapabilities
   readonly asking: Asking
   /** Writes in order. Resolves when more may be written. */
   readonly send: (frames: readonly string[]) => Promise<void>
+}
+
+/** What came with a prompt. */
+interface Beside {
+  readonly payment: string | undefined
+  /** How often it was passed on, as its sender says. */
+  readonly hops: unknown
 }
 
 /** One session on one connection: prompts in, updates out, questions both ways. */
@@ -183,7 +193,8 @@ export class AcpSession implements Visitor {
   }
 
   /** Waits for the end of a cancelled prompt. Gives its answer only if the session is closed meanwhile: else that comes with the end. */
-  async prompt(id: RpcId, blocks: readonly ContentBlock[], payment: string | undefined): Promise<Slot | undefined> {
+  async prompt(id: RpcId, blocks: readonly ContentBlock[], beside: Beside): Promise<Slot | undefined> {
+    const { payment, hops } = beside
     const words = JSON.stringify(blocks)
     const before = this.#prompt
     if (before && !before.cancelled) {
@@ -198,13 +209,17 @@ export class AcpSession implements Visitor {
     }
     if (before) {
       await new Promise((over) => this.#work.signal.addEventListener('abort', over, { once: true }))
-      return this.#closed ? { stopReason: 'cancelled' } : this.prompt(id, blocks, payment)
+      return this.#closed ? { stopReason: 'cancelled' } : this.prompt(id, blocks, beside)
     }
     const asked = responseFor(this.#agent, this.session.config, this.#tools.values())
     const create = { type: 'response.create' as const, event_id: this.#options.host.newId(), response: asked.response }
     const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: this.#options.host.newId() }))
     const terminals = this.#options.client.terminal ? new Terminals({ cwd: String(this.#acp['cwd']), ask: this.#ask }) : undefined
-    const said = this.session.say(inputs, create, { trace: this.#options.trace, ...(terminals && { methods: terminals }) })
+    const said = this.session.say(inputs, create, {
+      principal: this.#options.principal(),
+      trace: withHops(this.#options.trace, hops),
+      ...(terminals && { methods: terminals }),
+    })
     const { lastResponse: response } = this.session
     const title = titleOf(blocks)
     this.#prompt = { id, response, payment, words, title, offered: asked.offered, terminals, shown: true, cancelled: false }

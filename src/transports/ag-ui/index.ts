@@ -33,8 +33,8 @@ export function agUi({ proto = loadProto, runTtlMs = CORE_LIMITS.sessionTtlMs }:
       const endpoint = new Endpoint(host, { proto, runTtlMs })
       return [
         { method: 'POST', path: '/ag-ui', access: 'request', body: 'text', handle: (request, call) => endpoint.run(request, call) },
-        { method: 'GET', path: '/ag-ui/runs/:runId', access: 'request', handle: (_, call) => endpoint.replay(call) },
-        { method: 'GET', path: '/ag-ui/threads/:threadId', access: 'request', handle: (_, call) => endpoint.thread(call) },
+        { method: 'GET', path: '/ag-ui/runs/:runId', access: 'request', action: 'read', handle: (_, call) => endpoint.replay(call) },
+        { method: 'GET', path: '/ag-ui/threads/:threadId', access: 'request', action: 'read', handle: (_, call) => endpoint.thread(call) },
         { method: 'GET', path: '/ag-ui/capabilities', access: 'public', handle: (_, call) => endpoint.capabilities(call) },
       ]
     },
@@ -92,7 +92,7 @@ class Endpoint {
     const known = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after') ?? '0'
     const record = await this.#runs.find(principal, params['runId'] ?? '')
     const turn = record && (root || record.agent === agent) ? await gateway.response(record.response, principal) : undefined
-    const session = turn && (await gateway.attach(turn.session, principal))
+    const session = turn && (await gateway.attach(turn.session, principal, 'read'))
     if (!record || !turn || !session) throw new UampError('not_found', `There is no run "${params['runId']}"`)
     const hold = gateway.hold(principal, 0)
     const snapshots = await this.#joined(record, { principal, hold }).catch((thrown: unknown) => {
@@ -117,7 +117,7 @@ class Endpoint {
     const { gateway, newId } = this.#host
     const { params, principal, request, agent } = call
     const threadId = params['threadId'] ?? ''
-    const session = agent === undefined ? undefined : await findThread(gateway, call, { agent, threadId })
+    const session = agent === undefined ? undefined : await findThread(gateway, call, { agent, threadId, action: 'read' })
     if (!session) throw new UampError('not_found', `There is no thread "${threadId}"`)
     const hold = gateway.hold(principal, 0)
     try {

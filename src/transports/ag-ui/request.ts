@@ -31,12 +31,14 @@ export interface Asked {
   /** The request as it came, without its secrets, for a client that wants it back. */
   readonly input: Readonly<Record<string, unknown>> | undefined
   readonly payment: Payment | undefined
+  /** How often the run was passed on, as its sender says. */
+  readonly hops: unknown
 }
 
 /** The longest input that is kept with its run and told again. */
 const INPUT_LENGTH = 256 * 1024
 
-const NONE = { detach: false, join: false, input: false, payment_token: undefined }
+const NONE = { detach: false, join: false, input: false, payment_token: undefined, hops: undefined }
 
 export async function toAsked(call: Call): Promise<Asked> {
   const { request } = call
@@ -44,7 +46,8 @@ export async function toAsked(call: Call): Promise<Asked> {
   const input = parseBody(RunAgentInput, body)
   const { threadId, runId, parentRunId, context, forwardedProps, resume, state } = input
   const isOwn = isRecord(forwardedProps) && forwardedProps['uamp'] != null
-  const { detach, join, input: repeats, payment_token: token } = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE
+  const own = isOwn ? parseValue(OwnProps, { forwardedProps }).forwardedProps.uamp : NONE
+  const { detach, join, input: repeats, payment_token: token, hops } = own
   const first = input.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
   const begin = first < 0 ? input.messages.length : first
   const entries = resume == null ? [] : Array.isArray(resume) ? resume : [resume]
@@ -68,6 +71,7 @@ export async function toAsked(call: Call): Promise<Asked> {
     join: join ?? false,
     input: repeats && body.length <= INPUT_LENGTH ? repeated(JSON.parse(body)) : undefined,
     payment: paymentFrom(request.headers) ?? (token == null ? undefined : { scheme: 'token', token }),
+    hops,
   }
 }
 

@@ -86,6 +86,7 @@ export const OwnProps = z.object({
       /** `RUN_STARTED` repeats the input. */
       input: maybe(z.boolean()),
       payment_token: maybe(z.string()),
+      hops: z.optional(z.unknown()),
     }),
   }),
 })

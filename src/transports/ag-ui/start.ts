@@ -1,5 +1,7 @@
+import { withHops } from '../../core/basics/hops.ts'
 import { responseConfig } from '../../core/edge/asked.ts'
 import type { Hold, InputEvent, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { hidden } from '../../core/secrets/sealing.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -54,6 +56,7 @@ export class Starter {
   readonly #runs: Runs
   readonly #call: KnownCall
   readonly #asked: Asked
+  readonly #trace: Trace
   #isGone = false
   /** The state that the thread has, if its client brings none. */
   #state: unknown
@@ -66,6 +69,7 @@ export class Starter {
     this.#call = call
     this.#asked = asked
     this.#state = asked.state
+    this.#trace = withHops(call.trace, asked.hops)
   }
 
   /** A run that is refused because another one goes on tries again until its time is over: several may have waited for one end. */
@@ -92,7 +96,7 @@ export class Starter {
         details: { agents: this.#host.agents.names() },
       })
     }
-    const session = await findThread(gateway, this.#call, { agent, threadId: this.#asked.threadId })
+    const session = await findThread(gateway, this.#call, { agent, threadId: this.#asked.threadId, action: 'call' })
     if (!session) return this.#begin(await this.#open(agent))
     this.#mayWait = !session.duplex
     const beginning = await this.#goOn(session, until).catch((thrown: unknown) => {
@@ -112,13 +116,13 @@ export class Starter {
 
   async #open(agent: string): Promise<Beginning> {
     const { threadId, messages, resume } = this.#asked
-    const { principal, trace } = this.#call
+    const { principal } = this.#call
     if (resume[0]) throw noInterrupt(resume[0])
     const session = await this.#host.gateway.open({
       transport: 'ag-ui',
       agent,
       principal,
-      trace,
+      trace: this.#trace,
       config: { modalities: ['text'] },
       duplex: false,
       persist: true,
@@ -231,7 +235,14 @@ export class Starter {
     try {
       const accepted = answers.map((event) => session.send(event))
       if (create)
-        accepted.push(session.say(inputs, create, { alias: nameOf(runId), note: note as unknown as Json, trace: this.#call.trace }))
+        accepted.push(
+          session.say(inputs, create, {
+            alias: nameOf(runId),
+            note: note as unknown as Json,
+            principal: this.#call.principal,
+            trace: this.#trace,
+          }),
+        )
       if (detach) session.finish()
       const record: RunRecord = { session: session.id, response: session.lastResponse ?? '', agent: session.agent, after, ...note }
       const goes = goesOn && { ...record, resumes: goesOn.resumes }

@@ -1,6 +1,6 @@
 import { weighMessages } from '../../core/basics/weight.ts'
 import { turnsBackFrom } from '../../core/reading/conversation.ts'
-import type { Principal } from '../../core/ports/access.ts'
+import type { Action, Principal } from '../../core/ports/access.ts'
 import type { Gateway, Hold, InputEvent, Session, StoredResponse } from '../../core/ports/session.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { outputMessages } from '../../core/reading/output.ts'
@@ -23,14 +23,15 @@ export function aliasOf(agent: string, threadId: string) {
 /** The session of a thread: one that AG-UI opened, or one of another protocol if the thread id is its id. */
 export async function findThread(
   gateway: Gateway,
-  { root, principal, access }: KnownCall,
-  { agent, threadId }: { readonly agent: string; readonly threadId: string },
+  { root, principal }: KnownCall,
+  { agent, threadId, action }: { readonly agent: string; readonly threadId: string; readonly action: Action },
 ): Promise<Session | undefined> {
-  const known = await gateway.attach(aliasOf(agent, threadId), principal)
+  const known = await gateway.attach(aliasOf(agent, threadId), principal, action)
   if (known || !threadId.startsWith('sess_')) return known
-  const session = await gateway.attach(threadId, principal)
-  const mayUse = session?.agent === agent || (root && session && access.authorize(principal, 'call', session.agent))
-  return mayUse ? session : undefined
+  const session = await gateway.attach(threadId, principal, action)
+  if (session === undefined || session.agent === agent || root) return session
+  session.leave()
+  return undefined
 }
 
 /** What a response remembers of its client's messages: the ids of the newest, and a fingerprint of all. */

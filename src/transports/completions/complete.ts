@@ -1,6 +1,7 @@
 import { chooseAgent } from '../../core/edge/asked.ts'
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import { countError, ofResponse } from '../../core/edge/report-error.ts'
+import { requestHash, signatureAsked, signSlot, type Signing } from '../../core/edge/signature-header.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
@@ -19,15 +20,13 @@ import { completionKeeper, type Keeping } from './kept.ts'
 import { toAsked, type Asked } from './request.ts'
 import { CompletionRequest } from './schema.ts'
 
-/** With the value `event` the signature comes as a separate event after `[DONE]`, where OpenAI's clients would not find it. */
-const SIGNATURE_HEADER = 'x-uamp-signature'
-
 /** `POST /chat/completions`. */
 export async function complete(host: Host, request: Request, call: KnownCall): Promise<Response | Streamed> {
   const text = await call.text()
   const body = parseBody(CompletionRequest, text)
   host.gateway.checkSlots(body, text.length)
-  const asked = toAsked(body)
+  const signature = signatureAsked(request.headers)
+  const asked = toAsked(body, signSlot(signature))
   const agent = chooseAgent(host, call, body.model ?? undefined)
   checkHostedTools(body.tools, { name: agent, capabilities: host.agents.get(agent)?.capabilities })
   if (asked.stream && asked.shape.audio === 'wav') {
@@ -36,7 +35,9 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   const id = host.newId()
   const head: ChunkHead = { id: `chatcmpl-${id}`, created: Math.floor(host.now() / 1000), model: agent }
   const headers = openAiHeaders(call.quota)
-  const runs = await startAll(asked.choices, (index) => start(host, call, { agent, asked, keep: { ...asked.keep, head, index } }))
+  const hashing = requestHash(host.gateway, signature, { text, member: 'messages' })
+  const signing = hashing && (await hashing)
+  const runs = await startAll(asked.choices, (index) => start(host, call, { agent, asked, keep: { ...asked.keep, head, index }, signing }))
   try {
     if (!asked.stream) {
       const ends = await Promise.all(runs.map(endOf))
@@ -53,7 +54,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
     countError(host.meter, 'completions', { thrown, code: error.code })
     return openAiFailure(error, headers)
   }
-  const stream = new Stream(runs, { head, asked, signatureLast: request.headers.get(SIGNATURE_HEADER) === 'event' })
+  const stream = new Stream(runs, { head, asked, signatureLast: signature === 'event' })
   return {
     status: 200,
     headers: { ...SSE_HEADERS, ...headers },
@@ -67,10 +68,12 @@ interface Starting {
   readonly agent: string
   readonly asked: Asked
   readonly keep: Keeping
+  /** The hash of the request, if the answer is signed. */
+  readonly signing: Signing | undefined
 }
 
 /** Starts one choice: a session with a single response. */
-async function start(host: Host, call: KnownCall, { agent, asked, keep }: Starting): Promise<ResponseRun> {
+async function start(host: Host, call: KnownCall, { agent, asked, keep, signing }: Starting): Promise<ResponseRun> {
   const { messages, config, store, stream } = asked
   const payment = paymentFrom(call.request.headers)
   const session = await host.gateway.open({
@@ -88,7 +91,7 @@ async function start(host: Host, call: KnownCall, { agent, asked, keep }: Starti
   })
   const reader = session.read()
   const create = { type: 'response.create' as const, event_id: host.newId() }
-  const sent = store ? session.say([], create, { keeper: completionKeeper(keep) }) : session.send(create)
+  const sent = store ? session.say([], create, { keeper: completionKeeper(keep), ...signing }) : session.send(create, signing)
   const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '' })
   try {
     await sent

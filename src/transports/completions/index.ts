@@ -28,9 +28,9 @@ export function catalog(): Transport[] {
       routes: (host) => {
         const models = new Models(host)
         return ['/models', '/v1/models'].flatMap((path): HttpRoute[] => [
-          { method: 'GET', path, access: 'request', handle: async (_, call) => models.list(call) },
+          { method: 'GET', path, access: 'request', action: 'read', handle: async (_, call) => models.list(call) },
           // A slash in an agent's name must be encoded; the server decodes it.
-          { method: 'GET', path: `${path}/:id`, access: 'request', handle: async (_, call) => models.get(call) },
+          { method: 'GET', path: `${path}/:id`, access: 'request', action: 'read', handle: async (_, call) => models.get(call) },
         ])
       },
       refusal: openAiRefusal,
@@ -48,11 +48,11 @@ export function catalog(): Transport[] {
 function kept(stored: StoredCompletions, path: string): HttpRoute[] {
   const one = `${path}/:id`
   return [
-    { method: 'GET', path, access: 'request', handle: (_, call) => stored.list(call) },
-    { method: 'GET', path: one, access: 'request', handle: (_, call) => stored.get(call) },
+    { method: 'GET', path, access: 'request', action: 'read', handle: (_, call) => stored.list(call) },
+    { method: 'GET', path: one, access: 'request', action: 'read', handle: (_, call) => stored.get(call) },
     { method: 'POST', path: one, access: 'request', body: 'text', handle: (_, call) => stored.update(call) },
-    { method: 'DELETE', path: one, access: 'request', handle: (_, call) => stored.delete(call) },
-    { method: 'GET', path: `${one}/messages`, access: 'request', handle: (_, call) => stored.messages(call) },
+    { method: 'DELETE', path: one, access: 'request', action: 'cancel', handle: (_, call) => stored.delete(call) },
+    { method: 'GET', path: `${one}/messages`, access: 'request', action: 'read', handle: (_, call) => stored.messages(call) },
   ]
 }
 

@@ -1,3 +1,4 @@
+import { mayDo } from '../../core/basics/principal.ts'
 import type { Call, Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 
@@ -14,15 +15,16 @@ export class Models {
   /** `GET /v1/models`: at the root all agents that the caller may use, under `/agents/{name}` only that one. */
   list(call: KnownCall): Response {
     const names = call.root ? this.#host.agents.names() : call.agent === undefined ? [] : [call.agent]
-    const data = names.filter((name) => call.access.authorize(call.principal, 'call', name)).map((name) => this.#model(name))
+    const data = names.filter((agent) => mayDo(call.access, call.principal, { action: 'read', agent })).map((name) => this.#model(name))
     return Response.json({ object: 'list', data })
   }
 
   /** `GET /v1/models/{id}`. */
   get(call: KnownCall): Response {
     const id = call.params['id'] ?? ''
-    const visible = this.#host.agents.get(id) && (call.root || call.agent === id) && call.access.authorize(call.principal, 'call', id)
-    if (!visible) throw new UampError('agent_offline', `There is no agent "${id}" here`, { details: { param: 'model' } })
+    const isThere = this.#host.agents.get(id) && (call.root || call.agent === id)
+    if (!isThere) throw new UampError('agent_offline', `There is no agent "${id}" here`, { details: { param: 'model' } })
+    this.#host.gateway.authorize(call.principal, 'read', id)
     return Response.json(this.#model(id))
   }
 

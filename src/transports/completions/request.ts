@@ -1,3 +1,4 @@
+import type { Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
@@ -38,7 +39,8 @@ function isFunction(tool: Tool): tool is ToolDefinition {
   return tool.type === 'function'
 }
 
-export function toAsked(body: CompletionRequest): Asked {
+/** `slots`: extensions of the session beside the settings. */
+export function toAsked(body: CompletionRequest, slots: Slot = {}): Asked {
   const { messages, stream, stream_options, n, tools, functions, response_format, modalities, audio, ...rest } = body
   const legacy = tools == null && functions != null
   const hosted = (tools ?? []).filter((tool) => !isFunction(tool))
@@ -69,7 +71,7 @@ export function toAsked(body: CompletionRequest): Asked {
         voice: { name: typeof audio.voice === 'string' ? audio.voice : audio.voice.id },
         output_audio_format: audio.format === 'wav' ? 'pcm16' : audio.format,
       }),
-      extensions: { openai: hosted.length > 0 ? { ...rest, tools: hosted } : rest },
+      extensions: { openai: hosted.length > 0 ? { ...rest, tools: hosted } : rest, ...slots },
     },
     shape,
     stream: stream ?? false,

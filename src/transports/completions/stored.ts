@@ -1,4 +1,5 @@
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
+import { mayDo } from '../../core/basics/principal.ts'
 import { weigh } from '../../core/basics/weight.ts'
 import type { StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
@@ -117,6 +118,8 @@ export class StoredCompletions {
   async #find(call: KnownCall): Promise<Found> {
     const id = call.params['id'] ?? ''
     const stored = await this.#host.store.get(choiceKey(ownerOf(call.principal), id, 0))
+    const kept = stored?.value as unknown as KeptCompletion | undefined
+    if (kept) this.#host.gateway.authorize(call.principal, 'read', kept.head.model)
     const found = stored && (await this.#whole({ kept: stored.value as unknown as KeptCompletion, version: stored.version }, call))
     if (!found) throw new UampError('not_found', `Completion with id '${id}' not found.`, { details: { param: 'completion_id' } })
     return found
@@ -124,7 +127,7 @@ export class StoredCompletions {
 
   /** Undefined: the caller may not see it, or one of its choices failed or is gone. */
   async #whole({ kept, version }: Pick<Found, 'kept' | 'version'>, { principal, access }: KnownCall): Promise<Found | undefined> {
-    if (!access.authorize(principal, 'call', kept.head.model)) return undefined
+    if (!mayDo(access, principal, { action: 'read', agent: kept.head.model })) return undefined
     const turns: StoredResponse[] = []
     const ends: EventOf<'response.done'>[] = []
     for (let index = 0; index < kept.choices; index++) {

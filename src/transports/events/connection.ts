@@ -1,5 +1,7 @@
 import { RESPONSE_ENDS } from '../../core/reading/response-fold.ts'
+import { credentialsEnded, isSamePrincipal, TOKEN_EXPIRED } from '../../core/basics/principal.ts'
 import type { Principal } from '../../core/ports/access.ts'
+import type { HostedBySocket } from '../../core/ports/hosting.ts'
 import type { Reader, Session } from '../../core/ports/session.ts'
 import type { Call, Host, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
@@ -7,7 +9,8 @@ import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import { tokenPayment } from '../../protocol/payment.ts'
 import { parseClientText } from '../../protocol/parse.ts'
-import { announced, checkAgent, checkToken, identify, marks, openSession, resumedEvent } from './open.ts'
+import { announced, checkEvent, marks, onlyRefreshes, openSession, refreshed, resumedEvent } from './open.ts'
+import { Owner } from './owner.ts'
 import { nothingLeft, whatIsLeft } from './rate-limit.ts'
 import { viewOf } from './view.ts'
 
@@ -18,14 +21,21 @@ const UNDER_WAY = 64
 
 /** Unknown event types that are logged for one connection. */
 const LOGGED_TYPES = 16
+const UNAUTHORIZED = 4401
 
 interface Attached {
+  /** The id that its events carry. */
+  readonly id: string
   readonly session: Session
+  /** Whose session it is, by the newest token that was shown for it. */
+  principal: Principal
   readonly reader: Reader
   ack: boolean
   view: ReturnType<typeof viewOf>
   /** The session of one interaction of a platform: it ends with its response, and only its input starts one. */
   readonly once?: boolean
+  /** Until this is called, the session ends here with the credentials of its principal. */
+  unwatch?: () => void
 }
 
 /** One WebSocket: any number of sessions, told apart by `session_id`. */
@@ -34,20 +44,20 @@ export class Connection {
   readonly #socket: Socket
   readonly #call: Call
   readonly #sessions = new Map<string, Attached>()
+  /** The agents that this connection hosts. */
+  #hosted: HostedBySocket | undefined
   #underWay = 0
   #arrived: (() => void) | undefined
-  #principal: Principal | undefined
+  readonly #owner: Owner
   #ignored: Set<string> | undefined
   /** For sessions that bring none of their own. */
   #paymentToken: string | undefined
-  /** A token or a session has fixed who the caller is. */
-  #fixed = false
 
   constructor(host: Host, socket: Socket, call: Call) {
     this.#host = host
     this.#socket = socket
     this.#call = call
-    this.#principal = call.principal
+    this.#owner = new Owner(host, call, () => this.#closeIfUnused())
   }
 
   async run(): Promise<void> {
@@ -58,6 +68,8 @@ export class Connection {
     try {
       for await (const frame of this.#socket) await this.#receive(frame)
     } finally {
+      this.#owner.close()
+      this.#hosted?.close()
       for (const { reader } of this.#sessions.values()) reader.close()
     }
   }
@@ -66,6 +78,7 @@ export class Connection {
     let event: ClientEvent | undefined
     try {
       if (typeof frame !== 'string') throw new UampError('invalid_request', 'Events are JSON in text frames, not binary frames')
+      if (this.#hosted?.take(frame)) return
       const parsed = parseClientText(frame, this.#host.newId)
       if (parsed.kind === 'unknown') return this.#ignore(parsed)
       event = parsed.event
@@ -83,7 +96,7 @@ export class Connection {
   #ignore({ type, event_id, session_id }: { type: string; event_id: string | undefined; session_id: string | undefined }): void {
     const attached = session_id === undefined ? this.#only() : this.#sessions.get(session_id)
     if (attached && event_id !== undefined) this.#acknowledge(attached, { event_id })
-    if (!this.#principal) return
+    if (!this.#owner.known) return
     this.#ignored ??= new Set()
     if (this.#ignored.has(type) || this.#ignored.size >= LOGGED_TYPES) return
     this.#ignored.add(type)
@@ -95,8 +108,9 @@ export class Connection {
       return this.#tell({ type: 'pong', ...(event.session_id !== undefined && { session_id: event.session_id }) })
     }
     if (event.type === 'session.create') return this.#create(event)
+    if (event.session_id !== undefined && this.#hosted?.has(event.session_id)) return this.#handleHosted(this.#hosted, event)
+    if (event.type === 'session.update' && event.token !== undefined) return this.#renew(event, event.token)
     if (event.type === 'session.update' && event.session_id === undefined) {
-      if (event.token !== undefined) this.#principal = await this.#identify(event.token)
       const only = this.#only()
       if (event.session === undefined && (!only || only.once)) return this.#updateConnection(event)
     }
@@ -104,7 +118,7 @@ export class Connection {
       if (await this.#interact(event, event.session_id)) return
     }
     const attached = this.#find(event)
-    if (event.type === 'session.update') await checkToken(this.#call.access, event.token, attached.session.owner)
+    checkEvent(this.#host, event, { principal: attached.principal, agent: attached.session.agent })
     if (event.type === 'client.capabilities') {
       const { ack, extensions } = announced(event.capabilities)
       attached.ack = ack
@@ -117,7 +131,7 @@ export class Connection {
     // Not awaited: the event takes effect now, in order. The acknowledgement says that it is durable.
     this.#underWay++
     void attached.session
-      .send(event, this.#call.trace)
+      .send(event, { principal: attached.principal, trace: this.#call.trace })
       .then(
         () => {
           this.#acknowledge(attached, event)
@@ -134,15 +148,14 @@ export class Connection {
 
   async #create(event: EventOf<'session.create'>): Promise<void> {
     this.#checkRoom()
-    const principal = await this.#identify(event.token)
+    const principal = await this.#owner.openedWith(event.token)
+    if (this.#hosts(event, principal)) return
     const { session, after, resumed } = await openSession(this.#host, {
-      event: this.#paymentToken === undefined ? event : { payment_token: this.#paymentToken, ...event },
+      event: this.#paid(event, principal),
       principal,
-      access: this.#call.access,
       agent: this.#call.agent,
       trace: this.#call.trace,
     })
-    this.#fixed = true
     const { ack, extensions } = announced(event.client_capabilities)
     this.#sessions.get(session.id)?.reader.close()
     const reader = session.read({ after, extensions })
@@ -150,10 +163,28 @@ export class Connection {
       const resume = { recovered: reader.recovered, after, head: session.lastSeq }
       reader.tell(resumedEvent(this.#host, session, { request: event.event_id, resume }))
     }
-    const attached = { session, reader, ack, view: viewOf(event.client_capabilities ?? session.client) }
-    this.#sessions.set(session.id, attached)
+    const { id } = session
+    const attached = { id, session, principal, reader, ack, view: viewOf(event.client_capabilities ?? session.client) }
+    this.#sessions.set(id, attached)
     void this.#follow(attached)
     this.#acknowledge(attached, event)
+    this.#watch(attached)
+  }
+
+  /** True if the event offers an agent, and does not ask for one. */
+  #hosts(event: EventOf<'session.create'>, principal: Principal): boolean {
+    const hosted =
+      this.#hosted ?? this.#host.hosting?.open({ send: (texts) => this.#socket.send(texts), left: () => this.#closeIfUnused() })
+    if (!hosted?.host(event, principal)) return false
+    this.#hosted = hosted
+    return true
+  }
+
+  async #handleHosted(hosted: HostedBySocket, event: ClientEvent): Promise<void> {
+    const owner = hosted.ownerOf(event.session_id ?? '')
+    if (!owner) return
+    const isNewer = event.type === 'session.update' && event.token !== undefined
+    hosted.handle(event, isNewer ? await refreshed(this.#call.access, event.token ?? '', owner) : owner)
   }
 
   /**
@@ -161,14 +192,12 @@ export class Connection {
    * ends, and is not stored. False: the caller is no platform.
    */
   async #interact(event: EventOf<'input.text'>, id: string): Promise<boolean> {
-    const { agent, access } = this.#call
-    const principal = this.#principal
-    if (!principal || agent === undefined) return false
-    // An `Access` of a user's own may say yes to whatever it is asked: this right has to be given by name.
-    if (!principal.scopes.includes('platform') || !access.authorize(principal, 'platform', agent)) return false
-    checkAgent({ principal, access }, agent)
+    const { agent } = this.#call
+    const principal = this.#owner.known
+    // To speak for many users is no action of its own: it is a way to `call`, which a token has to be given by name.
+    if (!principal?.scopes.includes('platform') || agent === undefined) return false
     this.#checkRoom()
-    this.#fixed = true
+    this.#owner.fix()
     const payment = tokenPayment(event.payment_token ?? this.#paymentToken)
     const session = await this.#host.gateway.open({
       transport: 'events',
@@ -182,9 +211,11 @@ export class Connection {
       shownId: id,
       ...(payment && { payment }),
     })
-    const attached = { session, reader: session.read({ after: session.lastSeq }), ack: false, view: viewOf(undefined), once: true }
+    const reader = session.read({ after: session.lastSeq })
+    const attached = { id, session, principal, reader, ack: false, view: viewOf(undefined), once: true }
     this.#sessions.set(id, attached)
-    void this.#follow(attached, id)
+    void this.#follow(attached)
+    this.#watch(attached)
     try {
       await session.say([event], { type: 'response.create', event_id: this.#host.newId() })
     } catch (thrown) {
@@ -192,6 +223,12 @@ export class Connection {
       throw thrown
     }
     return true
+  }
+
+  /** The connection's payment token pays only for whoever it belongs to. */
+  #paid(event: EventOf<'session.create'>, principal: Principal): EventOf<'session.create'> {
+    if (this.#paymentToken === undefined || !this.#owner.owns(principal)) return event
+    return { payment_token: this.#paymentToken, ...event }
   }
 
   #checkRoom(): void {
@@ -202,15 +239,15 @@ export class Connection {
   }
 
   /** The outbound loop of one session: everything between the cursor and the head in one write. */
-  async #follow(attached: Attached, id = attached.session.id): Promise<void> {
-    const { session, reader, once = false } = attached
+  async #follow(attached: Attached): Promise<void> {
+    const { id, session, reader, once = false } = attached
     let begun = false
     try {
       await reader.each((batch) => {
         if (once && batch.has(RESPONSE_ENDS)) {
           reader.close()
           // Before its client hears of the end, and sends the next interaction under this id.
-          this.#detach(id, reader)
+          this.#detach(attached)
         }
         const sent = this.#socket.send(attached.view(batch))
         if (!begun && !once) this.#tellRate(id)
@@ -223,27 +260,80 @@ export class Connection {
       this.#socket.close(1011, 'internal error')
     } finally {
       session.leave()
-      this.#detach(id, reader)
+      this.#detach(attached)
       if (once) await session.end()
     }
   }
 
-  #detach(id: string, reader: Reader): void {
-    if (this.#sessions.get(id)?.reader === reader) this.#sessions.delete(id)
+  #detach(attached: Attached): void {
+    attached.unwatch?.()
+    if (this.#sessions.get(attached.id) !== attached) return
+    this.#sessions.delete(attached.id)
+    this.#closeIfUnused()
   }
 
-  /** UAMP events §5.2: without a session id, tokens are for the connection: for all its sessions, and those that it opens. */
+  /** Ends the session here with the credentials of its principal. It stays stored, and can be resumed with others. */
+  #watch(attached: Attached): void {
+    const { id, reader } = attached
+    attached.unwatch?.()
+    attached.unwatch = this.#host.live.add({
+      principal: () => attached.principal,
+      expired: (grace) => {
+        const error = credentialsEnded(TOKEN_EXPIRED, { grace_seconds: grace }).toBody()
+        this.#tell({ type: 'session.error', session_id: id, error })
+      },
+      cut: (reason) => {
+        reader.close()
+        this.#tell({ type: 'session.end', session_id: id, reason })
+        this.#detach(attached)
+      },
+    })
+  }
+
+  /** A connection without credentials is kept for the sessions of others, and for nothing else. */
+  #closeIfUnused(): void {
+    const { lost } = this.#owner
+    if (lost !== undefined && this.#sessions.size === 0 && (this.#hosted?.size ?? 0) === 0) this.#socket.close(UNAUTHORIZED, lost)
+  }
+
+  /**
+   * UAMP events §5.2: without a session id, tokens are for the connection: for the sessions of whoever it belongs to, and those that
+   * they open.
+   */
   async #updateConnection(event: EventOf<'session.update'>): Promise<void> {
     this.#paymentToken = event.payment_token ?? this.#paymentToken
-    await Promise.all([...this.#sessions.values()].map(({ session }) => session.send({ ...event, session_id: session.id })))
+    const own = [...this.#sessions.values()].filter(({ principal }) => this.#owner.owns(principal))
+    await Promise.all(own.map(({ session }) => session.send({ ...event, session_id: session.id })))
     this.#tell({ type: 'session.updated' })
   }
 
-  async #identify(token: string | undefined): Promise<Principal> {
-    const principal = await identify(this.#call.access, token, { known: this.#principal, fixed: this.#fixed })
-    if (!this.#fixed) this.#principal = principal
-    this.#fixed ||= token !== undefined
-    return principal
+  /** UAMP events §10.3: a newer token, for one session or for the connection. Nobody else hears of it. */
+  async #renew(event: EventOf<'session.update'>, token: string): Promise<void> {
+    const named = event.session_id === undefined ? undefined : this.#find(event)
+    if (named) this.#adopt(named, await refreshed(this.#call.access, token, named.principal))
+    else await this.#refresh(token)
+    if (!onlyRefreshes(event)) {
+      const { token: _, ...rest } = event
+      return this.#handle(rest)
+    }
+    const attached = named ?? this.#only()
+    if (attached) this.#acknowledge(attached, event)
+    this.#tell({ type: 'session.updated', ...(attached && { session_id: attached.id }) })
+  }
+
+  #adopt(attached: Attached, principal: Principal): void {
+    attached.principal = principal
+    // It may have ended while the token was looked at.
+    if (this.#sessions.get(attached.id) === attached) this.#watch(attached)
+  }
+
+  /** A newer token for the connection, and for those of its sessions that belong to the same principal. */
+  async #refresh(token: string): Promise<void> {
+    const principal = await this.#owner.refresh(token)
+    for (const attached of this.#sessions.values()) {
+      if (isSamePrincipal(attached.principal, principal)) this.#adopt(attached, principal)
+    }
+    this.#hosted?.refresh(principal)
   }
 
   #find(event: ClientEvent): Attached {

@@ -1,5 +1,7 @@
-import type { Batch, Session } from '../../core/ports/session.ts'
-import type { Call, Host, KnownCall, Quota, Streamed, Texts } from '../../core/ports/transport.ts'
+import { credentialsEnded, mayDo, TOKEN_EXPIRED } from '../../core/basics/principal.ts'
+import type { Access } from '../../core/ports/access.ts'
+import type { Batch, Reader, Session } from '../../core/ports/session.ts'
+import type { Host, KnownCall, Quota, Streamed, Texts } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../../protocol/events.ts'
@@ -7,7 +9,18 @@ import { JsonBoundError, parseJson } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { parseClientEvent, type ParsedEvent } from '../../protocol/parse.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT, sseLine } from '../../wire/sse.ts'
-import { announced, checkToken, findSession, identify, marks, openSession, position, resumedEvent } from './open.ts'
+import {
+  announced,
+  checkEvent,
+  findSession,
+  identify,
+  marks,
+  onlyRefreshes,
+  openSession,
+  position,
+  refreshed,
+  resumedEvent,
+} from './open.ts'
 import { rateHeaders, whatIsLeft } from './rate-limit.ts'
 import { viewOf } from './view.ts'
 
@@ -31,15 +44,16 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
   const named = request.headers.get(SESSION_HEADER) ?? first?.session_id
   let after: number | undefined
   let session: Session | undefined
+  let sender: KnownSender = { principal: call.principal, trace: call.trace }
   let rest = sent
   if (first?.type === 'session.create') {
-    const who = await identify(call.access, first.token, { known: call.principal })
-    const opened = await openSession(host, { event: first, principal: who, access: call.access, agent: call.agent, trace: call.trace })
+    sender = { principal: await identify(call.access, first.token, call.principal), trace: call.trace }
+    const opened = await openSession(host, { event: first, agent: call.agent, ...sender })
     session = opened.session
     after = opened.after
     rest = sent.slice(1)
   } else if (named !== undefined && named !== null) {
-    session = await findSession(host, named, call)
+    session = await findSession(host, named, call.principal)
   } else if (rest.length > 0 && rest.every(({ type }) => type === 'ping')) {
     const pongs = rest.map(() => ({ type: 'pong', ...marks(host) }))
     return Response.json({ ...receipt, events: pongs }, { headers: rateHeaders(call.quota) })
@@ -54,7 +68,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
       signal: call.signal,
     })
     try {
-      await sendAll(session, rest, call)
+      await sendAll(host, session, { events: rest, access: call.access, ...sender })
     } catch (thrown) {
       reader.close()
       session.leave()
@@ -62,9 +76,9 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
     }
     const view = viewOf(session.client)
     const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '', releases: false })
-    return streamed(host, { session, quota: call.quota, frames: run.frames((batch) => toSse(view(batch))) })
+    return streamed(host, { session, reader, quota: call.quota, frames: run.frames((batch) => toSse(view(batch))) })
   }
-  if (session) await sendAll(session, rest, call).finally(() => session.leave())
+  if (session) await sendAll(host, session, { events: rest, access: call.access, ...sender }).finally(() => session.leave())
   return Response.json(
     { ...(session && { session_id: session.id }), ...receipt },
     { status: after === undefined ? 202 : 201, headers: { ...rateHeaders(call.quota), ...(session && { [SESSION_HEADER]: session.id }) } },
@@ -81,7 +95,7 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
   const query = new URL(request.url).searchParams
   const id = request.headers.get(SESSION_HEADER) ?? query.get('session_id')
   if (id === null) throw new UampError('invalid_request', 'Name a session: send the X-Session-ID header or ?session_id=')
-  const session = await findSession(host, id, call)
+  const session = await findSession(host, id, call.principal)
   const from = request.headers.get('last-event-id') ?? query.get('after')
   const after = from === 'head' ? session.lastSeq : position(from)
   const asked = query.get('extensions')
@@ -98,23 +112,33 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
     begun = true
     return beginning(view(batch), aside(host, session, whatIsLeft(quota, host.now())))
   })
-  return streamed(host, { session, quota, frames })
+  return streamed(host, { session, reader, quota, frames })
 }
 
 interface Following {
   readonly session: Session
+  readonly reader: Reader
   readonly quota: Quota
   readonly frames: Streamed['frames']
 }
 
-function streamed(host: Host, { session, quota, frames }: Following): Streamed {
+function streamed(host: Host, { session, reader, quota, frames }: Following): Streamed {
   return {
     status: 200,
     headers: { ...SSE_HEADERS, ...rateHeaders(quota), [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.lastSeq) },
     frames,
     heartbeat: SSE_HEARTBEAT,
-    // After any other error a client can come back and go on. This one would come again.
-    failure: (error) => (error.code === 'too_large' ? aside(host, session, { type: 'session.error', error: error.toBody() }) : undefined),
+    failure: (error) => {
+      // After other errors a client can come back and go on. This one would come again.
+      if (error.code === 'too_large') return aside(host, session, { type: 'session.error', error: error.toBody() })
+      // It needs another token first. The session itself stays.
+      if (error.code === 'unauthorized') return aside(host, session, { type: 'session.end', reason: String(error.details?.['reason']) })
+      return undefined
+    },
+    expired: (grace) => {
+      const error = credentialsEnded(TOKEN_EXPIRED, { grace_seconds: grace }).toBody()
+      reader.tell({ type: 'session.error', ...marks(host), session_id: session.id, error })
+    },
   }
 }
 
@@ -137,14 +161,30 @@ function beginning(batch: Pick<Batch, 'eachText'>, told: string): Texts {
   }
 }
 
+interface Sent extends KnownSender {
+  readonly events: readonly ClientEvent[]
+  readonly access: Access
+}
+
+type KnownSender = Pick<KnownCall, 'principal' | 'trace'>
+
 /** Sends events in order, up to the first that is refused. Resolves when all are durable. */
-async function sendAll(session: Session, events: readonly ClientEvent[], call: Call): Promise<void> {
+async function sendAll(host: Host, session: Session, { events, access, principal, trace }: Sent): Promise<void> {
   const taken: Promise<void>[] = []
   let refusal: unknown
-  for (const event of events) {
+  let by = principal
+  for (const given of events) {
+    let event = given
     if (event.type === 'session.create') throw new UampError('invalid_request', 'session.create comes first, and once, in a request')
-    if (event.type === 'session.update') await checkToken(call.access, event.token, session.owner)
-    const sent = session.send(event, call.trace)
+    if (event.type === 'session.update' && event.token !== undefined) {
+      by = await refreshed(access, event.token, by)
+      // To the session it would be a change, which not everybody may make.
+      if (onlyRefreshes(event) && !mayDo(access, by, { action: 'call', agent: session.agent })) continue
+      const { token: _, ...rest } = event
+      event = rest
+    }
+    checkEvent(host, event, { principal: by, agent: session.agent })
+    const sent = session.send(event, { principal: by, trace })
     sent.catch((thrown: unknown) => (refusal ??= thrown))
     taken.push(sent)
     // A refusal is known by the next microtask; storing takes longer.

@@ -13,8 +13,21 @@ export function events(): Transport {
       return [
         socket(host, '/uamp'),
         socket(host, '/ws'),
-        { method: 'POST', path: '/events', access: 'request', body: 'text', handle: (request, call) => postEvents(host, request, call) },
-        { method: 'GET', path: '/events/stream', access: 'request', handle: (request, call) => streamEvents(host, request, call) },
+        {
+          method: 'POST',
+          path: '/events',
+          access: 'request',
+          action: 'read',
+          body: 'text',
+          handle: (request, call) => postEvents(host, request, call),
+        },
+        {
+          method: 'GET',
+          path: '/events/stream',
+          access: 'request',
+          action: 'read',
+          handle: (request, call) => streamEvents(host, request, call),
+        },
         { method: 'GET', path: '/schemas/events.json', access: 'public', handle: async (request) => schemas(request) },
       ]
     },
@@ -26,6 +39,8 @@ function socket(host: Host, path: string) {
     method: 'WS',
     path,
     access: 'first-message',
+    action: 'read',
+    several: true,
     subprotocols: ['uamp'],
     handle: (socket, call) => new Connection(host, socket, call).run(),
   } satisfies ReturnType<Transport['routes']>[number]

@@ -1,60 +1,81 @@
-import type { Access, Principal } from '../../core/ports/access.ts'
+import { withHops } from '../../core/basics/hops.ts'
+import { isDenial, isSamePrincipal, unauthorized } from '../../core/basics/principal.ts'
+import type { Access, Action, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Trace } from '../../core/ports/trace.ts'
 import type { Host } from '../../core/ports/transport.ts'
 import { sessionCreated } from '../../core/edge/session-created.ts'
 import { understoodEvents, type ClientProfile } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { EventOf, ServerEvent } from '../../protocol/events.ts'
+import type { ClientEvent, EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf, uampIn } from '../../protocol/json.ts'
 import { tokenPayment } from '../../protocol/payment.ts'
 import { negotiateVersion } from '../../protocol/version.ts'
 
-/** Who sends this event: the owner of its token, or else whoever opened the connection. A token must not change who that is. */
-export async function identify(access: Access, token: string | undefined, { known, fixed = false }: Before): Promise<Principal> {
-  const principal = token === undefined ? known : await access.authenticate({ token })
-  if (!principal) throw new UampError('unauthorized', token === undefined ? 'Credentials are missing' : 'The token is not valid')
-  if (known && !isSame(known, principal) && (fixed || !(await isAnybody(access, known)))) {
-    throw new UampError('unauthorized', 'The token belongs to someone else: connect again with it')
-  }
-  return principal
+/** Who sends this event: the owner of its token, or else whoever opened the connection (UAMP events §10.3). */
+export async function identify(access: Access, token: string | undefined, known: Principal | undefined): Promise<Principal> {
+  const found = token === undefined ? known : await access.authenticate({ token })
+  if (found && !isDenial(found)) return found
+  throw unauthorized(found, token === undefined ? 'Credentials are missing' : 'The token is not valid')
 }
 
-/** What is known about a connection already. */
-interface Before {
-  readonly known: Principal | undefined
-  /** The connection has acted as `known`: from then on even an anonymous caller stays the same. */
-  readonly fixed?: boolean
+/** The same principal by a newer token. Nobody can take over what belongs to somebody else. */
+export async function refreshed(access: Access, token: string, owner: Principal): Promise<Principal> {
+  const principal = await identify(access, token, undefined)
+  if (isSamePrincipal(principal, owner)) return principal
+  throw new UampError('unauthorized', 'The token belongs to someone else: open a session of its own with it')
 }
 
-/** Whether a caller without credentials would be the same principal. */
-async function isAnybody(access: Access, principal: Principal): Promise<boolean> {
-  const anybody = await access.authenticate({})
-  return anybody !== undefined && isSame(anybody, principal)
+/** True for a `session.update` that brings a newer token and changes nothing. */
+export function onlyRefreshes(event: EventOf<'session.update'>): boolean {
+  return event.token !== undefined && event.session === undefined && event.payment_token === undefined
 }
 
-function isSame(one: Principal, other: Principal): boolean {
-  return one.tenant === other.tenant && one.id === other.id
+/** What a client must be allowed to do in order to send an event. `openSession` asks for more. */
+const ACTIONS = {
+  'input.text': 'call',
+  'input.audio': 'call',
+  'input.image': 'call',
+  'input.video': 'call',
+  'input.file': 'call',
+  'input.typing': 'call',
+  'response.create': 'call',
+  'response.cancel': 'cancel',
+  'session.update': 'call',
+  'session.end': 'cancel',
+  'tool.result': 'call',
+  'x.approval.response': 'call',
+  'payment.submit': 'call',
+  'message.read': 'call',
+  'voice.invite': 'call',
+  'voice.accept': 'call',
+  'voice.decline': 'call',
+  'voice.end': 'call',
+  'client.capabilities': 'read',
+  'capabilities.query': 'read',
+  'session.create': 'read',
+  ping: 'read',
+} satisfies Record<ClientEvent['type'], Action>
+
+/** Throws `forbidden` if the principal may read the session, but not do this. */
+export function checkEvent({ gateway }: Host, { type }: ClientEvent, { principal, agent }: Sending): void {
+  gateway.authorize(principal, ACTIONS[type], agent)
+}
+
+interface Sending {
+  readonly principal: Principal
+  readonly agent: string
 }
 
 /** A session of the caller's, if they may use its agent. */
-export async function findSession(host: Host, id: string, caller: Caller): Promise<Session> {
-  const session = await host.gateway.attach(id, caller.principal)
+export async function findSession(host: Host, id: string, principal: Principal): Promise<Session> {
+  const session = await host.gateway.attach(id, principal, 'read')
   if (!session) throw new UampError('not_found', `There is no session "${id}"`, { details: { session_id: id } })
-  checkAgent(caller, session.agent)
   return session
 }
 
-export function checkAgent({ principal, access }: Caller, agent: string): void {
-  if (!access.authorize(principal, 'call', agent)) throw new UampError('forbidden', `You may not use "${agent}"`)
-}
-
-interface Caller {
+interface Opening {
   readonly principal: Principal
-  readonly access: Access
-}
-
-interface Opening extends Caller {
   readonly event: EventOf<'session.create'>
   /** The agent that the path names. */
   readonly agent: string | undefined
@@ -65,20 +86,19 @@ interface Opening extends Caller {
 export async function openSession(host: Host, opening: Opening): Promise<{ session: Session; after: number; resumed: boolean }> {
   const { event, principal, agent: inPath } = opening
   negotiateVersion(event.uamp_version)
-  const { resume, on_detach } = uampIn(event.session.extensions)
+  const { resume, on_detach, hops } = uampIn(event.session.extensions)
   const { session_id: known, after } = fieldsOf(resume)
-  if (typeof known === 'string') return { session: await findSession(host, known, opening), after: position(after), resumed: true }
+  if (typeof known === 'string') return { session: await findSession(host, known, principal), after: position(after), resumed: true }
   const agent = event.agent ?? inPath
   if (agent === undefined) {
     throw new UampError('invalid_request', 'Name an agent: this server has several', { details: { agents: host.agents.names() } })
   }
-  checkAgent(opening, agent)
   const payment = tokenPayment(event.payment_token)
   const session = await host.gateway.open({
     transport: 'events',
     agent,
     principal,
-    trace: opening.trace,
+    trace: withHops(opening.trace, hops),
     config: event.session,
     client: event.client_capabilities,
     duplex: true,
@@ -98,11 +118,6 @@ export function marks({ newId, now }: Pick<Host, 'newId' | 'now'>): { readonly e
 /** Tells a reader that comes back where it stands. It is not in the log. */
 export function resumedEvent(host: Host, session: Session, uamp: Readonly<Record<string, unknown>>): ServerEvent {
   return { ...sessionCreated(session, { extensions: { uamp } }), ...marks(host), session_id: session.id }
-}
-
-/** A new token may come with an update, but not a new owner. */
-export async function checkToken(access: Access, token: string | undefined, owner: Principal): Promise<void> {
-  if (token !== undefined) await identify(access, token, { known: owner, fixed: true })
 }
 
 /** What a client announces under `client_capabilities.extensions.uamp`. `ack`: it wants `x.ack` once an event is durable. */

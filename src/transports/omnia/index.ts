@@ -69,7 +69,7 @@ async function handle(shared: Shared, socket: Socket, call: KnownCall): Promise<
 }
 
 /** The agent that the path or the query names, or else that of the root. A namespace other than `default` is put before the name. */
-function agentOf({ agents }: Host, { agent: owner, root, params, principal, access }: KnownCall, query: URLSearchParams): string {
+function agentOf({ agents, gateway }: Host, { agent: owner, root, params, principal }: KnownCall, query: URLSearchParams): string {
   const given = params['name'] ?? query.get('agent') ?? ''
   const namespace = params['namespace'] ?? query.get('namespace') ?? ''
   const named = given === '' || !root ? owner : namespace === '' || namespace === 'default' ? given : `${namespace}.${given}`
@@ -77,6 +77,6 @@ function agentOf({ agents }: Host, { agent: owner, root, params, principal, acce
     const message = named === undefined ? 'Say which agent: ?agent=…' : `There is no agent "${named}" here`
     throw new UampError('agent_offline', message, { details: { agents: agents.names() } })
   }
-  if (!access.authorize(principal, 'call', named)) throw new UampError('forbidden', `This token may not call ${named}`)
+  gateway.authorize(principal, 'call', named)
   return named
 }

@@ -257,7 +257,7 @@ export class Line {
     this.#asking = asking
     try {
       const said = inputs.map((input) => this.#event(input))
-      await this.session.say(said, create, { trace: this.#link.trace })
+      await this.session.say(said, create, this.#link)
     } catch (thrown) {
       if (this.#asking === asking) this.#asking = undefined
       if (!this.#isBusy) this.#narrator.quiet = undefined

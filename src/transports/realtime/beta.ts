@@ -62,7 +62,7 @@ const modalities = (speaks: boolean): string[] => (speaks ? ['audio', 'text'] : 
 
 export const beta: Dialect = {
   read: reader({ item: items.schema, session: Session, response: Response, settings: readSettings }),
-  session: ({ speaks, instructions, tools, toolChoice, maxOutputTokens, other, ...settings }) => ({
+  session: ({ speaks, instructions, tools, toolChoice, maxOutputTokens, other, sign, ...settings }) => ({
     modalities: modalities(speaks),
     instructions,
     voice: settings.voice,
@@ -78,6 +78,7 @@ export const beta: Dialect = {
     max_response_output_tokens: maxOutputTokens,
     tracing: null,
     ...other,
+    ...(sign !== undefined && { uamp: { sign } }),
   }),
   response: (state) => ({
     ...showResponse(state),

@@ -80,7 +80,7 @@ function readSettings(given: Omit<z.infer<typeof Session>, 'type'>): Partial<Set
 
 export const ga: Dialect = {
   read: reader({ item: items.schema, session: Session, response: Response, settings: readSettings }),
-  session: ({ speaks, instructions, tools, toolChoice, maxOutputTokens, other, ...settings }) => ({
+  session: ({ speaks, instructions, tools, toolChoice, maxOutputTokens, other, sign, ...settings }) => ({
     type: 'realtime',
     output_modalities: [speaks ? 'audio' : 'text'],
     instructions,
@@ -92,6 +92,7 @@ export const ga: Dialect = {
     prompt: null,
     include: null,
     ...other,
+    ...(sign !== undefined && { uamp: { sign } }),
     audio: {
       input: {
         format: SHOWN_FORMATS[settings.inputFormat],

@@ -75,6 +75,8 @@ export interface Settings {
   readonly maxOutputTokens: number | 'inf'
   /** Settings that are only told back and handed to the agent: `tracing`, `truncation`, `prompt`, `temperature` … */
   readonly other: Slot
+  /** The client wants its answers signed, or not. */
+  readonly sign?: boolean
 }
 
 /** What one response does differently. */

@@ -50,15 +50,18 @@ export const sameSettings = {
   tools: z.nullish(Tools),
   tool_choice: z.optional(z.unknown()),
   prompt: z.optional(z.unknown()),
+  /** Ours. */
+  uamp: z.nullish(z.object({ sign: z.optional(z.boolean()) })),
 }
 
 type Same = { [K in keyof typeof sameSettings]?: z.infer<(typeof sameSettings)[K]> }
 
-export function readSame({ instructions, tools, tool_choice: toolChoice }: Same): Partial<Settings> {
+export function readSame({ instructions, tools, tool_choice: toolChoice, uamp }: Same): Partial<Settings> {
   return present({
     instructions: instructions ?? undefined,
     tools: tools?.map(functionTool),
     toolChoice,
+    sign: uamp?.sign,
   })
 }
 

@@ -52,7 +52,7 @@ export function listening({ turnDetection: given }: Settings): Listening | undef
 
 /** The settings as the agent gets them. Agents always use pcm16; audio of the client is converted. */
 export function configOf(settings: Settings, extra: Slot = {}): SessionConfig {
-  const { speaks, instructions, tools, voice, speed, toolChoice, maxOutputTokens, other } = settings
+  const { speaks, instructions, tools, voice, speed, toolChoice, maxOutputTokens, other, sign } = settings
   const heard = listening(settings)
   return {
     modalities: speaks ? ['audio', 'text'] : ['text'],
@@ -77,6 +77,7 @@ export function configOf(settings: Settings, extra: Slot = {}): SessionConfig {
         ...(maxOutputTokens !== 'inf' && { max_output_tokens: maxOutputTokens }),
         ...other,
       },
+      ...(sign !== undefined && { uamp: { sign } }),
     },
   }
 }

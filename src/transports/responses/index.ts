@@ -1,5 +1,6 @@
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import { reportError } from '../../core/edge/report-error.ts'
+import { requestHash, signatureAsked, signSlot } from '../../core/edge/signature-header.ts'
 import type { Host, KnownCall, Route, Streamed, Transport } from '../../core/ports/transport.ts'
 import { openAiFailure, openAiRefusal } from '../../wire/openai/errors.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
@@ -33,10 +34,10 @@ function routesAt(host: Host, path: string): Route[] {
     { method: 'WS', path, access: 'request', subprotocols: [], handle: (socket, call) => new ResponsesSocket(host, socket, call).run() },
     { method: 'POST', path: `${path}/input_tokens`, access: 'request', body: 'text', handle: (_, call) => inputTokens(host, call) },
     { method: 'POST', path: `${path}/compact`, access: 'request', body: 'text', handle: (_, call) => compact(host, call) },
-    { method: 'GET', path: one, access: 'request', handle: (_, call) => stored.get(call) },
-    { method: 'DELETE', path: one, access: 'request', handle: (_, call) => stored.delete(call) },
-    { method: 'POST', path: `${one}/cancel`, access: 'request', handle: (_, call) => stored.cancel(call) },
-    { method: 'GET', path: `${one}/input_items`, access: 'request', handle: (_, call) => stored.inputItems(call) },
+    { method: 'GET', path: one, access: 'request', action: 'read', handle: (_, call) => stored.get(call) },
+    { method: 'DELETE', path: one, access: 'request', action: 'cancel', handle: (_, call) => stored.delete(call) },
+    { method: 'POST', path: `${one}/cancel`, access: 'request', action: 'cancel', handle: (_, call) => stored.cancel(call) },
+    { method: 'GET', path: `${one}/input_items`, access: 'request', action: 'read', handle: (_, call) => stored.inputItems(call) },
   ]
 }
 
@@ -45,7 +46,9 @@ async function create(host: Host, call: KnownCall): Promise<Response | Streamed>
   const text = await call.text()
   const body = parseBody(CreateRequest, text)
   host.gateway.checkSlots(body, text.length)
-  const asked = toAsked(body)
+  const signature = signatureAsked(call.request.headers)
+  const hashing = requestHash(host.gateway, signature, { text, member: 'input' })
+  const asked = { ...toAsked(body, signSlot(signature)), signing: hashing && (await hashing) }
   const headers = openAiHeaders(call.quota)
   const begun = await start(host, call, asked)
   try {

@@ -1,3 +1,5 @@
+import type { Signing } from '../../core/edge/signature-header.ts'
+import type { Slot } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { functionTool } from '../../wire/openai/settings.ts'
@@ -19,9 +21,12 @@ export interface Asked {
   readonly store: boolean
   readonly background: boolean
   readonly stream: boolean
+  /** The hash of the input, if the answer is signed. */
+  readonly signing?: Signing | undefined
 }
 
-export function toAsked(body: CreateRequest): Asked {
+/** `slots`: extensions of the session beside the settings. */
+export function toAsked(body: CreateRequest, slots: Slot = {}): Asked {
   const { input, ...settings } = body
   if (input == null) throw invalid('Missing required parameter: "input"', 'input', 'missing_required_parameter')
   for (const name of ['conversation', 'prompt']) {
@@ -44,7 +49,7 @@ export function toAsked(body: CreateRequest): Asked {
       ...(body.instructions != null && { instructions: body.instructions }),
       ...(tools.length > 0 && { tools }),
       ...(format && { response_format: format }),
-      extensions: { openai: settings },
+      extensions: { openai: settings, ...slots },
     },
     store,
     background,

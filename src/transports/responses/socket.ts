@@ -1,4 +1,5 @@
 import { reportError } from '../../core/edge/report-error.ts'
+import { requestHash, signatureAsked, signSlot } from '../../core/edge/signature-header.ts'
 import type { Host, KnownCall, Socket, Texts } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { fieldsOf } from '../../protocol/json.ts'
@@ -52,7 +53,9 @@ export class ResponsesSocket {
       if (event.generate === false) throw invalid('"generate" must be true', 'generate', 'unsupported_parameter')
       const { type: _, stream_id: __, generate: ___, stream: ____, ...body } = event
       this.#host.gateway.checkSlots(body, frame.length)
-      const asked = { ...toAsked(parseValue(CreateRequest, body)), stream: true }
+      const signature = signatureAsked(this.#caller.request.headers)
+      const hashing = requestHash(this.#host.gateway, signature, { text: frame, member: 'input' })
+      const asked = { ...toAsked(parseValue(CreateRequest, body), signSlot(signature)), stream: true, signing: hashing && (await hashing) }
       if (lane === undefined) return await this.#answer(asked, undefined)
       this.#enter(lane)
       void this.#answer(asked, lane).finally(() => this.#lanes.delete(lane ?? ''))

@@ -107,9 +107,11 @@ function leave(session: Session | undefined): void {
 /** A response in the background goes on without its client. */
 async function begin(host: Host, caller: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
   const { store, background } = asked
+  const { principal, trace } = caller
+  const sender = { principal, trace, ...asked.signing }
   const reader = session.read({ extensions: store ? 'all' : UNSTORED })
   try {
-    const accepted = sent.map((event) => session.send(event, caller.trace))
+    const accepted = sent.map((event) => session.send(event, sender))
     const response = session.lastResponse ?? ''
     if (background) session.finish()
     await Promise.all(accepted)

@@ -1,6 +1,7 @@
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Session, StoredResponse } from '../../core/ports/session.ts'
+import type { Action } from '../../core/ports/access.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { weigh } from '../../core/basics/weight.ts'
@@ -24,7 +25,7 @@ export class StoredResponses {
 
   /** `GET /responses/{id}`, also as a stream that continues where the client lost it. */
   async get(call: KnownCall): Promise<Response | Streamed> {
-    const found = await this.#find(call)
+    const found = await this.#find(call, 'read')
     const query = new URL(call.request.url).searchParams
     if (query.get('stream') !== 'true') return this.#json((await this.#gather(found, false)).response(), call)
     const known = wholeNumber(query, 'starting_after', { usual: -1, min: 0, max: Number.MAX_SAFE_INTEGER })
@@ -44,7 +45,7 @@ export class StoredResponses {
 
   /** `POST /responses/{id}/cancel`: for responses in the background. Repeating it has the same result. */
   async cancel(call: KnownCall): Promise<Response | Streamed> {
-    const found = await this.#find(call)
+    const found = await this.#find(call, 'cancel')
     const { turn, session } = found
     if (settingsOf(turn.config)['background'] !== true) {
       throw invalid('Cannot cancel a synchronous response.', 'response_id', 'invalid_value')
@@ -94,17 +95,17 @@ export class StoredResponses {
     return { data, hasMore: false }
   }
 
-  async #find(call: KnownCall): Promise<Found> {
+  async #find(call: KnownCall, action: Action): Promise<Found> {
     const turn = await this.#turn(call)
-    const session = await this.#host.gateway.attach(turn.session, call.principal)
+    const session = await this.#host.gateway.attach(turn.session, call.principal, action)
     if (!session) throw notFound(turn.id)
     return { turn, session }
   }
 
-  async #turn({ params, principal, access }: KnownCall): Promise<StoredResponse> {
+  async #turn({ params, principal }: KnownCall): Promise<StoredResponse> {
     const id = params['id'] ?? ''
     const turn = await this.#host.gateway.response(id, principal)
-    if (!turn || !access.authorize(principal, 'call', turn.agent)) throw notFound(id)
+    if (!turn) throw notFound(id)
     return turn
   }
 

@@ -39,11 +39,13 @@ export interface OpenAiError {
 /** `details.param` names the wrong field, `details.code` is a finer code of OpenAI's that replaces the usual one. */
 export function openAiErrorBody(error: UampError): OpenAiError {
   const [type, usual] = ERRORS[error.code]
-  const { param, code, accepts, request_id } = error.details ?? {}
+  const { param, code, accepts, request_id, reason } = error.details ?? {}
+  // A client that can get another token must know that it is time to.
+  const finer = error.code === 'unauthorized' && reason === 'token_expired' ? reason : code
   return {
     message: error.message,
     type,
-    code: typeof code === 'string' ? code : usual,
+    code: typeof finer === 'string' ? finer : usual,
     param: typeof param === 'string' ? param : null,
     ...(accepts !== undefined && { accepts }),
     ...(typeof request_id === 'string' && { request_id }),

@@ -124,7 +124,7 @@ export function contentContract(binding: string, connect: Connect): void {
         const next = mirrored(await say(wire, 'again'))
         expect(next.messages[0]).toEqual(first.messages[0])
         expect(next.asked).toBeUndefined()
-        const stored = await gateway.response(end['response_id'] as string, { tenant: 'default', id: 'anonymous', scopes: [] })
+        const stored = await gateway.response(end['response_id'] as string, { tenant: 'default', id: 'anonymous', scopes: ['*'] })
         expect(stored?.input[0]).toEqual(first.messages[0])
         expect(stored?.asked).toEqual(asked)
       },

@@ -125,7 +125,7 @@ export function sessionsContract(binding: string, connect: Connect): void {
       const { url, gateway } = await startServer(demo())
       const wire = await connect(url)
       const id = await wire.open()
-      const session = await gateway.attach(id, { tenant: 'default', id: 'anonymous', scopes: [] })
+      const session = await gateway.attach(id, { tenant: 'default', id: 'anonymous', scopes: ['*'] })
       await session?.end('timeout')
       expect(await wire.next('session.end')).toMatchObject({ session_id: id, reason: 'timeout' })
     })

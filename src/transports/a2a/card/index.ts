@@ -1,3 +1,4 @@
+import { anybody, isAnybody } from '../../../core/basics/principal.ts'
 import type { AgentPort } from '../../../core/ports/agent.ts'
 import type { Call, Host, KnownCall } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
@@ -6,7 +7,7 @@ import { a2aError } from '../errors.ts'
 import { agentOf, versionSaid } from '../request.ts'
 import { buildCard, hybrid, seedCard } from './build.ts'
 import type { AgentCard, AgentProvider } from './model.ts'
-import { cardSigner, type SigningKey } from './sign.ts'
+import { cardSigner, signByServer, type SigningKey } from './sign.ts'
 
 export type { AgentCard, AgentSkill } from './model.ts'
 export type { SigningKey } from './sign.ts'
@@ -25,7 +26,9 @@ export interface CardOptions {
   /** What callers with credentials get beside the public card. A function may return undefined: this caller gets no extended card. */
   readonly extendedCard?:
     CardAddition | ((call: KnownCall, card: AgentCard) => CardAddition | undefined | Promise<CardAddition | undefined>)
-  /** The keys that cards are signed with. Without keys, or without the server's `publicUrl`, cards are not signed. */
+  /** Signs cards with a key that the server makes and publishes. Only a server that knows its own address signs. Default: false. */
+  readonly sign?: boolean
+  /** Keys of your own to sign cards with, instead of the server's. */
   readonly signingKeys?: readonly SigningKey[]
   /** How long clients and caches may keep a card. Default: 300. */
   readonly maxAgeSeconds?: number
@@ -44,10 +47,9 @@ const MAX_AGE_SECONDS = 300
 /** Cards tell a client that has only an agent's address who the agent is and how to talk to it. */
 export function createCards(host: Host, options: CardOptions = {}): Cards {
   const { card: usual = 'hybrid', extendedCard, signingKeys = [], maxAgeSeconds = MAX_AGE_SECONDS } = options
-  const signer = signingKeys.length > 0 ? cardSigner(signingKeys) : undefined
-  // Without its own address the server would sign a card for whatever `Host` a request names.
-  const sign = host.ownUrl === undefined ? undefined : signer
-  if (signer && !sign) host.log('warn', 'Agent cards are not signed: set publicUrl')
+  const byKeys = signingKeys.length > 0 ? cardSigner(signingKeys) : undefined
+  const server = options.sign && !byKeys ? host.signer : undefined
+  let warned = false
   const served = new ServedCards(host.now)
 
   async function publicCard(call: Call, agent: AgentPort): Promise<AgentCard> {
@@ -58,7 +60,21 @@ export function createCards(host: Host, options: CardOptions = {}): Cards {
     )
   }
 
-  const signed = async (card: AgentCard): Promise<AgentCard> => (sign ? { ...card, signatures: await sign(card) } : card)
+  /** What cards of this call are signed under. A request may name any `Host`, and a card with that name must not be signed. */
+  const signedAs = ({ request }: Call): string | undefined => {
+    if (!byKeys && !server) return undefined
+    const own = host.ownUrl()
+    if (own !== undefined && byNumber(host.publicUrl(request)) === byNumber(own)) return own
+    if (!warned) host.log('warn', 'Agent cards are not signed: set publicUrl')
+    warned = true
+    return undefined
+  }
+
+  const signed = async (card: AgentCard, own: string | undefined): Promise<AgentCard> => {
+    if (own === undefined) return card
+    if (byKeys) return { ...card, signatures: await byKeys(card) }
+    return server ? { ...card, signatures: [await signByServer(server, card, `${own}/.well-known/jwks.json`)] } : card
+  }
   const isPure = (call: Call): boolean => asksForOne(call) ?? usual === '1.0'
 
   return {
@@ -71,7 +87,9 @@ export function createCards(host: Host, options: CardOptions = {}): Cards {
         if (old ? asksForOne(call) : isPure(call)) return of
         return old ? seedCard(of, agent) : hybrid(of)
       }
-      const sent = await served.of(shape(card), async () => shape(await signed(card)))
+      const own = signedAs(call)
+      const kid = own !== undefined && server ? (await server.key('cards')).kid : undefined
+      const sent = await served.of(shape(card), async () => shape(await signed(card, own)), `${own ?? ''} ${kid ?? ''}`)
       const headers = {
         etag: sent.etag,
         'last-modified': sent.lastModified,
@@ -90,12 +108,14 @@ export function createCards(host: Host, options: CardOptions = {}): Cards {
         const reason = pure ? 'UNSUPPORTED_OPERATION' : 'EXTENDED_AGENT_CARD_NOT_CONFIGURED'
         throw a2aError(reason, 'This agent has no extended card')
       }
-      if (await isAnybody(call)) throw new UampError('unauthorized', 'The extended card is for callers with credentials')
+      if (await isAnybody(call.access, call.principal))
+        throw new UampError('unauthorized', 'The extended card is for callers with credentials')
       const card = await publicCard(call, agent)
       const added = typeof extendedCard === 'function' ? await extendedCard(call, card) : extendedCard
       if (!added) throw a2aError('EXTENDED_AGENT_CARD_NOT_CONFIGURED', 'There is no extended card for this caller')
       const { supportedInterfaces } = card
-      const whole = await signed({ ...card, ...added, supportedInterfaces, skills: [...card.skills, ...(added.skills ?? [])] })
+      const all = { ...card, ...added, supportedInterfaces, skills: [...card.skills, ...(added.skills ?? [])] }
+      const whole = await signed(all, signedAs(call))
       return pure ? whole : hybrid(whole)
     },
   }
@@ -107,15 +127,14 @@ function asksForOne({ request }: Call): boolean | undefined {
   return asked ? /^1(?:\.|$)/.test(asked) : undefined
 }
 
-async function bearerOf({ access }: Call): Promise<'none' | 'optional' | 'required'> {
-  if (!access.schemes || access.schemes.length === 0) return 'none'
-  return (await access.authenticate({ headers: new Headers() })) === undefined ? 'required' : 'optional'
+/** `localhost` is the name of the loopback address everywhere. */
+function byNumber(url: string): string {
+  return url.replace(/^(https?:\/\/)localhost(?=[:/]|$)/, '$1127.0.0.1')
 }
 
-/** Whether a caller without any credentials would be the same. */
-async function isAnybody({ access, principal }: KnownCall): Promise<boolean> {
-  const anybody = await access.authenticate({ headers: new Headers() })
-  return anybody !== undefined && anybody.tenant === principal.tenant && anybody.id === principal.id
+async function bearerOf({ access }: Call): Promise<'none' | 'optional' | 'required'> {
+  if (!access.schemes || access.schemes.length === 0) return 'none'
+  return (await anybody(access)) === undefined ? 'required' : 'optional'
 }
 
 /** A card as it is sent: its text, and what caches have to know. */
@@ -137,9 +156,9 @@ class ServedCards {
     this.#now = now
   }
 
-  /** `finish` makes the card that is sent; it is called once. */
-  of(unsigned: object, finish: () => Promise<object>): Promise<Served> {
-    const text = JSON.stringify(unsigned)
+  /** `finish` makes the card that is sent; it is called once for each `by`, which is who signs it with which key. */
+  of(unsigned: object, finish: () => Promise<object>, by: string): Promise<Served> {
+    const text = JSON.stringify(unsigned) + by
     const known = this.#served.get(text)
     if (known) return known
     const made = this.#make(text, finish)

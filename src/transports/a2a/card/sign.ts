@@ -1,5 +1,7 @@
-import canonicalize from 'canonicalize'
 import type { CryptoKey, JWK } from 'jose'
+import type { Signer } from '../../../core/ports/keys.ts'
+import { base64Url } from '../../../protocol/base64.ts'
+import { canonicalJson } from '../../../protocol/canonical-json.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import { isRecord } from '../../../protocol/json.ts'
 import type { AgentCard, CardSignature } from './model.ts'
@@ -25,6 +27,17 @@ export function cardSigner(keys: readonly SigningKey[]): Sign {
   }
 }
 
+/** Signs cards with the server's own key, which clients find at `jku`. */
+export async function signByServer(signer: Signer, card: AgentCard, jku: string): Promise<CardSignature> {
+  const { kid, alg, sign } = await signer.key('cards')
+  const encode = (text: string): string => base64Url(encoder.encode(text))
+  const header = encode(JSON.stringify({ alg, typ: 'JOSE', kid, jku }))
+  const signature = await sign(encoder.encode(`${header}.${encode(payloadOf(card))}`))
+  return { protected: header, signature: base64Url(signature) }
+}
+
+const encoder = new TextEncoder()
+
 function signerOf({
   key,
   kid = jwkField(key, 'kid'),
@@ -36,7 +49,7 @@ function signerOf({
   return async (payload) => {
     // 46 modules, so only servers that sign load them.
     const { FlattenedSign } = await import('jose')
-    const signing = new FlattenedSign(new TextEncoder().encode(payload))
+    const signing = new FlattenedSign(encoder.encode(payload))
     signing.setProtectedHeader({ alg, typ: 'JOSE', kid, ...(jku !== undefined && { jku }) })
     const { protected: header = '', signature } = await signing.sign(key)
     return { protected: header, signature }
@@ -53,7 +66,7 @@ function jwkField(key: JWK | CryptoKey, field: 'kid' | 'alg'): string | undefine
  * empty objects. Our cards have none, so the text is the same.
  */
 export function payloadOf({ signatures: _, ...card }: AgentCard): string {
-  return canonicalize(withoutDefaults(card)) ?? ''
+  return canonicalJson(withoutDefaults(card))
 }
 
 /** Leaves out members at their default that are neither required nor `optional` in the proto. `params` belong to the extension and stay. */

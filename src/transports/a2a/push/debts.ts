@@ -1,3 +1,4 @@
+import { onBehalfOf } from '../../../core/basics/principal.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import { storeKey } from '../../../core/basics/store-key.ts'
@@ -60,7 +61,7 @@ export class Debts {
       const page = await this.#store.list(OWED, after === undefined ? {} : { after })
       for (const { value } of page.items) {
         const { tenant, owner: id, task, told } = value as unknown as DebtRecord
-        yield { owner: { tenant, id, scopes: [] }, taskId: task, told }
+        yield { owner: onBehalfOf(tenant, id), taskId: task, told }
       }
       if ((after = page.next) === undefined) return
     }

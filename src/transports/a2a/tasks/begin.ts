@@ -1,8 +1,10 @@
+import { withHops } from '../../../core/basics/hops.ts'
 import type { Reader, Session } from '../../../core/ports/session.ts'
+import type { Trace } from '../../../core/ports/trace.ts'
 import type { KnownCall } from '../../../core/ports/transport.ts'
 import { UampError } from '../../../protocol/errors.ts'
 import type { ClientEvent } from '../../../protocol/events.ts'
-import { isRecord } from '../../../protocol/json.ts'
+import { isRecord, uampIn } from '../../../protocol/json.ts'
 import { textOf, type Message as Input } from '../../../protocol/message.ts'
 import type { SessionConfig } from '../../../protocol/session-config.ts'
 import { paymentFrom } from '../../../wire/payment.ts'
@@ -136,7 +138,11 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
     const note: TaskNote = { task: id }
     const accepted = answers.map((event) => session.send(event))
     accepted.push(
-      session.say([], { type: 'response.create', event_id: host.newId() }, { keeper: live, note: { ...note }, trace: call.trace }),
+      session.say(
+        [],
+        { type: 'response.create', event_id: host.newId() },
+        { keeper: live, note: { ...note }, principal: call.principal, trace: traceOf(call, request) },
+      ),
     )
     await Promise.all(accepted)
   } catch (thrown) {
@@ -196,18 +202,24 @@ interface Opening {
   readonly silent?: boolean
 }
 
+/** The message may say how often it was passed on: a gateway in between may have dropped the header. */
+function traceOf({ trace }: KnownCall, { message }: SendRequest): Trace {
+  return withHops(trace, uampIn(message.metadata)['hops'])
+}
+
 /** A session for a message, which goes on from what was said before. */
 async function openSession(
   { host }: Shared,
-  { principal, request, trace }: KnownCall,
+  call: KnownCall,
   { request: asked, record, parent, silent = false }: Opening,
 ): Promise<Session> {
+  const { principal, request } = call
   const payment = paymentFrom(request.headers)
   const init = {
     transport: 'a2a',
     agent: record.agent,
     principal,
-    trace,
+    trace: traceOf(call, asked),
     config: configOf(asked, record, asked.message.metadata && toolsIn(asked.message.metadata, request.headers)),
     duplex: false,
     persist: true,

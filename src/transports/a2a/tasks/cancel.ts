@@ -51,7 +51,7 @@ export async function cancelWaiting(shared: Shared, { record, version }: Found, 
   await records.store.batch([records.set(cancelled, version), ...operations])
   const step = record.steps.at(-1)
   if (step?.waits) {
-    const session = await host.gateway.attach(step.session, ownerOf(record))
+    const session = await host.gateway.attach(step.session, ownerOf(record), 'cancel')
     await session?.end('cancelled')
   }
   lives.wake(records.keyOf(ownerOf(record), record.id))

@@ -192,7 +192,7 @@ class Following {
     const opened = this.#opened
     this.#opened = undefined
     if (opened) return { reader: opened, attached: undefined }
-    const attached = live ? undefined : await this.#shared.host.gateway.attach(session, this.#owner)
+    const attached = live ? undefined : await this.#shared.host.gateway.attach(session, this.#owner, 'read')
     const reader = (live?.session ?? attached)?.read({ after, extensions: 'all', signal: this.#signal })
     return reader && { reader, attached }
   }

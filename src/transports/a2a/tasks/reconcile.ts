@@ -54,7 +54,7 @@ const LOST: Ending = {
 
 /** Reads the end from the log, which alone has the questions and the reason why the agent stopped. */
 async function readEnding({ host }: Shared, { id, session: name, after }: StoredResponse, owner: Principal): Promise<Ending | undefined> {
-  const session = await host.gateway.attach(name, owner)
+  const session = await host.gateway.attach(name, owner, 'read')
   if (!session) return undefined
   const reader = session.read({ after, extensions: 'all' })
   const endings = new Endings()

@@ -1,3 +1,4 @@
+import { onBehalfOf } from '../../../core/basics/principal.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Keys } from '../../../core/ports/keys.ts'
 import type { Operation, Page, Place, SetOperation, Store } from '../../../core/ports/store.ts'
@@ -83,7 +84,7 @@ const sortable = (number: number, digits = 15): string => String(number).padStar
 export const isRunning = ({ status }: TaskRecord): boolean =>
   status.state === 'TASK_STATE_WORKING' || status.state === 'TASK_STATE_SUBMITTED'
 
-export const ownerOf = ({ tenant, owner }: Pick<TaskRecord, 'tenant' | 'owner'>): Principal => ({ tenant, id: owner, scopes: [] })
+export const ownerOf = ({ tenant, owner }: Pick<TaskRecord, 'tenant' | 'owner'>): Principal => onBehalfOf(tenant, owner)
 
 /** The keys and shapes under which tasks, their messages and their contexts are stored. Every key begins with the tenant and the owner. */
 export class TaskRecords {

@@ -1,3 +1,4 @@
+import { onBehalfOf } from '../../../core/basics/principal.ts'
 import { expiryClock } from '../../../core/basics/time.ts'
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Blobs } from '../../../core/ports/blobs.ts'
@@ -90,7 +91,7 @@ export class Media {
     const upload = (await this.#host.store.get(keyOf({ tenant }, ID.exec(id)?.[1] ?? '')))?.value as MediaRecord | undefined
     const given = await digestOf(query.get('key') ?? '')
     if (upload === undefined || !isEqual(upload.keyDigest ?? '', given)) throw absent()
-    return { tenant, id: upload.owner, scopes: [] }
+    return onBehalfOf(tenant, upload.owner)
   }
 
   /** By the id of the upload or of the media, which differ only in their prefix. */

@@ -19,6 +19,7 @@ export function mediaRoutes({ host, media, limits }: Shared): HttpRoute[] {
       method,
       path: `/media/${path}`,
       access: 'request',
+      action: method === 'GET' ? 'read' : 'content',
       handle: async (_: Request, call: KnownCall) => handle(enabled(media), call),
     }) as const
 

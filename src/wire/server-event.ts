@@ -1,9 +1,9 @@
 import * as z from 'zod/mini'
-import { UampError } from '../../protocol/errors.ts'
-import { SERVER_EVENTS, ServerEvent, type Draft, type EventOf } from '../../protocol/events.ts'
-import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
-import { fieldsOf, isRecord, jsonIn } from '../../protocol/json.ts'
-import { inKnownWords } from '../../protocol/lenient.ts'
+import { UampError } from '../protocol/errors.ts'
+import { SERVER_EVENTS, ServerEvent, type Draft, type EventOf } from '../protocol/events.ts'
+import { FIRST_EXPLAINED } from '../protocol/explain.ts'
+import { fieldsOf, isRecord, jsonIn } from '../protocol/json.ts'
+import { inKnownWords } from '../protocol/lenient.ts'
 
 /** An event of the other server, or its ping. */
 export type Received = ServerEvent | { readonly type: 'ping' }
@@ -13,7 +13,11 @@ export type Received = ServerEvent | { readonly type: 'ping' }
  * §14.3), and they must not end a response. An end, and a failure, is always understood.
  */
 export function readEvent(text: string): Received | undefined {
-  const value = jsonIn(text)
+  return readValue(jsonIn(text))
+}
+
+/** The same of a value that is parsed already. */
+export function readValue(value: unknown): Received | undefined {
   if (!isRecord(value) || typeof value['type'] !== 'string') throw wrong('something that is no event')
   if (isTextDelta(value)) return value
   if (value['type'] === 'ping') return { type: 'ping' }

@@ -1,6 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { InputEvent } from '../ports/session.ts'
-import { gatherInput } from './input.ts'
+import { gatherInput, type InputEvent } from './gather-input.ts'
 
 const chunk = (audio: string, is_final = false): InputEvent => ({ type: 'input.audio', event_id: 'e', audio, format: 'pcm16', is_final })
 const audioOf = (events: readonly InputEvent[]) =>

@@ -1,0 +1,96 @@
+import type { Denial } from '../../core/ports/access.ts'
+import { fromBase64 } from '../../protocol/base64.ts'
+import { isRecord, parseJson } from '../../protocol/json.ts'
+
+/** The longest token that is looked at. */
+export const TOKEN_CHARS = 8192
+
+/** Asymmetric algorithms, and the kind of key that each needs. `none` and `HS*` are not here, so nobody can ask for them (RFC 8725 §3.1). */
+export const ALGORITHMS = {
+  RS256: 'RSA',
+  RS384: 'RSA',
+  RS512: 'RSA',
+  PS256: 'RSA',
+  PS384: 'RSA',
+  PS512: 'RSA',
+  ES256: 'P-256',
+  ES384: 'P-384',
+  ES512: 'P-521',
+  EdDSA: 'Ed25519',
+  Ed25519: 'Ed25519',
+} as const
+
+export type Algorithm = keyof typeof ALGORITHMS
+
+export function isAlgorithm(name: unknown): name is Algorithm {
+  return typeof name === 'string' && Object.hasOwn(ALGORITHMS, name)
+}
+
+/** A token whose form is right. Nothing in it has been verified. */
+export interface Parsed {
+  readonly text: string
+  readonly alg: Algorithm
+  readonly kid: string | undefined
+  /** In lower case, without `application/`; empty if there is none. */
+  readonly typ: string
+  readonly header: Readonly<Record<string, unknown>>
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+/** One way to write base64url: a token that could be written twice could be revoked, and used in its other form. */
+const PART = /^[A-Za-z0-9_-]+$/
+/** What no letter at the end of a part may leave over: bits that decoders ignore. */
+const LAST = ['', undefined, 'AQgw', 'AEIMQUYcgkosw048'] as const
+
+/** True if a text has the form of a JWT, as opposed to a secret that somebody chose. */
+export function looksLikeJwt(text: string): boolean {
+  return text.startsWith('ey') && text.split('.', 3).length === 3
+}
+
+export function refused(denied: Denial['denied'], message: string): Denial {
+  return { denied, message }
+}
+
+const MALFORMED = refused('invalid', 'The token is not a JWT that can be read')
+
+/** Reads a compact JWS. Headers that name keys are never looked at: whoever signs must not choose the key (RFC 8725 §3.10). */
+export function parseToken(text: string, most = TOKEN_CHARS): Parsed | Denial {
+  if (text.length > most) return refused('invalid', `The token has more than ${most} characters`)
+  const parts = text.split('.', 4)
+  const [head = '', body = '', signature = ''] = parts
+  if (parts.length !== 3 || !parts.every(isCanonical) || signature === '') return MALFORMED
+  const [header, claims] = [objectIn(head), objectIn(body)]
+  if (!header || !claims) return MALFORMED
+  const { alg, kid, typ } = header
+  if (!isAlgorithm(alg)) return refused('invalid', 'The token is signed with an algorithm that is not accepted')
+  if ('crit' in header || 'b64' in header || 'zip' in header) return refused('invalid', 'The token has a header that is not understood')
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > 256)) return MALFORMED
+  return { text, alg, kid, typ: typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : '', header, claims }
+}
+
+function isCanonical(part: string): boolean {
+  if (!PART.test(part)) return false
+  const over = part.length % 4
+  return over === 0 || (LAST[over]?.includes(part.at(-1) ?? '') ?? false)
+}
+
+function objectIn(part: string): Record<string, unknown> | undefined {
+  try {
+    const bytes = fromBase64(part.replaceAll('-', '+').replaceAll('_', '/'))
+    const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Loaded with the first token, because a start must stay fast. */
+export async function hasSignature({ text, alg }: Pick<Parsed, 'text' | 'alg'>, key: CryptoKey): Promise<boolean> {
+  const { compactVerify } = await import('jose')
+  try {
+    await compactVerify(text, key, { algorithms: [alg] })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,1 @@
+export { remoteAgent, type RemoteAgentOptions } from '../agent.ts'

@@ -1,0 +1,234 @@
+import type { AgentPort } from '../../core/ports/agent.ts'
+import type { Logger } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { fieldsOf, isRecord, jsonIn, uampIn } from '../../protocol/json.ts'
+import { backoff, type BackoffOptions } from '../../wire/backoff.ts'
+import { connectIn, TAKEOVER } from '../../wire/connect.ts'
+import { HostSocket } from './host.ts'
+import { Interactions, type LocalGateway } from './interactions.ts'
+import { isTransient, Offer, type ConnectToken } from './offer.ts'
+
+export interface ConnectorOptions {
+  readonly url: string
+  readonly agents: readonly AgentPort[]
+  readonly token: ConnectToken | undefined
+  readonly gateway: LocalGateway
+  readonly log: Logger
+  readonly newId: () => string
+  readonly pingMs: number
+  readonly reconnect: BackoffOptions
+  /** Told whenever all agents are hosted, and when the host is lost. */
+  readonly onStatus?: ((status: 'online' | 'offline', why?: string) => void) | undefined
+}
+
+/** A uamp server takes no larger message before it knows the token. */
+const STRANGER = 16 * 1024
+/** The longest wait before a refused agent is offered again. */
+const REFUSED_MS = 60_000
+
+/** Offers agents to one host, over one socket, for as long as nobody stops it. */
+export class Connector {
+  /** Resolves when it has stopped: on request, or because other processes have taken over all its agents. */
+  readonly closed: Promise<void>
+  readonly #options: ConnectorOptions
+  readonly #offers: readonly Offer[]
+  readonly #interactions: Interactions
+  /** Names this process, so that the host knows it again. */
+  readonly #instance = crypto.randomUUID()
+  #socket: HostSocket | undefined
+  #failures = 0
+  #timer: NodeJS.Timeout | undefined
+  #isLeaving = false
+  #isOver = false
+  #close: () => void = () => undefined
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options
+    this.#offers = options.agents.map((agent) => new Offer(agent, options.token))
+    this.closed = new Promise((resolve) => (this.#close = resolve))
+    const { gateway, log, newId, url } = options
+    this.#interactions = new Interactions({ gateway, log, newId, host: new URL(url).host })
+    this.#connect()
+  }
+
+  /** Resolves when all agents are hosted. Rejects if the host refuses one of them before. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#offers.map(({ ready }) => ready))
+  }
+
+  /** Takes no new work, lets running answers finish for `graceMs`, and leaves. */
+  async close(graceMs: number): Promise<void> {
+    if (this.#isOver) return this.closed
+    this.#isLeaving = true
+    for (const offer of this.#offers) clearTimeout(offer.retry)
+    // A host that knows our additions asks for nothing from now on. Another might take this for the end of the answers.
+    if (this.#interactions.isOurs) this.#sayGoodbye()
+    await this.#interactions.finish(graceMs)
+    if (!this.#interactions.isOurs) this.#sayGoodbye()
+    await this.#stop()
+  }
+
+  async #stop(): Promise<void> {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    for (const offer of this.#offers) offer.lost()
+    await this.#socket?.close()
+    await this.#interactions.close()
+    this.#close()
+  }
+
+  #sayGoodbye(): void {
+    for (const { sessionId } of this.#offers) {
+      if (sessionId !== undefined) this.#tell({ type: 'session.end', session_id: sessionId, reason: 'drain' })
+    }
+  }
+
+  #connect(): void {
+    const { url, pingMs, newId } = this.#options
+    const socket: HostSocket = new HostSocket({
+      url,
+      pingMs,
+      newId,
+      onOpen: () => this.#offerAll(),
+      onMessage: (text) => this.#receive(text),
+      onClose: (why) => this.#lost(socket, why),
+    })
+    this.#socket = socket
+  }
+
+  #lost(socket: HostSocket, { code, reason }: { readonly code: number; readonly reason: string }): void {
+    if (this.#socket !== socket) return
+    this.#socket = undefined
+    this.#interactions.detach()
+    for (const offer of this.#offers) offer.lost()
+    if (this.#isOver) return
+    const { log, reconnect, onStatus } = this.#options
+    const wait = backoff({ minMs: 500, maxMs: 30_000, ...reconnect })(this.#failures)
+    if (this.#failures++ === 0) log('warn', 'The host is not connected: trying again until it is', { code, reason })
+    onStatus?.('offline', reason === '' ? `closed with ${code}` : reason)
+    this.#timer = setTimeout(() => this.#connect(), wait)
+  }
+
+  #offerAll(): void {
+    for (const offer of this.#offers) if (!offer.over) void this.#offer(offer)
+  }
+
+  async #offer(offer: Offer): Promise<void> {
+    const socket = this.#socket
+    const { newId, log } = this.#options
+    try {
+      const token = await offer.token()
+      if (this.#socket !== socket || !socket?.isOpen) return
+      const create = offer.create(token, { instance: this.#instance, leaving: this.#isLeaving, newId })
+      if (token !== undefined && JSON.stringify(create).length > STRANGER) this.#tell({ type: 'session.update', token })
+      this.#tell(create)
+      offer.refreshLater(token, (next) => this.#tell({ type: 'session.update', session_id: offer.sessionId, token: next }))
+    } catch (error) {
+      log('error', 'There is no token for an agent', { agent: offer.name, error })
+      if (!offer.isReady) return this.#end(offer, UampError.from(error))
+      this.#retry(offer)
+    }
+  }
+
+  #tell(event: object): void {
+    this.#socket?.tell({ event_id: this.#options.newId(), ...event })
+  }
+
+  #receive(text: string): void {
+    const value = jsonIn(text)
+    if (!isRecord(value)) return
+    const id = value['session_id']
+    switch (value['type']) {
+      case 'session.created':
+        return this.#created(value)
+      case 'session.error':
+      case 'response.error':
+        return this.#refused(value)
+      case 'ping':
+        return this.#tell({ type: 'pong' })
+      case 'session.end': {
+        const offer = this.#offers.find(({ sessionId }) => sessionId !== undefined && sessionId === id)
+        return offer ? this.#ended(offer, value['reason']) : this.#interactions.forget(id)
+      }
+      case 'pong':
+      case 'session.updated':
+      case 'capabilities':
+      case 'rate_limit':
+        return undefined
+      default: {
+        const named = this.#offers.find(({ sessionId }) => sessionId === id) ?? this.#offers.find(({ name }) => name === agentIn(value))
+        const only = this.#offers.length === 1 ? this.#offers[0] : undefined
+        this.#interactions.receive(value, this.#isLeaving ? undefined : (named ?? only)?.name)
+      }
+    }
+  }
+
+  #created(value: Record<string, unknown>): void {
+    const extensions = fieldsOf(value['extensions'])
+    const session = fieldsOf(value['session'])
+    const { request } = uampIn(extensions)
+    const agent = value['agent'] ?? session['agent']
+    const asked = this.#offers.filter((offer) => offer.asked !== undefined)
+    // Some hosts name no request: they name the agent, or answer in order.
+    const offer = asked.find((each) => each.asked === request) ?? asked.find(({ name }) => name === agent) ?? asked[0]
+    const id = value['session_id'] ?? session['id']
+    if (!offer || typeof id !== 'string' || !this.#socket) return
+    const connect = connectIn(extensions)
+    offer.hosted(id)
+    this.#failures = 0
+    const { outbox } = this.#socket
+    if (connect) {
+      outbox.joins = true
+      if (typeof connect['message_bytes'] === 'number') outbox.mostLength = connect['message_bytes']
+    }
+    this.#interactions.attach({ outbox, isOurs: connect !== undefined }, { agent: offer.name, resumed: connect?.['resumed'] === true })
+    if (this.#offers.every(({ over, sessionId }) => over ?? sessionId)) this.#options.onStatus?.('online')
+  }
+
+  #refused(value: Record<string, unknown>): void {
+    const error = fieldsOf(value['error'])
+    const { event_id: named, slowed, retry_after: after } = fieldsOf(error['details'])
+    if (slowed === true) return
+    const asked = this.#offers.filter((offer) => offer.asked !== undefined)
+    const offer = typeof named === 'string' ? asked.find((each) => each.asked === named) : asked[0]
+    if (!offer) return
+    offer.asked = undefined
+    const code = typeof error['code'] === 'string' ? error['code'] : 'internal'
+    const reason = new UampError('forbidden', `The host refused the agent "${offer.name}": ${String(error['message'])}`, {
+      details: { code },
+    })
+    if (!offer.isReady && !isTransient({ code })) return this.#end(offer, reason)
+    this.#options.log('warn', reason.message)
+    this.#retry(offer, Number(after) * 1000)
+  }
+
+  /** Offers a refused agent again after a while. */
+  #retry(offer: Offer, leastMs = 0): void {
+    const wait = Math.max(backoff({ minMs: 1000, maxMs: REFUSED_MS })(offer.refusals++), leastMs || 0)
+    offer.retry = setTimeout(() => void this.#offer(offer), wait)
+  }
+
+  /** The host wants no more answers of an agent. */
+  #ended(offer: Offer, reason: unknown): void {
+    const { log } = this.#options
+    offer.lost()
+    if (this.#isLeaving) return
+    if (reason !== TAKEOVER) {
+      log('warn', 'The host ended the session of an agent: it is offered again', { agent: offer.name, reason })
+      return this.#retry(offer)
+    }
+    // To offer it again would end the other one, and so on forever.
+    log('warn', 'Another process hosts this agent from now on', { agent: offer.name })
+    this.#end(offer, new UampError('conflict', `Another process hosts the agent "${offer.name}" from now on`))
+  }
+
+  #end(offer: Offer, reason: UampError): void {
+    offer.end(reason)
+    if (this.#offers.every(({ over }) => over)) void this.#interactions.finish(REFUSED_MS).then(() => this.#stop())
+  }
+}
+
+/** The agent that an interaction is for, if the host says so. */
+function agentIn(value: Readonly<Record<string, unknown>>): unknown {
+  return value['agent'] ?? connectIn(fieldsOf(value['extensions']))?.['agent'] ?? fieldsOf(value['context'])['agent']
+}

@@ -21,6 +21,8 @@ const CHUNKS = {
   'client-node': ['client/node'],
   version: ['serve/package-version'],
   fields: ['wire/fields'],
+  // What a client loads when somebody wants a signature verified. The server hashes answers by it.
+  verify: ['client/verify'],
   command: ['cli/program'],
   core: ['index'],
   wire: ['wire/*', 'wire/*/*'],

@@ -28,7 +28,7 @@ async function start() {
   const known: Record<string, Principal> = {
     alice: { tenant: 't', id: 'alice', scopes: ['call'] },
     bob: { tenant: 't', id: 'bob', scopes: ['call'] },
-    root: { tenant: 't', id: 'alice', scopes: ['call', 'tool.call', 'secret'] },
+    root: { tenant: 't', id: 'alice', scopes: ['call', 'tool', 'secret'] },
   }
   const access: Access = {
     schemes: ['Bearer'],
@@ -104,7 +104,7 @@ test('every transport asks for the same actions: who may call one agent calls it
   await client.initialize()
   const other = await client.ask('session/new', { cwd: '/', mcpServers: [], _meta: { uamp: { agent: 'secret' } } })
   expect(other['error'].code).toBe(-32003)
-  expect([...asked].toSorted()).toEqual(['call'])
+  expect([...asked].toSorted()).toEqual(['call', 'read'])
 })
 
 test('a session that was begun with more rights is not gone on with after they are taken away', async () => {
@@ -120,29 +120,29 @@ test('a session that was begun with more rights is not gone on with after they a
   await expect(wire.follow(session, 0)).rejects.toMatchObject({ refusal: { error: { code: 'forbidden' } } })
   const client = await Client.connect(overSocket(url, { headers: { authorization: 'Bearer alice' } }))
   await client.initialize()
-  expect((await client.ask('session/load', { sessionId: session, cwd: '/', mcpServers: [] }))['error']).toMatchObject({ code: -32002 })
+  expect((await client.ask('session/load', { sessionId: session, cwd: '/', mcpServers: [] }))['error']).toMatchObject({ code: -32003 })
 
   const response = (await (await post('/v1/responses', { model: 'secret', input: 'x' }, 'root')).json()) as { id: string }
   const get = (token: string) => fetch(`${url}/v1/responses/${response.id}`, { headers: { authorization: `Bearer ${token}` } })
   expect((await get('root')).status).toBe(200)
-  expect((await get('alice')).status).toBe(404)
+  expect((await get('alice')).status).toBe(403)
 })
 
 test('a tool is called directly by those who may', async () => {
   const { post, asked } = await start()
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'add', arguments: { a: 1, b: 2 } } }
   expect(await (await post('/acp', call)).json()).toMatchObject({
-    error: { code: -32003, message: 'This token may not call tools of demo' },
+    error: { code: -32003, message: 'This token may not run tools of demo' },
   })
   expect(await (await post('/acp', call, 'root')).json()).toMatchObject({ result: { isError: false } })
-  expect([...asked].toSorted()).toEqual(['call', 'tool.call'])
+  expect([...asked].toSorted()).toEqual(['call', 'tool'])
 })
 
-test('a token on a connection does not make it somebody else’s', async () => {
+test('a token opens a session of its owner on any connection, and never makes what is there somebody else’s', async () => {
   const { post, connect: open } = await start()
   for (const first of [{ authorization: 'Bearer alice' }, undefined]) {
     const socket = open('/uamp', first ? { headers: first } : {})
-    const heard: { type: string; error?: { code: string; message: string } }[] = []
+    const heard: { type: string; session_id?: string; error?: { code: string; message: string } }[] = []
     socket.on('message', (data: Buffer) => heard.push(JSON.parse(data.toString())))
     await new Promise((resolve) => socket.once('open', resolve))
     const ask = async (event: object) => {
@@ -152,22 +152,30 @@ test('a token on a connection does not make it somebody else’s', async () => {
       return heard.slice(from).find(({ type }) => /^session\.(created|error|updated)$/.test(type))
     }
     if (!first) expect(await ask({ type: 'session.create', token: 'alice' })).toMatchObject({ type: 'session.created' })
-    expect(await ask({ type: 'session.create' })).toMatchObject({ type: 'session.created' })
+    const own = await ask({ type: 'session.create' })
+    expect(own).toMatchObject({ type: 'session.created' })
+    const others = await ask({ type: 'session.create', token: 'bob' })
+    expect(others).toMatchObject({ type: 'session.created' })
     const refused = {
       type: 'session.error',
-      error: { code: 'unauthorized', message: 'The token belongs to someone else: connect again with it' },
+      error: { code: 'unauthorized', message: 'The token belongs to someone else: open a session of its own with it' },
     }
-    expect(await ask({ type: 'session.create', token: 'bob' })).toMatchObject(refused)
+    // The connection is Alice's, and so is her session; Bob's is his.
     expect(await ask({ type: 'session.update', token: 'bob' })).toMatchObject(refused)
+    expect(await ask({ type: 'session.update', token: 'bob', session_id: own?.session_id })).toMatchObject(refused)
+    expect(await ask({ type: 'session.update', token: 'alice', session_id: others?.session_id })).toMatchObject(refused)
     expect(await ask({ type: 'session.update', token: 'alice' })).toMatchObject({ type: 'session.updated' })
     socket.terminate()
   }
-  const other = [{ type: 'session.create', token: 'bob' }]
-  expect((await post('/events', other)).status).toBe(401)
-  expect((await post('/events', [{ type: 'session.create', token: 'alice' }])).status).toBe(201)
+  const created = await post('/events', [{ type: 'session.create', token: 'bob' }])
+  expect(created.status).toBe(201)
+  const { session_id: session } = (await created.json()) as { session_id: string }
+  const typing = [{ type: 'input.typing', is_typing: true, session_id: session }]
+  expect((await post('/events', typing)).status).toBe(404)
+  expect((await post('/events', typing, 'bob')).status).toBe(202)
 })
 
-test('who has shown nothing yet may show a token first, where callers without one are let in', async () => {
+test('where callers without a token are let in, the first token says whose the connection is', async () => {
   const { connect: open } = await testServer({
     agents: [demo()],
     transports: [events()],
@@ -178,13 +186,16 @@ test('who has shown nothing yet may show a token first, where callers without on
   const heard: { type: string; error?: { code: string } }[] = []
   socket.on('message', (data: Buffer) => heard.push(JSON.parse(data.toString())))
   await new Promise((resolve) => socket.once('open', resolve))
+  const refresh = (token: string) => socket.send(JSON.stringify({ type: 'session.update', uamp_version: '1.0', token }))
   const create = (token?: string) =>
     socket.send(JSON.stringify({ type: 'session.create', uamp_version: '1.0', session: { modalities: ['text'] }, ...(token && { token }) }))
   create('wonderland-7b1f9c04')
   await expect.poll(() => heard.filter(({ type }) => type === 'session.created').length).toBe(1)
   create('builder-0123456789ab')
+  await expect.poll(() => heard.filter(({ type }) => type === 'session.created').length).toBe(2)
+  refresh('builder-0123456789ab')
   await expect.poll(() => heard.find(({ type }) => type === 'session.error')).toMatchObject({ error: { code: 'unauthorized' } })
   create()
-  await expect.poll(() => heard.filter(({ type }) => type === 'session.created').length).toBe(2)
+  await expect.poll(() => heard.filter(({ type }) => type === 'session.created').length).toBe(3)
   socket.terminate()
 })

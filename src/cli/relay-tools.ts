@@ -167,6 +167,7 @@ export class RelayTools {
       callId: call.id,
       signal: running.signal,
       progress: () => undefined,
+      trace: undefined,
     })
     this.#running.delete(id)
     toAgent(resultText(id, { result, content_items, is_error }))

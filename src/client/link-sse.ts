@@ -77,9 +77,9 @@ export class SseLink implements Link {
     const delay = backoff(this.#options.reconnect)
     let short = 0
     for (;;) {
-      const openedAt = Date.now()
+      const openedAt = performance.now()
       if ((await this.#follow(line, proved, stop)) === 'lost') return true
-      short = Date.now() - openedAt < SHORT_MS ? short + 1 : 0
+      short = performance.now() - openedAt < SHORT_MS ? short + 1 : 0
       if (short > 1) await sleep(delay(short), stop)
       if (stop.aborted) return true
     }

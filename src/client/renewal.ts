@@ -46,7 +46,7 @@ export class Renewal {
 
   /** The server says that the token has expired. `then` runs when it has been shown another. */
   expired(then: () => void): void {
-    if (this.#unanswered && Date.now() - this.#unanswered.at < ANSWER_MS) return then()
+    if (this.#unanswered && performance.now() - this.#unanswered.at < ANSWER_MS) return then()
     this.#then.push(then)
     if (this.#asking || this.#failures > 0) return
     this.#options.tokens.spent(this.#shown)
@@ -76,7 +76,7 @@ export class Renewal {
     // Nobody is told: when the server cuts the connection, whoever connects again gets the reason.
     if (token === undefined || token === this.#shown) return this.#retry()
     this.#shown = token
-    this.#unanswered = { id: this.#options.show(token), at: Date.now() }
+    this.#unanswered = { id: this.#options.show(token), at: performance.now() }
     this.#failures = 0
     for (const then of this.#then.splice(0)) then()
     this.begin()

@@ -275,10 +275,11 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     sign: options.sign ?? 'asked',
     ownUrl: () => node.ownUrl(),
   })
+  const clocks = clocksOf({})
   const hosting = new HostedAgents({
     ...open,
-    ...clocksOf({}),
-    newId: timeOrderedIds(Date.now),
+    ...clocks,
+    newId: timeOrderedIds(clocks.now),
     mode: options.hosting,
     resumeWindowMs: limits?.resumeWindowMs ?? CORE_LIMITS.resumeWindowMs,
     messageBytes: limits?.messageBytes ?? DEFAULT_LIMITS.messageBytes,

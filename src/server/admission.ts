@@ -3,6 +3,7 @@ import { Bucket } from '../core/basics/bucket.ts'
 import { RateLimiter } from '../core/basics/rate-limiter.ts'
 import { admitted, checkMay, isDenial, principalKey, unauthorized } from '../core/basics/principal.ts'
 import type { Access, Action, Credentials, Denial, Principal } from '../core/ports/access.ts'
+import type { Trace } from '../core/ports/trace.ts'
 import type { Logger, Quota } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { plainAddress } from './address.ts'
@@ -74,8 +75,14 @@ export interface AdmissionOptions {
   readonly starting: () => Promise<void> | undefined
 }
 
-export interface Entry {
+/** Who sends something, and the request in which they do. */
+export interface Sender {
   readonly caller: Caller
+  /** Named in log lines. */
+  readonly trace: Pick<Trace, 'fields'>
+}
+
+export interface Entry extends Sender {
   /** The agent that is called. */
   readonly agent?: string | undefined
   /** What the route does. Default: `call`. */
@@ -126,11 +133,12 @@ export class Admission {
   /** The principal of a request. Rejects a caller who may not call; `optional` gives undefined if there are no credentials. */
   admit(credentials: Credentials, entry: Entry): Promise<Principal>
   admit(credentials: Credentials, entry: Entry, optional: boolean): Promise<Principal | undefined>
-  async admit(credentials: Credentials, { caller, agent, action = 'call' }: Entry, optional = false): Promise<Principal | undefined> {
+  async admit(credentials: Credentials, entry: Entry, optional = false): Promise<Principal | undefined> {
+    const { caller, agent, action = 'call' } = entry
     const { access, starting } = this.#options
     const started = starting()
     if (started) await started
-    const found = await this.#authenticate(credentials, caller)
+    const found = await this.#authenticate(credentials, entry)
     if (found === undefined || isDenial(found)) {
       if (optional && bearerToken(credentials) === undefined) return undefined
       throw unauthorized(found)
@@ -159,17 +167,18 @@ export class Admission {
    * The refusal of a request to a public route, if too many come from its address. A valid token always passes, because a stranger
    * with the same address must not shut its owner out.
    */
-  async refusePublic(credentials: Credentials, caller: Caller): Promise<UampError | undefined> {
-    const wait = this.#publicRequests.take(addressKey(caller.address))
+  async refusePublic(credentials: Credentials, sender: Sender): Promise<UampError | undefined> {
+    const wait = this.#publicRequests.take(addressKey(sender.caller.address))
     if (wait === 0) return undefined
     const hasToken = bearerToken(credentials) !== undefined
-    if (hasToken && admitted(await this.#authenticate(credentials, caller))) return undefined
+    if (hasToken && admitted(await this.#authenticate(credentials, sender))) return undefined
     return tooMany('Too many requests come from this address', wait)
   }
 
   /** `Access` for tokens that come later, in a message or a body. Wrong ones count like those in headers. */
-  accessOf(caller: Caller, watch?: CredentialsWatch): Access {
+  accessOf(sender: Sender, watch?: CredentialsWatch): Access {
     const { access } = this.#options
+    const { caller } = sender
     return {
       schemes: access.schemes,
       authorize: (principal, action, agent) => access.authorize(principal, action, agent),
@@ -177,7 +186,7 @@ export class Admission {
         try {
           const { certificate } = caller
           const known = { from: addressKey(caller.address), certificate, proven: watch?.proven?.(), ...credentials }
-          const found = await this.#authenticate(known, caller)
+          const found = await this.#authenticate(known, sender)
           const principal = admitted(found)
           if (principal) watch?.onAccepted(principal)
           else if (credentials.token !== undefined) watch?.onWrong()
@@ -194,36 +203,36 @@ export class Admission {
    * Throttles only wrong tokens. A whole office, or everybody behind a proxy that `trustProxy` does not name, shares one address: if it
    * were locked, a stranger there could keep the others out.
    */
-  async #authenticate(credentials: Credentials, caller: Caller): Promise<Principal | Denial | undefined> {
+  async #authenticate(credentials: Credentials, sender: Sender): Promise<Principal | Denial | undefined> {
     const found = await this.#options.access.authenticate(credentials)
     if (admitted(found) || bearerToken(credentials) === undefined) return found
-    this.#logRefusal(isDenial(found) ? found : undefined, caller.address)
-    this.countWrong(caller)
+    this.countWrong(sender)
+    this.#logRefusal(isDenial(found) ? found : undefined, sender)
     return found
   }
 
   /** Counts a wrong token or secret. Throws if too many come from the address. */
-  countWrong({ address }: Caller): void {
+  countWrong({ caller: { address }, trace }: Sender): void {
     const wait = this.#wrongTokens.take(addressKey(address))
     if (wait === 0) return
-    this.#logGuessing(address)
+    this.#logGuessing({ address, ...trace.fields })
     throw tooMany('Too many wrong tokens come from this address', wait)
   }
 
   /** Why, and never what. Only a few, so that an attacker cannot fill the log. */
-  #logRefusal(found: Denial | undefined, address: string): void {
+  #logRefusal(found: Denial | undefined, { caller: { address }, trace }: Sender): void {
     if (!this.#refusals.take(1)) return
     const { denied = 'invalid', message = 'The token is not known' } = found ?? {}
-    this.#options.log('info', 'A token was refused', { address, denied, because: message })
+    this.#options.log('info', 'A token was refused', { address, denied, because: message, ...trace.fields })
   }
 
   /** At most once a minute, so that an attacker cannot fill the log. */
-  #logGuessing(address: string): void {
+  #logGuessing(fields: Readonly<Record<string, string>>): void {
     const { log, monotonic } = this.#options
     const at = monotonic()
     if (at - this.#loggedAt < MINUTE_MS) return
     this.#loggedAt = at
-    log('warn', 'Many wrong tokens come from one address', { address })
+    log('warn', 'Many wrong tokens come from one address', fields)
   }
 }
 

@@ -117,7 +117,7 @@ export function httpDispatcher({ routes, admission, bodies, metrics, requests, l
     try {
       const caller = callerOf(request, env)
       if (route.access !== 'request' && !PROBES.has(route.path)) {
-        const refused = await admission.refusePublic(admission.credentialsOf(request, caller), caller)
+        const refused = await admission.refusePublic(admission.credentialsOf(request, caller), { caller, trace: served.trace })
         if (refused) return refusedAt(mounted, method, refused)
       }
       const known = { found, request, admission, caller, served, text: () => bodies.text(request, env) }
@@ -131,7 +131,12 @@ export function httpDispatcher({ routes, admission, bodies, metrics, requests, l
                 bodies.belongTo(
                   route.access === 'url'
                     ? await admission.admitOwner(() => route.owner(new HttpCall(known, undefined)), caller)
-                    : await admission.admit(admission.credentialsOf(request, caller), { caller, agent, action: route.action }),
+                    : await admission.admit(admission.credentialsOf(request, caller), {
+                        caller,
+                        trace: served.trace,
+                        agent,
+                        action: route.action,
+                      }),
                   request,
                 ),
               ),
@@ -213,11 +218,11 @@ class HttpCall<P extends Principal | undefined> implements Call {
   }
 
   get access(): Access {
-    return this.#admission.accessOf(this.#caller)
+    return this.#admission.accessOf({ caller: this.#caller, trace: this.trace })
   }
 
   countWrong(): void {
-    this.#admission.countWrong(this.#caller)
+    this.#admission.countWrong({ caller: this.#caller, trace: this.trace })
   }
 
   get signal(): AbortSignal {

@@ -1,4 +1,5 @@
 import { TOKEN_EXPIRED } from '../core/basics/principal.ts'
+import { clocksOf } from '../core/basics/time.ts'
 import type { Principal } from '../core/ports/access.ts'
 import type { LiveUse, LiveUses } from '../core/ports/live.ts'
 
@@ -28,8 +29,8 @@ export class Live implements LiveUses {
   readonly #now: () => number
   readonly #graceSeconds: number
 
-  constructor({ now = Date.now, graceSeconds = GRACE_SECONDS }: LiveOptions = {}) {
-    this.#now = now
+  constructor({ now, graceSeconds = GRACE_SECONDS }: LiveOptions = {}) {
+    this.#now = clocksOf({ ...(now && { now }) }).now
     this.#graceSeconds = graceSeconds
   }
 

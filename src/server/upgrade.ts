@@ -6,7 +6,7 @@ import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Trace } from '../core/ports/trace.ts'
 import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import { addressKey, isAnonymous, shareKey, type Admission, type Caller } from './admission.ts'
+import { addressKey, isAnonymous, shareKey, type Admission, type Caller, type Sender } from './admission.ts'
 import { NOBODY } from './bodies.ts'
 import { foreignPage, whenAborted } from './http.ts'
 import type { Limits } from './limits.ts'
@@ -124,7 +124,7 @@ export class Upgrades {
         .map((name) => name.trim()) ?? []
     const { access } = found.mounted.route
     const credentials = admission.credentialsOf({ method: 'GET', url, headers, subprotocols }, request)
-    const entry = { caller: request, agent: found.agent, action: found.mounted.route.action }
+    const entry = { caller: request, trace: served.trace, agent: found.agent, action: found.mounted.route.action }
     const principal = access === 'public' ? undefined : await admission.admit(credentials, entry, access === 'first-message')
     if (principal && this.#shares.isFull(principal, request.address)) throw full('rate_limited')
     if (metrics.openSockets >= limits.connections && !this.#waiting.evict('Too many connections')) throw full('overloaded')
@@ -270,12 +270,16 @@ class SocketCall implements Call {
     return this.#upgrade.address
   }
 
+  get #sender(): Sender {
+    return { caller: this.#upgrade, trace: this.trace }
+  }
+
   vouch(principal: Principal): void {
     this.#upgrade.vouch(principal)
   }
 
   get access(): Access {
-    return (this.#access ??= this.#admission.accessOf(this.#upgrade, {
+    return (this.#access ??= this.#admission.accessOf(this.#sender, {
       proven: () => this.principal?.confirmation,
       onAccepted: (principal) => {
         this.onAccepted?.(principal)
@@ -288,7 +292,7 @@ class SocketCall implements Call {
   }
 
   countWrong(): void {
-    this.#admission.countWrong(this.#upgrade)
+    this.#admission.countWrong(this.#sender)
   }
 
   get request(): Request {

@@ -27,6 +27,7 @@ const FORMS = {
   status: ({ error }) => isNumber(error?.code) && isText(error?.status) && isText(error?.message),
   status03: ({ code, message }) => isNumber(code) && isText(message),
   tasks: ({ error, code }) => isText(error) && isText(code),
+  oauth: ({ error, error_description }) => isText(error) && isText(error_description),
   omnia: ({ error }) => isText(error?.code) && isText(error?.message),
 }
 

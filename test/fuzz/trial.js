@@ -5,6 +5,7 @@ import { CORPUS, PLANTED, uncovered } from './corpus/index.js'
 import { Host, PROCESS_RULES } from './host.js'
 import { Ids } from './ids.js'
 import { prepare } from './prepare.js'
+import { TOKENS } from './tokens.js'
 
 /** @typedef {import('./case.js').Ground} Ground */
 /** What broke a rule, and the cases that may have done it. @typedef {{ rule: string, what: string, cases: readonly Case[] }} Finding */
@@ -34,7 +35,6 @@ const ALONE_MS = 120
 const CERTAIN_MS = 1_000
 
 const MEMORY = 'memory is back to where it was'
-const TOKENS = { alice: 'alice-5e0d1c3f7a9b2468', bob: 'bob-9f8e7d6c5b4a3210' }
 
 /** One server from its start to its end, and everything that is done to it. */
 export class Trial {

@@ -77,7 +77,7 @@ verifies('identity:time:revoked', 'a revocation closes every socket of its princ
 
 const HELLO = { messages: [{ role: 'user', content: 'Hello' }] }
 const STREAMS: readonly { readonly path: string; readonly body: object; readonly headers?: object; readonly end: RegExp }[] = [
-  { path: '/v1/chat/completions', body: { model: 'quiet', stream: true, ...HELLO }, end: /"code":"invalid_api_key".*\[DONE\]\s*$/s },
+  { path: '/v1/chat/completions', body: { model: 'quiet', stream: true, ...HELLO }, end: /"code":"token_expired".*\[DONE\]\s*$/s },
   { path: '/v1/responses', body: { model: 'quiet', stream: true, input: 'Hello' }, end: /event: error\n.*token has expired/s },
   {
     path: '/ag-ui',

@@ -239,10 +239,16 @@ verifies('mtls.proxy', 'the certificate that a proxy tells counts only if the op
   const from = await issuer(pair)
   const start = (more: { trustProxy?: string[]; clientCertHeader?: boolean }) => {
     const { clientCertHeader = false, ...rest } = more
-    return identityServer({ access: { agents: { allow: [from.url] }, clientCertHeader }, outbound: { allow: [from.host] }, ...rest })
+    return identityServer({
+      access: { agents: { allow: [from.url] }, clientCertHeader },
+      outbound: { allow: [from.host] },
+      publicUrl: 'https://agents.example',
+      allowedHosts: ['*'],
+      ...rest,
+    })
   }
   const status = async (server: { url: string }, told: string | undefined) => {
-    const token = await pair.sign(claimsFor(server.url, from.url, { cnf: { 'x5t#S256': alice.x5t } }))
+    const token = await pair.sign(claimsFor('https://agents.example', from.url, { cnf: { 'x5t#S256': alice.x5t } }))
     const headers = { authorization: `Bearer ${token}`, ...(told !== undefined && { 'client-cert': told }) }
     return (await fetch(`${server.url}/v1/models`, { headers })).status
   }

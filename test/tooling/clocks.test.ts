@@ -8,8 +8,11 @@ const READERS = [
   'src/cli/commands/models.ts', // the day of a table
   'src/cli/commands/store.ts', // what is older than a time that somebody names
   'src/cli/doctor/machine.ts', // the clock itself is checked
+  'src/client/tokens.ts', // a token says when it ends by the wall clock
+  'src/client/verify.ts', // so does a signature
   'src/core/basics/time.ts', // the default of `now`
   'src/core/http/upstream-error.ts', // a `Retry-After` that is a date, from a server that does not say what time it has
+  'src/serve/connect/offer.ts', // when the token of a connected agent ends
   'src/server/node/log.ts', // the time of a line, where there is no pino
   'src/stores/memory-blobs.ts', // as the dates of files
 ]

@@ -1,6 +1,6 @@
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Logger } from '../../core/ports/transport.ts'
-import { timeOrderedIds } from '../../core/basics/time.ts'
+import { clocksOf, timeOrderedIds } from '../../core/basics/time.ts'
 import { pinoLog } from '../../server/node/log.ts'
 import type { BackoffOptions } from '../../wire/backoff.ts'
 import { checkData } from '../data.ts'
@@ -66,7 +66,17 @@ export async function connectOpen(
   open.secrets.add(secretsIn(token, url))
   const agents = names.flatMap((name) => open.agents.get(name) ?? [])
   const { gateway, log } = open
-  const connector = new Connector({ url, agents, token, gateway, log, newId: timeOrderedIds(Date.now), pingMs, reconnect, onStatus })
+  const connector = new Connector({
+    url,
+    agents,
+    token,
+    gateway,
+    log,
+    newId: timeOrderedIds(clocksOf({}).now),
+    pingMs,
+    reconnect,
+    onStatus,
+  })
   try {
     await connector.ready()
   } catch (thrown) {

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import process from 'node:process'
 import {
   Client,
@@ -10,7 +9,6 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { HOPS_HEADER } from '../../core/basics/hops.ts'
 import { fetchHttp } from '../../core/http/fetch-http.ts'
 import { mistakesIn, type JsonSchema } from '../../core/tools/json-schema.ts'
 import type { HttpClient } from '../../core/ports/http.ts'
@@ -18,7 +16,7 @@ import { redactedError } from '../../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../../core/secrets/secrets.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
-import { fetchOver, type FetchHooks, type McpBounds } from './http-fetch.ts'
+import { fetchOver, type McpBounds } from './http-fetch.ts'
 import { Program } from './program.ts'
 
 /** A program that speaks over standard input and output, or the address of a server that speaks over HTTP. */
@@ -68,12 +66,9 @@ export class McpConnection {
   readonly #closed = new AbortController()
   /** The secrets that the server gets. */
   readonly secrets: readonly string[]
-  /** Of the calls that are being made, each in its own flow of promises. */
-  readonly #headers: AsyncLocalStorage<Readonly<Record<string, string>>>
 
   constructor(options: ConnectionOptions) {
     this.#options = options
-    this.#headers = new AsyncLocalStorage()
     const { server } = options
     this.secrets = 'url' in server ? secretsOf({ headers: server.headers, urls: [server.url] }) : secretsOf({ program: server })
   }
@@ -90,10 +85,7 @@ export class McpConnection {
 
   async call({ name, args, hops }: McpCall, options: RequestOptions): Promise<CallToolResult> {
     const params = { name, arguments: { ...args }, _meta: { uamp: { hops } } }
-    const ask = async (): Promise<CallToolResult> => {
-      const client = await this.#connected()
-      return this.#headers.run({ [HOPS_HEADER]: String(hops) }, () => client.callTool(params, options))
-    }
+    const ask = async (): Promise<CallToolResult> => (await this.#connected()).callTool(params, options)
     try {
       return await ask()
     } catch (error) {
@@ -127,7 +119,7 @@ export class McpConnection {
       { name: 'uamp', version: UAMP_VERSION },
       { jsonSchemaValidator: { getValidator: validator }, listMaxPages: PAGES },
     )
-    const { transport, complaints } = transportTo(server, () => this.#headers.getStore())
+    const { transport, complaints } = transportTo(server)
     this.#newest = client
     client.onclose = () => {
       if (this.#newest === client) this.#client = undefined
@@ -148,7 +140,7 @@ export class McpConnection {
   }
 }
 
-function transportTo(server: McpServer, headersNow: FetchHooks['headersNow']): { transport: Transport; complaints: () => string } {
+function transportTo(server: McpServer): { transport: Transport; complaints: () => string } {
   if ('url' in server) {
     const { url, headers, through: { http, bounds } = { http: fetchHttp(), bounds: BOUNDS } } = server
     let cut = ''
@@ -156,7 +148,7 @@ function transportTo(server: McpServer, headersNow: FetchHooks['headersNow']): {
       cut = message
       void transport.close().catch(() => undefined)
     }
-    const options = { requestInit: { headers: { ...headers } }, fetch: fetchOver(http, bounds, { onCut, headersNow }) }
+    const options = { requestInit: { headers: { ...headers } }, fetch: fetchOver(http, bounds, onCut) }
     const transport = new StreamableHTTPClientTransport(new URL(url), options)
     return { transport, complaints: () => cut }
   }

@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream'
+import * as z from 'zod/mini'
+import { HOPS_HEADER } from '../../core/basics/hops.ts'
 import { isTooMuch, TookTooLong } from '../../core/http/answer-bounds.ts'
 import type { Bucket } from '../../core/basics/bucket.ts'
 import type { HttpClient, HttpRequest } from '../../core/ports/http.ts'
@@ -17,23 +19,20 @@ export interface McpBounds {
 const FIRST_BYTE_MS = 60_000
 const IDLE_MS = 10 * 60_000
 
-export interface FetchHooks {
-  /** Called when a reply was cut off, because the library would wait for the rest until its own timeout. */
-  readonly onCut: (reason: Error) => void
-  /** Headers of the call that is being made. The library has one set of headers for all calls. */
-  readonly headersNow: () => Readonly<Record<string, string>> | undefined
-}
-
-/** `fetch` for the library, over a client with bounds. It leaves redirects to the library. */
-export function fetchOver(http: HttpClient, bounds: McpBounds, { onCut, headersNow }: FetchHooks): typeof fetch {
+/**
+ * `fetch` for the library, over a client with bounds. It leaves redirects to the library. `onCut` is called when a reply was cut off,
+ * because the library would wait for the rest until its own timeout.
+ */
+export function fetchOver(http: HttpClient, bounds: McpBounds, onCut: (reason: Error) => void): typeof fetch {
   const { answerBytes, answerMs, bytes } = bounds
   return async (input, init = {}) => {
     const request = new Request(input, init)
+    const text = request.body ? await request.text() : undefined
     const { status, headers, body } = await http.request({
       url: request.url,
       method: request.method as HttpRequest['method'],
-      headers: { ...Object.fromEntries(request.headers), ...headersNow() },
-      ...(request.body && { body: await request.text() }),
+      headers: { ...Object.fromEntries(request.headers), ...hopsOf(text) },
+      ...(text !== undefined && { body: text }),
       signal: init.signal ?? request.signal,
       maxBytes: answerBytes,
       timeouts: { firstByteMs: FIRST_BYTE_MS, idleMs: IDLE_MS, totalMs: answerMs },
@@ -47,6 +46,14 @@ export function fetchOver(http: HttpClient, bounds: McpBounds, { onCut, headersN
       headers: [...headers].map(([name, value]): [string, string] => [name, value]),
     })
   }
+}
+
+const Call = z.object({ params: z.object({ _meta: z.object({ uamp: z.object({ hops: z.number() }) }) }) })
+
+/** The header that says how often a call was passed on. The library has one set of headers for all calls, so the body says it. */
+function hopsOf(text: string | undefined): Readonly<Record<string, string>> {
+  const { data } = Call.safeParse(text === undefined ? undefined : JSON.parse(text))
+  return data ? { [HOPS_HEADER]: String(data.params._meta.uamp.hops) } : {}
 }
 
 async function* bounded(

@@ -327,7 +327,7 @@ export class AcpSession implements Visitor {
       void this.flush()
     }
     const { signal } = this.#work
-    const result = await resultBy(tool, { id, name, arguments: args }, { callId: id, signal, progress })
+    const result = await resultBy(tool, { id, name, arguments: args }, { callId: id, signal, progress, trace: this.#options.trace })
     if (!signal.aborted) this.#reply(result)
   }
 

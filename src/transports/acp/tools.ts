@@ -1,6 +1,7 @@
 /** Tools that a client brings: its files and terminals, and the MCP servers that it names. Agents see them as client tools. */
 import type { GuardedHttp } from '../../core/ports/http.ts'
 import type { Tool, ToolContext } from '../../core/ports/skill.ts'
+import type { Trace } from '../../core/ports/trace.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { parseArguments, resultOf } from '../../core/tools/tool-call.ts'
 import type { ToolCall } from '../../protocol/content.ts'
@@ -25,7 +26,7 @@ interface McpContext {
 }
 
 export interface McpTools {
-  /** The tools at this moment. They run outside a turn, and must not use one. */
+  /** The tools at this moment. They run outside a turn: of one they may use the trace, and nothing else. */
   readonly tools: readonly Tool[]
   close(): Promise<void>
 }
@@ -178,11 +179,12 @@ export async function closeAll(servers: readonly McpTools[]): Promise<void> {
 export async function resultBy(
   tool: Tool,
   call: ToolCall,
-  context: Pick<ToolContext, 'callId' | 'signal' | 'progress'>,
+  { trace, ...context }: Pick<ToolContext, 'callId' | 'signal' | 'progress'> & { readonly trace: Trace | undefined },
 ): Promise<Unsent<EventOf<'tool.result'>>> {
   const answer = { type: 'tool.result', call_id: call.id } as const
   try {
-    const { result, content_items } = resultOf(call, await tool.run(parseArguments(call), context as ToolContext), Infinity)
+    const output = await tool.run(parseArguments(call), { ...context, turn: { trace } } as ToolContext)
+    const { result, content_items } = resultOf(call, output, Infinity)
     return { ...answer, result, content_items }
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown)

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** How a protocol says no. @typedef {'uamp' | 'openai' | 'rpc' | 'status' | 'status03' | 'tasks' | 'omnia'} Form */
+/** How a protocol says no. @typedef {'uamp' | 'openai' | 'rpc' | 'status' | 'status03' | 'tasks' | 'omnia' | 'oauth'} Form */
 
 /**
  * A valid request. `$name` in it stands for an id: see ids.js.

@@ -4,6 +4,7 @@ import { acp } from './acp.js'
 import { agUi } from './ag-ui.js'
 import { get, entry } from './entry.js'
 import { events } from './events.js'
+import { oauth } from './oauth.js'
 import { omnia } from './omnia.js'
 import { openai } from './openai.js'
 import { server } from './server.js'
@@ -11,7 +12,7 @@ import { server } from './server.js'
 /** @typedef {import('./entry.js').Entry} Entry */
 
 /** Every transport, and valid requests and conversations of it. @type {Readonly<Record<string, readonly Entry[]>>} */
-export const CORPUS = { events, openai, a2a, acp, 'ag-ui': agUi, omnia, server }
+export const CORPUS = { events, openai, a2a, acp, 'ag-ui': agUi, omnia, oauth, server }
 
 /** What misbehaves on purpose: see processes/planted.js. @type {readonly Entry[]} */
 export const PLANTED = [entry('GET /planted', get('/planted'), { form: 'uamp', isPublic: true })]

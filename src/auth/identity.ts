@@ -40,7 +40,7 @@ class Identity implements Access {
   readonly #anonymous: Access
   /** Nobody can be told apart, so any token will do: some clients cannot do without a key. */
   readonly #isOpen: boolean
-  readonly #cache = new TokenCache()
+  readonly #cache = new TokenCache(() => this.#identity().parts.monotonic())
   #made: { readonly verifier: Verifier; readonly proofs: Proofs; readonly parts: IdentityParts } | undefined
 
   constructor(options: IdentityOptions) {

@@ -44,7 +44,15 @@ export async function prepare(owner, round) {
       .body.upload_id,
   )
   const opened = await post('/acp', { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1 } })
-  keep('connection', opened.headers.get('acp-connection-id'))
+  const connection = opened.headers.get('acp-connection-id')
+  keep('connection', connection)
+  if (ids.get('mcp') === undefined) {
+    // The server loads what it needs for MCP servers with the first one: that is no leak.
+    const mcpServers = [{ type: 'http', name: 'm', url: ids.get('webhook') ?? url, headers: [] }]
+    const acp = { 'acp-connection-id': connection ?? '' }
+    await post('/acp', { jsonrpc: '2.0', id: 2, method: 'session/new', params: { cwd: '/project', mcpServers } }, acp)
+    ids.set('mcp', 'm')
+  }
   keep('acpSession', session.body.session_id)
   keep('thread', `thread-${round}`)
   keep('run', `run-${round}`)

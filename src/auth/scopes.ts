@@ -63,7 +63,7 @@ export function within(words: readonly string[], list: readonly string[] | undef
 }
 
 /** True if the word means something here. */
-export function isKnown(word: string): boolean {
+function isKnown(word: string): boolean {
   return WORDS.has(word) || word === 'platform' || (word.startsWith(HOST) && word.length > HOST.length)
 }
 

@@ -26,7 +26,7 @@ export interface IssuerSettings {
   readonly scopes?: readonly string[] | Readonly<Record<string, readonly string[]>> | undefined
 }
 
-export interface ClaimPaths {
+interface ClaimPaths {
   /** Default: `sub`. */
   readonly id?: string | undefined
   /** Default: none, and the tenant is `default`. */
@@ -38,7 +38,7 @@ export interface ClaimPaths {
 }
 
 /** Agents of other servers, which bring tokens of their own (AOAuth). Default: none are believed. */
-export interface AgentSettings extends TrustRules {
+interface AgentSettings extends TrustRules {
   /** What they may do at most, and what one may do whose token says nothing in our words. Default: what the token says. */
   readonly scopes?: readonly string[] | undefined
 }

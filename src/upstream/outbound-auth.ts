@@ -10,7 +10,7 @@ import { audienceOf, originOf } from './remote-url.ts'
 import { TokenEndpoint, type ClientAuth, type Granted } from './token-endpoint.ts'
 
 /** Tokens that this server makes itself. The other server must trust it as an issuer. */
-export interface SelfAuth {
+interface SelfAuth {
   readonly type: 'self'
   /** In whose name: the agent's, or that of whoever called the agent, with the agent as the one who acts. Default: the agent's. */
   readonly as?: 'agent' | 'caller'

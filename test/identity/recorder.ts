@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer, type RawData } from 'ws'
 
 /** Something that left for the other server. */
-export interface Sent {
+interface Sent {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders

@@ -11,8 +11,6 @@ import { FORM_BYTES } from './form.ts'
 import { SCOPES } from './scope.ts'
 import { EXCHANGE, TokenEndpoint } from './token-endpoint.ts'
 
-export type { ClientSettings } from './clients.ts'
-
 export type IssuerOptions = ClientsOptions & Pick<AccessSettings, 'leewaySeconds'>
 
 /** How long others keep keys and descriptions. The key that signs next is public long before it signs. */

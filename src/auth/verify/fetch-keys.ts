@@ -33,7 +33,7 @@ export interface Fetching {
 }
 
 /** Why keys could not be read. The message is for the operator. */
-export class KeysUnreadable extends Error {
+class KeysUnreadable extends Error {
   readonly status: number | undefined
 
   constructor(message: string, status?: number) {

@@ -36,7 +36,7 @@ export function checkHops({ hops }: Pick<Trace, 'hops'>, limit: number): void {
   if (hops > limit) throw tooManyHops(limit)
 }
 
-export function tooManyHops(limit?: number): UampError {
+function tooManyHops(limit?: number): UampError {
   const count = limit === undefined ? 'too many servers' : `more than ${limit} servers`
   return new UampError(
     'invalid_request',

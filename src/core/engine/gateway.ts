@@ -35,7 +35,7 @@ import { Retention } from '../durable/retention.ts'
 import { messagesOf, startOf, withAnswers } from './run.ts'
 import { AgentSession } from './session.ts'
 import { announce } from '../edge/session-created.ts'
-import type { SessionHost, SessionState, StoredAt } from './session-parts.ts'
+import { openedState, type SessionHost, type SessionState, type StoredAt } from './session-parts.ts'
 import { listSessions, StoredTurns } from '../durable/stored-turns.ts'
 
 /** `StoredAt` of a new session, of which the store has nothing. */
@@ -171,25 +171,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     const { principal, parent } = init
     const turns = parent === undefined ? [] : await this.#ownTurns(principal, parent)
     const history = [...withContentIds(init.history ?? [], this.newId), ...turns.flatMap(messagesOf)]
-    const state: SessionState = {
-      id: `sess_${this.newId()}`,
-      transport: init.transport,
-      agent: init.agent,
-      owner: principal,
-      config: init.config,
-      duplex: init.duplex,
-      onDetach: init.onDetach,
-      createdAt: this.now(),
-      client: init.client,
-      chat: init.announce?.chat,
-      head: parent ?? null,
-      messages: history,
-      pending: [],
-      shownId: init.persist ? undefined : init.shownId,
-      waiting: undefined,
-      opening: { payment: init.payment, silent: init.silent === true && !init.persist, handoff: init.handoff, trace: init.trace },
-      input: init.input,
-    }
+    const state = openedState(init, { id: `sess_${this.newId()}`, createdAt: this.now(), messages: history })
     const { session, journal } = this.#build(
       state,
       init.persist ? { updatedAt: state.createdAt, turn: parent ?? null, ...NOWHERE } : undefined,

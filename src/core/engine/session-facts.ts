@@ -1,12 +1,17 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
+import { withHops } from '../basics/hops.ts'
 import type { Holding } from './budget.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
-import type { SessionInit } from '../ports/session.ts'
+import type { Sender, SessionInit } from '../ports/session.ts'
+import type { Trace } from '../ports/trace.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
+import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { Stay, type SessionHost, type SessionParts, type SessionState } from './session-parts.ts'
+
+type FactsHost = Pick<SessionHost, 'turnstile' | 'newId' | 'state' | 'secrets' | 'http' | 'now' | 'monotonic'>
 
 /** What stays the same in a session from its beginning to its end. */
 export class SessionFacts {
@@ -26,14 +31,11 @@ export class SessionFacts {
   readonly turnstile: SessionHost['turnstile']
   readonly newId: () => string
   readonly stay: Stay
-  readonly #state: SessionHost['state']
+  readonly #host: FactsHost
   #store: TurnStore | undefined
+  #secrets: SessionSecrets | undefined
 
-  constructor(
-    host: Pick<SessionHost, 'turnstile' | 'newId' | 'state' | 'now' | 'monotonic'>,
-    state: SessionState,
-    { journal, held }: SessionParts,
-  ) {
+  constructor(host: FactsHost, state: SessionState, { journal, held }: SessionParts) {
     this.id = state.id
     this.shownId = state.shownId ?? state.id
     this.transport = state.transport
@@ -49,12 +51,23 @@ export class SessionFacts {
     this.turnstile = host.turnstile
     this.newId = host.newId
     this.stay = new Stay(host)
-    this.#state = host.state
+    this.#host = host
+  }
+
+  /** Made when an agent first calls somebody, or fails. */
+  get secrets(): SessionSecrets {
+    return (this.#secrets ??= new SessionSecrets(this.#host))
+  }
+
+  /** On a socket, only the first message may say how often the conversation was passed on. */
+  traceOf({ trace }: Sender): Trace | undefined {
+    const opening = this.opening?.trace
+    return withHops(trace ?? opening, opening?.hops)
   }
 
   /** Made when an agent first remembers something. */
   get store(): TurnStore {
-    return (this.#store ??= this.#state.of(this))
+    return (this.#store ??= this.#host.state.of(this))
   }
 }
 

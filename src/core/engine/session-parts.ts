@@ -77,6 +77,29 @@ export interface SessionHost extends Clocks {
   parked(owner: Principal, abandon: () => void): () => void
 }
 
+/** The state of a session that begins. */
+export function openedState(init: SessionInit, begun: Pick<SessionState, 'id' | 'createdAt' | 'messages'>): SessionState {
+  return {
+    id: begun.id,
+    transport: init.transport,
+    agent: init.agent,
+    owner: init.principal,
+    config: init.config,
+    duplex: init.duplex,
+    onDetach: init.onDetach,
+    createdAt: begun.createdAt,
+    client: init.client,
+    chat: init.announce?.chat,
+    head: init.parent ?? null,
+    messages: begun.messages,
+    pending: [],
+    shownId: init.persist ? undefined : init.shownId,
+    waiting: undefined,
+    opening: { payment: init.payment, silent: init.silent === true && !init.persist, handoff: init.handoff, trace: init.trace },
+    input: init.input,
+  }
+}
+
 /** How far a session's data in the store reaches. */
 export interface StoredAt {
   /** The last position of its log. */

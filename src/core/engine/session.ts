@@ -4,7 +4,6 @@ import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
 import { tokenPayment, type Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
-import { withHops } from '../basics/hops.ts'
 import { Stamp } from '../log/entry.ts'
 import { isInput } from '../../protocol/gather-input.ts'
 import { PendingInputs, tidyResult } from './input.ts'
@@ -16,7 +15,6 @@ import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Sender, Session, Waiting } from '../ports/session.ts'
-import type { Trace } from '../ports/trace.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
@@ -25,7 +23,6 @@ import { signedEnd } from './signing.ts'
 import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
-import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { ActiveTurn } from './turn.ts'
 import type { TurnHost } from './turn-parts.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
@@ -34,7 +31,6 @@ import { weigh, weighMessages } from '../basics/weight.ts'
 export class AgentSession extends SessionFacts implements Session, TurnHost {
   readonly log: Log
   readonly seen = new Seen()
-  #secrets: SessionSecrets | undefined
   config: SessionConfig
   client: ClientProfile | undefined
   /** When the last response ended or the last reader left. */
@@ -84,11 +80,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   /** True if the session should leave memory as soon as it is not busy. */
   get unwanted(): boolean {
     return this.stored && (this.held.isLarge || this.stay.isReleased)
-  }
-
-  /** Made when an agent first calls somebody, or fails. */
-  get secrets(): SessionSecrets {
-    return (this.#secrets ??= new SessionSecrets(this.#host))
   }
 
   get responding(): boolean {
@@ -261,7 +252,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   #respond(event: EventOf<'response.create'>, options: ResponseOptions = {}): Promise<void> {
     if (this.#turn) throw responseInProgress(this.#turn.responseId)
-    const agent = this.#host.admit(this.agent, this.#traceOf(options))
+    const agent = this.#host.admit(this.agent, this.traceOf(options))
     this.held.check()
     checkClientTools(agent, event.response?.tools)
     if (this.#parked && this.#pending.empty) return this.#goOn(this.#parked, event, options)
@@ -270,12 +261,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     const record = this.#opened(event, { input, stateless, eventIds: [...this.#pending.eventIds, event.event_id], options })
     const messages = stateless ? input : [...this.#messages, ...input]
     return this.#start(agent, record, { id: record.id, messages, config: record.config, asked: record.asked, options })
-  }
-
-  /** On a socket, only the first message may say how often the conversation was passed on. */
-  #traceOf({ trace }: Sender): Trace | undefined {
-    const opening = this.opening?.trace
-    return withHops(trace ?? opening, opening?.hops)
   }
 
   #opened(event: EventOf<'response.create'>, asked: AskedTurn): TurnRecord {
@@ -289,7 +274,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
     const { keeper, methods, requestHash, principal } = run.options
-    const trace = this.#traceOf(run.options)
+    const trace = this.traceOf(run.options)
     const payment = tokenPayment(this.#pending.paymentToken) ?? this.#payment
     const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper, methods, requestHash, principal, trace }
     const turn = new ActiveTurn(this, turnStart(this, given))
@@ -336,7 +321,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.#record = record
     this.lastResponse = record.id
     this.log.onDetach = this.onDetach
-    turn.resume(record.id, { keeper: options.keeper, trace: this.#traceOf(options) })
+    turn.resume(record.id, { keeper: options.keeper, trace: this.traceOf(options) })
     this.#watch()
     try {
       await this.#journal?.open(this, record, options.keeper?.opened(record))

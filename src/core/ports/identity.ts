@@ -8,7 +8,7 @@ export interface Identity {
   mint(token: TokenFor): Promise<Minted>
 }
 
-export interface TokenFor {
+interface TokenFor {
   /** The agent's name, or the id of somebody that this server knows. */
   readonly subject: string
   /** The URL of the server, or of the agent, that the token is for. */
@@ -22,7 +22,7 @@ export interface TokenFor {
   readonly until?: number | undefined
 }
 
-export interface Minted {
+interface Minted {
   readonly token: string
   readonly expiresInMs: number
 }

@@ -4,7 +4,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { Principal } from './access.ts'
 
 /** A complete answer, before anybody sees its end. */
-export interface SealedResponse {
+interface SealedResponse {
   readonly id: string
   readonly agent: string
   /** Whoever asked for it. */

@@ -14,6 +14,13 @@ import type { Terminals } from './terminals.ts'
 /** Characters of a title. */
 const TITLE = 80
 
+/** What came with a prompt. */
+export interface Beside {
+  readonly payment: string | undefined
+  /** How often it was passed on, as its sender says. */
+  readonly hops: unknown
+}
+
 /** A prompt and the response that answers it. */
 export interface Prompting {
   /** The `session/prompt` that waits for its answer. `undefined`: it was answered with a demand for payment, and the response waits for that. */

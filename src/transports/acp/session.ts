@@ -15,9 +15,9 @@ import { paymentRefusal } from '../../wire/payment.ts'
 import { told, toldBody } from './errors.ts'
 import { Begun } from './history.ts'
 import { Permissions } from './permission.ts'
-import { ending, responseFor, titleOf, toInputs, type Prompting } from './prompt.ts'
+import { ending, responseFor, titleOf, toInputs, type Beside, type Prompting } from './prompt.ts'
 import type { ClientCapabilities } from './schema.ts'
-import { choose, commandsOf, settingsOf, type SessionSettings } from './settings.ts'
+import { choose, commandsUpdates, settingsOf, settingsUpdates, type SessionSettings } from './settings.ts'
 import { Terminals } from './terminals.ts'
 import { byName, clientTools, closeAll, goneTool, leftOutNotice, ownTools, resultBy } from './tools.ts'
 import type { ClientToolsOptions, Equipment, Folders, LeftOut, McpTools } from './tools.ts'
@@ -33,13 +33,6 @@ export interface AcpSessionOptions {
   readonly asking: Asking
   /** Writes in order. Resolves when more may be written. */
   readonly send: (frames: readonly string[]) => Promise<void>
-}
-
-/** What came with a prompt. */
-interface Beside {
-  readonly payment: string | undefined
-  /** How often it was passed on, as its sender says. */
-  readonly hops: unknown
 }
 
 /** One session on one connection: prompts in, updates out, questions both ways. */
@@ -348,9 +341,7 @@ export class AcpSession implements Visitor {
   }
 
   /** The question has no answer yet. */
-  #isOpen(question: string): boolean {
-    return this.session.asking.some(({ id }) => id === question)
-  }
+  readonly #isOpen = (question: string): boolean => this.session.asking.some(({ id }) => id === question)
 
   /** UAMP transports, Payment handling, ACP: the prompt fails with -32402, and the same prompt with a token goes on where it was. */
   #pay(event: EventOf<'payment.required'>): void {
@@ -362,22 +353,17 @@ export class AcpSession implements Visitor {
     this.#answer((id) => errorText(id, told(paymentRefusal(event))))
   }
 
-  #submit(token: string): Promise<void> {
-    return this.#send({ type: 'payment.submit', payment: { scheme: 'token', token } })
-  }
+  readonly #submit = (token: string): Promise<void> => this.#send({ type: 'payment.submit', payment: { scheme: 'token', token } })
 
   #tellSettings(): void {
+    const { settings } = this
     const before = this.#settings
-    const { modes, configOptions } = this.settings
-    this.#settings = JSON.stringify(this.settings)
-    if (this.#settings === before) return
-    if (modes) this.updates.tell({ sessionUpdate: 'current_mode_update', currentModeId: modes.currentModeId })
-    if (configOptions) this.updates.tell({ sessionUpdate: 'config_option_update', configOptions })
+    this.#settings = JSON.stringify(settings)
+    if (this.#settings !== before) for (const update of settingsUpdates(settings)) this.updates.tell(update)
   }
 
   #tellCommands(): void {
-    const availableCommands = commandsOf(this.#agent?.capabilities)
-    if (availableCommands.length > 0) this.updates.tell({ sessionUpdate: 'available_commands_update', availableCommands })
+    for (const update of commandsUpdates(this.#agent?.capabilities)) this.updates.tell(update)
   }
 
   /** The first prompt of a session gives it its title. */
@@ -390,9 +376,7 @@ export class AcpSession implements Visitor {
     )
   }
 
-  #update(extensions: Slot): Promise<void> {
-    return this.#send({ type: 'session.update', session: { extensions } })
-  }
+  readonly #update = (extensions: Slot): Promise<void> => this.#send({ type: 'session.update', session: { extensions } })
 
   /** Asks the client, after everything that it was told so far. */
   readonly #ask: ClientToolsOptions['ask'] = (method, params, signal) => {

@@ -27,12 +27,22 @@ export function settingsOf(capabilities: Capabilities | undefined, config: Sessi
   }
 }
 
-export function commandsOf(capabilities: Capabilities | undefined): Slot[] {
-  return choicesOf(capabilities).commands.map(({ name, description, hint }) => ({
+/** The updates that tell a client its settings. */
+export function settingsUpdates({ modes, configOptions }: SessionSettings): Slot[] {
+  return [
+    ...(modes ? [{ sessionUpdate: 'current_mode_update', currentModeId: modes.currentModeId }] : []),
+    ...(configOptions ? [{ sessionUpdate: 'config_option_update', configOptions }] : []),
+  ]
+}
+
+/** The update that tells a client the commands of an agent, if it has any. */
+export function commandsUpdates(capabilities: Capabilities | undefined): Slot[] {
+  const availableCommands = choicesOf(capabilities).commands.map(({ name, description, hint }) => ({
     name,
     description: description ?? name,
     ...(hint !== undefined && { input: { hint } }),
   }))
+  return availableCommands.length > 0 ? [{ sessionUpdate: 'available_commands_update', availableCommands }] : []
 }
 
 /** The extensions of a session with another choice. */

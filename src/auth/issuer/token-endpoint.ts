@@ -80,7 +80,8 @@ export class TokenEndpoint {
   async #client(form: Form, call: Call, { issuer, ownUrl }: Issuing): Promise<Client> {
     const audiences = [...new Set([issuer, ownUrl])].flatMap((each) => [each, `${each}/auth/token`, `${each}/auth/revoke`])
     const client = await this.#auth.client(form, call, audiences)
-    if (this.#isRevoked(ownUrl, client.name)) throw refused('unauthorized_client', 'The access of this client was revoked')
+    if ([issuer, ownUrl].some((each) => this.#isRevoked(each, client.name)))
+      throw refused('unauthorized_client', 'The access of this client was revoked')
     return client
   }
 

@@ -114,15 +114,14 @@ function knownOf({ issuer, subject, path = '', labels }: Candidate, isTrusted: b
   return { ...base, segments: plain === undefined ? undefined : segmentsOf(plain), namespace: plain?.split('.')[0], labels }
 }
 
-/** False for `https://example.com/alice/../bob`, which leads to Bob. Alice, who issues tokens below `/alice`, could call herself so. */
+/** False for `https://example.com/alice/..\bob`, which leads to Bob. Alice, who issues tokens below `/alice`, could call herself so. */
 function isAsWritten(address: string): boolean {
-  const url = URL.canParse(address) ? new URL(address) : undefined
-  return url?.href === address && url.search === '' && url.hash === ''
+  return !/[?#]/.test(address) && URL.canParse(address) && new URL(address).href === address
 }
 
-/** AOAuth: an agent's own URL. */
+/** AOAuth: an agent's own URL. A slash in its name is a part of the name: only `path` leads elsewhere. */
 export function agentUrl({ issuer, subject, path = '' }: Pick<Candidate, 'issuer' | 'subject' | 'path'>): string {
-  return `${issuer.replace(/\/+$/, '')}${path}/${subject}`
+  return `${issuer.replace(/\/+$/, '')}${path}/${subject.replaceAll('%', '%25').replaceAll('/', '%2F')}`
 }
 
 /**

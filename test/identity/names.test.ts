@@ -7,29 +7,27 @@ import { byHeader, claimsFor, identityServer, issuer, json, keyPair } from './su
 
 const HOST = 'https://host.example'
 const alice = (subject: string) => ({ issuer: `${HOST}/agents/alice`, subject, labels: [] })
-const ELSEWHERE = [
-  '../bob',
-  '../../bob',
-  './../bob',
-  '%2e%2e/bob',
-  '.%2E/bob',
-  '..\\bob',
-  '\\..\\bob',
-  'x/../../bob',
-  '../bob?',
-  '../bob#x',
-]
+/** Slashes, which are a part of the name, and what a URL would take for a slash, a step up or an end. */
+const SLASHES = ['../bob', '../../bob', '%2e%2e/bob', '.%2E/bob', 'x/../../bob', '%2e%2e%2fbob']
+const STEPS = ['..\\bob', '\\..\\bob', '..', '.', 'x\\..\\..\\bob', '../bob?', '../bob#x', 'helper?', 'helper#', ' bob', 'b\nob']
+const ELSEWHERE = [...SLASHES, ...STEPS]
 
-verifies('trust.order', 'a name that leads to another address is nobody’s', () => {
+verifies('trust.order', 'nobody gets the address of another by the name that they choose', () => {
+  const accepts = (rule: string, subject: string): boolean => judge({ allow: [rule] }, alice(subject), undefined).accepted
   for (const subject of ELSEWHERE) {
-    for (const allow of ['@example.host/bob', '@example.host.**', 'everyone', `${HOST}/agents/bob`, HOST]) {
-      expect(judge({ allow: [allow] }, alice(subject), undefined), `${subject} as ${allow}`).toMatchObject({ accepted: false })
+    for (const rule of ['@example.host/bob', '@example.host/*', `${HOST}/agents/bob`, `${HOST}/bob`, HOST]) {
+      expect(accepts(rule, subject), `${subject} as ${rule}`).toBe(false)
     }
   }
-  expect(judge({ allow: ['@example.host/alice/helper'] }, alice('helper'), undefined)).toMatchObject({ accepted: true })
-  expect(judge({ allow: ['@example.host/bob'] }, { issuer: HOST, path: '/agents', subject: 'bob', labels: [] }, undefined).accepted).toBe(
-    true,
-  )
+  for (const subject of SLASHES) expect(accepts(`${HOST}/agents/alice`, subject), subject).toBe(true)
+  for (const subject of STEPS) expect(accepts('everyone', subject), subject).toBe(false)
+  expect(accepts('@example.host/alice/helper', 'helper')).toBe(true)
+  // A caller of a server whose name, or whose tenant, looks like the path of an agent.
+  const caller = { issuer: HOST, subject: 'agents/bob', labels: [] }
+  for (const rule of ['@example.host/bob', `${HOST}/agents/bob`]) {
+    expect(judge({ allow: [rule] }, caller, undefined).accepted).toBe(false)
+    expect(judge({ allow: [rule] }, { ...caller, path: '/agents', subject: 'bob' }, undefined).accepted).toBe(true)
+  }
 })
 
 test('an agent of a shared server is not admitted under the name of its neighbour', async () => {

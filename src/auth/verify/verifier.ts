@@ -171,7 +171,7 @@ export class Verifier {
       needsId: true,
       principal: (subject, claims) => ({
         tenant: 'default',
-        id: principalId(issuer, subject),
+        id: principalId(issuer, subject, nameIn(claims['agent_path'])),
         issuer,
         subject,
         scopes: wordsIn(claims['scope']),
@@ -211,7 +211,7 @@ export class Verifier {
       needsId: true,
       principal: () => ({
         tenant: 'default',
-        id: principalId(issuer, subject),
+        id: principalId(issuer, subject, candidate.path),
         issuer,
         subject,
         scopes: within(foreignScopes(words), agents.scopes),

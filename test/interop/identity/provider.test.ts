@@ -51,12 +51,14 @@ async function overEvents(url: string, token: string): Promise<string> {
   return answer
 }
 
+/** What a request shows to be admitted. */
+type Show = (method: string, url: string) => Promise<Readonly<Record<string, string>>>
+
 /** By the official client. */
-async function overA2a(url: string, token: string): Promise<string> {
-  const fetchImpl: typeof fetch = (input, init) => {
-    const headers = new Headers(init?.headers)
-    headers.set('authorization', `Bearer ${token}`)
-    return fetch(input, { ...init, headers })
+async function overA2a(url: string, token: string, show: Show = async () => ({ authorization: `Bearer ${token}` })): Promise<string> {
+  const fetchImpl: typeof fetch = async (input, init) => {
+    const { method, url: called, headers } = new Request(input, init)
+    return fetch(input, { ...init, headers: { ...Object.fromEntries(headers), ...(await show(method, called)) } })
   }
   const client = await new ClientFactory({ transports: [new JsonRpcTransportFactory({ fetchImpl })] }).createFromUrl(`${url}/`)
   const message = { messageId: crypto.randomUUID(), taskId: '', contextId: '', role: Role.ROLE_USER, metadata: undefined }
@@ -195,8 +197,11 @@ verifies(['verify.provider', 'dpop.accepted', 'dpop.bearer'], 'a token that the 
   const token = await provider.token({ resource: AUDIENCE, proof: (at) => prove('POST', at) })
   expect(decodeJwt(token)['cnf']).toEqual({ jkt: await calculateJwkThumbprint(jwk) })
   const ath = createHash('sha256').update(token).digest('base64url')
-  const models = async (headers: Record<string, string>) => (await fetch(`${url}/v1/models`, { headers })).status
-  expect(await models({ authorization: `DPoP ${token}`, dpop: await prove('GET', `${url}/v1/models`, { ath }) })).toBe(200)
+  const show: Show = async (htm, htu) => ({ authorization: `DPoP ${token}`, dpop: await prove(htm, htu, { ath }) })
+  expect(JSON.parse(await overA2a(url, token, show))).toMatchObject({ tenant: 'acme', subject: 'robot' })
+  await expect(overA2a(url, token)).rejects.toThrow('The token is for the holder of a key')
+  const models = async (headers: Readonly<Record<string, string>>) => (await fetch(`${url}/v1/models`, { headers })).status
+  expect(await models(await show('GET', `${url}/v1/models`))).toBe(200)
   expect(await models({ authorization: `DPoP ${token}` })).toBe(401)
   expect(await models({ authorization: `Bearer ${token}` })).toBe(401)
 })

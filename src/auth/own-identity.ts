@@ -2,6 +2,7 @@ import type { Actor } from '../core/ports/access.ts'
 import type { Identity } from '../core/ports/identity.ts'
 import type { Signer } from '../core/ports/keys.ts'
 import { UampError } from '../protocol/errors.ts'
+import { AGENTS_PATH } from './issuers.ts'
 import { mintToken, TOKEN_SECONDS } from './mint.ts'
 
 export interface IdentityOptions {
@@ -19,7 +20,7 @@ const ACTORS = 8
 export function serverIdentity({ signer, url, now }: IdentityOptions): Identity {
   return {
     url,
-    async mint({ subject, audience, scope, client = subject, actor, until = Infinity }) {
+    async mint({ subject, isAgent, audience, scope, client = subject, actor, until = Infinity }) {
       const issuer = url()
       if (issuer === undefined) {
         throw new UampError('not_supported', 'This server does not know its own URL, so it has no tokens: set `publicUrl`')
@@ -28,7 +29,8 @@ export function serverIdentity({ signer, url, now }: IdentityOptions): Identity 
       const ttlSeconds = Math.min(TOKEN_SECONDS, Math.floor((until - time) / 1000))
       if (ttlSeconds < 1) throw new UampError('unauthorized', 'The token of the caller has ended')
       const act = actor && actorClaim(actor, ACTORS)
-      const token = await mintToken(signer(), { issuer, subject, audience, scope, client, actor: act, now: time, ttlSeconds })
+      const agentPath = isAgent && AGENTS_PATH
+      const token = await mintToken(signer(), { issuer, subject, agentPath, audience, scope, client, actor: act, now: time, ttlSeconds })
       return { token, expiresInMs: ttlSeconds * 1000 }
     },
   }

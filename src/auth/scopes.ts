@@ -59,7 +59,10 @@ export function foreignScopes(words: readonly string[]): string[] {
 export function within(words: readonly string[], list: readonly string[] | undefined): readonly string[] {
   if (list === undefined) return words
   const known = words.filter(isKnown)
-  return known.length === 0 ? list : known.filter((word) => isCovered(word, list))
+  if (known.length === 0) return list
+  // A word that reaches beyond the list stands for what the list has of it: `write` within `read` is `read`.
+  const left = known.flatMap((word) => (isCovered(word, list) ? [word] : list.filter((each) => isCovered(each, [word]))))
+  return [...new Set(left)]
 }
 
 /** True if the word means something here. */

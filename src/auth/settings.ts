@@ -31,8 +31,8 @@ interface ClaimPaths {
   readonly id?: string | undefined
   /** Default: none, and the tenant is `default`. */
   readonly tenant?: string | undefined
-  /** Default: `scope`, or `scp` if there is none. */
-  readonly scopes?: string | undefined
+  /** Several are read together, as `scp` and `roles` of Entra. Default: `scope`, or `scp` if there is none. */
+  readonly scopes?: string | readonly string[] | undefined
   /** Default: none. */
   readonly labels?: string | undefined
 }
@@ -98,8 +98,9 @@ const ADDRESS = 'must be a URL such as "https://login.example.com", without a qu
 function issuerMistakes({ issuer, jwksUri, scopes = [], algorithms = [] }: IssuerSettings, seen: Set<string>): Mistake[] {
   const mistakes: Mistake[] = []
   if (!isAddress(issuer)) mistakes.push([['issuer'], ADDRESS])
-  if (seen.has(issuer)) mistakes.push([['issuer'], 'is named twice'])
-  seen.add(issuer)
+  const bare = issuer.replace(/\/$/, '')
+  if (seen.has(bare)) mistakes.push([['issuer'], 'is named twice'])
+  seen.add(bare)
   if (jwksUri !== undefined && !/^https?:\/\//.test(jwksUri))
     mistakes.push([['jwksUri'], 'must be a URL such as "https://login.example.com/keys"'])
   for (const [at, name] of algorithms.entries()) {

@@ -45,6 +45,7 @@ interface Known {
 export function judge({ allow = [], deny = [], trusted = [] }: TrustRules, candidate: Candidate, own: string | undefined): Verdict {
   const isTrusted = trusted.some((issuer) => sameUrl(issuer, candidate.issuer))
   const known = knownOf(candidate, isTrusted)
+  if (known === undefined) return { accepted: false, because: 'the name of the agent leads to another address than it says' }
   const denied = deny.find((rule) => matches(rule, known, own))
   if (denied !== undefined) return { accepted: false, because: `"deny" has ${denied}` }
   const labels = allow.filter((rule) => rule.startsWith('#'))
@@ -100,18 +101,27 @@ function isBelow(pattern: readonly string[], name: readonly string[]): boolean {
   return (last === '*' ? deeper === 1 : deeper >= 1) && above.every((each, at) => each === name[at])
 }
 
-function knownOf({ issuer, subject, path = '', labels }: Candidate, isTrusted: boolean): Known {
+/** Undefined: the name of a stranger is not the one that its address has, so that rules about addresses cannot be applied to it. */
+function knownOf({ issuer, subject, path = '', labels }: Candidate, isTrusted: boolean): Known | undefined {
   const url = agentUrl({ issuer, subject, path })
   const base = { issuer, url, isTrusted }
   // A trusted issuer names its agents as it likes; others have no name but their address.
-  if (!isTrusted) return { ...base, segments: segmentsOf(nameOf(url) ?? ''), namespace: namespaceOf(url), labels: [] }
+  if (!isTrusted) {
+    if (!isAsWritten(url)) return undefined
+    return { ...base, segments: segmentsOf(nameOf(url) ?? ''), namespace: namespaceOf(url), labels: [] }
+  }
   const plain = /^@?([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)$/.exec(subject)?.[1]
   return { ...base, segments: plain === undefined ? undefined : segmentsOf(plain), namespace: plain?.split('.')[0], labels }
 }
 
-/** AOAuth: an agent's own URL. */
+/** False for `https://example.com/alice/..\bob`, which leads to Bob. Alice, who issues tokens below `/alice`, could call herself so. */
+function isAsWritten(address: string): boolean {
+  return !/[?#]/.test(address) && URL.canParse(address) && new URL(address).href === address
+}
+
+/** AOAuth: an agent's own URL. A slash in its name is a part of the name: only `path` leads elsewhere. */
 export function agentUrl({ issuer, subject, path = '' }: Pick<Candidate, 'issuer' | 'subject' | 'path'>): string {
-  return `${issuer.replace(/\/+$/, '')}${path}/${subject}`
+  return `${issuer.replace(/\/+$/, '')}${path}/${subject.replaceAll('%', '%25').replaceAll('/', '%2F')}`
 }
 
 /**

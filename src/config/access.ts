@@ -15,13 +15,15 @@ const seconds = (what: string) =>
     ),
   )
 
+const claimNames = z.optional(z.union([z.string(), z.array(z.string())], 'must be the name of a claim, or a list of names'))
+
 const Issuer = z.strictObject({
   issuer: z.string('must be the URL that its tokens have in "iss", such as "https://login.example.com/realms/main"'),
   audience: z.optional(z.union([z.string(), z.array(z.string())], 'must be what its tokens have in "aud", or a list of that')),
   jwksUri: text,
   typ: z.optional(z.enum(['at+jwt', 'JWT'], 'must be "at+jwt" or "JWT": what its access tokens have as "typ" in their header')),
   algorithms: z.optional(z.array(z.enum(Object.keys(ALGORITHMS) as [Algorithm, ...Algorithm[]]))),
-  claims: z.optional(z.strictObject({ id: text, tenant: text, scopes: text, labels: text })),
+  claims: z.optional(z.strictObject({ id: text, tenant: text, scopes: claimNames, labels: text })),
   scopes: z.optional(
     z.union(
       [z.array(z.string()), z.record(z.string(), z.array(z.string()))],

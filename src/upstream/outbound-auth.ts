@@ -211,7 +211,7 @@ export class OutboundAuth {
     const identity = this.#identity
     if (!identity) throw new UampError('not_supported', `"${name}" needs a server that makes tokens: it runs on none`)
     const scope = (auth.scope ?? 'call').split(/\s+/).filter((word) => word !== '')
-    if (!this.#isForCaller) return identity.mint({ subject: name, audience, scope })
+    if (!this.#isForCaller) return identity.mint({ subject: name, isAgent: true, audience, scope })
     if (!principal) throw new UampError('not_supported', `"${name}" calls in the name of a caller, and there is none`)
     const actor = { issuer: identity.url(), subject: name, actor: principal.actor }
     return identity.mint({

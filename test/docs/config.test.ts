@@ -4,16 +4,18 @@ import { parse } from 'yaml'
 import { checkConfig } from '../../src/config/check.ts'
 import { Problems } from '../../src/config/problems.ts'
 
-const guide = readFileSync('docs/config.md', 'utf8')
-const examples = [...guide.matchAll(/^```yaml\n([^]*?)\n```$/gm)].map(([, text = '']) => text)
+const GUIDES = ['docs/config.md', 'docs/identity.md']
+const examples = GUIDES.flatMap((guide) =>
+  [...readFileSync(guide, 'utf8').matchAll(/^```yaml\n([^]*?)\n```$/gm)].map(([, text = '']) => ({ guide, text })),
+)
 
-test.each(examples)('an example in docs/config.md is a config: %#', (text) => {
-  const source = { file: 'docs/config.md', value: parse(text) as unknown, lineOf: () => undefined }
+test.each(examples)('an example in $guide is a config: %#', ({ guide, text }) => {
+  const source = { file: guide, value: parse(text) as unknown, lineOf: () => undefined }
   const problems = new Problems(source)
   expect(checkConfig(source, problems).entries.length).toBeGreaterThan(0)
   problems.throwIfAny()
 })
 
-test('docs/config.md has examples', () => {
-  expect(examples.length).toBeGreaterThan(1)
+test.each(GUIDES)('%s has examples', (name) => {
+  expect(examples.filter(({ guide }) => guide === name).length).toBeGreaterThan(1)
 })

@@ -183,6 +183,12 @@ const rows: readonly Row[] = [
     forge: (w) => w.pair.sign({ ...good(w), exp: '9999999999' as never }),
   },
   {
+    name: 'with an end that no clock has',
+    because: 'The token does not say when it ends',
+    verifies: 'verify.time',
+    forge: signed({ exp: 1e300 }),
+  },
+  {
     name: 'valid for a day',
     because: 'The token is valid for longer than an hour',
     verifies: 'verify.time',

@@ -6,6 +6,8 @@ import { parseJson } from '../../protocol/json.ts'
 
 /** How long keys are used, and how long their place is left alone after they were read, or could not be. */
 const KEPT_MS = 5 * 60_000
+/** How long keys are used while newer ones cannot be read: whoever takes their keys away takes their access away. */
+const STALE_MS = 3 * KEPT_MS
 const LEAST_MS = 30_000
 const MOST_BYTES = 64 * 1024
 const TOTAL_MS = 5_000
@@ -26,6 +28,7 @@ export class ClientKeys {
   readonly #uri: string
   readonly #options: ClientKeysOptions
   #keys: JSONWebKeySet | undefined
+  #goodAt = -Infinity
   #readAt = -Infinity
   #reading: Promise<void> | undefined
 
@@ -37,7 +40,7 @@ export class ClientKeys {
   /** The keys; undefined while they cannot be read. */
   async current(): Promise<JSONWebKeySet | undefined> {
     if (this.#options.monotonic() - this.#readAt > KEPT_MS) await this.#read()
-    return this.#keys
+    return this.#options.monotonic() - this.#goodAt > STALE_MS ? undefined : this.#keys
   }
 
   /** Reads them again for a key that is not among them, but not often. False: they are the same as before. */
@@ -69,5 +72,6 @@ export class ClientKeys {
     for await (const piece of body) pieces.push(piece)
     if (status !== 200) throw new Error(`${this.#uri} answered ${status}`)
     this.#keys = z.parse(KeySet, parseJson(new TextDecoder().decode(joinedBytes(pieces)))) as JSONWebKeySet
+    this.#goodAt = this.#options.monotonic()
   }
 }

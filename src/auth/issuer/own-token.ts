@@ -44,8 +44,8 @@ export async function readOwnToken(token: string, options: OwnTokenOptions): Pro
   }).catch(() => undefined)
   const { success, data } = z.safeParse(Claims, verified?.payload)
   if (!success || !isOwnIssuer(ownUrl, data.iss)) return undefined
-  const { iss: issuer, sub: subject, jti } = data
-  const id = principalId(issuer, subject)
+  const { iss: issuer, sub: subject, jti, agent_path: path } = data
+  const id = principalId(issuer, subject, path)
   const principal = { tenant: 'default', id, issuer, subject, scopes: [], credential: jti, key: verified?.protectedHeader.kid }
   return revocations?.find(principal) === undefined ? data : undefined
 }

@@ -80,23 +80,31 @@ export class TokenEndpoint {
   async #client(form: Form, call: Call, { issuer, ownUrl }: Issuing): Promise<Client> {
     const audiences = [...new Set([issuer, ownUrl])].flatMap((each) => [each, `${each}/auth/token`, `${each}/auth/revoke`])
     const client = await this.#auth.client(form, call, audiences)
-    if (this.#isRevoked(ownUrl, client.name)) throw refused('unauthorized_client', 'The access of this client was revoked')
+    if ([issuer, ownUrl].some((each) => this.#isRevoked(each, client)))
+      throw refused('unauthorized_client', 'The access of this client was revoked')
     return client
   }
 
-  #isRevoked(issuer: string, subject: string): boolean {
-    const principal = { tenant: 'default', id: principalId(issuer, subject), issuer, subject, scopes: [] }
-    return this.#options.host.revocations?.find(principal) !== undefined
+  #isRevoked(issuer: string, client: Client): boolean {
+    const { name: subject } = client
+    const id = principalId(issuer, subject, this.#pathOf(client))
+    return this.#options.host.revocations?.find({ tenant: 'default', id, issuer, subject, scopes: [] }) !== undefined
+  }
+
+  /** Where the client is, below the server, if it is an agent. */
+  #pathOf({ name, mayBeAgent }: Client): string | undefined {
+    return mayBeAgent && this.#options.host.agents.get(name) !== undefined ? AGENTS_PATH : undefined
   }
 
   async #ownToken(client: Client, form: Form, issuing: Issuing): Promise<Response> {
-    const { issuer, signer, agents } = issuing
+    const { ownUrl, signer } = issuing
     const audience = askedTarget(form, issuing) ?? defaultTarget(client, issuing)
     if (!mayReach(client, audience, issuing)) throw refused('invalid_target', 'This client gets no tokens for that target')
     const scope = granted(client.scopes, scopeOf(form))
-    const isAgent = client.mayBeAgent && agents.get(client.name) !== undefined
     const { now } = this.#options.host
-    const agentPath = isAgent ? AGENTS_PATH : undefined
+    const agentPath = this.#pathOf(client)
+    // The URL of an agent is its server, the path and its name, whichever endpoint it asked.
+    const issuer = agentPath === undefined ? issuerFor(audience, issuing.issuer, ownUrl) : ownUrl
     const token = await mintToken(signer, { issuer, subject: client.name, audience, scope, agentPath, now: now() })
     return issued({ token, scope, seconds: TOKEN_SECONDS })
   }
@@ -121,7 +129,7 @@ export class TokenEndpoint {
     const act = actsFor(subject, actor)
     const token = await mintToken(issuing.signer, {
       // The same principal as before, whichever endpoint was asked.
-      issuer: subject.iss,
+      issuer: issuerFor(audience, subject.iss, issuing.ownUrl),
       subject: subject.sub,
       agentPath: subject.agent_path,
       audience,
@@ -172,6 +180,14 @@ function actsFor({ sub, act }: OwnClaims, actor: Actor): object | undefined {
 
 function depthOf(act: unknown): number {
   return typeof act === 'object' && act !== null ? 1 + depthOf((act as { act?: unknown }).act) : 0
+}
+
+/**
+ * Each agent here is an issuer, whose endpoint any client may ask. Elsewhere that would be misunderstood: who believes the agent believes
+ * its issuer, and would take every client for it. So tokens for elsewhere are the server's.
+ */
+function issuerFor(audience: string, issuer: string, ownUrl: string): string {
+  return audience === ownUrl || audience.startsWith(`${ownUrl}${AGENTS_PATH}/`) ? issuer : ownUrl
 }
 
 interface Passing {

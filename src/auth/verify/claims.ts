@@ -26,8 +26,9 @@ export function checkTimes({ exp, nbf, iat }: Claims, { now, leewayMs, longestMs
   return undefined
 }
 
+/** Seconds since 1970 that a `Date` can have. */
 function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
+  return typeof value === 'number' && Math.abs(value) <= 8.64e12
 }
 
 /** A name that can be a part of a key. */
@@ -35,10 +36,21 @@ export function nameIn(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= NAME_CHARS && value.isWellFormed() ? value : undefined
 }
 
-/** OpenID Connect Core §2, Back-Channel Logout §2.4, and Keycloak's own `typ`: none of these is for calling an API. */
-export function isOtherKind({ nonce, at_hash, c_hash, s_hash, events, typ }: Claims): boolean {
+/**
+ * OpenID Connect Core §2, Back-Channel Logout §2.4, Keycloak's own `typ`, and `token_use` of Amazon Cognito: none of these is for calling
+ * an API.
+ */
+export function isOtherKind({ nonce, at_hash, c_hash, s_hash, events, typ, token_use: use }: Claims): boolean {
   if ([nonce, at_hash, c_hash, s_hash, events].some((claim) => claim !== undefined)) return true
-  return typ === 'ID' || typ === 'Refresh' || typ === 'Logout' || typ === 'Offline'
+  return typ === 'ID' || typ === 'Refresh' || typ === 'Logout' || typ === 'Offline' || (use !== undefined && use !== 'access')
+}
+
+/** What access tokens have and ID tokens lack, at providers that give both the type `JWT`: for which client they are, or what they allow. */
+const GRANTED = ['client_id', 'azp', 'appid', 'cid', 'scope', 'scp']
+
+/** True if a token of the type `JWT` is an access token. `paths`: the claims in which the operator looks for what it allows. */
+export function isGrant(claims: Claims, paths: readonly string[]): boolean {
+  return GRANTED.some((name) => claims[name] !== undefined) || paths.some((path) => claimAt(claims, path) !== undefined)
 }
 
 /** The audiences of a token. */

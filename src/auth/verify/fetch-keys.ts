@@ -102,6 +102,7 @@ async function discover({ issuer, isStranger }: KeyPlace, get: Get): Promise<str
     const { issuer: named, jwks_uri: uri } = isRecord(document.value) ? document.value : {}
     if (typeof named !== 'string' || named.replace(/\/+$/, '') !== base) throw new KeysUnreadable(`${url} speaks for another issuer`)
     if (typeof uri !== 'string' || !URL.canParse(uri)) throw new KeysUnreadable(`${url} names no keys`)
+    if (url.startsWith('https:') && !uri.startsWith('https:')) throw new KeysUnreadable(`${url} names keys that do not come over TLS`)
     if (isStranger && new URL(uri).origin !== origin) throw new KeysUnreadable(`${url} names keys of another server`)
     return uri
   }

@@ -51,9 +51,18 @@ export class RemoteKeys implements KeySource {
       void this.#read(now)
     }
     const found = await this.#keys.find(kid, alg)
-    if (found !== 'unknown' || !(this.#reading || this.#unknownKeys.take(1))) return found
-    await this.#read(now)
-    return this.#keys.find(kid, alg)
+    if (found !== 'unknown') return found
+    if (!this.#isFailing) {
+      if (!(this.#reading || this.#unknownKeys.take(1))) return found
+      await this.#read(now)
+    }
+    const again = await this.#keys.find(kid, alg)
+    // It may be a new key: nobody can tell while the issuer does not answer.
+    return again === 'unknown' && this.#isFailing ? 'unreachable' : again
+  }
+
+  get #isFailing(): boolean {
+    return this.#options.monotonic() < this.#retryAt
   }
 
   /** Reads the keys, once for all who wait for them. Never rejects. */

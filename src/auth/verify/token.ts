@@ -65,7 +65,12 @@ export function parseToken(text: string, most = TOKEN_CHARS): Parsed | Denial {
   if (!isAlgorithm(alg)) return refused('invalid', 'The token is signed with an algorithm that is not accepted')
   if ('crit' in header || 'b64' in header || 'zip' in header) return refused('invalid', 'The token has a header that is not understood')
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > 256)) return MALFORMED
-  return { text, alg, kid, typ: typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : '', header, claims }
+  return { text, alg, kid, typ: typeof typ === 'string' ? bareType(typ) : '', header, claims }
+}
+
+/** RFC 7515 §4.1.9: case does not count, and `application/` may be left out. */
+export function bareType(typ: string): string {
+  return typ.toLowerCase().replace(/^application\//, '')
 }
 
 function isCanonical(part: string): boolean {

@@ -15,6 +15,7 @@ import {
   checkTimes,
   claimAt,
   confirmationIn,
+  isGrant,
   isOtherKind,
   labelsIn,
   nameIn,
@@ -24,7 +25,7 @@ import {
 import type { Found, KeySource } from './key-set.ts'
 import { OwnKeys } from './own-keys.ts'
 import { ForeignKeys, RemoteKeys } from './remote-keys.ts'
-import { hasSignature, parseToken, refused, type Parsed } from './token.ts'
+import { bareType, hasSignature, parseToken, refused, type Parsed } from './token.ts'
 
 /** AOAuth: tokens between agents live for at most an hour. */
 const LONGEST_MS = 3_600_000
@@ -50,8 +51,8 @@ export interface Verified {
   readonly confirmation: Confirmation | undefined
 }
 
-/** Told of every step, for those who want to know why. */
-export type Note = (step: string, found: string) => void
+/** Told of every step, for those who want to know why. `isRight`: false if this is why the token is refused. */
+export type Note = (step: string, found: string, isRight?: boolean) => void
 
 export interface VerifyOptions {
   /** Tells callers apart, to bound what strangers make this server do. */
@@ -70,6 +71,8 @@ interface Kind {
   readonly needsId: boolean
   /** Keys that cannot be read are a failure of ours, not of the caller. */
   readonly isConfigured?: true
+  /** For tokens whose type does not say that they are access tokens. */
+  isAccess?(claims: Parsed['claims']): boolean
   principal(subject: string, claims: Parsed['claims']): Omit<Principal, 'agents'> | Denial
   proved?(): void
 }
@@ -118,7 +121,7 @@ export class Verifier {
     if ('denied' in kind) return kind
     note?.('issuer', `${issuer}: ${kind.name}`)
     if (typ !== kind.typ) return refused('invalid', `The token is of the type "${typ.slice(0, 32)}", and must be "${kind.typ}"`)
-    if (isOtherKind(claims)) return refused('invalid', 'This is not an access token')
+    if (isOtherKind(claims) || kind.isAccess?.(claims) === false) return refused('invalid', 'This is not an access token')
     if (kind.algorithms && !kind.algorithms.includes(alg)) return refused('invalid', `Tokens of this issuer must not be signed with ${alg}`)
     note?.('type', kind.typ)
     const { now } = this.#parts
@@ -168,7 +171,7 @@ export class Verifier {
       needsId: true,
       principal: (subject, claims) => ({
         tenant: 'default',
-        id: principalId(issuer, subject),
+        id: principalId(issuer, subject, nameIn(claims['agent_path'])),
         issuer,
         subject,
         scopes: wordsIn(claims['scope']),
@@ -193,7 +196,7 @@ export class Verifier {
     const words = wordsIn(claims['scope'])
     const candidate = { issuer, subject, path: path as string | undefined, labels: labelsIn(words) }
     const { accepted, because } = judge(agents, candidate, ownUrl())
-    note?.('trust', because)
+    note?.('trust', because, accepted)
     if (!accepted || !foreign || !outbound) return refused('untrusted', 'This server does not believe the issuer of the token')
     if (!isCanonical(issuer) || outbound.refuses(issuer) !== undefined) {
       return refused('untrusted', 'The issuer of the token is not an address on the public internet')
@@ -208,7 +211,7 @@ export class Verifier {
       needsId: true,
       principal: () => ({
         tenant: 'default',
-        id: principalId(issuer, subject),
+        id: principalId(issuer, subject, candidate.path),
         issuer,
         subject,
         scopes: within(foreignScopes(words), agents.scopes),
@@ -219,31 +222,37 @@ export class Verifier {
 }
 
 function configuredKind(issuer: string, { settings, keys }: { readonly settings: IssuerSettings; readonly keys: RemoteKeys }): Kind {
-  const { typ = 'at+jwt', algorithms, audience, claims: paths = {} } = settings
+  const { algorithms, audience, claims: paths = {} } = settings
+  const typ = bareType(settings.typ ?? 'at+jwt')
+  const { scopes: scopePath = [] } = paths
+  const scopePaths = typeof scopePath === 'string' ? [scopePath] : scopePath
   return {
     name: 'a provider in "access.issuers"',
     isConfigured: true,
     keys: () => keys,
-    typ: typ.toLowerCase(),
+    typ,
     algorithms,
     audience,
     // RFC 9068 demands it of `at+jwt`; other tokens often have none.
-    needsId: typ.toLowerCase() === 'at+jwt',
+    needsId: typ === 'at+jwt',
+    isAccess: (claims) => typ === 'at+jwt' || isGrant(claims, scopePaths),
     principal(subject, claims) {
       const id = paths.id === undefined ? subject : nameIn(claimAt(claims, paths.id))
       if (id === undefined) return refused('invalid', 'The token lacks the claim that says whose it is')
       const tenant = paths.tenant === undefined ? 'default' : nameIn(claimAt(claims, paths.tenant))
       if (tenant === undefined) return refused('invalid', 'The token lacks the claim that names its tenant')
-      const words = wordsIn(paths.scopes === undefined ? (claims['scope'] ?? claims['scp']) : claimAt(claims, paths.scopes))
+      const given = scopePaths.length === 0 ? [claims['scope'] ?? claims['scp']] : scopePaths.map((path) => claimAt(claims, path))
+      const words = given.flatMap(wordsIn)
       const labels = paths.labels === undefined ? [] : wordsIn(claimAt(claims, paths.labels))
-      const scopes = scopesOf(foreignScopes(words), settings.scopes)
+      const scopes = scopesOf(words, settings.scopes)
       return { tenant, id: principalId(issuer, id), issuer, subject, scopes, ...(labels.length > 0 && { labels }) }
     },
   }
 }
 
 function scopesOf(words: readonly string[], scopes: IssuerSettings['scopes']): readonly string[] {
-  if (scopes === undefined || isList(scopes)) return within(words, scopes)
+  if (scopes === undefined || isList(scopes)) return within(foreignScopes(words), scopes)
+  // A role of the provider may be called `admin`: what it means here is what the operator says.
   const meant = ['*', ...words].flatMap((word) => (Object.hasOwn(scopes, word) ? (scopes[word] ?? []) : []))
   return [...new Set(foreignScopes(meant))]
 }

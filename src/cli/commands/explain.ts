@@ -3,7 +3,7 @@ import { text as textOf } from 'node:stream/consumers'
 import { actionsOf } from '../../auth/scopes.ts'
 import { getJwks } from '../../auth/verify/fetch-keys.ts'
 import { looksLikeJwt } from '../../auth/verify/token.ts'
-import { Verifier, type Verified } from '../../auth/verify/verifier.ts'
+import { Verifier, type Note, type Verified } from '../../auth/verify/verifier.ts'
 import { findConfig } from '../../config/agents.ts'
 import { examine, type Examined } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
@@ -30,6 +30,7 @@ export interface ExplainFlags {
 interface Step {
   readonly step: string
   readonly found: string
+  readonly right: boolean
 }
 
 /** The exit code for a token that the server would refuse. */
@@ -42,11 +43,12 @@ export async function explain(given: string | undefined, flags: ExplainFlags): P
   const { publicUrl, port = 8787, tokens } = settings
   const ownUrl = normalized(flags.url ?? publicUrl ?? `http://127.0.0.1:${port}`)
   const name = Object.entries(tokens).find(([, secret]) => isEqual(secret, token))?.[0]
-  if (name !== undefined) return tell(flags, [{ step: 'form', found: `the secret of the token "${name}" in the config` }], { name })
+  if (name !== undefined)
+    return tell(flags, [{ step: 'form', found: `the secret of the token "${name}" in the config`, right: true }], { name })
   if (!looksLikeJwt(token))
     return tell(flags, [], { denied: 'invalid', message: 'It is neither a JWT nor one of the secrets in the config' })
   const steps: Step[] = []
-  const outcome = await verify(token, { settings, ownUrl, note: (step, found) => steps.push({ step, found }) })
+  const outcome = await verify(token, { settings, ownUrl, note: (step, found, right = true) => steps.push({ step, found, right }) })
   return tell(flags, steps, outcome)
 }
 
@@ -71,7 +73,7 @@ async function settingsOf(config: string | undefined): Promise<Examined['setting
 interface Verifying {
   readonly settings: Examined['settings']
   readonly ownUrl: string
-  readonly note: (step: string, found: string) => void
+  readonly note: Note
 }
 
 async function verify(token: string, { settings, ownUrl, note }: Verifying): Promise<Verified | Denial> {
@@ -81,7 +83,7 @@ async function verify(token: string, { settings, ownUrl, note }: Verifying): Pro
   const own = () => getJwks(`${ownUrl}/.well-known/jwks.json`, { http, signal: closing })
   const log = (_: string, message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
     const { error } = fields
-    note('keys', `${message}: ${error instanceof Error ? error.message : ''}`)
+    note('keys', `${message}: ${error instanceof Error ? error.message : ''}`, false)
   }
   const parts = { http, outbound, closing, log, ...clocksOf({}), ownUrl: () => ownUrl, signer: { publicJwks: own } }
   try {
@@ -101,7 +103,7 @@ function tell({ json }: ExplainFlags, steps: readonly Step[], outcome: Verified 
   if (json) process.stdout.write(`${JSON.stringify({ accepted, steps, ...Object.fromEntries(facts) })}\n`)
   else {
     const paint = painter(process.stdout)
-    const lines = steps.map(({ step, found }) => `${paint('green', '✓')} ${step}: ${found}`)
+    const lines = steps.map(({ step, found, right }) => `${right ? paint('green', '✓') : paint('red', '✗')} ${step}: ${found}`)
     const verdict = accepted ? paint('green', 'Accepted') : paint('red', 'Refused')
     process.stdout.write(`${harmless([...lines, '', verdict, ...facts.map(([name, value]) => `  ${name}: ${shown(value)}`)].join('\n'))}\n`)
   }

@@ -2,9 +2,12 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Access, Action, Denial, Principal } from '../ports/access.ts'
 import { storeKey } from './store-key.ts'
 
-/** The id of a principal that an issuer vouches for. Two issuers cannot give the same one, whatever names they choose. */
-export function principalId(issuer: string, subject: string): string {
-  return storeKey(issuer, subject)
+/**
+ * The id of a principal that an issuer vouches for. Two issuers cannot give the same one, whatever names they choose. `path`: where an
+ * issuer keeps its agents (AOAuth), so that an agent and a caller of one name are two.
+ */
+export function principalId(issuer: string, subject: string, path = ''): string {
+  return path === '' ? storeKey(issuer, subject) : storeKey(issuer, path, subject)
 }
 
 /** Tells principals apart, in memory and in the store. */

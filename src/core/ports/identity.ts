@@ -11,6 +11,8 @@ export interface Identity {
 interface TokenFor {
   /** The agent's name, or the id of somebody that this server knows. */
   readonly subject: string
+  /** The subject is an agent of this server. A caller may have the same name, and is somebody else. */
+  readonly isAgent?: true
   /** The URL of the server, or of the agent, that the token is for. */
   readonly audience: string
   readonly scope: readonly string[]

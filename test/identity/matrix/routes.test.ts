@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { verifies } from '../../support/verifies.ts'
+import { A2A } from './a2a.ts'
+import { decisionOf } from './forms.ts'
+import { OPENAI } from './openai.ts'
+import { decided, expectedOf, nameOf, type Operation } from './operation.ts'
+import { OTHERS } from './others.ts'
+import { AGENT, rowFor, rowOf, type Row } from './rule.ts'
+import { knock, SOCKETS, waysOf } from './sockets.ts'
+import { OWN_AGENT, Things, World } from './world.ts'
+
+const ends: (() => Promise<void> | void)[] = []
+let world: World
+let things: Things
+
+beforeAll(async () => {
+  world = await World.open(ends)
+  things = new Things(world)
+})
+
+afterAll(async () => {
+  for (const end of ends.toReversed()) await end()
+})
+
+const PROTOCOLS: Readonly<Record<string, readonly Operation[]>> = { 'OpenAI’s protocols': OPENAI, A2A, ...OTHERS }
+/** At the root, and below the name of the agent. */
+const MOUNTS = ['', `/agents/${AGENT}`]
+
+verifies('identity:matrix:listed', 'a route that is new has no verdict yet: every one that the server lists has one', async () => {
+  const { routes } = (await (await fetch(world.url)).json()) as { routes: string[] }
+  const listed = new Set(routes.map((line) => line.replace(/ \(.*\)$/, '')))
+  const known = [...Object.values(PROTOCOLS).flat(), ...SOCKETS].map(({ route }) => route)
+  expect(known.filter((route) => !listed.has(route))).toEqual(['GET /'])
+  expect([...listed].filter((route) => !known.includes(route))).toEqual([])
+})
+
+describe('every kind of caller is told the same by', () => {
+  for (const [protocol, operations] of Object.entries(PROTOCOLS)) {
+    verifies('identity:matrix:same', protocol, async () => {
+      const [found, expected] = [new Map<string, Row>(), new Map<string, Row>()]
+      for (const mount of MOUNTS) {
+        for (const operation of operations.filter(({ atRoot }) => !atRoot || mount === '')) {
+          const name = `${nameOf(operation)} at ${mount || '/'}`
+          found.set(name, await decided(operation, { world, things, mount }))
+          expected.set(name, expectedOf(operation))
+        }
+      }
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected))
+    })
+  }
+
+  verifies('identity:matrix:same', 'every socket, however the token comes', async () => {
+    const [found, expected] = [new Map<string, Row>(), new Map<string, Row>()]
+    for (const mount of MOUNTS) {
+      for (const socket of SOCKETS) {
+        for (const way of waysOf(socket)) {
+          const name = `${socket.route} at ${mount || '/'}, token by ${way}`
+          found.set(name, await rowOf((caller) => knock(world, socket, { caller, way, mount })))
+          expected.set(name, rowFor(socket))
+        }
+      }
+    }
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected))
+  })
+
+  verifies('identity:matrix:same', 'routes and sockets that an agent brings', async () => {
+    const mount = `/agents/${OWN_AGENT}`
+    const asked = { asks: 'call', agent: OWN_AGENT, form: 'uamp' } as const
+    const route: Operation = { ...asked, route: 'GET /own', request: () => ({ method: 'GET', path: '/own' }) }
+    expect(await decided(route, { world, things, mount })).toEqual(expectedOf(route))
+    const socket = { ...asked, route: 'WS /own/socket', path: '/own/socket' }
+    expect(await rowOf((caller) => knock(world, socket, { caller, way: 'header', mount }))).toEqual(rowFor(asked))
+  })
+})
+
+verifies('identity:matrix:same', 'an upload whose URL lacks the key is not found, whoever sends it', async () => {
+  const [path = ''] = (await things.fresh('uploadUrl')).split('&key=')
+  const told = await rowOf(async (caller) => decisionOf('omnia', await world.ask(caller, { method: 'PUT', path, body: 'x' })))
+  expect(new Set(Object.values(told))).toEqual(new Set(['not found']))
+})
+
+verifies('identity:matrix:same', 'a HEAD is decided about as the GET that it stands for', async () => {
+  const path = `/v1/responses/${await things.shared('response')}`
+  const statuses = await rowOf(async (caller) => String((await world.send(caller, { method: 'HEAD', path })).status))
+  const expected = await rowOf(async (caller) => String((await world.send(caller, { method: 'GET', path })).status))
+  expect(statuses).toEqual(expected)
+})

@@ -150,12 +150,12 @@ describe('a token for one agent does not reach another of the same server', () =
   })
 
   verifies('identity:matrix:same', 'by the id of something that is its', async () => {
-    const operations = [...OPENAI, ...Object.values(OTHERS).flat()]
+    const operations = Object.values({ ...OPENAI, ...OTHERS }).flat()
     await compare(operations.filter(isReached))
     for (const operation of [...A2A, ...operations.filter(({ route }) => ELSEWHERE.has(route))]) {
       const { once: _, ...again } = operation
       if (again.thing === undefined) continue
-      const { right, 'for this agent': forThis } = await decided(again, { world, things, mount: '' })
+      const { right, 'for this agent': forThis } = await decided(again, { world, things, mount: '' }, ['right', 'for this agent'])
       expect([nameOf(operation), right, forThis]).toEqual([nameOf(operation), 'not found', 'not found'])
     }
   })
@@ -194,7 +194,9 @@ const access: Access = {
 verifies('identity:matrix:same', 'what may be done with something is asked of its own agent, and not of the one at the root', async () => {
   const own = await World.openWith(ends, access)
   const place = { world: own, things: new Things(own, OTHER_AGENT), mount: '' }
-  const operations = [...OPENAI, ...Object.values(OTHERS).flat()].filter(isReached)
+  const operations = Object.values({ ...OPENAI, ...OTHERS })
+    .flat()
+    .filter(isReached)
   expect(new Set(operations.map(({ asks }) => asks))).toEqual(new Set(['read', 'call', 'cancel', 'content']))
   for (const operation of operations) {
     const decision = await decisionAbout(operation, place, 'for this agent')

@@ -51,9 +51,11 @@ function models(path: string): readonly Operation[] {
   ]
 }
 
-export const OPENAI: readonly Operation[] = [
-  ...['/chat/completions', '/v1/chat/completions'].flatMap(completions),
-  ...['/responses', '/v1/responses'].flatMap(responses),
-  ...['/models', '/v1/models'].flatMap(models),
-  { ...FORM, route: 'GET /capabilities', asks: 'public', request: () => get('/capabilities') },
-]
+export const OPENAI: Readonly<Record<string, readonly Operation[]>> = {
+  'Chat Completions': ['/chat/completions', '/v1/chat/completions'].flatMap(completions),
+  Responses: ['/responses', '/v1/responses'].flatMap(responses),
+  'the list of agents': [
+    ...['/models', '/v1/models'].flatMap(models),
+    { ...FORM, route: 'GET /capabilities', asks: 'public', request: () => get('/capabilities') },
+  ],
+}

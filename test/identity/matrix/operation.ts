@@ -1,5 +1,5 @@
 import { decisionOf, type Form } from './forms.ts'
-import { decisionFor, rowFor, rowOf, type Asked, type Caller, type Row } from './rule.ts'
+import { callers, decisionFor, rowFor, rowOf, type Asked, type Caller, type Row } from './rule.ts'
 import type { Request, ThingKind, Things, World } from './world.ts'
 
 /** Something that a caller can do by one request. */
@@ -31,13 +31,13 @@ export function nameOf({ route, what }: Pick<Operation, 'route' | 'what'>): stri
 }
 
 /** What the rule says of an operation. */
-export function expectedOf({ thing, ...asked }: Operation): Row {
-  return rowFor({ owned: thing !== undefined, ...asked })
+export function expectedOf({ thing, ...asked }: Operation, whom = callers): Row {
+  return rowFor({ owned: thing !== undefined, ...asked }, whom)
 }
 
 /** What the server says of it. */
-export function decided(operation: Operation, place: Place): Promise<Row> {
-  return rowOf((caller) => decisionAbout(operation, place, caller))
+export function decided(operation: Operation, place: Place, whom = callers): Promise<Row> {
+  return rowOf((caller) => decisionAbout(operation, place, caller), whom)
 }
 
 export async function decisionAbout(operation: Operation, { world, things, mount }: Place, caller: Caller): Promise<string> {

@@ -5,7 +5,7 @@ import { decisionOf } from './forms.ts'
 import { OPENAI } from './openai.ts'
 import { decided, expectedOf, nameOf, type Operation } from './operation.ts'
 import { OTHERS } from './others.ts'
-import { AGENT, rowFor, rowOf, type Row } from './rule.ts'
+import { AGENT, callers, FEW, rowFor, rowOf, type Caller, type Row } from './rule.ts'
 import { knock, SOCKETS, waysOf } from './sockets.ts'
 import { OWN_AGENT, Things, World } from './world.ts'
 
@@ -22,9 +22,15 @@ afterAll(async () => {
   for (const end of ends.toReversed()) await end()
 })
 
-const PROTOCOLS: Readonly<Record<string, readonly Operation[]>> = { 'OpenAI’s protocols': OPENAI, A2A, ...OTHERS }
-/** At the root, and below the name of the agent. */
-const MOUNTS = ['', `/agents/${AGENT}`]
+const isRpc = ({ form }: Operation): boolean => form === 'a2a'
+const PROTOCOLS: Readonly<Record<string, readonly Operation[]>> = {
+  ...OPENAI,
+  'JSON-RPC of A2A': A2A.filter(isRpc),
+  'other bindings of A2A': A2A.filter((operation) => !isRpc(operation)),
+  ...OTHERS,
+}
+/** At the root, and below the name of the agent, where the same is asked in the same way. */
+const MOUNTS = { '': callers, [`/agents/${AGENT}`]: FEW }
 
 verifies('identity:matrix:listed', 'a route that is new has no verdict yet: every one that the server lists has one', async () => {
   const { routes } = (await (await fetch(world.url)).json()) as { routes: string[] }
@@ -38,11 +44,11 @@ describe('every kind of caller is told the same by', () => {
   for (const [protocol, operations] of Object.entries(PROTOCOLS)) {
     verifies('identity:matrix:same', protocol, async () => {
       const [found, expected] = [new Map<string, Row>(), new Map<string, Row>()]
-      for (const mount of MOUNTS) {
+      for (const [mount, whom] of Object.entries(MOUNTS)) {
         for (const operation of operations.filter(({ atRoot }) => !atRoot || mount === '')) {
           const name = `${nameOf(operation)} at ${mount || '/'}`
-          found.set(name, await decided(operation, { world, things, mount }))
-          expected.set(name, expectedOf(operation))
+          found.set(name, await decided(operation, { world, things, mount }, whom))
+          expected.set(name, expectedOf(operation, whom))
         }
       }
       expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected))
@@ -51,12 +57,12 @@ describe('every kind of caller is told the same by', () => {
 
   verifies('identity:matrix:same', 'every socket, however the token comes', async () => {
     const [found, expected] = [new Map<string, Row>(), new Map<string, Row>()]
-    for (const mount of MOUNTS) {
+    for (const [mount, whom] of Object.entries(MOUNTS)) {
       for (const socket of SOCKETS) {
         for (const way of waysOf(socket)) {
           const name = `${socket.route} at ${mount || '/'}, token by ${way}`
-          found.set(name, await rowOf((caller) => knock(world, socket, { caller, way, mount })))
-          expected.set(name, rowFor(socket))
+          found.set(name, await rowOf((caller) => knock(world, socket, { caller, way, mount }), whom))
+          expected.set(name, rowFor(socket, whom))
         }
       }
     }
@@ -84,4 +90,15 @@ verifies('identity:matrix:same', 'a HEAD is decided about as the GET that it sta
   const statuses = await rowOf(async (caller) => String((await world.send(caller, { method: 'HEAD', path })).status))
   const expected = await rowOf(async (caller) => String((await world.send(caller, { method: 'GET', path })).status))
   expect(statuses).toEqual(expected)
+})
+
+verifies('identity:matrix:same', 'a challenge asks for a token, or says that the one that came does not count', async () => {
+  const bad: readonly Caller[] = ['expired', 'forged', 'revoked']
+  for (const operation of Object.values(PROTOCOLS).flat()) {
+    if (operation.asks === 'public' || operation.asks === 'url' || operation.asks === 'client') continue
+    const { path, ...request } = operation.request('none')
+    expect([nameOf(operation), (await world.ask('none', { path, ...request })).challenge]).toEqual([nameOf(operation), 'Bearer'])
+    for (const { challenge } of await Promise.all(bad.map((caller) => world.ask(caller, { path, ...request }))))
+      expect(`${nameOf(operation)}: ${challenge}`).toContain(': Bearer error="invalid_token"')
+  }
 })

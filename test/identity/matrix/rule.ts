@@ -52,7 +52,9 @@ export const CALLERS = {
 } as const satisfies Record<string, Kind>
 
 export type Caller = keyof typeof CALLERS
-export const callers = Object.keys(CALLERS) as Caller[]
+export const callers: readonly Caller[] = Object.keys(CALLERS) as Caller[]
+/** Those who tell most. */
+export const FEW: readonly Caller[] = ['none', 'expired', 'of another', 'for another agent', 'read only', 'for this agent', 'right']
 
 /** Whoever may call an agent may also read and cancel what they asked it, and send it files. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
@@ -86,8 +88,9 @@ export function decisionFor({ asks, owned = false, agent = AGENT }: Asked, calle
 
 export type Row = Readonly<Record<Caller, string>>
 
-export function rowFor(asked: Asked): Row {
-  return Object.fromEntries(callers.map((caller) => [caller, decisionFor(asked, caller)])) as Row
+/** `whom`: which of them. */
+export function rowFor(asked: Asked, whom = callers): Row {
+  return Object.fromEntries(whom.map((caller) => [caller, decisionFor(asked, caller)])) as Row
 }
 
 /** The same at the root, where a request or an id may mean another agent than the one there: a token has to be for both. */
@@ -98,6 +101,6 @@ export function rowAtRoot(asked: Asked): Row {
 }
 
 /** The decisions about all kinds of callers, who come at once. */
-export async function rowOf(decide: (caller: Caller) => Promise<string>): Promise<Row> {
-  return Object.fromEntries(await Promise.all(callers.map(async (caller) => [caller, await decide(caller)]))) as Row
+export async function rowOf(decide: (caller: Caller) => Promise<string>, whom = callers): Promise<Row> {
+  return Object.fromEntries(await Promise.all(whom.map(async (caller) => [caller, await decide(caller)]))) as Row
 }

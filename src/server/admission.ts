@@ -144,7 +144,9 @@ export class Admission {
       throw unauthorized(found)
     }
     this.#let(found, caller)
-    if (agent !== undefined || action === 'operate') checkMay(access, found, { action, agent })
+    // To operate is about the whole server, whichever agent is at its root.
+    if (action === 'operate') checkMay(access, found, { action, agent: undefined })
+    else if (agent !== undefined) checkMay(access, found, { action, agent })
     return found
   }
 

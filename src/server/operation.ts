@@ -22,26 +22,20 @@ export function operation({ agents, showMetrics, isReady, shared }: OperationOpt
       const described = { ...(description !== undefined && { description }), ...(protocols && { protocols }) }
       return { name, path: `/agents/${name}`, ...described, ...(hosted && { online: hosted.online }) }
     })
-  return {
-    name: 'server',
-    routes: () => [
-      get('/health', 'public', () => Response.json({ status: 'ok' })),
-      get('/ready', 'public', async () =>
-        (await isReady())
-          ? Response.json({ status: 'ready' })
-          : errorResponse(new UampError('overloaded', 'Not ready', { details: { retry_after: 1 } })),
-      ),
-      ...(showMetrics ? [get('/metrics', 'request', showMetrics)] : []),
-      get('/agents', 'public', () => Response.json({ agents: listed() })),
-      get('/', 'public', () => {
-        const routes = shared().map(({ transport, route }) => `${route.method} ${route.path} (${transport})`)
-        const page = {
-          uamp: UAMP_VERSION,
-          agents: listed(),
-          routes: [...routes, 'GET /agents', 'GET /health', 'GET /ready', 'GET /metrics'],
-        }
-        return new Response(`${JSON.stringify(page, null, 2)}\n`, { headers: { 'content-type': 'application/json' } })
-      }),
-    ],
-  }
+  const others = [
+    get('/agents', 'public', () => Response.json({ agents: listed() })),
+    get('/health', 'public', () => Response.json({ status: 'ok' })),
+    get('/ready', 'public', async () =>
+      (await isReady())
+        ? Response.json({ status: 'ready' })
+        : errorResponse(new UampError('overloaded', 'Not ready', { details: { retry_after: 1 } })),
+    ),
+    ...(showMetrics ? [get('/metrics', 'request', showMetrics)] : []),
+  ]
+  const start = get('/', 'public', () => {
+    const routes = shared().map(({ transport, route }) => `${route.method} ${route.path} (${transport})`)
+    const page = { uamp: UAMP_VERSION, agents: listed(), routes: [...routes, ...others.map(({ method, path }) => `${method} ${path}`)] }
+    return new Response(`${JSON.stringify(page, null, 2)}\n`, { headers: { 'content-type': 'application/json' } })
+  })
+  return { name: 'server', routes: () => [...others, start] }
 }

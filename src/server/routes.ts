@@ -182,10 +182,13 @@ export class Routes {
     return unmatched(method, others, this.refusalAt(path))
   }
 
-  /** Words a refusal at this path in the protocol that has a route there, whatever its method, and whether or not the agent has it. */
-  refusalAt(path: string): Refusal {
+  /**
+   * Words a refusal at this path in the protocol that has a route there, whatever its method, and whether or not the agent has it.
+   * `first`: the method that counts if two protocols share the path.
+   */
+  refusalAt(path: string, first?: Route['method']): Refusal {
     const place = this.#locate(path) ?? { path: split(path).rest, tables: [this.#shared] }
-    for (const method of METHODS) {
+    for (const method of first === undefined ? METHODS : [first, ...METHODS]) {
       for (const table of place.tables) {
         const match = table.match(method, place.path)
         if (match) return match.mounted.refuse

@@ -100,7 +100,7 @@ export class Upgrades {
     try {
       decided = await this.#accept(request, headers, served)
     } catch (thrown) {
-      decided = routes.refusalAt(routes.pathOf(url))(secrets.told(thrown))
+      decided = routes.refusalAt(routes.pathOf(url), 'WS')(secrets.told(thrown))
     }
     if ('run' in decided) return decided
     requests.over(served, decided.status)
@@ -111,7 +111,7 @@ export class Upgrades {
     const { routes, admission, limits, metrics, requests, checkHost, allowsPage } = this.#options
     const { url } = request
     const misdirected = checkHost(url, headers.get('host'))
-    if (misdirected) return routes.refusalAt(routes.pathOf(url))(misdirected.error, { status: misdirected.status })
+    if (misdirected) return routes.refusalAt(routes.pathOf(url), 'WS')(misdirected.error, { status: misdirected.status })
     if (!allowsPage(headers)) throw foreignPage()
     const found = routes.find('WS', routes.pathOf(url))
     if (!('mounted' in found)) return found

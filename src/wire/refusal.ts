@@ -31,12 +31,14 @@ export interface Refusing {
 
 /** An error as an HTTP response. The body is the protocol's own JSON. */
 export function refusalResponse(error: UampError, body: string, { status = HTTP_STATUS[error.code], headers }: Refusing = {}): Response {
-  const { retry_after: wait, challenge, dpop_nonce: nonce, reason } = error.details ?? {}
+  const { retry_after: wait, challenge: given, dpop_nonce: nonce, reason } = error.details ?? {}
+  // RFC 6750 §3.1: a caller without a token is asked for one, and one with a token that does not count is told so.
+  const challenge = typeof given === 'string' ? given : reason === undefined ? 'Bearer' : 'Bearer error="invalid_token"'
   return new Response(body, {
     status,
     headers: {
       'content-type': 'application/json',
-      ...(error.code === 'unauthorized' && { 'www-authenticate': typeof challenge === 'string' ? challenge : 'Bearer' }),
+      ...(error.code === 'unauthorized' && { 'www-authenticate': challenge }),
       // RFC 6750 §3.1
       ...(error.code === 'forbidden' && reason === 'insufficient_scope' && { 'www-authenticate': 'Bearer error="insufficient_scope"' }),
       ...(typeof nonce === 'string' && { 'dpop-nonce': nonce }),

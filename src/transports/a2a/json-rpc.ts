@@ -4,6 +4,7 @@ import type { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
 import { errorText, isId, type RpcId } from '../../wire/json-rpc.ts'
+import { refusalResponse } from '../../wire/refusal.ts'
 import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
 import { v01 } from './dialects/v01.ts'
 import { v03 } from './dialects/v03.ts'
@@ -30,11 +31,16 @@ interface Generation {
   readonly data: (told: Told) => unknown
 }
 
-export function rpcRoutes(parts: Parts): HttpRoute[] {
-  const generations: Generation[] = [
+/** Each has methods of its own. */
+export function rpcGenerations(): readonly Generation[] {
+  return [
     { versions: ['1.0'], methods: operationsIn(v1), data: errorDetails },
     { versions: ['0.3', '0.2', '0.1'], methods: earlierMethods(), data: errorData },
   ]
+}
+
+export function rpcRoutes(parts: Parts): HttpRoute[] {
+  const generations = rpcGenerations()
   return ['/a2a', '/a2a/'].map((path) => ({
     method: 'POST',
     path,
@@ -151,17 +157,13 @@ class Exchange {
     if (this.#silent && /^[A-Z]/.test(this.method ?? '')) return new Response(null, { status: 202 })
     const what = told(error)
     const text = this.#text(what)
-    // HTTP asks a client who it is (A2A 1.0 §7.4).
-    if (what.of === 'unauthorized') return respond(text, 401, { 'www-authenticate': 'Bearer' })
-    if (what.of === 'forbidden') return respond(text, 403)
-    return this.#streams ? new Response(sseLine(text), { headers: SSE_HEADERS }) : respond(text, 200)
+    // HTTP asks a client who it is, and says what its token lacks (A2A 1.0 §7.4).
+    if (what.of === 'unauthorized' || what.of === 'forbidden') return refusalResponse(error, text)
+    if (this.#streams) return new Response(sseLine(text), { headers: SSE_HEADERS })
+    return new Response(text, { headers: { 'content-type': 'application/json' } })
   }
 
   #text(what: Told): string {
     return errorText(this.#id, { code: what.code, message: what.message, data: this.#data(what) })
   }
-}
-
-function respond(text: string, status: number, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(text, { status, headers: { 'content-type': 'application/json', ...headers } })
 }

@@ -48,6 +48,7 @@ const refusal = refusalWith('application/json', ({ message, of, details }, statu
 /** `text` is the body of the request. */
 type Handle = (context: RpcContext, text: string) => Promise<Response | Streamed>
 
+/** What a caller must be allowed to do beside `read`, as in the other bindings. */
 const ACTIONS = { POST: 'call', GET: 'read', DELETE: 'cancel' } as const
 
 export function legacyTaskRoutes(parts: Parts): readonly HttpRoute[] {
@@ -55,11 +56,15 @@ export function legacyTaskRoutes(parts: Parts): readonly HttpRoute[] {
     method,
     path,
     access: 'request',
-    action: ACTIONS[method],
+    action: 'read',
     body: 'text',
     refusal,
-    handle: (_, call) => refusing(parts, call, { refusal, answer: (text) => handle(contextOf(parts, call), text) }),
+    handle: (_, call) => refusing(parts, call, { refusal, answer: (text) => answer(method, call, (context) => handle(context, text)) }),
   })
+  const answer = async (method: keyof typeof ACTIONS, call: KnownCall, run: (context: RpcContext) => ReturnType<Handle>) => {
+    parts.host.gateway.authorize(call.principal, ACTIONS[method], call.agent)
+    return run(contextOf(parts, call))
+  }
   return [
     route('POST', '/tasks', create),
     route('GET', '/tasks', listTasks),

@@ -61,7 +61,7 @@ const AUTH_METHOD = {
   name: 'Already signed in',
   description: 'You are known by your token, or as the user who started the agent',
 }
-const NOTIFICATIONS = new Set(['session/cancel', '$/cancel_request'])
+export const NOTIFICATIONS: ReadonlySet<string> = new Set(['session/cancel', '$/cancel_request'])
 
 /** A client of ACP or of the older methods; its first message tells which. It knows nothing of HTTP or sockets. */
 export class AcpConnection {
@@ -93,9 +93,9 @@ export class AcpConnection {
     return this.#sessions.has(sessionId)
   }
 
-  /** Whether ACP itself has this method, which needs a connection. */
-  knows(method: string): boolean {
-    return this.#methods.has(method)
+  /** The methods of ACP itself, which need a connection. */
+  get methods(): ReadonlyMap<string, unknown> {
+    return this.#methods
   }
 
   /** Resolves when a request was answered, or handed to its session. */
@@ -219,7 +219,7 @@ export class AcpConnection {
       if (method === 'session/cancel') return this.#find(params, 'cancel').cancel()
       if (method !== '$/cancel_request') return
       const { requestId } = parseParams(schema.CancelRequest, params)
-      for (const session of this.#sessions.values()) if (session.answers(requestId)) this.#check(session, 'cancel').cancel()
+      for (const session of this.#sessions.values()) if (session.answers(requestId)) this.#check('cancel', session).cancel()
     } catch (thrown) {
       // JSON-RPC 2.0 §4.1: a notification gets no answer, not even an error.
       this.#report(method, thrown)
@@ -360,17 +360,19 @@ export class AcpConnection {
     })
   }
 
-  #check(session: AcpSession, action: Action): AcpSession {
+  /** Who may not do this is told so, even if the session is not open here. */
+  #check<S extends AcpSession | undefined>(action: Action, session: S): S {
     const { host, caller } = this.#options
-    host.gateway.authorize(caller.principal, action, session.session.agent)
+    const agent = session?.session.agent ?? caller.agent
+    if (agent !== undefined) host.gateway.authorize(caller.principal, action, agent)
     return session
   }
 
   /** A session that is open here, for a caller who may do this with its agent. */
   #find(params: unknown, action: Action = 'call'): AcpSession {
     const { sessionId } = parseParams(schema.OfSession, params)
-    const session = this.#sessions.get(sessionId)
-    if (session) return this.#check(session, action)
+    const session = this.#check(action, this.#sessions.get(sessionId))
+    if (session) return session
     const message = `The session "${sessionId}" is not open on this connection: load or resume it first`
     throw new UampError('not_found', message, { details: { sessionId } })
   }

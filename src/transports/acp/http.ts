@@ -125,7 +125,7 @@ export class HttpBinding {
       caller: { agent, root, principal, access, trace, payment: paymentFrom(headers) },
       send: async (frames) => stream?.push(frames),
     })
-    if (!OLDER_METHODS.has(message.method) && connection.knows(message.method)) return missing(CONNECTION_ID)
+    if (!OLDER_METHODS.has(message.method) && connection.methods.has(message.method)) return missing(CONNECTION_ID)
     const leave = (): void => {
       stream?.close()
       void connection.close()

@@ -1,6 +1,7 @@
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
 import { mayDo } from '../../core/basics/principal.ts'
 import { weigh } from '../../core/basics/weight.ts'
+import type { Action } from '../../core/ports/access.ts'
 import type { StoredResponse } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -47,7 +48,7 @@ export class StoredCompletions {
     const { metadata } = parseBody(UpdateRequest, await call.text())
     // Of several changes at once the last one counts. Each requires the version that it read, so that none brings back a deleted completion.
     for (let attempt = 1; ; attempt++) {
-      const found = await this.#find(call)
+      const found = await this.#find(call, 'call')
       const kept = { ...found.kept, metadata: metadata ?? {} }
       const { key, value, options } = setCompletion(ownerOf(call.principal), kept)
       try {
@@ -115,11 +116,11 @@ export class StoredCompletions {
     return this.#json(listBody(listed.slice(from, from + limit), listed.length > from + limit), call)
   }
 
-  async #find(call: KnownCall): Promise<Found> {
+  async #find(call: KnownCall, action: Action = 'read'): Promise<Found> {
     const id = call.params['id'] ?? ''
     const stored = await this.#host.store.get(choiceKey(ownerOf(call.principal), id, 0))
     const kept = stored?.value as unknown as KeptCompletion | undefined
-    if (kept) this.#host.gateway.authorize(call.principal, 'read', kept.head.model)
+    if (kept) this.#host.gateway.authorize(call.principal, action, kept.head.model)
     const found = stored && (await this.#whole({ kept: stored.value as unknown as KeptCompletion, version: stored.version }, call))
     if (!found) throw new UampError('not_found', `Completion with id '${id}' not found.`, { details: { param: 'completion_id' } })
     return found

@@ -1,5 +1,5 @@
 import { RESPONSE_ENDS } from '../../core/reading/response-fold.ts'
-import { credentialsEnded, isSamePrincipal, TOKEN_EXPIRED } from '../../core/basics/principal.ts'
+import { credentialsEnded, isSamePrincipal, TOKEN_EXPIRED, unauthorized } from '../../core/basics/principal.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { HostedBySocket } from '../../core/ports/hosting.ts'
 import type { Reader, Session } from '../../core/ports/session.ts'
@@ -301,8 +301,9 @@ export class Connection {
    * they open.
    */
   async #updateConnection(event: EventOf<'session.update'>): Promise<void> {
-    this.#paymentToken = event.payment_token ?? this.#paymentToken
     const own = [...this.#sessions.values()].filter(({ principal }) => this.#owner.owns(principal))
+    for (const { principal, session } of own) checkEvent(this.#host, event, { principal, agent: session.agent })
+    this.#paymentToken = event.payment_token ?? this.#paymentToken
     await Promise.all(own.map(({ session }) => session.send({ ...event, session_id: session.id })))
     this.#tell({ type: 'session.updated' })
   }
@@ -336,18 +337,14 @@ export class Connection {
     this.#hosted?.refresh(principal)
   }
 
-  #find(event: ClientEvent): Attached {
-    if (event.session_id !== undefined) {
-      const attached = this.#sessions.get(event.session_id)
-      if (attached) return attached
-      throw new UampError('not_found', `There is no session "${event.session_id}" on this connection`)
-    }
-    const only = this.#only()
-    if (only) return only
-    throw new UampError(
-      'invalid_request',
-      this.#sessions.size > 0 ? 'Several sessions are open here: say which by session_id' : 'Send session.create first',
-    )
+  #find({ session_id: id }: ClientEvent): Attached {
+    const attached = id === undefined ? this.#only() : this.#sessions.get(id)
+    if (attached) return attached
+    const isUsed = this.#sessions.size > 0
+    if (!isUsed && !this.#owner.known) throw unauthorized(undefined, 'Credentials are missing: send session.create with a token first')
+    if (id !== undefined) throw new UampError('not_found', `There is no session "${id}" on this connection`)
+    const message = isUsed ? 'Several sessions are open here: say which by session_id' : 'Send session.create first'
+    throw new UampError('invalid_request', message)
   }
 
   #only(): Attached | undefined {

@@ -117,7 +117,8 @@ export class OmniaConnection {
     // Without an id it belongs to the session of the greeting: an upload alone begins no conversation.
     if (id != null || this.#line.ended) await this.#follow(await this.#choose(id))
     const { principal, url } = this.#link
-    const upload_ready = await media.request({ ...request, session: this.#line.session.id, principal, url })
+    const { id: session, agent } = this.#line.session
+    const upload_ready = await media.request({ ...request, session, agent, principal, url })
     this.#line.isFresh = false
     await this.#line.tell('upload_ready', { upload_ready })
   }
@@ -159,7 +160,7 @@ export class OmniaConnection {
 
   async #find(id: string): Promise<Session | undefined> {
     const { host, principal, agent } = this.#link
-    const session = await findSession(host, id, principal)
+    const session = await findSession(host, id, { principal })
     return session?.agent === agent ? session : undefined
   }
 

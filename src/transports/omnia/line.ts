@@ -330,7 +330,7 @@ export class Line {
 
   async #keep(replays: Replays, items: readonly MediaItem[], id: string): Promise<ReadonlyMap<MediaItem, string>> {
     const { principal, url } = this.#link
-    const kept = await replays.keep(items, { id, session: this.session.id, principal })
+    const kept = await replays.keep(items, { id, session: this.session, principal })
     return new Map([...kept].map(([item, path]) => [item, url + path]))
   }
 

@@ -1,6 +1,6 @@
 import { withoutOwnTools } from '../../core/edge/asked.ts'
 import type { Trace } from '../../core/ports/trace.ts'
-import type { Principal } from '../../core/ports/access.ts'
+import type { Action, Principal } from '../../core/ports/access.ts'
 import type { Session } from '../../core/ports/session.ts'
 import type { Host, Socket } from '../../core/ports/transport.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
@@ -40,6 +40,12 @@ export function offeredTools({ host, agent, options: { clientTools = [] } }: Lin
 }
 
 /** A session by its id, or by the id of an expired session that it replaces. */
-export async function findSession({ gateway }: Host, id: string, principal: Principal): Promise<Session | undefined> {
-  return (await gateway.attach(id, principal)) ?? (await gateway.attach({ protocol: 'omnia', id }, principal))
+export async function findSession({ gateway }: Host, id: string, { principal, action = 'call' }: Finding): Promise<Session | undefined> {
+  return (await gateway.attach(id, principal, action)) ?? (await gateway.attach({ protocol: 'omnia', id }, principal, action))
+}
+
+interface Finding {
+  readonly principal: Principal
+  /** What the session is wanted for. */
+  readonly action?: Action
 }

@@ -1,4 +1,5 @@
 import { jsonAnswer } from '../../core/edge/json-answer.ts'
+import { chooseAgent } from '../../core/edge/asked.ts'
 import { tokensIn, tokensOfConfig } from '../../core/basics/tokens.ts'
 import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
 import { turnsBackFrom } from '../../core/reading/conversation.ts'
@@ -18,6 +19,8 @@ export async function inputTokens(host: Host, call: KnownCall): Promise<Response
   const { principal } = call
   const body = parseBody(CreateRequest, await call.text())
   const asked = toAsked({ ...body, input: body.input ?? [] })
+  // Whoever may not ask this agent need not know what it would cost.
+  if (asked.model !== undefined) chooseAgent(host, call, asked.model)
   const previous = await previousOf(host, asked, principal)
   const sum = (messages: readonly Message[]): number => messages.reduce((tokens, message) => tokens + tokensIn(message), 0)
   let input_tokens = tokensOfConfig(asked.config) + sum(toMessages(await withReferences(gateway, asked.input, principal)))

@@ -1,6 +1,6 @@
 import { onBehalfOf } from '../../../core/basics/principal.ts'
 import { expiryClock } from '../../../core/basics/time.ts'
-import type { Principal } from '../../../core/ports/access.ts'
+import type { Action, Principal } from '../../../core/ports/access.ts'
 import type { Blobs } from '../../../core/ports/blobs.ts'
 import type { Host } from '../../../core/ports/transport.ts'
 import { isEqual } from '../../../core/secrets/is-equal.ts'
@@ -27,6 +27,7 @@ export interface Found extends MediaRecord {
 
 export interface Wanted extends UploadRequest {
   readonly session: string
+  readonly agent: string
   readonly principal: Principal
   /** The address of this server, as the client knows it. */
   readonly url: string
@@ -71,7 +72,7 @@ export class Media {
     host.closing.addEventListener('abort', () => clearInterval(timer), { once: true })
   }
 
-  async request({ session, principal, url, ...request }: Wanted): Promise<Slot> {
+  async request({ session, agent, principal, url, ...request }: Wanted): Promise<Slot> {
     const { uploadBytes, uploadMs, mediaMs } = this.#limits
     if (request.size_bytes > uploadBytes) throw omniaError('UPLOAD_FAILED', 'too_large', `An upload may have ${uploadBytes} bytes`)
     const { now, newId } = this.#host
@@ -79,7 +80,7 @@ export class Media {
     const id = newId()
     const { key, keyDigest } = await newKey()
     const times = { createdAt: at, openUntil: at + uploadMs, until: at + mediaMs }
-    const upload = { ...request, id, session, owner: principal.id, keyDigest, ...times }
+    const upload = { ...request, id, session, agent, owner: principal.id, keyDigest, ...times }
     await this.#uploads.add(upload, principal)
     const names = namesOf(upload)
     return { ...names, upload_url: uploadUrl(url, principal, { id: names.upload_id, key }), expires_at: timeOf(upload.openUntil) }
@@ -102,6 +103,13 @@ export class Media {
     const now = this.#expiryTime()
     const isThere = (await this.blobs.size(key)) !== undefined
     return { ...upload, key, isOpen: upload.openUntil > now, expired: upload.until <= now, isThere }
+  }
+
+  /** The same for somebody who must be allowed to do this with the agent that it was sent to, or came from. */
+  async findFor(action: Action, id: string, principal: Principal): Promise<Found | undefined> {
+    const upload = await this.find(id, principal)
+    if (upload?.agent !== undefined) this.#host.gateway.authorize(principal, action, upload.agent)
+    return upload
   }
 
   /** Stores the bytes: exactly as many as were announced. */

@@ -8,6 +8,8 @@ import type { UploadRequest } from '../schema.ts'
 export interface MediaRecord extends Readonly<UploadRequest> {
   readonly id: string
   readonly session: string
+  /** The agent of the session. Earlier versions did not note it. */
+  readonly agent?: string
   readonly owner: string
   readonly createdAt: number
   /** Of the secret in the URL of an upload. */

@@ -1,5 +1,6 @@
 import type { Principal } from '../../../core/ports/access.ts'
 import type { Blobs } from '../../../core/ports/blobs.ts'
+import type { Session } from '../../../core/ports/session.ts'
 import type { Host } from '../../../core/ports/transport.ts'
 import { fromBase64 } from '../../../protocol/base64.ts'
 import type { MediaItem } from '../../../protocol/content.ts'
@@ -13,7 +14,7 @@ import { keyOf } from './record.ts'
 /** Whose answer it is, and under which id it is told. */
 export interface Answer {
   readonly id: string
-  readonly session: string
+  readonly session: Pick<Session, 'id' | 'agent'>
   readonly principal: Principal
 }
 
@@ -53,7 +54,7 @@ export class Replays {
       this.#keep(item, id, answer)
         .catch((error: unknown) => {
           const isFull = error instanceof UampError && error.code === 'rate_limited'
-          if (!isFull) this.#host.log('warn', 'Streamed media could not be kept', { session: answer.session, error })
+          if (!isFull) this.#host.log('warn', 'Streamed media could not be kept', { session: answer.session.id, error })
           return undefined
         })
         .finally(() => this.#writing.delete(key))
@@ -64,7 +65,7 @@ export class Replays {
   async #keep(item: MediaItem, id: string, { session, principal }: Answer): Promise<Path> {
     const { gateway, now } = this.#host
     const { uploadBytes, mediaMs } = this.#limits
-    const path = `/media/download/${encodeURIComponent(session)}/med-${id}`
+    const path = `/media/download/${encodeURIComponent(session.id)}/med-${id}`
     const key = keyOf(principal, id)
     // Kept already, for another connection or before this one broke.
     if ((await this.#blobs.size(key)) !== undefined) return path
@@ -77,7 +78,7 @@ export class Replays {
       const filename = item.filename ?? `${item.type}.${/\/([\w-]+)/.exec(source.mime)?.[1] ?? 'bin'}`
       const about = { filename, mime_type: source.mime, size_bytes: bytes.length }
       const times = { createdAt: at, openUntil: at, until: at + mediaMs }
-      await this.#replays.add({ ...about, id, session, owner: principal.id, ...times }, principal)
+      await this.#replays.add({ ...about, id, session: session.id, agent: session.agent, owner: principal.id, ...times }, principal)
       await this.#blobs.put(key, piecesOf(bytes), { most: uploadBytes })
       return path
     } finally {

@@ -19,16 +19,18 @@ export function mediaRoutes({ host, media, limits }: Shared): HttpRoute[] {
       method,
       path: `/media/${path}`,
       access: 'request',
-      action: method === 'GET' ? 'read' : 'content',
+      action: actionOf({ method }),
       handle: async (_: Request, call: KnownCall) => handle(enabled(media), call),
     }) as const
 
   return [
     route('POST', 'request-upload', async (on, { request, principal }) => {
       const { session_id: id, ...wanted } = parse(UploadBody, await request.text())
-      const session = await findSession(host, id, principal)
+      const session = await findSession(host, id, { principal, action: 'content' })
       if (!session) throw omniaError('SESSION_NOT_FOUND', 'not_found', 'There is no such session')
-      return Response.json(await on.request({ ...wanted, session: session.id, principal, url: host.publicUrl(request) }))
+      return Response.json(
+        await on.request({ ...wanted, session: session.id, agent: session.agent, principal, url: host.publicUrl(request) }),
+      )
     }),
     {
       ...route('PUT', 'upload/:id', upload),
@@ -86,9 +88,13 @@ async function download(media: Media, call: KnownCall): Promise<Streamed> {
   return { status: range ? 206 : 200, headers, frames: media.blobs.read(key, { start, end }) }
 }
 
+function actionOf({ method }: Pick<Request, 'method'>): 'read' | 'content' {
+  return method === 'GET' || method === 'HEAD' ? 'read' : 'content'
+}
+
 /** The upload that a path names. An upload of somebody else's is refused like one that never existed. */
-async function find(media: Media, { params, principal }: KnownCall): Promise<Found> {
-  const found = await media.find(params['id'] ?? '', principal)
+async function find(media: Media, { params, principal, request }: KnownCall): Promise<Found> {
+  const found = await media.findFor(actionOf(request), params['id'] ?? '', principal)
   if (!found || (params['session'] ?? found.session) !== found.session) throw absent()
   if (found.expired) throw gone('It has expired')
   return found

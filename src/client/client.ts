@@ -5,12 +5,15 @@ import { UampClientError } from './errors.ts'
 import { Line, type Position } from './line.ts'
 import { SseLink } from './link-sse.ts'
 import { WebSocketLink, type SocketConstructor } from './link-websocket.ts'
-import type { Link, LinkOptions, Reconnect, Status } from './reconnect.ts'
+import { patienceMs, type Link, type LinkOptions, type Reconnect, type Status } from './reconnect.ts'
 import { Session, type Server } from './session.ts'
 import { Tokens, type TokenSource } from './tokens.ts'
 
 export interface ConnectOptions {
-  /** A function is called again before the token expires, which a JWT tells, and when the server wants another. */
+  /**
+   * A function is called again before the token expires, which a JWT tells, and when the server wants another. One that takes longer than
+   * twice `reconnect.idleMs` counts as failed.
+   */
   readonly token?: TokenSource
   /** The agent of sessions that name none. */
   readonly agent?: string
@@ -50,11 +53,13 @@ export class Client {
   readonly #lines = new Set<Line>()
   #link: Link
   readonly #server: Server
+  readonly #tokens: Tokens
   #status: Status = 'closed'
   #closed = false
 
   constructor(url: string | URL, options: ConnectOptions) {
-    const { token, transport = 'auto', fetch = globalThis.fetch.bind(globalThis), reconnect, newId = randomId } = options
+    const { token, transport = 'auto', fetch = globalThis.fetch.bind(globalThis), newId = randomId } = options
+    const reconnect = options.reconnect === false ? { attempts: 0 } : (options.reconnect ?? {})
     const WebSocket = options.WebSocket ?? (globalThis as { WebSocket?: SocketConstructor }).WebSocket
     if (transport === 'websocket' && !WebSocket) {
       throw new UampClientError({
@@ -65,10 +70,11 @@ export class Client {
     this.#options = options
     this.#newId = newId
     this.#server = { base: baseOf(url), fetch }
+    this.#tokens = new Tokens(token, patienceMs(reconnect))
     const common: LinkOptions = {
       ...this.#server,
-      tokens: new Tokens(token),
-      reconnect: reconnect === false ? { attempts: 0 } : (reconnect ?? {}),
+      tokens: this.#tokens,
+      reconnect,
       onStatus: (status, error) => this.#change(status, error),
     }
     const blocked = (lines: readonly Line[]): void => {
@@ -121,6 +127,7 @@ export class Client {
     this.#closed = true
     for (const line of this.#lines) line.close(closed())
     this.#link.close()
+    this.#tokens.close()
     this.#change('closed')
   }
 

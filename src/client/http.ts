@@ -16,24 +16,32 @@ const BY_STATUS: Record<number, string> = {
   504: 'overloaded',
 }
 
+interface Asked extends RequestInit {
+  readonly path: string
+}
+
+interface Answered {
+  readonly response: Response
+  /** The token that the server took. */
+  readonly token: string | undefined
+}
+
 /** Sends a request to the server, and again with a new token if the first one is refused. Rejects with its refusal, or with `unreachable`. */
-export async function request(options: LinkOptions, path: string, init: RequestInit, tries?: 'once'): Promise<Response> {
+export async function request(options: LinkOptions, asked: Asked): Promise<Answered> {
   const { tokens } = options
   const token = await tokens.get()
   try {
-    return await requestWith(token, options, { ...init, path })
+    return { token, response: await requestWith(token, options, asked) }
   } catch (thrown) {
-    if ((thrown as UampClientError).code !== 'unauthorized' || !tokens.renews || tries === 'once') throw thrown
+    if ((thrown as UampClientError).code !== 'unauthorized' || !tokens.renews) throw thrown
     tokens.spent(token)
-    return requestWith(await tokens.get(), options, { ...init, path })
+    const other = await tokens.get()
+    return { token: other, response: await requestWith(other, options, asked) }
   }
 }
 
-async function requestWith(
-  token: string | undefined,
-  { base, fetch }: LinkOptions,
-  { path, ...init }: RequestInit & { readonly path: string },
-): Promise<Response> {
+/** Sends a request with this token, once. */
+export async function requestWith(token: string | undefined, { base, fetch }: LinkOptions, { path, ...init }: Asked): Promise<Response> {
   const headers = new Headers(init.headers)
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
   let response: Response

@@ -4,7 +4,8 @@ import { isTransient, tellsExpiry, UampClientError } from './errors.ts'
 import { parseEvent, request } from './http.ts'
 import type { Line } from './line.ts'
 import type { Outgoing } from './outbox.ts'
-import { follow, keepConnected, type Link, type LinkOptions, retryAfterMs, sleep, withDeadline, within } from './reconnect.ts'
+import { follow, keepConnected, type Link, type LinkOptions, patienceMs, retryAfterMs, sleep, withDeadline, within } from './reconnect.ts'
+import { Renewal } from './renewal.ts'
 
 /** A reader that takes nothing for so long is given up, so that other readers of its session go on. */
 const STALL_MS = 30_000
@@ -12,11 +13,16 @@ const STALL_MS = 30_000
 /** The most characters of one event. The longest holds a whole answer as JSON, in which every character may be escaped. */
 const EVENT = 384 * 1024 * 1024
 
-/** If tokens last less than this, the next one is not asked for at once. */
-const SHORT_MS = 5_000
-
 /** The most that goes into one request. */
 const GROUP = { events: 64, size: 1024 * 1024 }
+
+/** One stream of a session, among those that follow each other. */
+interface Stream {
+  readonly proved: () => void
+  readonly renewal: Renewal
+  /** Aborted when there is a newer token, for a stream that goes on from where this one is. */
+  readonly next: AbortSignal
+}
 
 /**
  * Carries each session over a stream of its own, and a POST per group of events: UAMP events §13.2. Browsers open six connections to a
@@ -29,12 +35,11 @@ export class SseLink implements Link {
   readonly #down = new Set<Line>()
   readonly #posting = new Set<Line>()
 
-  /** Longer than the server's heartbeat. */
   readonly #patience: number
 
   constructor(options: LinkOptions) {
     this.#options = options
-    this.#patience = (options.reconnect.idleMs ?? 15_000) * 2
+    this.#patience = patienceMs(options.reconnect)
   }
 
   add(line: Line): void {
@@ -72,23 +77,30 @@ export class SseLink implements Link {
     if (this.#down.delete(line) && this.#down.size === 0 && this.#stops.size > 0) this.#options.onStatus('open')
   }
 
-  /** Follows a stream until it is lost. One whose token expires is replaced by another, which goes on from there. */
+  /** Follows a stream until it is lost. With each newer token it is replaced by another, because a stream cannot be shown one. */
   async #followAll(line: Line, proved: () => void, stop: AbortSignal): Promise<boolean> {
-    const delay = backoff(this.#options.reconnect)
-    let short = 0
-    for (;;) {
-      const openedAt = performance.now()
-      if ((await this.#follow(line, proved, stop)) === 'lost') return true
-      short = performance.now() - openedAt < SHORT_MS ? short + 1 : 0
-      if (short > 1) await sleep(delay(short), stop)
-      if (stop.aborted) return true
+    const { tokens, reconnect } = this.#options
+    let next = new AbortController()
+    const show = (): string => {
+      next.abort()
+      return ''
+    }
+    const renewal = new Renewal({ tokens, reconnect, show })
+    try {
+      while (!stop.aborted && (await this.#follow(line, { proved, renewal, next: next.signal }, stop)) === 'renewed')
+        next = new AbortController()
+      return true
+    } finally {
+      renewal.stop()
     }
   }
 
-  async #follow(line: Line, proved: () => void, stop: AbortSignal): Promise<'lost' | 'expired'> {
+  async #follow(line: Line, { proved, renewal, next }: Stream, stop: AbortSignal): Promise<'lost' | 'renewed'> {
     const { tokens } = this.#options
+    // Before the clock begins to run for the server.
+    await tokens.get()
     const lost = new AbortController()
-    const release = follow(stop, lost)
+    const releases = [follow(stop, lost), follow(next, lost)]
     let alive = false
     const heart = setInterval(() => {
       if (!alive) lost.abort()
@@ -97,15 +109,13 @@ export class SseLink implements Link {
     try {
       const id = line.id ?? (await this.#create(line, lost.signal))
       const headers = { accept: 'text/event-stream', 'x-session-id': id, 'last-event-id': String(line.seq) }
-      const { body, headers: answered } = await request(this.#options, `/events/stream?extensions=${line.extensions}`, {
-        headers,
-        signal: lost.signal,
-        cache: 'no-store',
-      })
-      const token = await tokens.get()
-      line.head = Number(answered.get('x-session-head') ?? 0)
+      const path = `/events/stream?extensions=${line.extensions}`
+      const { response, token } = await request(this.#options, { path, headers, signal: lost.signal, cache: 'no-store' })
+      const { body } = response
+      line.head = Number(response.headers.get('x-session-head') ?? 0)
       line.open(id)
       proved()
+      renewal.begin(token)
       this.#up(line)
       void this.#post(line, stop)
       if (!body) return 'lost'
@@ -118,10 +128,12 @@ export class SseLink implements Link {
       for await (const { data } of parseSse(body.pipeThrough(heard), { limit: EVENT })) {
         const event = parseEvent(data)
         if (event && tokens.renews && tellsExpiry(event)) {
-          tokens.spent(token)
-          return 'expired'
-        }
-        if (event) line.receive(event, data.length)
+          if (event.type === 'session.end') {
+            tokens.spent(token)
+            return 'lost'
+          }
+          renewal.expired(() => undefined)
+        } else if (event) line.receive(event, data.length)
         for (let room = line.room; room; room = line.room) {
           if (!(await within(room, STALL_MS))) line.shed()
           alive = true
@@ -129,12 +141,13 @@ export class SseLink implements Link {
       }
       return 'lost'
     } catch (thrown) {
+      if (next.aborted && !stop.aborted) return 'renewed'
       // The event would be too large on the next connection, too.
       if (!(thrown instanceof RangeError)) throw thrown
       throw new UampClientError({ code: 'too_large', message: 'The server sent an event that is too large for this client' }, thrown)
     } finally {
       clearInterval(heart)
-      release()
+      for (const release of releases) release()
       lost.abort()
     }
   }
@@ -186,7 +199,7 @@ export class SseLink implements Link {
   #send(body: string, id: string | undefined, stop: AbortSignal): Promise<string> {
     const headers = { 'content-type': 'application/json', ...(id !== undefined && { 'x-session-id': id }) }
     return withDeadline(stop, this.#patience, async (signal) => {
-      const response = await request(this.#options, '/events', { method: 'POST', body, headers, signal })
+      const { response } = await request(this.#options, { path: '/events', method: 'POST', body, headers, signal })
       return response.text()
     })
   }

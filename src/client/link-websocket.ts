@@ -1,6 +1,6 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
 import { isTransient, tellsExpiry, UampClientError } from './errors.ts'
-import { parseEvent, request } from './http.ts'
+import { parseEvent, requestWith } from './http.ts'
 import { createdExtension, type Line } from './line.ts'
 import { type Attempt, keepConnected, type Link, type LinkOptions, retryAfterMs, withDeadline } from './reconnect.ts'
 import { Renewal } from './renewal.ts'
@@ -47,7 +47,7 @@ export class WebSocketLink implements Link {
   readonly #joined = new Map<string, Line>()
   #socket: SocketLike | undefined
   #stop: AbortController | undefined
-  /** The server has refused the token, and nothing has worked since. */
+  /** The server has refused a token, and nothing has worked since. */
   #refused = false
   #renewal: Renewal | undefined
 
@@ -91,27 +91,43 @@ export class WebSocketLink implements Link {
   }
 
   async #attempt({ failures, known, proved }: Attempt, signal: AbortSignal): Promise<boolean> {
-    const { base, onBlocked, tokens } = this.#options
-    const token = await tokens.get()
-    if (signal.aborted) return false
+    let worked = known
     const works = (): void => {
+      worked = true
       this.#refused = false
       proved()
     }
-    const { code, reason, heard } = await this.#connect(token, works, signal).catch((thrown: unknown) => ({
+    const open = (): Promise<boolean> => this.#open({ failures, known, proved: works }, signal)
+    try {
+      return await open()
+    } catch (thrown) {
+      const { code, message } = thrown as UampClientError
+      if (code !== 'unauthorized' || !this.#options.tokens.renews || this.#refused) throw thrown
+      this.#refused = true
+      // The very first token may have been an old one. Later on, there is a pause as before any other attempt.
+      if (!worked) return open()
+      throw new UampClientError({ code: 'unreachable', message }, thrown)
+    }
+  }
+
+  async #open({ failures, known, proved }: Attempt, signal: AbortSignal): Promise<boolean> {
+    const { base, onBlocked, tokens } = this.#options
+    const token = await tokens.get()
+    if (signal.aborted) return false
+    const { code, reason, heard } = await this.#connect(token, proved, signal).catch((thrown: unknown) => ({
       code: 0,
       reason: String(thrown),
       heard: false,
     }))
     if (signal.aborted) return false
-    if (UNAUTHORIZED.includes(code))
-      this.#spent(known, token, new UampClientError({ code: 'unauthorized', message: reason || 'The server refused the connection' }))
+    if (UNAUTHORIZED.includes(code)) {
+      tokens.spent(token)
+      throw new UampClientError({ code: 'unauthorized', message: reason || 'The server refused the connection' })
+    }
     if (code === TOO_LARGE) this.#refuseLargest()
     if (heard) return true
     // A browser does not say why a socket did not open. A request with the same token does.
-    const answers = await this.#answersHttp(signal).catch((thrown: UampClientError) =>
-      thrown.code === 'unauthorized' ? this.#spent(known, token, thrown) : Promise.reject(thrown),
-    )
+    const answers = await this.#answersHttp(token, signal)
     if (answers && onBlocked && (!known || failures >= BLOCKED_AFTER)) {
       this.#stop = undefined
       const lines = [...this.#lines]
@@ -125,22 +141,14 @@ export class WebSocketLink implements Link {
     })
   }
 
-  /** The server has refused the token. Throws, so that another one is tried if there may be one. */
-  #spent(known: boolean, token: string | undefined, error: UampClientError): never {
-    const { tokens } = this.#options
-    if (!known || !tokens.renews || this.#refused) throw error
-    this.#refused = true
-    tokens.spent(token)
-    throw new UampClientError({ code: 'unreachable', message: error.message }, error)
-  }
-
   /** True if the server answers at all. Throws if it refuses the token. */
-  async #answersHttp(signal: AbortSignal): Promise<boolean> {
+  async #answersHttp(token: string | undefined, signal: AbortSignal): Promise<boolean> {
     try {
-      await withDeadline(signal, OPEN_MS, (late) => request(this.#options, '/events/stream', { signal: late }, 'once'))
+      await withDeadline(signal, OPEN_MS, (late) => requestWith(token, this.#options, { path: '/events/stream', signal: late }))
       return true
     } catch (thrown) {
       const error = thrown as UampClientError
+      if (error.code === 'unauthorized') this.#options.tokens.spent(token)
       if (error.code === 'unauthorized' || error.code === 'forbidden') throw error
       return !isTransient(error)
     }
@@ -163,7 +171,7 @@ export class WebSocketLink implements Link {
         return event_id
       }
       const show = (newer: string): string => tell({ type: 'session.update', token: newer })
-      const renewal = new Renewal({ tokens, reconnect, shown: token, show })
+      const renewal = new Renewal({ tokens, reconnect, show })
       const finish = (code: number, reason: string): void => {
         renewal.stop()
         clearTimeout(opening)
@@ -188,7 +196,7 @@ export class WebSocketLink implements Link {
         if (signal.aborted) return
         this.#socket = socket
         this.#renewal = renewal
-        renewal.begin()
+        renewal.begin(token)
         for (const line of this.#lines) this.#hello(line)
       })
       socket.addEventListener('message', ({ data }) => {
@@ -234,12 +242,18 @@ export class WebSocketLink implements Link {
 
   #receive(event: ServerEvent, size: number): void {
     if (this.#renewal?.hears(event)) return
-    if (this.#options.tokens.renews && tellsExpiry(event)) return this.#expired(event)
+    if (this.#tellsUs(event)) return this.#expired(event)
     if (event.type === 'session.created') return this.#created(event, size)
     if ((event.type === 'session.error' || event.type === 'response.error') && this.#refusedCreate(event)) return
     // With one session, events may lack the id: UAMP events §10.1. A pong without one answers our own ping.
     const id = event.session_id ?? (this.#joined.size === 1 && event.type !== 'pong' ? [...this.#joined.keys()][0] : undefined)
     if (id !== undefined) this.#joined.get(id)?.receive(event, size)
+  }
+
+  /** True if the token of this client has expired, and there may be another. */
+  #tellsUs(event: ServerEvent): boolean {
+    const { session_id: id } = event
+    return this.#options.tokens.renews && tellsExpiry(event) && (id === undefined || this.#joined.has(id))
   }
 
   /** A session that has ended here for want of a token goes on with a new one. */
@@ -277,7 +291,7 @@ export class WebSocketLink implements Link {
   }
 
   #refusedCreate(event: EventOf<'session.error' | 'response.error'>): boolean {
-    const { event_id: named, slowed } = event.error.details ?? {}
+    const { event_id: named, slowed, reason } = event.error.details ?? {}
     // The server only reads more slowly, and has refused nothing.
     if (slowed === true) return false
     const id = typeof named === 'string' ? named : event.session_id === undefined ? [...this.#asked.keys()][0] : undefined
@@ -285,7 +299,8 @@ export class WebSocketLink implements Link {
     if (id === undefined || !line) return false
     this.#asked.delete(id)
     const error = UampClientError.from(event)
-    if (line.id === undefined || !isTransient(error)) line.fail(error)
+    if (reason === 'token_expired' && this.#options.tokens.renews) this.#renewal?.expired(() => this.#hello(line))
+    else if (line.id === undefined || !isTransient(error)) line.fail(error)
     else setTimeout(() => this.#socket && !this.#joined.has(line.id ?? '') && this.#hello(line), retryAfterMs(error) || 1000)
     return true
   }

@@ -10,6 +10,11 @@ export interface Reconnect extends BackoffOptions {
   readonly idleMs?: number
 }
 
+/** Longer than the server's heartbeat. Whatever is silent for so long counts as dead. */
+export function patienceMs({ idleMs = 15_000 }: Reconnect): number {
+  return idleMs * 2
+}
+
 export type Status = 'closed' | 'connecting' | 'open' | 'reconnecting'
 
 export interface LinkOptions {

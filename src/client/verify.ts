@@ -58,8 +58,9 @@ export async function verifySigned({ signature, response, request }: Signed, opt
   const { header, claims, signed, bytes } = partsOf(signature)
   const problems: string[] = []
   const compared: string[] = []
-  const algorithm = Object.hasOwn(ALGORITHMS, String(header['alg'])) ? ALGORITHMS[String(header['alg'])] : undefined
-  const issuer = String(claims['iss'] ?? '')
+  const alg = textIn(header['alg'])
+  const algorithm = Object.hasOwn(ALGORITHMS, alg) ? ALGORITHMS[alg] : undefined
+  const issuer = textIn(claims['iss'])
   const isResponse = typeof claims['response_hash'] === 'string' && header['crit'] === undefined
   if (!algorithm || !bytes || !signed || !isResponse) problems.push('This is no signature of a response')
   else if (header['typ'] !== undefined && header['typ'] !== 'response+jwt') problems.push('This signs something else than a response')
@@ -91,6 +92,11 @@ function partsOf(signature: string) {
   return { header: fieldsOf(header), claims: fieldsOf(claims), signed, bytes: bytesIn(plain(parts[2] ?? '')) }
 }
 
+/** Nothing, if it is something else: claims are what a stranger wrote. */
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
 function plain(base64Url: string): string {
   return base64Url.replaceAll('-', '+').replaceAll('_', '/')
 }
@@ -120,7 +126,7 @@ export async function verifyDone({ signature, response }: Done, options: VerifyR
   const { request, ...rest } = options
   const beside = fieldsOf(response.extensions?.['uamp'])['signature']
   const all = [signature, beside].filter((each) => typeof each === 'string')
-  const by = (each: string): boolean => options.issuer === undefined || isBy(String(partsOf(each).claims['iss']), options.issuer)
+  const by = (each: string): boolean => options.issuer === undefined || isBy(textIn(partsOf(each).claims['iss']), options.issuer)
   const chosen = all.find(by) ?? all[0]
   if (chosen === undefined) return { valid: false, problems: ['The response is not signed'], expired: false, claims: {}, compared: [] }
   return verifySigned({ signature: chosen, response: response.output, request }, rest)
@@ -162,15 +168,31 @@ async function isSigned(
 }
 
 /** Plain HTTP is only for this machine: on the way from another, anybody could give their own keys. */
-async function fetchKeys(issuer: string, fetch = globalThis.fetch): Promise<unknown> {
+async function fetchKeys(issuer: string, fetch?: typeof globalThis.fetch): Promise<unknown> {
   const { href, protocol, hostname } = parsed(`${issuer}/.well-known/jwks.json`)
   const isLocal = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
   if (protocol !== 'https:' && !(protocol === 'http:' && isLocal)) throw new TypeError(`The issuer "${issuer}" has no safe address`)
-  const answer = await fetch(href, { redirect: 'error', credentials: 'omit', signal: AbortSignal.timeout(JWKS_MS) })
-  if (!answer.ok) throw new Error(`${href} answered ${answer.status}`)
-  const keys: unknown = JSON.parse(await shortText(answer, href))
-  if (!isRecord(keys)) throw new Error(`${href} has no keys`)
-  return keys
+  return keysAt(href, fetch)
+}
+
+/** The JWK set at an address. */
+export async function keysAt(url: string, fetch = globalThis.fetch): Promise<unknown> {
+  try {
+    const answer = await fetch(url, { redirect: 'error', credentials: 'omit', signal: AbortSignal.timeout(JWKS_MS) })
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
+    const keys: unknown = JSON.parse(await shortText(answer))
+    if (!isRecord(keys)) throw new Error('they are no JWK set')
+    return keys
+  } catch (cause) {
+    throw new Error(`Cannot get the keys at ${url}: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** "fetch failed" alone says nothing. What its cause is depends on the runtime. */
+function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown)
+  const { message, cause } = thrown
+  return cause instanceof Error && cause.message !== '' ? `${message}: ${cause.message}` : message
 }
 
 function parsed(url: string): { readonly href: string; readonly protocol: string; readonly hostname: string } {
@@ -181,7 +203,7 @@ function parsed(url: string): { readonly href: string; readonly protocol: string
   }
 }
 
-async function shortText(answer: Response, from: string): Promise<string> {
+async function shortText(answer: Response): Promise<string> {
   const decoder = new TextDecoder()
   const reader = answer.body?.getReader()
   let text = ''
@@ -191,7 +213,7 @@ async function shortText(answer: Response, from: string): Promise<string> {
     read += value.byteLength
     if (read > JWKS_BYTES) {
       await reader.cancel()
-      throw new Error(`${from} is too large for a set of keys`)
+      throw new Error('they are larger than any JWK set')
     }
     text += decoder.decode(value, { stream: true })
   }

@@ -115,7 +115,7 @@ export class OutboundAuth {
     // Another call has replaced it.
     if (held?.token !== token) return true
     if (held.again && performance.now() - held.since < PATIENCE_MS) return false
-    this.#keep(key, this.#fetch(by, true))
+    void this.#keep(key, this.#fetch(by, true))
     return true
   }
 

@@ -100,12 +100,16 @@ export class TokenEndpoint {
   /** RFC 8414 and OpenID Connect Discovery: of the agent, of its server, and of the host. */
   async #discover(audience: string, by: Calling): Promise<Endpoint> {
     const issuers = [...new Set([audience, serverOf(audience), new URL(audience).origin])]
+    let other: string | undefined
     for (const issuer of issuers) {
       for (const url of metadataUrls(issuer)) {
         const metadata = await this.#metadata(url, by)
-        if (metadata) return this.#read(metadata, issuer)
+        // RFC 8414 §3.3: otherwise somebody else's metadata would pass for that of this issuer. An agent may leave it to its server.
+        if (metadata && isIssuer(metadata, issuer)) return this.#read(metadata, issuer)
+        if (metadata) other ??= issuer
       }
     }
+    if (other !== undefined) throw this.#failed(`has metadata of another issuer than ${other}: set \`tokenUrl\` if that is right`)
     throw this.#failed(`names no token endpoint at ${issuers.join(' or ')}: set \`tokenUrl\``)
   }
 
@@ -125,10 +129,7 @@ export class TokenEndpoint {
   }
 
   #read(metadata: Readonly<Record<string, unknown>>, issuer: string): Endpoint {
-    const { token_endpoint: url, issuer: named, token_endpoint_auth_methods_supported: methods } = metadata
-    // RFC 8414 §3.3: otherwise somebody else's metadata would pass for that of this server.
-    if (typeof named !== 'string' || named.replace(/\/+$/, '') !== issuer)
-      throw this.#failed(`has metadata of another issuer than ${issuer}`)
+    const { token_endpoint: url, token_endpoint_auth_methods_supported: methods } = metadata
     if (typeof url !== 'string' || !URL.canParse(url)) throw this.#failed('names no token endpoint: set `tokenUrl`')
     // The secret would go to whoever the metadata names.
     if (originOf(url) !== originOf(issuer)) throw this.#failed('names a token endpoint on another host: set `tokenUrl` if that is right')
@@ -168,6 +169,11 @@ export class TokenEndpoint {
   #failed(what: string): UampError {
     return new UampError('provider_error', `The server of "${this.#options.name}" ${what}`)
   }
+}
+
+/** A slash at the end is all that may differ: some servers write it, and some do not. */
+function isIssuer({ issuer: named }: Readonly<Record<string, unknown>>, issuer: string): boolean {
+  return typeof named === 'string' && named.replace(/\/+$/, '') === issuer
 }
 
 /** RFC 8414 §3.1 puts the path after the well-known name, OpenID Connect and AOAuth before it. */

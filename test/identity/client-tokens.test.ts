@@ -6,7 +6,7 @@ import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { remoteEvents } from '../../src/remotes/events/index.ts'
 import type { ClientAuth } from '../../src/upstream/token-endpoint.ts'
 import { startServer } from '../support/server.ts'
-import { say } from '../support/talk.ts'
+import { say, textOf } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { recorder } from './recorder.ts'
@@ -19,6 +19,8 @@ interface Settings {
   readonly metadata?: (url: string) => object
   /** Where metadata is. */
   readonly at?: string
+  /** Elsewhere, the uamp server behind it shows its own metadata, which names another host. Default: there is none elsewhere. */
+  readonly showsThrough?: boolean
   readonly expiresIn?: number
   /** Answers to requests for a token, instead of tokens. */
   readonly answer?: (form: URLSearchParams) => { status: number; headers?: Record<string, string>; body: string } | undefined
@@ -31,7 +33,13 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 /** An authorization server before a uamp server: everything else goes on to that. */
-async function issuer({ metadata, at = '/.well-known/oauth-authorization-server', expiresIn = 300, answer }: Settings = {}) {
+async function issuer({
+  metadata,
+  at = '/.well-known/oauth-authorization-server',
+  showsThrough = false,
+  expiresIn = 300,
+  answer,
+}: Settings = {}) {
   const asked: { form: URLSearchParams; authorization: string | undefined }[] = []
   const given = new Set<string>()
   const far = await startServer(
@@ -52,6 +60,7 @@ async function issuer({ metadata, at = '/.well-known/oauth-authorization-server'
     void (async () => {
       const { url: path = '' } = request
       if (path === at) return response.end(JSON.stringify(metadata?.(url) ?? { issuer: url, token_endpoint: `${url}/token` }))
+      if (!showsThrough && /\.well-known\/(oauth|openid)/.test(path)) return response.writeHead(404).end()
       if (path !== '/token') {
         const answered = await fetch(pass + path, {
           method: request.method ?? 'GET',
@@ -155,7 +164,8 @@ const WRONG: readonly (readonly [string, Settings, string])[] = [
   ],
   ['that leads to another host', { metadata: (url) => ({ issuer: url, token_endpoint: ELSEWHERE }) }, 'on another host'],
   ['without an endpoint', { metadata: (url) => ({ issuer: url }) }, 'set `tokenUrl`'],
-  ['that is nowhere', { at: '/nowhere' }, 'set `tokenUrl`'],
+  ['that is nowhere', { at: '/nowhere' }, 'names no token endpoint'],
+  ['of a server behind this one', { at: '/nowhere', showsThrough: true }, 'metadata of another issuer'],
 ]
 for (const [what, settings, message] of WRONG) {
   verifies('outbound.discovery', `metadata ${what} gets no secret`, async () => {
@@ -181,6 +191,38 @@ for (const at of [
     expect(await ask()).toMatchObject({ type: 'response.done' })
     expect(asked).toHaveLength(1)
   })
+}
+
+verifies('outbound.discovery', 'what an agent shows of another issuer is passed over for what its server says', async () => {
+  const { url, asked } = await issuer({ showsThrough: true })
+  const { ask } = await near(url, { clientSecret: SECRET })
+  expect(await ask()).toMatchObject({ type: 'response.done' })
+  expect(asked).toHaveLength(1)
+})
+
+const NEAR = 'near-has-a-long-secret'
+const TARGETS = { 'of the agent': undefined, 'by name': '@far', 'by URL': 'url' } as const
+for (const [how, target] of Object.entries(TARGETS)) {
+  verifies(
+    ['outbound.client', 'outbound.discovery'],
+    `two servers of ours: a token for the target ${how}, found by discovery`,
+    async () => {
+      const far = await startServer(
+        defineAgent('far', async function* (turn) {
+          yield `${turn.principal.subject} ${turn.principal.agents?.join() ?? 'all'}`
+        }),
+        { access: { clients: { near: { secret: NEAR, scopes: ['call'] } } } },
+      )
+      const url = `${far.url}/agents/far`
+      const auth = { type: 'client' as const, clientId: 'near', clientSecret: NEAR }
+      const server = await startServer(
+        remoteEvents({ name: 'near', url, auth: { ...auth, ...(target && { target: target === 'url' ? url : target }) } }),
+      )
+      const wire = await overWebSocket(server.url)
+      await wire.open()
+      expect(textOf(await say(wire, 'hello'))).toBe('near far')
+    },
+  )
 }
 
 const BAD = {

@@ -121,7 +121,7 @@ verifies('oauth.errors', 'mistakes get the error of their kind', async () => {
     ['invalid_target', { target: '@demo' }, ['one', 'one-0123456789abcdef']],
     ['invalid_target', { target: 'https://other.example/else' }, ['two', 'two-0123456789abcdef']],
     ['invalid_target', {}, ['two', 'two-0123456789abcdef']],
-    ['invalid_request', { target: '@demo', audience: '@demo' }],
+    ['invalid_request', { target: '@demo', audience: '@secret' }],
     ['invalid_scope', { scope: 'admin' }],
     ['invalid_scope', { scope: 'write' }],
     ['invalid_scope', { scope: 'read "quoted"' }],

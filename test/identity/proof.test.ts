@@ -152,7 +152,7 @@ verifies('dpop.once', 'a proof counts once, also after a restart', async () => {
   const { call, prove, server, from, token } = await world({ data, publicUrl: 'https://agents.example' })
   const proof = await prove()
   const outcomes = await Promise.all([call(proof), call(proof), call(proof)])
-  expect(outcomes.map(({ status }) => status).toSorted()).toEqual([200, 401, 401])
+  expect(outcomes.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 401, 401])
   await server.close({ graceMs: 0 })
   const again = await identityServer({
     access: { agents: { allow: [from.url] } },

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import canonicalize from 'canonicalize'
-import { createRemoteJWKSet, decodeJwt, flattenedVerify, jwtVerify, type JWTPayload } from 'jose'
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, flattenedVerify, jwtVerify, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 
@@ -190,9 +190,9 @@ test('Responses: in the response, and the same when it is read again', async () 
   expect(again.signature).toBe(response.signature)
 })
 
-test('agent cards', async () => {
+test.each(['', '/agents/notary'])('agent cards at "%s"', async (path) => {
   const { signatures, ...card } = (await (
-    await fetch(`${url}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
+    await fetch(`${url}${path}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
   ).json()) as {
     signatures: { protected: string; signature: string }[]
   }
@@ -223,6 +223,35 @@ function withoutDefaults(value: object): object {
       .map(([name, member]) => [name, inside(member)]),
   )
 }
+
+test.each([
+  ['the server', ''],
+  ['an agent', '/agents/notary'],
+])('access tokens of %s', async (_, path) => {
+  const metadata = (await (await fetch(`${url}${path}/.well-known/oauth-authorization-server`)).json()) as Record<string, string>
+  const { issuer = '', jwks_uri: keys = '', token_endpoint: endpoint = '' } = metadata
+  expect(issuer.endsWith(path)).toBe(true)
+  const answer = await fetch(endpoint, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa('alice:open-sesame-open-sesame')}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials', target: '@notary' }),
+  })
+  const { access_token: token = '' } = (await answer.json()) as { access_token?: string }
+  const audience = `${issuer.replace(/\/agents\/notary$/, '')}/agents/notary`
+  const options = { issuer, audience, typ: 'at+jwt', algorithms: ['RS256'], subject: 'alice', maxTokenAge: 60 }
+  const { payload, protectedHeader } = await jwtVerify(token, createRemoteJWKSet(new URL(keys)), options)
+  expect(payload).toMatchObject({ client_id: 'alice', jti: expect.any(String) })
+  expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(300)
+  // It opens the door, which a signature of an answer does not, though it is signed by the same server for the same caller.
+  const call = async (bearer: string): Promise<number> => {
+    const sent = { method: 'POST', headers: { ...headers, authorization: `Bearer ${bearer}`, 'x-uamp-signature': 'chunk' } }
+    return (await fetch(`${url}/v1/chat/completions`, { ...sent, body: JSON.stringify({ messages: MESSAGES }) })).status
+  }
+  expect(await call(token)).toBe(200)
+  const { signature } = JSON.parse(await complete({}, 'chunk')) as { signature: string }
+  expect(await call(signature)).toBe(401)
+  expect(decodeProtectedHeader(signature).kid).not.toBe(protectedHeader.kid)
+})
 
 test('without being asked, nothing is signed', async () => {
   const init = { method: 'POST', headers, body: JSON.stringify({ messages: MESSAGES }) }

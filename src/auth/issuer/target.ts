@@ -15,9 +15,10 @@ export interface Here {
 
 /** The audience of the token that a form asks for. AOAuth calls it `target`, RFC 8693 `audience`, and RFC 8707 `resource`. */
 export function askedTarget(form: Form, here: Here): string | undefined {
-  const given = [form.get('target'), form.get('audience'), form.get('resource')].filter((each) => each !== undefined)
+  const given = new Set([form.get('target'), form.get('audience'), form.get('resource')].filter((each) => each !== undefined))
   const [target] = given
-  if (given.length > 1) throw refused('invalid_request', 'Name one of target, audience and resource')
+  // A client that does not know which of the names a server reads may send the same under several.
+  if (given.size > 1) throw refused('invalid_request', 'Name one of target, audience and resource')
   return target === undefined ? undefined : audienceOf(target, here)
 }
 

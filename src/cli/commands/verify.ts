@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { verifySigned, type Verified } from '../../client/verify.ts'
+import { keysAt, verifySigned, type Verified } from '../../client/verify.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { signedIn, type Found } from '../verify/signed-in.ts'
@@ -24,14 +24,20 @@ export async function verify(file: string | undefined, flags: VerifyFlags): Prom
   const signatures = flags.signature === undefined ? found.signatures : [flags.signature.trim()]
   const response = flags.response === undefined ? found.response : await contents(flags.response)
   const request = flags.request === undefined ? undefined : messagesIn(await contents(flags.request), flags.request)
-  const jwks = flags.jwks === undefined ? undefined : await keysAt(flags.jwks)
-  const results: Verified[] = []
-  for (const signature of signatures) results.push(await verifySigned({ signature, response, request }, { jwks, issuer: flags.issuer }))
-  // Where an agent elsewhere has signed, too, its signature is of the request that it got.
-  const best = results.find(({ valid }) => valid) ?? results[0]
-  if (!best) throw new UampError('invalid_request', 'There is no signature to check')
+  const jwks = flags.jwks === undefined ? undefined : await keysIn(flags.jwks)
+  const check = (signature: string): Promise<Verified> => verifySigned({ signature, response, request }, { jwks, issuer: flags.issuer })
+  const best = bestOf(await Promise.allSettled(signatures.map(check)))
   process.stdout.write(flags.json ? `${JSON.stringify(best)}\n` : page(best, { request, response }))
   return best.valid ? 0 : 1
+}
+
+/** Where an agent elsewhere has signed, too, its signature is of the request that it got, and its keys may be out of reach. */
+function bestOf(results: readonly PromiseSettledResult<Verified>[]): Verified {
+  const checked = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const best = checked.find(({ valid }) => valid) ?? checked[0]
+  if (best) return best
+  const failed = results.find((result) => result.status === 'rejected')
+  throw failed?.reason instanceof Error ? failed.reason : new UampError('invalid_request', 'There is no signature to check')
 }
 
 function contents(file: string): Promise<string> {
@@ -40,25 +46,27 @@ function contents(file: string): Promise<string> {
 
 /** The messages of a request: the list itself, or the body that has it. */
 function messagesIn(body: string, file: string): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(body)
-  } catch {
-    throw new UampError('invalid_request', `${file} is not JSON: it must hold the messages, or the body of the request`)
-  }
-  return isRecord(value) ? (value['messages'] ?? value['input']) : value
+  const value = parsed(body, `${file} is not JSON: it must hold the messages, or the body of the request`)
+  const messages = isRecord(value) ? (value['messages'] ?? value['input']) : value
+  if (messages === undefined) throw new UampError('invalid_request', `${file} has neither "messages" nor "input"`)
+  return messages
 }
 
-async function keysAt(place: string): Promise<unknown> {
-  if (!/^https?:\/\//.test(place)) return JSON.parse(await readFile(place, 'utf8'))
-  const answer = await fetch(place, { redirect: 'error', signal: AbortSignal.timeout(10_000) })
-  if (!answer.ok) throw new UampError('not_found', `${place} answered ${answer.status}`)
-  return answer.json()
+async function keysIn(place: string): Promise<unknown> {
+  if (/^https?:\/\//.test(place)) return keysAt(place)
+  return parsed(await readFile(place, 'utf8'), `${place} is not JSON: it must hold a JWK set`)
+}
+
+function parsed(text: string, otherwise: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UampError('invalid_request', otherwise)
+  }
 }
 
 function page({ valid, problems, expired, claims, compared }: Verified, given: Readonly<Record<'request' | 'response', unknown>>): string {
   const paint = painter(process.stdout)
-  const time = (seconds: unknown): string => (typeof seconds === 'number' ? new Date(seconds * 1000).toISOString() : 'an unknown time')
   const part = (name: 'request' | 'response', hint: string): string => {
     if (!compared.includes(name)) return `the ${name} was not compared: ${hint}`
     return problems.some((problem) => problem.startsWith(`The ${name} `))
@@ -66,15 +74,25 @@ function page({ valid, problems, expired, claims, compared }: Verified, given: R
       : `the ${name} is the one that was signed`
   }
   const rows = [
-    ['signed by', claims['iss']],
+    [valid ? 'signed by' : 'names', claims['iss']],
     ['for', claims['aud'] ?? 'anybody'],
     ['at', time(claims['iat'])],
     ['response', claims['response_id']],
     ['', part('response', given.response === undefined ? 'give --response' : '')],
     ['', part('request', 'give --request')],
-    ...(expired ? [['expired', `${time(claims['exp'])}: it was fresh until then, and is still evidence of what was said`]] : []),
+    ...(valid && expired ? [['expired', `${time(claims['exp'])}: it was fresh until then, and is still evidence of what was said`]] : []),
   ]
-  const lines = rows.filter(([, value]) => value !== undefined).map(([name, value]) => `  ${String(name).padEnd(10)} ${String(value)}\n`)
-  const verdict = valid ? paint('green', 'The signature is right.') : paint('red', `The signature is wrong: ${problems.join('. ')}.`)
-  return `${verdict}\n${harmless(lines.join(''))}`
+  const lines = rows.filter(([, value]) => value !== undefined).map(([name, value]) => `  ${String(name).padEnd(10)} ${onOneLine(value)}\n`)
+  const wrong = (): string => `The signature is wrong: ${onOneLine(problems.join('. '))}.`
+  return `${valid ? paint('green', 'The signature is right.') : paint('red', wrong())}\n${lines.join('')}`
+}
+
+function time(seconds: unknown): string {
+  const date = new Date(typeof seconds === 'number' ? seconds * 1000 : NaN)
+  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString()
+}
+
+/** Claims are what anybody wrote: they must not look like a line of ours. */
+function onOneLine(value: unknown): string {
+  return harmless(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll(/\s+/g, ' ')
 }

@@ -283,6 +283,8 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     mode: options.hosting,
     resumeWindowMs: limits?.resumeWindowMs ?? CORE_LIMITS.resumeWindowMs,
     messageBytes: limits?.messageBytes ?? DEFAULT_LIMITS.messageBytes,
+    knownMs: limits?.hostedNameMs ?? DEFAULT_LIMITS.hostedNameMs,
+    silenceMs: limits?.hostedSilenceMs ?? DEFAULT_LIMITS.hostedSilenceMs,
   })
   const node = createNodeApp({
     ...open,

@@ -60,6 +60,10 @@ export interface Limits {
   readonly wrongTokensPerSecond: number
   /** How many of them may come at once. */
   readonly wrongTokenBurst: number
+  /** How long an agent that a client hosted, and that is offline, stays known: then its name is free. */
+  readonly hostedNameMs: number
+  /** How long a hosted agent may say nothing to a request: `timeout`. */
+  readonly hostedSilenceMs: number
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -90,4 +94,6 @@ export const DEFAULT_LIMITS: Limits = {
   strangerRequestBurst: 400,
   wrongTokensPerSecond: 1,
   wrongTokenBurst: 20,
+  hostedNameMs: 600_000,
+  hostedSilenceMs: 120_000,
 }

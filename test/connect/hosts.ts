@@ -83,7 +83,11 @@ export async function network(url: string) {
 }
 
 /** Asks over Completions. */
-export async function complete(url: string, agent: string, body: { prompt: string; stream?: boolean; token?: string } & object) {
+export async function complete(
+  url: string,
+  agent: string,
+  body: { prompt: string; stream?: boolean; token?: string; messages?: readonly object[] },
+) {
   const { prompt, token = CALLER, ...rest } = body
   return fetch(`${url}/agents/${agent}/chat/completions`, {
     method: 'POST',

@@ -4,7 +4,7 @@ import type { AgentPort, Said, Turn } from '../../core/ports/agent.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Capabilities, ClientProfile } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
-import type { Draft, ServerEvent } from '../../protocol/events.ts'
+import type { Draft, EventOf, ServerEvent } from '../../protocol/events.ts'
 import { answered } from '../../upstream/line.ts'
 import { toDraft } from '../../wire/server-event.ts'
 import type { Guest } from './guest.ts'
@@ -13,6 +13,10 @@ import type { Guest } from './guest.ts'
 const SOON = 5
 const LATER = 30
 const SOON_MS = 60_000
+/** Its callers are told of new capabilities at most this often. */
+const DESCRIBE_MS = 1_000
+/** Characters of a description. Every list of agents has it. */
+const DESCRIPTION = 2_000
 
 /** An agent that clients of this server host. Each request goes to the one of them that has the least to do. */
 export class HostedAgent implements AgentPort {
@@ -22,10 +26,15 @@ export class HostedAgent implements AgentPort {
   /** Whose agent it is, as long as its name is known. */
   readonly owner: Principal
   readonly guests = new Set<Guest>()
+  /** The processes that others have taken over from, by instance. */
+  readonly replaced = new Set<string>()
   /** When it was last online. */
   seenAt: number
   readonly #monotonic: () => number
   readonly #listeners = new Set<() => void>()
+  /** What its end said of it last, until it is taken over. */
+  #said: { readonly profile: ClientProfile | undefined; readonly description: string | undefined } | undefined
+  #describedAt = -Infinity
 
   constructor(name: string, owner: Principal, monotonic: () => number) {
     this.name = name
@@ -50,9 +59,23 @@ export class HostedAgent implements AgentPort {
 
   /** Takes over what the agent's end says of it. */
   describe(profile: ClientProfile | undefined, description?: unknown): void {
+    this.#said = {
+      profile: profile ?? this.#said?.profile,
+      description: typeof description === 'string' ? description.slice(0, DESCRIPTION) : this.#said?.description,
+    }
+    this.settle()
+  }
+
+  /** Does it later, if that was done just now: call it again after a while. */
+  settle(): void {
+    const at = this.#monotonic()
+    if (!this.#said || at - this.#describedAt < DESCRIBE_MS) return
+    const { profile, description } = this.#said
+    this.#said = undefined
+    this.#describedAt = at
     const before = JSON.stringify([this.capabilities, this.description])
     if (profile) this.capabilities = { ...agentCapabilities(this.name), ...profile, id: this.name } as Capabilities
-    if (typeof description === 'string') this.description = description
+    if (description !== undefined) this.description = description
     if (JSON.stringify([this.capabilities, this.description]) === before) return
     for (const changed of this.#listeners) changed()
   }
@@ -76,6 +99,8 @@ export class HostedAgent implements AgentPort {
         throw new UampError('provider_error', `The agent "${this.name}" refused: ${event.error.message}`, {
           details: { remote_code: event.error.code },
         })
+      case 'response.error':
+        return { type: 'response.error', error: ownError(event.error) }
       case 'session.end':
         throw new UampError('interrupted', `The agent "${this.name}" ended the session: ${event.reason ?? 'it gave no reason'}`)
       // Said by the session that hosts it, and about its own use of another server.
@@ -86,4 +111,13 @@ export class HostedAgent implements AgentPort {
         return toDraft(event)
     }
   }
+}
+
+type Failure = EventOf<'response.error'>['error']
+
+/** An error as its agent may tell it. Who the caller is and what they may do is said by the host alone, and so is every header. */
+function ownError({ code, message, details = {} }: Failure): Failure {
+  const { challenge: _c, dpop_nonce: _n, allow: _a, ...kept } = details
+  if (code !== 'unauthorized' && code !== 'forbidden') return { code, message, details: kept }
+  return { code: 'provider_error', message, details: { ...kept, remote_code: code } }
 }

@@ -1,5 +1,6 @@
 import type { Turn } from '../../core/ports/agent.ts'
 import type { Principal } from '../../core/ports/access.ts'
+import type { Gateway } from '../../core/ports/session.ts'
 import { agentOffline } from '../../core/basics/agent-offline.ts'
 import { credentialsEnded, TOKEN_EXPIRED } from '../../core/basics/principal.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -11,8 +12,6 @@ import { requestOf } from './request.ts'
 const INTERACTIONS = 1024
 /** Interactions that ended while the socket was gone, and that the other end has to be told of. */
 const FAREWELLS = 1024
-/** An agent that says nothing at all for so long does not answer. */
-const SILENCE_MS = 120_000
 
 /** A socket as its guests see it. */
 export interface GuestSocket {
@@ -27,6 +26,9 @@ export interface GuestOptions {
   readonly principal: Principal
   /** Names the process that hosts the agent. Undefined: it knows nothing of our additions. */
   readonly instance: string | undefined
+  readonly gateway: Pick<Gateway, 'hold'>
+  /** How long it may say nothing at all to a request. */
+  readonly silenceMs: number
   readonly monotonic: () => number
   readonly newId: () => string
 }
@@ -74,13 +76,15 @@ export class Guest implements Way {
 
   /** Asks the agent for a turn. */
   begin(turn: Turn): Interaction {
-    const { agent: name, monotonic, newId } = this.options
+    const { agent: name, gateway, monotonic, newId } = this.options
     if (this.#interactions.size >= INTERACTIONS) {
       throw new UampError('overloaded', `The agent "${name}" answers too many requests already`, { details: { retry_after: 5 } })
     }
     const id = newId()
     const input = requestOf(turn, { id, agent: name })
-    const interaction = new Interaction({ id, name, way: this, input, signal: turn.signal, monotonic })
+    // What waits for a slow caller is counted to whoever sends it.
+    const hold = gateway.hold(this.principal, 0)
+    const interaction = new Interaction({ id, name, way: this, input, signal: turn.signal, hold, monotonic })
     this.#interactions.set(id, interaction)
     this.#socket?.interactions.set(id, interaction)
     interaction.start()
@@ -121,6 +125,11 @@ export class Guest implements Way {
     if (!this.resumes) this.fail()
   }
 
+  /** Its session on the present socket is over. Its last answers are. */
+  unhost(): void {
+    this.#socket?.forget(this.sessionId)
+  }
+
   /** Ends all that it was asked for. */
   fail(): void {
     const { agent } = this.options
@@ -132,10 +141,11 @@ export class Guest implements Way {
   /** Gives up requests that the agent does not answer. An end that is away is given its own time to come back. */
   watch(now: number): void {
     if (!this.#socket) return
+    const { agent, silenceMs } = this.options
     for (const interaction of this.#interactions.values()) {
       // Ends with our additions are alive as long as their socket is, and a turn has a time limit of its own.
-      if ((interaction.begun && this.resumes) || now - interaction.heardAt < SILENCE_MS) continue
-      interaction.fail(new UampError('timeout', `The agent "${this.options.agent}" did not answer within ${SILENCE_MS} ms`))
+      if ((interaction.begun && this.resumes) || now - interaction.heardAt < silenceMs) continue
+      interaction.fail(new UampError('timeout', `The agent "${agent}" did not answer within ${silenceMs} ms`))
     }
   }
 }

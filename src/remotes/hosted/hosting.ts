@@ -1,4 +1,5 @@
-import { isSamePrincipal } from '../../core/basics/principal.ts'
+import { isSamePrincipal, principalKey } from '../../core/basics/principal.ts'
+import { RateLimiter } from '../../core/basics/rate-limiter.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { Hosting, HostingSocket } from '../../core/ports/hosting.ts'
@@ -15,14 +16,16 @@ import { GuestsOfSocket } from './socket.ts'
 const NAMES = 10_000
 /** Of one principal. */
 const NAMES_EACH = 1_000
-/** How long an agent that is offline stays known: its name is kept for its owner, and callers are told to come back. */
-const KNOWN_MS = 10 * 60_000
 const WATCH_MS = 1_000
+/** Processes of an agent that are remembered after another one has taken over: the news may be lost with their socket. */
+const REPLACED = 64
+/** Refusals of one principal that are logged, so that nobody can fill the disk. */
+const LOGGED = { perSecond: 0.1, burst: 8 }
 
 export interface HostingOptions {
   /** Where hosted agents are offered. */
   readonly agents: Agents & { add(agent: AgentPort): void; remove(name: string): boolean }
-  readonly gateway: Pick<Gateway, 'authorize'>
+  readonly gateway: Pick<Gateway, 'authorize' | 'hold'>
   readonly log: Logger
   readonly newId: () => string
   readonly now: () => number
@@ -31,8 +34,10 @@ export interface HostingOptions {
   readonly mode?: 'share' | 'takeover' | undefined
   /** How long an answer waits for an agent whose socket is gone. */
   readonly resumeWindowMs: number
-  /** How long the name of an agent that is offline is kept. */
-  readonly knownMs?: number | undefined
+  /** How long an agent that is offline stays known: its name is kept for its owner, and callers are told to come back. */
+  readonly knownMs: number
+  /** How long an agent may say nothing at all to a request. */
+  readonly silenceMs: number
   readonly live: LiveUses
   /** The bytes of a message that the server takes. */
   readonly messageBytes: number
@@ -45,24 +50,41 @@ export interface Arrival {
   readonly instance: string | undefined
 }
 
+/** What became of it. */
+export interface Admitted {
+  readonly agent: HostedAgent
+  readonly guest: Guest
+  /** The same process has hosted the agent before, over another socket. */
+  readonly resumed: boolean
+}
+
 /** The agents of clients, by name. */
 export class HostedAgents implements Hosting {
   readonly options: HostingOptions
   readonly #agents = new Map<string, HostedAgent>()
   #timer: ReturnType<typeof setInterval> | undefined
 
+  readonly #logged: RateLimiter
+
   constructor(options: HostingOptions) {
     this.options = options
+    this.#logged = new RateLimiter({ ...LOGGED, monotonic: options.monotonic })
   }
 
   open(socket: HostingSocket): GuestsOfSocket {
     return new GuestsOfSocket(this, socket)
   }
 
-  /** True if the principal may host an agent of this name, or the name is theirs already. */
+  /**
+   * True if a session that comes with a token of this principal is there to host the agent, and not to talk to it. Whoever may host
+   * many names talks to those that are taken; a token that is made for one name hosts it, or is told that it is taken.
+   */
+  isOwnToken({ name, principal }: Pick<Arrival, 'name' | 'principal'>): boolean {
+    if (!this.mayHost({ name, principal })) return false
+    return !this.#isTaken(name, principal) || principal.scopes.includes(`host:${name}`)
+  }
+
   mayHost({ name, principal }: Pick<Arrival, 'name' | 'principal'>): boolean {
-    const known = this.options.agents.get(name)
-    if (known && (known !== this.#agents.get(name) || !isSamePrincipal(this.#agents.get(name)?.owner ?? principal, principal))) return false
     try {
       this.options.gateway.authorize(principal, 'host', name)
       return true
@@ -72,13 +94,13 @@ export class HostedAgents implements Hosting {
   }
 
   /** Finds a place for an agent's end that has come, or come back. Throws if it may not host the name. */
-  admit(arrival: Arrival): { readonly agent: HostedAgent; readonly guest: Guest; readonly resumed: boolean } {
+  admit(arrival: Arrival): Admitted {
     const { name, principal, instance } = arrival
-    const { agents, gateway, monotonic, newId } = this.options
+    const { agents, gateway } = this.options
     gateway.authorize(principal, 'host', name)
     const agent = this.#agentOf(arrival)
     const known = instance === undefined ? undefined : [...agent.guests].find((guest) => guest.options.instance === instance)
-    const guest = known ?? new Guest({ agent: name, principal, instance, monotonic, newId })
+    const guest = known ?? new Guest({ ...this.options, agent: name, principal, instance })
     // Its old socket may not be known to be dead yet.
     known?.detach()
     agent.guests.add(guest)
@@ -91,6 +113,31 @@ export class HostedAgents implements Hosting {
   /** The ends that must leave because this one has come. */
   rivalsOf(agent: HostedAgent, guest: Guest): readonly Guest[] {
     return this.options.mode === 'share' ? [] : [...agent.guests].filter((other) => other !== guest && !other.leaving)
+  }
+
+  /** Tells an end that another one has come. What it answers goes on. */
+  replace(agent: HostedAgent, guest: Guest): void {
+    const { instance } = guest.options
+    if (instance !== undefined) agent.replaced.add(instance)
+    if (agent.replaced.size > REPLACED) agent.replaced.delete(agent.replaced.values().next().value ?? '')
+    // One that is away does not come back: what it was asked is lost.
+    if (guest.connected) guest.send([endOf(guest)])
+    else guest.fail()
+    this.leave(guest)
+  }
+
+  /** True if the end was told to leave for another one that is still there. */
+  isReplaced({ guests, replaced }: HostedAgent, guest: Guest): boolean {
+    const { instance } = guest.options
+    if (instance === undefined || !replaced.has(instance)) return false
+    if ([...guests].some((other) => other !== guest && !other.leaving)) return true
+    replaced.delete(instance)
+    return false
+  }
+
+  logRefusal(name: string, principal: Principal, { code, message }: UampError): void {
+    if (this.#logged.take(principalKey(principal)) > 0) return
+    this.options.log('warn', 'An agent was not hosted', { agent: name, principal: principal.id, code, because: message })
   }
 
   describe({ options }: Guest, capabilities: ClientProfile): void {
@@ -119,14 +166,19 @@ export class HostedAgents implements Hosting {
   lost(guest: Guest): void {
     this.#saw(guest)
     guest.detach()
-    if (!guest.resumes) this.#agents.get(guest.options.agent)?.guests.delete(guest)
+    if (!guest.resumes) this.#remove(guest)
+  }
+
+  /** True if the name belongs to an agent of the server, or to another principal. */
+  #isTaken(name: string, principal: Principal): boolean {
+    const known = this.options.agents.get(name)
+    const hosted = this.#agents.get(name)
+    return (known !== undefined && known !== hosted) || (hosted !== undefined && !isSamePrincipal(hosted.owner, principal))
   }
 
   #agentOf({ name, principal }: Arrival): HostedAgent {
-    const known = this.options.agents.get(name)
+    if (this.#isTaken(name, principal)) throw taken(name)
     const hosted = this.#agents.get(name)
-    if (known && known !== hosted) throw taken(name)
-    if (hosted && !isSamePrincipal(hosted.owner, principal)) throw taken(name)
     if (hosted) return hosted
     let mine = 0
     for (const { owner } of this.#agents.values()) if (isSamePrincipal(owner, principal)) mine++
@@ -147,6 +199,11 @@ export class HostedAgents implements Hosting {
 
   #forgetIfOver(guest: Guest): void {
     if (!guest.leaving || guest.busy > 0) return
+    this.#remove(guest)
+    guest.unhost()
+  }
+
+  #remove(guest: Guest): void {
     guest.unwatch()
     this.#agents.get(guest.options.agent)?.guests.delete(guest)
   }
@@ -159,17 +216,18 @@ export class HostedAgents implements Hosting {
   }
 
   #watch(): void {
-    const { monotonic, resumeWindowMs, knownMs = KNOWN_MS, agents } = this.options
+    const { monotonic, resumeWindowMs, knownMs, agents } = this.options
     const at = monotonic()
     for (const [name, agent] of this.#agents) {
       for (const guest of agent.guests) {
         guest.watch(at)
         if (!guest.connected && at - guest.lostAt > resumeWindowMs) {
           guest.fail()
-          agent.guests.delete(guest)
+          this.#remove(guest)
         }
         this.#forgetIfOver(guest)
       }
+      agent.settle()
       if (agent.hosted.online) agent.seenAt = at
       else if (agent.guests.size === 0 && at - agent.seenAt > knownMs) {
         this.#agents.delete(name)
@@ -186,7 +244,7 @@ export class HostedAgents implements Hosting {
     guest.send([endOf(guest, reason)])
     guest.fail()
     guest.detach()
-    this.#agents.get(guest.options.agent)?.guests.delete(guest)
+    this.#remove(guest)
   }
 }
 

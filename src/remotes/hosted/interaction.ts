@@ -1,6 +1,7 @@
 import { weigh } from '../../core/basics/weight.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
+import type { Hold } from '../../core/ports/session.ts'
 import type { Line } from '../../upstream/line.ts'
 import { RESUME, TAKEN, WINDOW_EVENTS, WINDOW_LENGTH } from '../../wire/connect.ts'
 import { readValue } from '../../wire/server-event.ts'
@@ -29,6 +30,8 @@ export interface InteractionOptions {
   readonly way: Way
   readonly input: object
   readonly signal: AbortSignal
+  /** Counts what waits for the caller. */
+  readonly hold: Hold
   readonly monotonic: () => number
 }
 
@@ -93,6 +96,7 @@ export class Interaction implements Line {
     this.#received = []
     this.#untold += this.#waiting
     this.#waiting = 0
+    this.#options.hold.set(0)
     this.#taken = this.seq
     return events
   }
@@ -110,6 +114,7 @@ export class Interaction implements Line {
     if (this.#isOver) return
     this.#isOver = true
     this.#options.signal.removeEventListener('abort', this.#abort)
+    this.#options.hold.close()
     this.#failure ??= new UampError('cancelled', 'The line was closed')
     const { way } = this.#options
     const cancel = { type: 'response.cancel', event_id: crypto.randomUUID(), session_id: this.id }
@@ -123,14 +128,22 @@ export class Interaction implements Line {
     this.#wake()
   }
 
+  /** Ends an answer that cannot go on, because of what the agent did: `sent too much`. It hears so now: the caller may not read for long. */
+  refuse(why: string): void {
+    this.#received = []
+    this.fail(new UampError('provider_error', `The agent "${this.#options.name}" ${why}`))
+    this.close({ over: false })
+  }
+
   /** A run of text deltas, of which the first has the number `seq`. Those that came before are left out. */
   takeTexts(seq: unknown, texts: unknown): void {
+    if (this.#failure !== undefined) return
     if (!Array.isArray(texts) || typeof seq !== 'number') return this.fail(wrong(this.#options.name))
     let length = 0
     for (let index = Math.max(0, this.seq - seq + 1); index < texts.length; index++) {
       const text: unknown = texts[index]
       if (typeof text !== 'string') return this.fail(wrong(this.#options.name))
-      length += text.length
+      length += weigh(text)
       this.#received.push(text)
     }
     this.seq = Math.max(this.seq, seq + texts.length - 1)
@@ -140,34 +153,38 @@ export class Interaction implements Line {
   /** One event as it was parsed. */
   take(value: Readonly<Record<string, unknown>>): void {
     const { seq } = value
+    if (this.#failure !== undefined) return
     if (value['type'] === 'x.ack') return this.#acknowledged(value['event_ids'])
     if (typeof seq === 'number') {
       // After a reconnect events may come again.
       if (seq <= this.seq) return
       this.seq = seq
     }
+    const length = weigh(value)
     try {
       const event = readValue(value)
-      if (event && event.type !== 'ping') this.#received.push(event)
+      if (!event || event.type === 'ping') return this.#came(length, 0)
+      this.#received.push(event)
     } catch (thrown) {
       return this.fail(UampError.from(thrown))
     }
-    this.#came(weigh(value))
+    this.#came(length)
   }
 
-  #came(length: number): void {
+  /** Counts what came, and what of it waits for the caller. */
+  #came(length: number, kept = length): void {
     this.#input = undefined
     this.heardAt = this.#options.monotonic()
-    this.#waiting += length
+    this.#waiting += kept
     this.#total += length
-    if (this.#total > ANSWER || this.#waiting > WAITING) this.#overflow()
+    if (this.#total > ANSWER) return this.refuse('sent too much')
+    if (this.#waiting > WAITING) return this.refuse('answers faster than its caller reads')
+    try {
+      this.#options.hold.grow(this.#waiting)
+    } catch {
+      return this.refuse('answers faster than its callers read')
+    }
     this.#wake()
-  }
-
-  #overflow(): void {
-    this.#received = []
-    const why = this.#total > ANSWER ? 'sent too much' : 'answers faster than its caller reads'
-    this.fail(new UampError('provider_error', `The agent "${this.#options.name}" ${why}`))
   }
 
   #acknowledged(ids: unknown): void {

@@ -1,5 +1,7 @@
+import { nextHops } from '../../core/basics/hops.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import { uampIn } from '../../protocol/json.ts'
+import { limits } from '../../protocol/limits.ts'
 import { plainText, slotsOf } from '../../protocol/message.ts'
 
 /**
@@ -15,6 +17,9 @@ export function requestOf(turn: Turn, { id, agent }: { readonly id: string; read
   const connect = {
     agent,
     config,
+    hops: nextHops(turn.trace),
+    // More than an event may have.
+    ...(all.length > limits.messages && { before: all.slice(0, -limits.messages) }),
     ...(client && { client }),
     ...(asked && { asked }),
     ...(chat !== undefined && { chat }),
@@ -27,7 +32,7 @@ export function requestOf(turn: Turn, { id, agent }: { readonly id: string; read
     agent,
     // §5.6: `text` is the newest text, which `messages` has, too.
     text: last?.role === 'user' ? plainText(last) : '',
-    messages: all,
+    messages: all.slice(-limits.messages),
     context,
     ...(metadata && { metadata }),
     extensions: { ...extensions, uamp: { ...uampIn(extensions), connect } },

@@ -25,6 +25,8 @@ export interface ConnectorOptions {
 const STRANGER = 16 * 1024
 /** The longest wait before a refused agent is offered again. */
 const REFUSED_MS = 60_000
+/** How long a host has to hear that we leave. */
+const GOODBYE_MS = 5_000
 
 /** Offers agents to one host, over one socket, for as long as nobody stops it. */
 export class Connector {
@@ -39,6 +41,9 @@ export class Connector {
   #failures = 0
   #timer: NodeJS.Timeout | undefined
   #isLeaving = false
+  /** The host has heard that we leave: what it asked before is here. */
+  #hasLeft = false
+  #ponged: () => void = () => undefined
   #isOver = false
   #close: () => void = () => undefined
 
@@ -62,16 +67,28 @@ export class Connector {
     this.#isLeaving = true
     for (const offer of this.#offers) clearTimeout(offer.retry)
     // A host that knows our additions asks for nothing from now on. Another might take this for the end of the answers.
-    if (this.#interactions.isOurs) this.#sayGoodbye()
+    if (this.#interactions.isOurs) await this.#leave(graceMs)
+    this.#hasLeft = true
     await this.#interactions.finish(graceMs)
     if (!this.#interactions.isOurs) this.#sayGoodbye()
     await this.#stop()
+  }
+
+  /** Says goodbye, and waits until the host has heard it: a request may be on its way until then. */
+  async #leave(graceMs: number): Promise<void> {
+    this.#sayGoodbye()
+    if (!this.#socket?.isOpen) return
+    const heard = new Promise<void>((resolve) => (this.#ponged = resolve))
+    const timer = setTimeout(() => this.#ponged(), Math.min(graceMs, GOODBYE_MS))
+    this.#tell({ type: 'ping' })
+    await heard.finally(() => clearTimeout(timer))
   }
 
   async #stop(): Promise<void> {
     this.#isOver = true
     clearTimeout(this.#timer)
     for (const offer of this.#offers) offer.lost()
+    this.#interactions.abandon()
     await this.#socket?.close()
     await this.#interactions.close()
     this.#close()
@@ -99,6 +116,7 @@ export class Connector {
   #lost(socket: HostSocket, { code, reason }: { readonly code: number; readonly reason: string }): void {
     if (this.#socket !== socket) return
     this.#socket = undefined
+    this.#ponged()
     this.#interactions.detach()
     for (const offer of this.#offers) offer.lost()
     if (this.#isOver) return
@@ -110,7 +128,8 @@ export class Connector {
   }
 
   #offerAll(): void {
-    for (const offer of this.#offers) if (!offer.over) void this.#offer(offer)
+    // One that another process has taken over comes back only to finish its answers.
+    for (const offer of this.#offers) if (!offer.over || this.#interactions.isAnswering(offer.name)) void this.#offer(offer)
   }
 
   async #offer(offer: Offer): Promise<void> {
@@ -119,15 +138,20 @@ export class Connector {
     try {
       const token = await offer.token()
       if (this.#socket !== socket || !socket?.isOpen) return
-      const create = offer.create(token, { instance: this.#instance, leaving: this.#isLeaving, newId })
+      const leaving = this.#isLeaving || offer.over !== undefined
+      const create = offer.create(token, { instance: this.#instance, leaving, newId })
       if (token !== undefined && JSON.stringify(create).length > STRANGER) this.#tell({ type: 'session.update', token })
       this.#tell(create)
-      offer.refreshLater(token, (next) => this.#tell({ type: 'session.update', session_id: offer.sessionId, token: next }))
+      offer.refreshLater(token, (next) => this.#renew(offer, next))
     } catch (error) {
       log('error', 'There is no token for an agent', { agent: offer.name, error })
       if (!offer.isReady) return this.#end(offer, UampError.from(error))
       this.#retry(offer)
     }
+  }
+
+  #renew({ sessionId }: Offer, token: string): void {
+    this.#tell({ type: 'session.update', session_id: sessionId, token })
   }
 
   #tell(event: object): void {
@@ -143,14 +167,15 @@ export class Connector {
         return this.#created(value)
       case 'session.error':
       case 'response.error':
-        return this.#refused(value)
+        return this.#failed(value)
       case 'ping':
         return this.#tell({ type: 'pong' })
       case 'session.end': {
         const offer = this.#offers.find(({ sessionId }) => sessionId !== undefined && sessionId === id)
-        return offer ? this.#ended(offer, value['reason']) : this.#interactions.forget(id)
+        return offer ? this.#ended(offer, value['reason']) : this.#interactions.end(id)
       }
       case 'pong':
+        return this.#ponged()
       case 'session.updated':
       case 'capabilities':
       case 'rate_limit':
@@ -158,7 +183,7 @@ export class Connector {
       default: {
         const named = this.#offers.find(({ sessionId }) => sessionId === id) ?? this.#offers.find(({ name }) => name === agentIn(value))
         const only = this.#offers.length === 1 ? this.#offers[0] : undefined
-        this.#interactions.receive(value, this.#isLeaving ? undefined : (named ?? only)?.name)
+        this.#interactions.receive(value, this.#refuses ? undefined : (named ?? only)?.name)
       }
     }
   }
@@ -185,10 +210,27 @@ export class Connector {
     if (this.#offers.every(({ over, sessionId }) => over ?? sessionId)) this.#options.onStatus?.('online')
   }
 
-  #refused(value: Record<string, unknown>): void {
+  /** Nothing new is begun. A host of ours has been told so, and what it asked before it heard that is still answered. */
+  get #refuses(): boolean {
+    return this.#hasLeft || (this.#isLeaving && !this.#interactions.isOurs)
+  }
+
+  #failed(value: Record<string, unknown>): void {
     const error = fieldsOf(value['error'])
-    const { event_id: named, slowed, retry_after: after } = fieldsOf(error['details'])
-    if (slowed === true) return
+    const details = fieldsOf(error['details'])
+    if (details['slowed'] === true) return
+    const known = this.#offers.find(({ sessionId }) => sessionId !== undefined && sessionId === value['session_id'])
+    if (!known) return this.#refused(error, details)
+    const { log } = this.#options
+    log('warn', 'The host reports an error of an agent', { agent: known.name, code: error['code'], reason: error['message'] })
+    // The host waits for a newer token for a while. A refusal of that one says nothing of waiting.
+    if (details['grace_seconds'] === undefined) return
+    known
+      .refresh((next) => this.#renew(known, next))
+      .catch((thrown: unknown) => log('error', 'There is no token for an agent', { agent: known.name, error: thrown }))
+  }
+
+  #refused(error: Record<string, unknown>, { event_id: named, retry_after: after }: Record<string, unknown>): void {
     const asked = this.#offers.filter((offer) => offer.asked !== undefined)
     const offer = typeof named === 'string' ? asked.find((each) => each.asked === named) : asked[0]
     if (!offer) return
@@ -197,7 +239,9 @@ export class Connector {
     const reason = new UampError('forbidden', `The host refused the agent "${offer.name}": ${String(error['message'])}`, {
       details: { code },
     })
-    if (!offer.isReady && !isTransient({ code })) return this.#end(offer, reason)
+    // Nobody can take its answers any more.
+    if (offer.over) return this.#interactions.forgetAll(offer.name)
+    if (!offer.isReady && !isTransient({ code, after })) return this.#end(offer, reason)
     this.#options.log('warn', reason.message)
     this.#retry(offer, Number(after) * 1000)
   }
@@ -224,7 +268,7 @@ export class Connector {
 
   #end(offer: Offer, reason: UampError): void {
     offer.end(reason)
-    if (this.#offers.every(({ over }) => over)) void this.#interactions.finish(REFUSED_MS).then(() => this.#stop())
+    if (this.#offers.every(({ over }) => over)) void this.#interactions.finish(Infinity).then(() => this.#stop())
   }
 }
 

@@ -1,4 +1,6 @@
 import * as z from 'zod/mini'
+import { agentOffline } from '../../core/basics/agent-offline.ts'
+import { withHops } from '../../core/basics/hops.ts'
 import { onBehalfOf } from '../../core/basics/principal.ts'
 import type { Gateway } from '../../core/ports/session.ts'
 import type { Logger } from '../../core/ports/transport.ts'
@@ -6,6 +8,7 @@ import { ClientProfile } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf } from '../../protocol/events.ts'
 import { fieldsOf, isRecord, uampIn, type Slot } from '../../protocol/json.ts'
+import { Message } from '../../protocol/message.ts'
 import { parseClientEvent } from '../../protocol/parse.ts'
 import { SessionConfig } from '../../protocol/session-config.ts'
 import { RESUME, TAKEN } from '../../wire/connect.ts'
@@ -29,8 +32,8 @@ export interface InteractionsOptions {
 export class Interactions {
   readonly #options: InteractionsOptions
   readonly #byId = new Map<string, Interaction>()
-  /** Those that are being opened. Events that come meanwhile wait for them. */
-  readonly #opening = new Map<string, Promise<Interaction | undefined>>()
+  /** What is being done with the last event of each session. The next one waits for it: it may be about what that one opens. */
+  readonly #underWay = new Map<string, Promise<void>>()
   /** Where events of each agent go at the moment. */
   readonly #routes = new Map<string, Route>()
   #hasComplained = false
@@ -45,9 +48,13 @@ export class Interactions {
   attach(route: Route, { agent, resumed }: { readonly agent: string; readonly resumed: boolean }): void {
     this.isOurs = route.isOurs
     this.#routes.set(agent, route)
-    if (resumed) return
     // Nobody will ask for these again.
-    for (const interaction of this.#byId.values()) if (interaction.agent === agent) this.forget(interaction.id)
+    if (!resumed) this.forgetAll(agent)
+  }
+
+  /** True if the host has not yet taken all answers of an agent. */
+  isAnswering(agent: string): boolean {
+    return [...this.#byId.values()].some((interaction) => interaction.agent === agent)
   }
 
   /** The socket is gone. */
@@ -55,7 +62,7 @@ export class Interactions {
     this.#routes.clear()
     for (const interaction of this.#byId.values()) {
       if (this.isOurs) interaction.detach()
-      else this.forget(interaction.id)
+      else this.#forget(interaction.id)
     }
   }
 
@@ -66,14 +73,33 @@ export class Interactions {
     const known = this.#byId.get(id)
     if (type === TAKEN) return known?.taken(Number(value['seq']) || 0)
     if (type === RESUME) return this.#resume(id, value['after'])
-    this.#take(id, value, agent).catch((thrown: unknown) => this.#refuse(id, agent ?? known?.agent, thrown))
+    this.#next(id, () =>
+      this.#take(id, value, agent).catch((thrown: unknown) => this.#refuse(id, agent ?? this.#byId.get(id)?.agent, thrown)),
+    )
   }
 
-  /** Ends a session of the host, and cancels what runs in it. */
-  forget(id: unknown): void {
-    const interaction = typeof id === 'string' ? this.#byId.get(id) : undefined
+  /** The host has ended a session: what runs in it is cancelled. */
+  end(id: unknown): void {
+    if (typeof id === 'string') this.#next(id, () => this.#forget(id))
+  }
+
+  /** Cancels and forgets all that an agent was asked. */
+  forgetAll(agent: string): void {
+    for (const interaction of this.#byId.values()) if (interaction.agent === agent) this.#forget(interaction.id)
+  }
+
+  #next(id: string, what: () => void | Promise<void>): void {
+    const before = this.#underWay.get(id)
+    const done = before ? before.then(what) : what()
+    if (!done) return
+    this.#underWay.set(id, done)
+    void done.then(() => this.#underWay.get(id) === done && this.#underWay.delete(id))
+  }
+
+  #forget(id: string): void {
+    const interaction = this.#byId.get(id)
     if (!interaction) return
-    this.#byId.delete(interaction.id)
+    this.#byId.delete(id)
     interaction.detach()
     void this.#remove(interaction)
   }
@@ -82,12 +108,20 @@ export class Interactions {
   async finish(graceMs: number): Promise<void> {
     const until = performance.now() + graceMs
     const isBusy = (): boolean => {
-      if (this.#opening.size > 0) return true
+      if (this.#underWay.size > 0) return true
       // The host says when it has the whole answer.
       if (this.isOurs) return this.#byId.size > 0
       return [...this.#byId.values()].some((each) => each.isAnswering) || [...this.#routes.values()].some(({ outbox }) => !outbox.isEmpty)
     }
     while (isBusy() && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+
+  /** Tells the host that answers which have not ended never will. */
+  abandon(): void {
+    const error = agentOffline('The agent was stopped in the middle of its answer', { retry_after: 5 })
+    for (const { id, agent, isAnswering } of this.#byId.values()) {
+      if (isAnswering) this.#routes.get(agent)?.outbox.add(errorText(id, error))
+    }
   }
 
   async close(): Promise<void> {
@@ -127,8 +161,8 @@ export class Interactions {
       return
     }
     const { event } = parsed
-    const known = this.#byId.get(id) ?? (await this.#opening.get(id))
-    if (isInput(event)) return this.#input(event, { id, agent, connect: fieldsOf(connect), known })
+    const known = this.#byId.get(id)
+    if (isInput(event)) return this.#input(withAll(event, fieldsOf(connect)), { id, agent, connect: fieldsOf(connect), known })
     if (!known) return
     await known.send(event)
     const route = this.#routes.get(known.agent)
@@ -143,14 +177,12 @@ export class Interactions {
       if (route?.isOurs) return known.follow(route, 0)
       return known.input(event, asked)
     }
-    if (agent === undefined) throw new UampError('agent_offline', 'The agent takes no new requests', { details: { retry_after: 5 } })
-    const opening = this.#open(id, agent, connect)
-    this.#opening.set(id, opening)
-    const interaction = await opening.finally(() => this.#opening.delete(id))
-    await interaction?.input(event, asked)
+    if (agent === undefined) throw agentOffline('The agent takes no new requests', { retry_after: 5 })
+    const interaction = await this.#open(id, agent, connect)
+    await interaction.input(event, asked)
   }
 
-  async #open(id: string, agent: string, connect: Slot): Promise<Interaction | undefined> {
+  async #open(id: string, agent: string, connect: Slot): Promise<Interaction> {
     const { gateway, newId, host } = this.#options
     this.#makeRoom()
     const { client, chat, caller } = connect
@@ -164,10 +196,12 @@ export class Interactions {
       ...(typeof subject === 'string' && { subject }),
       ...(Array.isArray(labels) && { labels: labels.filter((label) => typeof label === 'string') }),
     })
+    const trace = withHops(undefined, connect['hops'])
     const session = await gateway.open({
       transport: 'events',
       agent,
       principal,
+      ...(trace && { trace }),
       config: config.data,
       duplex: true,
       persist: true,
@@ -186,7 +220,7 @@ export class Interactions {
     if (this.#byId.size < MOST) return
     const idle = [...this.#byId.values()].find(({ isAnswering }) => !isAnswering)
     if (!idle) throw new UampError('overloaded', 'Too many requests run at once', { details: { retry_after: 5 } })
-    this.forget(idle.id)
+    this.#forget(idle.id)
   }
 
   #refuse(id: string, agent: string | undefined, thrown: unknown): void {
@@ -209,4 +243,12 @@ interface Asked {
 
 function isInput(event: ClientEvent): event is InputEvent {
   return /^input\.(?!typing)/.test(event.type)
+}
+
+/** With the beginning of a conversation that is longer than one event may have. */
+function withAll(event: InputEvent, { before }: Slot): InputEvent {
+  if (event.type !== 'input.text' || before === undefined) return event
+  const read = z.safeParse(z.array(Message), before)
+  if (!read.success) throw new UampError('invalid_request', 'The conversation cannot be read')
+  return { ...event, messages: [...read.data, ...(event.messages ?? [])] }
 }

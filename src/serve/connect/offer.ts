@@ -8,7 +8,7 @@ export type ConnectToken = string | ((agent: string) => string | Promise<string>
 
 /** A token that ends is replaced when so much of its time is left, and not more often than this. */
 const LEFT = 0.25
-const SOONEST_MS = 5_000
+const SOONEST_MS = 1_000
 const LONGEST_MS = 2 ** 31 - 1
 
 /** One agent that is offered to a host. */
@@ -93,15 +93,18 @@ export class Offer {
     const endsAt = typeof this.#token === 'function' ? endOf(token) : undefined
     if (endsAt === undefined) return
     const wait = Math.max(SOONEST_MS, (endsAt - Date.now()) * (1 - LEFT))
-    const renew = async (): Promise<void> => {
-      const next = await this.token()
-      if (this.sessionId === undefined || next === undefined) return
-      send(next)
-      this.refreshLater(next, send)
-    }
     // A failure shows when the host ends the session: the next connection asks again.
-    this.#refresh = setTimeout(() => void renew().catch(() => this.refreshLater(token, send)), Math.min(wait, LONGEST_MS))
+    this.#refresh = setTimeout(() => void this.refresh(send).catch(() => this.refreshLater(token, send)), Math.min(wait, LONGEST_MS))
     this.#refresh.unref()
+  }
+
+  /** Calls `send` with a newer token now, if tokens are made. */
+  async refresh(send: (token: string) => void): Promise<void> {
+    if (typeof this.#token !== 'function') return
+    const next = await this.token()
+    if (this.sessionId === undefined || next === undefined) return
+    send(next)
+    this.refreshLater(next, send)
   }
 
   end(reason: UampError): void {
@@ -121,7 +124,8 @@ function endOf(token: string | undefined): number | undefined {
   }
 }
 
-/** A refusal that the next attempt may not meet. */
-export function isTransient({ code }: { readonly code: string }): boolean {
-  return ['rate_limited', 'overloaded', 'internal', 'timeout', 'interrupted'].includes(code)
+/** A refusal that the next attempt may not meet. A limit that does not say when to come again stays. */
+export function isTransient({ code, after }: { readonly code: string; readonly after: unknown }): boolean {
+  if (code === 'rate_limited') return typeof after === 'number'
+  return ['overloaded', 'internal', 'timeout', 'interrupted'].includes(code)
 }

@@ -6,7 +6,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { jsonText } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
+import { openAiEventError, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Speech } from '../../wire/speech.ts'
 import { finishReason, saidBy } from './finish.ts'
@@ -210,7 +210,7 @@ export class ChunkEncoder extends ResponseFold {
   #fail(error: UampError): void {
     this.ended = this.failed = true
     this.running = this.#begun = false
-    this.#visit(errorChunk(openAiErrorBody(error)))
+    this.#visit(errorChunk(openAiEventError(error)))
   }
 
   #chunk(delta: object): void {

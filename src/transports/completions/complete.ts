@@ -7,7 +7,7 @@ import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/t
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
-import { openAiErrorBody, openAiFailure, toldError } from '../../wire/openai/errors.ts'
+import { openAiEventError, openAiFailure, toldError } from '../../wire/openai/errors.ts'
 import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
@@ -60,7 +60,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
     headers: { ...SSE_HEADERS, ...headers },
     frames: stream.frames(),
     heartbeat: SSE_HEARTBEAT,
-    failure: (error) => errorChunk(openAiErrorBody(error)) + DONE,
+    failure: (error) => errorChunk(openAiEventError(error)) + DONE,
   }
 }
 

@@ -8,7 +8,7 @@ import { limits } from '../../protocol/limits.ts'
 import { InputBuffer, type Noticed } from '../../wire/audio/input-buffer.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
 import { invalid, parseObject } from '../../wire/parse.ts'
-import { openAiErrorBody } from '../../wire/openai/errors.ts'
+import { openAiEventError } from '../../wire/openai/errors.ts'
 import { decoder, encoder, type Decode } from './audio/formats.ts'
 import { Conversation, newItem, toMessages } from './conversation.ts'
 import type { Command, Dialect, GivenItem, Item, MessageItem, ResponseRequest, Settings } from './model.ts'
@@ -271,7 +271,7 @@ export class RealtimeConnection {
     const { host, session, trace } = this.#options
     const report = { transport: 'realtime', message: 'An event failed', session: session.id, ...trace.fields }
     const error = reportError(host, thrown, report)
-    this.#out.tell({ type: 'error', error: { ...openAiErrorBody(error), event_id: eventId ?? null } })
+    this.#out.tell({ type: 'error', error: { ...openAiEventError(error), event_id: eventId ?? null } })
   }
 }
 

@@ -4,7 +4,7 @@ import type { Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core/ports/transport.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
-import { openAiErrorBody, openAiRefusal } from '../../wire/openai/errors.ts'
+import { openAiEventError, openAiRefusal } from '../../wire/openai/errors.ts'
 import { beta } from './beta.ts'
 import { named, RealtimeConnection, type ConnectionOptions } from './connection.ts'
 import { ga } from './ga.ts'
@@ -62,7 +62,7 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
 
 /** Browsers cannot read why an upgrade was refused, so the refusal comes after it, as an event. */
 async function refuse(socket: Socket, error: UampError): Promise<void> {
-  const told = { type: 'error', event_id: `event_${crypto.randomUUID()}`, error: { ...openAiErrorBody(error), event_id: null } }
+  const told = { type: 'error', event_id: `event_${crypto.randomUUID()}`, error: { ...openAiEventError(error), event_id: null } }
   await socket.send([JSON.stringify(told)])
   socket.close(1008, error.message)
 }

@@ -5,7 +5,7 @@ import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.t
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
 import type { Message } from '../../protocol/message.ts'
-import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
+import { openAiEventError, toldError } from '../../wire/openai/errors.ts'
 import { invalid } from '../../wire/parse.ts'
 import type { Outbox } from './outbox.ts'
 import type { Ending, RealtimeResponse } from './response.ts'
@@ -300,8 +300,8 @@ function endingOf(event: EndEvent): Ending {
     case 'response.cancelled':
       return { status: 'cancelled', details: { reason: 'client_cancelled' } }
     case 'response.error': {
-      const { type, code, message, request_id } = openAiErrorBody(toldError(event.error))
-      return { status: 'failed', details: { error: { type, code, message, ...(request_id !== undefined && { request_id }) } } }
+      const { param: _, accepts: _a, ...error } = openAiEventError(toldError(event.error))
+      return { status: 'failed', details: { error } }
     }
   }
 }

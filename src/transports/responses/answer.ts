@@ -8,7 +8,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { textOf } from '../../protocol/message.ts'
 import type { Delta } from '../../protocol/server-events.ts'
-import { openAiErrorBody, toldError } from '../../wire/openai/errors.ts'
+import { openAiEventError, toldError } from '../../wire/openai/errors.ts'
 import { paymentRefusal } from '../../wire/payment.ts'
 import { Items } from './item-list.ts'
 import type { OutputItem } from './items.ts'
@@ -265,6 +265,6 @@ export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGen
 }
 
 function shownError(error: UampError): object {
-  const { code, message, accepts, request_id } = openAiErrorBody(error)
-  return { code, message, ...(accepts !== undefined && { accepts }), ...(request_id !== undefined && { request_id }) }
+  const { type: _, param: _p, ...shown } = openAiEventError(error)
+  return shown
 }

@@ -1,6 +1,6 @@
 import type { UampError } from '../../protocol/errors.ts'
 import { jsonText } from '../../protocol/json.ts'
-import { openAiErrorBody } from '../../wire/openai/errors.ts'
+import { openAiEventError } from '../../wire/openai/errors.ts'
 
 /** How events are framed: as server-sent events, or as messages of a socket. */
 export interface Framing {
@@ -67,10 +67,10 @@ export class Wire {
 
   /** The event that ends a stream early. */
   failure(error: UampError): string {
-    const { code, message, param, request_id } = openAiErrorBody(error)
+    const { type: _, accepts: _a, ...told } = openAiEventError(error)
     let text = ''
     this.to((piece) => (text += piece))
-    this.send('error', { code, message, param, ...(request_id !== undefined && { request_id }) })
+    this.send('error', told)
     return text
   }
 

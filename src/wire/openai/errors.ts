@@ -34,6 +34,8 @@ export interface OpenAiError {
   readonly accepts?: unknown
   /** Finds the log line of an error whose cause only the log has. Clients over a socket see no headers. */
   readonly request_id?: string
+  /** Seconds after which to come again. Only where no header can say it. */
+  readonly retry_after?: number
 }
 
 /** `details.param` names the wrong field, `details.code` is a finer code of OpenAI's that replaces the usual one. */
@@ -50,6 +52,12 @@ export function openAiErrorBody(error: UampError): OpenAiError {
     ...(accepts !== undefined && { accepts }),
     ...(typeof request_id === 'string' && { request_id }),
   }
+}
+
+/** The same for an event of a stream or a socket, whose headers are gone. */
+export function openAiEventError(error: UampError): OpenAiError {
+  const wait = error.details?.['retry_after']
+  return { ...openAiErrorBody(error), ...(typeof wait === 'number' && { retry_after: Math.ceil(wait) }) }
 }
 
 /** The HTTP status of an error. Events have it too, as clients choose their error class by it. */

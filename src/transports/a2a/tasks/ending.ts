@@ -49,9 +49,11 @@ export class Endings {
       case 'response.cancelled':
         return { ...base, state: 'TASK_STATE_CANCELED', message: this.#message([], undefined), output: event.partial_output ?? [] }
       case 'response.error': {
-        const { code, message } = event.error
+        const { code, message, details } = event.error
+        const wait = details?.['retry_after']
+        const metadata = { code, ...(typeof wait === 'number' && { retry_after: wait }) }
         const text = code === 'interrupted' ? `Interrupted: ${message}` : message
-        return { ...base, state: 'TASK_STATE_FAILED', message: this.#message([{ text }], { code }), output: undefined }
+        return { ...base, state: 'TASK_STATE_FAILED', message: this.#message([{ text }], metadata), output: undefined }
       }
       case 'response.done':
         return this.#done(event, now)

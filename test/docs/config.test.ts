@@ -4,16 +4,17 @@ import { parse } from 'yaml'
 import { checkConfig } from '../../src/config/check.ts'
 import { Problems } from '../../src/config/problems.ts'
 
-const guide = readFileSync('docs/config.md', 'utf8')
-const examples = [...guide.matchAll(/^```yaml\n([^]*?)\n```$/gm)].map(([, text = '']) => text)
+const examples = ['docs/config.md', 'docs/connect.md'].flatMap((file) =>
+  [...readFileSync(file, 'utf8').matchAll(/^```yaml\n([^]*?)\n```$/gm)].map(([, text = '']) => ({ file, text })),
+)
 
-test.each(examples)('an example in docs/config.md is a config: %#', (text) => {
-  const source = { file: 'docs/config.md', value: parse(text) as unknown, lineOf: () => undefined }
+test.each(examples)('an example in $file is a config: %#', ({ file, text }) => {
+  const source = { file, value: parse(text) as unknown, lineOf: () => undefined }
   const problems = new Problems(source)
   expect(checkConfig(source, problems).entries.length).toBeGreaterThan(0)
   problems.throwIfAny()
 })
 
-test('docs/config.md has examples', () => {
-  expect(examples.length).toBeGreaterThan(1)
+test('both pages have examples', () => {
+  expect(new Set(examples.map(({ file }) => file)).size).toBe(2)
 })

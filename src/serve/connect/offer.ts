@@ -1,5 +1,5 @@
 import type { AgentPort } from '../../core/ports/agent.ts'
-import { UampError } from '../../protocol/errors.ts'
+import type { UampError } from '../../protocol/errors.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
 import { CONNECT_VERSION } from '../../wire/connect.ts'
 

@@ -5,6 +5,10 @@ import { defineAgent, toolRunner } from 'uamp'
 
 const gates = new Map()
 
+function print(line) {
+  process.stdout.write(`${line}\n`)
+}
+
 function gate(name) {
   const known = gates.get(name)
   if (known) return known
@@ -21,7 +25,7 @@ async function* count([last, ...stops]) {
     if (n % 8 === 0) await sleep(1)
     yield n === 1 ? '1' : ` ${n}`
     if (!stops.includes(String(n))) continue
-    console.log(`at ${n}`)
+    print(`at ${n}`)
     await gate(String(n)).opened
   }
 }
@@ -43,7 +47,7 @@ async function* forever([name], turn) {
       await sleep(1)
     }
   } finally {
-    console.log(`${turn.signal.aborted ? 'cancelled' : 'ended'} ${name}.`)
+    print(`${turn.signal.aborted ? 'cancelled' : 'ended'} ${name}.`)
   }
 }
 
@@ -51,6 +55,6 @@ const commands = { count, weather, approve, forever }
 
 export const counter = defineAgent('counter', async function* (turn) {
   const [command, ...rest] = (turn.messages.findLast(({ role }) => role === 'user')?.content ?? '').split(' ')
-  console.log(`run ${[command, ...rest].join(' ')} for ${turn.principal.id}.`)
+  print(`run ${[command, ...rest].join(' ')} for ${turn.principal.id}.`)
   yield* commands[command](rest, turn)
 })

@@ -5,7 +5,7 @@ import { startProxy, type Proxy } from '../../client/proxy.ts'
 import { Cli, project, serving, type Serving } from '../../cli/run.ts'
 import { overWebSocket, type Wire } from '../../support/wire.ts'
 
-export const LAPTOP = 'laptop-0123456789abcdef'
+const LAPTOP = 'laptop-0123456789abcdef'
 export const CALLER = 'caller-0123456789abcdef'
 export const OTHER = 'other-0123456789abcdef'
 

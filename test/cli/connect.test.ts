@@ -249,6 +249,13 @@ verifies('connect.takeover', 'a second process takes over, and the first one say
   expect(first.stderr).toContain('Other processes host all agents now')
 })
 
+test('`uamp serve` says that it connects nowhere', async () => {
+  const config = 'agents: [./agents.mjs]\nconnect: [{ url: "ws://127.0.0.1:1/ws", agents: [three] }]\n'
+  const { cli, url } = await serving([], { cwd: await project({ 'agents.mjs': AGENTS, 'uamp.config.yaml': config }) })
+  expect(await ask(url, 'three', 'hello')).toBe('three hears hello')
+  expect(cli.stderr).toContain('This server connects to no host')
+})
+
 test('--help has examples, the right that a token needs, and the exit codes', async () => {
   const { stdout, code } = await finished(['connect', '--help'])
   expect(code).toBe(0)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { finished, project } from '../../cli/run.ts'
 import { KEY, Terminal } from '../../cli/terminal.ts'
 import { verifies } from '../../support/verifies.ts'
-import { artifactText, assembled, collect, firstTask, say, statesOf, taskOf, type Update } from '../a2a/client.ts'
+import { artifactText, assembled, collect, firstTask, say, statesOf, taskOf, type SeenTask, type Update } from '../a2a/client.ts'
 import { jsonRpc1, rest1 } from '../a2a/generation-1.ts'
 import { connect as agUi, textOf } from '../ag-ui/clients.ts'
 import { CALLER, connecting, counted, listening, startHost, type Connecting } from './places.ts'
@@ -115,11 +115,14 @@ for (const { name, connect } of [jsonRpc1, rest1]) {
       expect(artifactText(taskOf(await client.send({ ...say('yes'), task: open.id })))).toBe('Delete: done')
 
       const seen: Update[] = []
+      let cancelled: Promise<SeenTask> | undefined
       for await (const update of client.stream(say('forever a2a'))) {
         seen.push(update)
-        if ('chunk' in update && assembled(seen).endsWith(' 20 ')) void client.cancel(firstTask(seen).id)
+        if (cancelled || !assembled(seen).includes(' 20 ')) continue
+        cancelled = client.cancel(firstTask(seen).id)
       }
       expect(statesOf(seen).at(-1)).toBe('canceled')
+      expect(await cancelled).toMatchObject({ state: 'canceled' })
       await cli.prints(/cancelled a2a\./)
     },
   )

@@ -13,6 +13,7 @@ const GROUPS = {
     'docs/client.md',
     'docs/config.md',
     'docs/mounting.md',
+    'docs/connect.md',
     'docs/recipes.md',
     'docs/comparison.md',
     'docs/glossary.md',

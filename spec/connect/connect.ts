@@ -48,5 +48,6 @@ export const hostedAgents = connect({
   'connect.crowd': ['bounds', 'A hundred agents share one socket.'],
   'connect.drain': ['leaving', 'A process that leaves takes no new requests, finishes its answers, and ends its sessions.'],
   'connect.refresh': ['UAMP events §5.2', 'A token that ends is replaced by session.update.'],
+  'connect.config': ['`connect` in a config', 'Each agent of a config is offered with its own token; agents of one host share its socket.'],
   'connect.reconnect': ['UAMP events §13.1', 'The connecting end comes back by itself, however long the host is away.'],
 })

@@ -184,15 +184,16 @@ function addVerify(uamp: Command): void {
 function addConnect(uamp: Command): void {
   uamp
     .command('connect')
-    .description('offer agents through another server, which needs no way to reach this machine')
+    .description('offer agents through another server, which needs no way to reach this machine; no port is opened')
     .argument('[host]', 'its address: wss://host/ws (default: `connect` of the config)')
     .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
     .option('--agent <name>', 'offer this agent; repeatable (default: all)', list)
-    .option('--token <secret>', "the agents' token at the host (default: $UAMP_TOKEN)")
+    .option('--token <secret>', "the agents' token at the host, which may host:<name> (default: $UAMP_TOKEN)")
     .option('--token-file <file>', 'a file with the secret in it, which is read again whenever a token is needed')
     .option('--data <folder>', 'folder that keeps unfinished answers, or "memory" (default: $UAMP_DATA, else memory)')
     .addOption(new Option('--log-level <level>', 'what to log (default: warn)').choices(LOG_LEVELS))
     .addOption(new Option('--log-format <format>', 'how to log (default: text in a terminal, else json)').choices(['text', 'json']))
+    .addHelpText('after', CONNECT_HELP)
     .action(async (host: string | undefined, file: string | undefined, flags: ConnectFlags) => {
       const { connect } = await import('./commands/connect.ts')
       await leave(
@@ -267,6 +268,15 @@ Examples:
 
 In the chat, /help lists the commands, \`"""\` begins a message of several lines, @path sends a file, Ctrl-C stops the answer and a second
 one leaves. Exit codes: 0 answered, 1 failed, 2 wrong command line, 3 refused, 4 unreachable, 130 interrupted.`
+
+const CONNECT_HELP = `
+Examples:
+  UAMP_TOKEN=… uamp connect wss://agents.example/ws agent.ts    your agent, at https://agents.example/agents/<name>
+  uamp connect wss://agents.example/ws --token-file token       the agents of the config in this folder, or the demo
+  uamp connect                                                  as \`connect\` in uamp.config.yaml says
+
+A host that cannot be reached is tried until it can. Ctrl-C finishes the running answers and leaves, a second one stops at once.
+Exit codes: 0 left when asked to, 1 refused or taken over by another process, 2 wrong options or config.`
 
 function port(text: string): number {
   const number = Number(text)

@@ -5,6 +5,7 @@ import type { Logger } from '../core/ports/transport.ts'
 import type { Environment } from '../providers/by-name.ts'
 import { accessWith } from './access.ts'
 import { checkConfig, type CheckedConfig } from './check.ts'
+import { connectWith } from './connect.ts'
 import { secretTokens, Variables } from './environment.ts'
 import { Models, type NamedModel } from './models.ts'
 import type { Modules } from './modules.ts'
@@ -12,14 +13,16 @@ import { checkNames, type Names } from './names.ts'
 import { planEntry } from './plan.ts'
 import type { Built, Plan } from './planned.ts'
 import { Problems } from './problems.ts'
+import type { ConnectEntry } from './schema.ts'
 import { mistakesOf, type Source } from './source.ts'
 
 /** What a config gives: its agents, and the settings of the server. */
 export interface Assembly {
   readonly agents: readonly AgentPort[]
-  readonly settings: Omit<CheckedConfig, 'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices' | 'access'> & {
+  readonly settings: Omit<CheckedConfig, 'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices' | 'access' | 'connect'> & {
     readonly tokens: Readonly<Record<string, string>>
     readonly access?: AccessSettings
+    readonly connect?: readonly ConnectEntry[]
   }
   /** The files that it was made from, the config first. */
   readonly files: readonly string[]
@@ -160,11 +163,12 @@ function settingsOf(
   source: Source,
   { variables, problems }: { variables: Variables; problems: Problems },
 ): Assembly['settings'] {
-  const { entries: _e, names: _n, brokenProviders: _b, providers: _p, prices: _c, access: _a, data, ...rest } = config
+  const { entries: _e, names: _n, brokenProviders: _b, providers: _p, prices: _c, access: _a, connect: _o, data, ...rest } = config
   return {
     ...rest,
     ...(data !== undefined && { data: data === 'memory' ? data : resolve(dirname(source.file), data) }),
     tokens: secretTokens(config.tokens ?? {}, variables, problems),
     ...(config.access && { access: accessWith(config.access, { variables, problems }) }),
+    ...(config.connect && { connect: connectWith(config.connect, { variables, problems, file: source.file }) }),
   }
 }

@@ -19,7 +19,7 @@ export interface Names {
 }
 
 /** Reports names that two agents share, and names that no agent has. */
-export function checkNames({ entries, defaultAgent }: CheckedConfig, { agents, open }: Names, problems: Problems): void {
+export function checkNames({ entries, defaultAgent, connect = [] }: CheckedConfig, { agents, open }: Names, problems: Problems): void {
   const known = new Set<string>()
   for (const agent of agents) {
     const { name, path, from } = agent
@@ -33,6 +33,9 @@ export function checkNames({ entries, defaultAgent }: CheckedConfig, { agents, o
     for (const [index, to] of (entry.handoffs ?? []).entries())
       if (!known.has(to) && !open) problems.add([...path, 'handoffs', index], others(to))
   if (defaultAgent !== undefined && !known.has(defaultAgent) && !open) problems.add(['defaultAgent'], others(defaultAgent))
+  for (const [at, host] of connect.entries())
+    for (const [index, name] of (host.agents ?? []).entries())
+      if (!known.has(name) && !open) problems.add(['connect', at, 'agents', index], others(name))
   checkCycles(entries, problems)
 }
 

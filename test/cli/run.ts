@@ -57,6 +57,10 @@ export class Cli {
     return this.stdout + this.stderr
   }
 
+  get pid(): number {
+    return this.#child.pid as number
+  }
+
   write(text: string): void {
     this.#child.stdin.write(text)
   }

@@ -1,6 +1,7 @@
 import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import { UampError } from '../../protocol/errors.ts'
+import { addressOf } from '../../serve/connect/address.ts'
 import type { ConnectedAgents } from '../../serve/connect/index.ts'
 import { serverLog, type LogFormat, type LogLevel } from '../../server/node/log.ts'
 import { present } from '../../wire/fields.ts'
@@ -30,30 +31,36 @@ export async function connect(given: readonly string[], flags: ConnectFlags): Pr
   const setup = await loadSetup(file, context)
   set(present({ level: flags.logLevel ?? setup.settings.log?.level, format: flags.logFormat ?? setup.settings.log?.format }))
   const places = placesOf(setup, { url, flags, env })
+  // Before anything is opened: a token that cannot be read is told at once.
+  const secrets = places.flatMap(({ agents, token }) => agents.map(token))
   const data = flags.data || env['UAMP_DATA'] || 'memory'
   const tell = (text: string): void => report(new Error(text))
   const models = await servedModels(env, tell)
   const [{ gateway: open }, { connectOpen }] = await Promise.all([
-    openOwn({ agents: setup.agents, data, log, models, tell }),
+    openOwn({ agents: setup.agents, data, log, models, secrets, tell }),
     import('../../serve/connect/index.ts'),
   ])
   const stop = stopper()
   const connected: ConnectedAgents[] = []
+  // All at once: a host that is away keeps no other waiting.
+  const over = places.map(async ({ url: host, agents: names, token }) => {
+    stdout.write(`Connecting to ${shown(host)}\n`)
+    const joined = await connectOpen(host, { open, names, token, onStatus: status(host) })
+    connected.push(joined)
+    stdout.write(names.map((name) => `${name} is at ${agentUrl(host, name)}\n`).join(''))
+    await joined.closed
+  })
   try {
-    for (const { url: host, agents: names, token } of places) {
-      stdout.write(`Connecting to ${shown(host)}\n`)
-      const next = await Promise.race([stop.asked, connectOpen(host, { open, names, token, onStatus: status(host) })])
-      if (!next) return 0
-      connected.push(next)
-      stdout.write(names.map((name) => `${name} is at ${agentUrl(host, name)}\n`).join(''))
-    }
-    await Promise.race([stop.asked, Promise.all(connected.map(({ closed }) => closed))])
+    await Promise.race([stop.asked, Promise.all(over)])
     const isAsked = stop.isAsked
-    if (isAsked) stdout.write('\nLeaving: running answers are being finished; again to stop at once\n')
+    if (isAsked && connected.length > 0) stdout.write('\nLeaving: running answers are being finished; again to stop at once\n')
     await Promise.all(connected.map((each) => each.close()))
     if (!isAsked) tell('Other processes host all agents now')
     return isAsked ? 0 : 1
+  } catch (thrown) {
+    throw advised(thrown)
   } finally {
+    await Promise.all(connected.map((each) => each.close({ graceMs: 0 })))
     await open.close(0)
     await retire(setup.assembly)
   }
@@ -61,7 +68,7 @@ export async function connect(given: readonly string[], flags: ConnectFlags): Pr
 
 /** The address of the host may be left out if the config has some. */
 function argumentsIn([first, second]: readonly string[]): { url: string | undefined; file: string | undefined } {
-  if (first !== undefined && /^(wss?|https?):\/\//i.test(first)) return { url: first, file: second }
+  if (first !== undefined && first.includes('://')) return { url: addressOf(first), file: second }
   if (second === undefined) return { url: undefined, file: first }
   throw new UampError('invalid_request', `Write the address of the host first, and then the file: uamp connect ${second} ${first}`)
 }
@@ -79,11 +86,7 @@ function placesOf({ agents, settings }: Setup, { url, flags, env }: Given): read
     const choice = agents.map(({ name }) => `--agent ${name}`).join(', ')
     throw new UampError('invalid_request', `There is no agent "${unknown}". Choose one: ${choice}`)
   }
-  if (url !== undefined) {
-    // Refuses a file that cannot be read now, and reads it again whenever a token is needed.
-    secretOf(flags, env)
-    return [{ url, agents: names, token: () => secretOf(flags, env) ?? '' }]
-  }
+  if (url !== undefined) return [{ url, agents: names, token: () => secretOf(flags, env) ?? '' }]
   const places = connectionsOf(settings.connect ?? [], { env, agents: names })
   if (places.length > 0) return places
   throw new UampError('invalid_request', 'Name the host, as in `uamp connect wss://host/ws`, or put it into the config as `connect`')
@@ -96,6 +99,18 @@ function status(host: string) {
     if (now === 'online' && wasOffline) process.stderr.write(`Connected to ${shown(host)} again\n`)
     wasOffline = now === 'offline'
   }
+}
+
+const ADVICE: ReadonlyMap<unknown, string> = new Map([
+  ['unauthorized', 'Give the token of the agent at the host in $UAMP_TOKEN, with --token-file, or in the config'],
+  ['forbidden', 'The token needs the right host:<name> there, by `grants` of the host'],
+])
+
+/** The refusal of a host, with what to do about it. */
+function advised(thrown: unknown): unknown {
+  if (!(thrown instanceof UampError)) return thrown
+  const advice = ADVICE.get(thrown.details?.['code'])
+  return advice === undefined ? thrown : new UampError(thrown.code, `${thrown.message}. ${advice}`, { cause: thrown })
 }
 
 /** Without a token that some hosts want in the address. */

@@ -59,6 +59,7 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const setup = await loadSetup(fileOf(given, flags), context, watch)
   const { settings } = setup
   set(present({ level: level ?? settings.log?.level, format: format ?? settings.log?.format }))
+  if (settings.connect) log('warn', 'This server connects to no host: `connect` in the config is for `uamp connect`')
   const models = await servedModels(env, (problem) => log('warn', problem))
   const tokens = { ...settings.tokens, ...environmentTokens(env['UAMP_TOKENS']), ...fromFlags }
   const data = flags.data || env['UAMP_DATA'] || settings.data || '.uamp'

@@ -4,7 +4,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { fieldsOf, isRecord, jsonIn, uampIn } from '../../protocol/json.ts'
 import { backoff, type BackoffOptions } from '../../wire/backoff.ts'
 import { connectIn, TAKEOVER } from '../../wire/connect.ts'
-import { HostSocket } from './host.ts'
+import { HostSocket, type Closing } from './host.ts'
 import { Interactions, type LocalGateway } from './interactions.ts'
 import { isTransient, Offer, type ConnectToken } from './offer.ts'
 
@@ -113,18 +113,26 @@ export class Connector {
     this.#socket = socket
   }
 
-  #lost(socket: HostSocket, { code, reason }: { readonly code: number; readonly reason: string }): void {
+  #lost(socket: HostSocket, { code, reason, status }: Closing): void {
     if (this.#socket !== socket) return
     this.#socket = undefined
     this.#ponged()
     this.#interactions.detach()
     for (const offer of this.#offers) offer.lost()
     if (this.#isOver) return
+    if (status !== undefined && isFinal(status) && !this.#offers.some(({ isReady }) => isReady)) return this.#nobodyThere(status)
     const { log, reconnect, onStatus } = this.#options
     const wait = backoff({ minMs: 500, maxMs: 30_000, ...reconnect })(this.#failures)
     if (this.#failures++ === 0) log('warn', 'The host is not connected: trying again until it is', { code, reason })
     onStatus?.('offline', reason === '' ? `closed with ${code}` : reason)
     this.#timer = setTimeout(() => this.#connect(), wait)
+  }
+
+  /** The address is a wrong one: to try it again would not help. */
+  #nobodyThere(status: number): void {
+    const { origin, pathname } = new URL(this.#options.url)
+    const why = `Nobody hosts agents at ${origin}${pathname}: it answered ${status}. A uamp server does at /ws`
+    for (const offer of this.#offers) this.#end(offer, new UampError('not_found', why, { details: { status } }))
   }
 
   #offerAll(): void {
@@ -275,4 +283,9 @@ export class Connector {
 /** The agent that an interaction is for, if the host says so. */
 function agentIn(value: Readonly<Record<string, unknown>>): unknown {
   return value['agent'] ?? connectIn(fieldsOf(value['extensions']))?.['agent'] ?? fieldsOf(value['context'])['agent']
+}
+
+/** True for an answer that says that the address, or the caller, is a wrong one, and not that the server is busy. */
+function isFinal(status: number): boolean {
+  return status >= 300 && status < 500 && ![408, 425, 429].includes(status)
 }

@@ -16,7 +16,14 @@ export interface HostSocketOptions {
   readonly onOpen: () => void
   readonly onMessage: (text: string) => void
   /** Once, when the socket is gone or could not be opened. */
-  readonly onClose: (why: { readonly code: number; readonly reason: string }) => void
+  readonly onClose: (why: Closing) => void
+}
+
+export interface Closing {
+  readonly code: number
+  readonly reason: string
+  /** What the server answered instead of opening a socket. */
+  readonly status?: number
 }
 
 /** One connection to a host. */
@@ -50,8 +57,12 @@ export class HostSocket {
     })
     ws.on('ping', () => (this.#heard = true))
     let failure = ''
-    ws.on('error', ({ message }) => (failure = message))
-    ws.on('close', (code, reason) => this.#over({ code, reason: reason.toString() || failure }))
+    // A name with several addresses fails without a message.
+    ws.on('error', (error: NodeJS.ErrnoException) => (failure = error.message || (error.code ?? '')))
+    ws.on('close', (code, reason) => {
+      const [, status] = /^Unexpected server response: (\d+)$/.exec(failure) ?? []
+      this.#over({ code, reason: reason.toString() || failure, ...(status !== undefined && { status: Number(status) }) })
+    })
   }
 
   get isOpen(): boolean {
@@ -93,7 +104,7 @@ export class HostSocket {
     this.#ws.terminate()
   }
 
-  #over(why: { readonly code: number; readonly reason: string }): void {
+  #over(why: Closing): void {
     if (this.#isOver) return
     this.#isOver = true
     for (const timer of this.#timers) clearTimeout(timer)

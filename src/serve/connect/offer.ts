@@ -41,8 +41,9 @@ export class Offer {
     return this.agent.name
   }
 
-  token(): Promise<string | undefined> {
-    return Promise.resolve(typeof this.#token === 'function' ? this.#token(this.name) : this.#token)
+  /** Undefined: it has none. */
+  async token(): Promise<string | undefined> {
+    return (await (typeof this.#token === 'function' ? this.#token(this.name) : this.#token)) || undefined
   }
 
   /** The event that offers the agent. */

@@ -81,7 +81,9 @@ export class Page {
   readonly #screen: Screen | undefined
   readonly #markdown: Markdown | undefined
   readonly #quiet: boolean
-  #last: 'answer' | 'aside' | undefined
+  #last: 'answer' | 'aside' | 'call' | undefined
+  /** The call on the open line. */
+  #call = { id: '', isBare: true }
   /** The running response has said something. */
   spoke = false
   /** Answers are written as they come. */
@@ -117,6 +119,18 @@ export class Page {
     if (this.#last !== 'aside') this.#notes.endLine()
     this.#last = 'aside'
     this.#notes.write(text, 'dim')
+  }
+
+  /** Writes a tool call, whose arguments may come in pieces. */
+  call({ id, name, arguments: piece }: { readonly id: string; readonly name: string; readonly arguments: string }): void {
+    if (this.#quiet) return
+    const goesOn = this.#last === 'call' && this.#call.id === id
+    if (this.#last === 'answer') this.#markdown?.end()
+    if (!goesOn) this.#notes.endLine()
+    const isBare = !goesOn || this.#call.isBare
+    this.#last = 'call'
+    this.#call = { id, isBare: isBare && piece === '' }
+    this.#notes.write(`${goesOn ? '' : `→ ${name}`}${isBare && piece !== '' ? ' ' : ''}${piece}`, 'cyan')
   }
 
   /** Writes a line of its own. */

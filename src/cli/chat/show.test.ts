@@ -78,6 +78,22 @@ test('an agent that says everything with its end is shown, and one that said it 
   expect(stdout.read()).toBe('All at once\nAll at once\n')
 })
 
+test.each([true, false])('the arguments of a call that come in pieces are one line (on a terminal: %s)', (isTTY) => {
+  const stream = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY, columns: 80 }) as unknown as PassThrough & NodeJS.WriteStream
+  const page = new Page({ stdout: stream, stderr: stream, paint: () => (_, text) => text })
+  const calls = [
+    { id: 'c', name: 'add', arguments: '' },
+    { id: 'c', name: 'add', arguments: '{"a"' },
+    { id: 'c', name: 'add', arguments: ':1}' },
+    { id: 'd', name: 'clock', arguments: '' },
+  ]
+  const media = new Media('none', folder())
+  for (const tool_call of calls)
+    show({ type: 'response.delta', delta: { type: 'tool_call', tool_call } } as unknown as ServerEvent, { page, media })
+  page.end()
+  expect(stream.read()).toBe('→ add {"a":1}\n→ clock\n')
+})
+
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg=='
 
 test('pictures go to terminals that show them, in their own words', () => {

@@ -61,7 +61,7 @@ function showDelta(delta: Delta, { page, media }: Place): void {
     case 'thinking':
       return page.aside(delta.thinking)
     case 'tool_call':
-      return page.note(`→ ${delta.tool_call.name} ${delta.tool_call.arguments}`, 'cyan')
+      return page.call(delta.tool_call)
     case 'tool_progress':
       return page.note(`  ${delta.tool_progress.text}`)
     case 'tool_result':

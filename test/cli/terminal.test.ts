@@ -126,7 +126,7 @@ test('approvals are chosen with arrow keys or letters', async () => {
   }
 })
 
-test('an approval shows the call, and "always" counts for the tool', async () => {
+test('an approval shows the call, and "always" counts for the tool, in this chat', async () => {
   const cwd = await home({ 'agent.ts': TOOL })
   const terminal = await opened(['agent.ts', '--data', 'memory'], { cwd })
   for (const [key, said] of [
@@ -141,6 +141,10 @@ test('an approval shows the call, and "always" counts for the tool', async () =>
     await terminal.answers(new RegExp(`\n${said}\n`))
   }
   await terminal.says('do it again', /\nRemoved\n/)
+  await terminal.says('/new', /listens/)
+  terminal.clear()
+  terminal.write(`do it${KEY.enter}`)
+  await terminal.prints(/May "remove" run\?/)
 })
 
 test('Ctrl-C stops the answer; at an empty prompt, the second one leaves', async () => {

@@ -58,7 +58,6 @@ interface Current {
 export class Talk {
   readonly #options: TalkOptions
   readonly #transcript = new Transcript()
-  readonly #approvals: Approvals
   readonly #attached: Attachment[]
   #current: Current | undefined
   /** Something was said in the session, so that it is worth going on with. */
@@ -67,7 +66,6 @@ export class Talk {
 
   constructor(options: TalkOptions) {
     this.#options = options
-    this.#approvals = new Approvals(options.console)
     this.#attached = [...options.attached]
     options.console.onInterrupt(() => this.#interrupt())
   }
@@ -129,7 +127,8 @@ export class Talk {
       page,
       console,
       show,
-      approvals: this.#approvals,
+      // What was allowed in one chat is not in the next, whose agent may be another.
+      approvals: new Approvals(console),
       transcript: this.#transcript,
       asked: (response) => connection.asked(response),
       resumed: session !== undefined,

@@ -121,9 +121,19 @@ function sessions(desk: Desk): Next {
   return STAY
 }
 
-function labelOf({ at, agent, title, session }: Chat, current: string): string {
-  const when = new Date(at).toISOString().slice(0, 16).replace('T', ' ')
-  return `${when}  ${agent}  ${title === '' ? session : title}${session === current ? ' (this one)' : ''}`
+function labelOf(chat: Chat, current: string): string {
+  return `${timeOf(chat)}  ${chat.agent}  ${titleOf(chat)}${chat.session === current ? ' (this one)' : ''}`
+}
+
+function titleOf({ title, session }: Chat): string {
+  return title === '' ? session : title
+}
+
+/** As clocks show it where the user is. */
+function timeOf({ at }: Chat): string {
+  const date = new Date(at)
+  const two = (number: number): string => String(number).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
 async function resume(rest: string, desk: Desk): Promise<Next> {
@@ -136,8 +146,9 @@ async function resume(rest: string, desk: Desk): Promise<Next> {
   }
   const others = chats.filter(({ session }) => session !== desk.conversation.id).slice(0, 9)
   if (others.length === 0) return sessions(desk)
-  const choices = others.map((chat, at) => ({ key: `${at + 1}`, label: labelOf(chat, '') }))
-  const at = await desk.console.choose({ text: 'Go on with', choices }, new AbortController().signal)
+  // What was said comes first, because a narrow terminal cuts the rest off.
+  const choices = others.map((chat, at) => ({ key: `${at + 1}`, label: `${titleOf(chat)}  (${timeOf(chat)}, ${chat.agent})` }))
+  const at = await desk.console.choose({ text: 'Go on with', choices, closable: true }, new AbortController().signal)
   const session = at === undefined ? undefined : others[at]?.session
   return session === undefined ? STAY : { do: 'open', session }
 }

@@ -184,7 +184,7 @@ export class Page {
   }
 
   #line(line: string, format: Format): void {
-    if (this.#last === 'answer') this.#markdown?.end()
+    if (this.#last === 'answer') this.#markdown?.pause()
     this.#notes.endLine()
     this.#last = undefined
     const text = line.trimEnd()

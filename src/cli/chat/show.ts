@@ -18,7 +18,7 @@ export function show(event: ServerEvent, place: Place): void {
   switch (event.type) {
     case 'response.created':
       page.spoke = false
-      return
+      return page.end()
     case 'response.delta':
       page.spoke = true
       return showDelta(event.delta, place)

@@ -106,10 +106,12 @@ export class Conversation {
     return true
   }
 
-  notice(text: string): void {
+  /** One that is `grave` is told in quiet mode, too. */
+  notice(text: string, grave = false): void {
     const { console, page } = this.#options
     console.busy()
-    page.note(text)
+    if (grave) page.error(text)
+    else page.note(text)
     if (!this.busy) console.rest()
   }
 

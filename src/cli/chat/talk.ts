@@ -101,6 +101,12 @@ export class Talk {
     else this.#options.page.note(text)
   }
 
+  /** Tells why an answer fails. */
+  readonly alarm = (text: string): void => {
+    if (this.#current) this.#current.conversation.notice(text, true)
+    else this.#options.page.error(text)
+  }
+
   #interrupt(): void {
     const { connection, console, left } = this.#options
     const conversation = this.#current?.conversation

@@ -17,7 +17,7 @@ function opened(columns = 80) {
     stdout,
     paint: (_, text) => text,
     past: { entries, add: (message) => void entries.push(message) },
-    complete: (word, isFirst) => (isFirst ? ['/help ', '/history '] : ['@a.txt']).filter((each) => each.startsWith(word)),
+    complete: (word, before) => (before === '' ? ['/help ', '/history '] : ['@a.txt']).filter((each) => each.startsWith(word)),
     now: () => now,
   })
   onTestFinished(() => console.close())

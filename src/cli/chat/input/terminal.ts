@@ -28,8 +28,8 @@ export interface TerminalOptions {
   readonly stdout: NodeJS.WriteStream
   readonly paint: Paint
   readonly past: Past
-  /** How the word before the cursor may go on: whole words. */
-  readonly complete?: (word: string, isFirst: boolean) => readonly string[]
+  /** How the word at the cursor may go on, by what is before it: whole words. */
+  readonly complete?: (word: string, before: string) => readonly string[]
   readonly now?: () => number
 }
 
@@ -253,9 +253,9 @@ class Terminal implements Console {
   }
 
   #complete(): void {
-    const before = this.#editor.text.slice(0, this.#editor.cursor)
-    const word = /\S*$/.exec(before)?.[0] ?? ''
-    const found = this.#options.complete?.(word, word === before) ?? []
+    const typed = this.#editor.text.slice(0, this.#editor.cursor)
+    const word = /\S*$/.exec(typed)?.[0] ?? ''
+    const found = this.#options.complete?.(word, typed.slice(0, typed.length - word.length)) ?? []
     const common = commonStart(found)
     if (common.length > word.length) this.#editor.insert(common.slice(word.length))
     else if (found.length > 1 && this.#drawn !== undefined) {

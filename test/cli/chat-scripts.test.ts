@@ -109,7 +109,11 @@ test('the exit code tells why there is no answer, and the message what to do', a
     [[`${url}/nothing`, 'hello'], 3, /does not speak UAMP.*uamp chat a2a\+/],
     [[url, '/error forbidden'], 3, /forbidden: /],
     [['agent.ts', 'no'], 3, /^/],
-    [['acp:no-such-program', 'hello'], 1, /could not be started: spawn no-such-program ENOENT\)\n\(install no-such-program, or check how it is written\)/],
+    [
+      ['acp:no-such-program', 'hello'],
+      1,
+      /could not be started: spawn no-such-program ENOENT\)\n\(install no-such-program, or check how it is written\)/,
+    ],
     [['http://127.0.0.1:1', 'hello'], 4, /There is no server at .* Start one with `npx uamp serve`/],
     [['away.yaml', 'hello'], 4, /`npx uamp doctor away\.yaml` checks its keys[^]*What away\.yaml calls does not answer\. Start it/],
     [['a2a+http://127.0.0.1:1', 'hello'], 4, /Nobody answers at a2a\+http:\/\/127\.0\.0\.1:1\. Check the address/],

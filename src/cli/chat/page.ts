@@ -58,6 +58,10 @@ class Screen implements Column {
     }
   }
 
+  whole(line: string, format: Format): void {
+    this.flow.line(this.#paint(format, harmless(line)))
+  }
+
   endLine(): void {
     this.flow.flush()
     if (!this.flow.atStart) this.flow.newline()
@@ -137,6 +141,13 @@ export class Page {
   note(line: string, format: Format = 'dim'): void {
     if (this.#quiet) return
     this.#line(line, format)
+  }
+
+  /** Writes a line that is there to be copied: the terminal breaks it, and a copy of it is whole. */
+  whole(line: string): void {
+    this.end()
+    if (this.#screen) this.#screen.whole(line, 'dim')
+    else this.note(line)
   }
 
   /** Says what went wrong. */

@@ -87,7 +87,7 @@ export class Talk {
         console.busy()
         if (end === 'over') page.note('(the session has ended)')
         else if (console.interactive && this.#said && connection.keeps)
-          page.note(`To continue later: ${connection.command(conversation.id)}`)
+          page.whole(`To continue later: ${connection.command(conversation.id)}`)
         return console.interactive && end !== 'over' ? EXIT.answered : CODES[end]
       }
     } finally {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { packageVersion } from '../serve/package-version.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -120,6 +121,8 @@ function program(): Command {
 /** The file that a command serves, if it serves one. */
 function servedFile(command: Command): string | undefined {
   if (command.name() === 'connect') return command.args.find((each) => !each.includes('://'))
+  // The first word may be a file, an address, or the beginning of a question.
+  if (command.name() === 'chat') return command.args.slice(0, 1).find((each) => existsSync(each))
   if (!['serve', 'dev', 'acp', 'doctor'].includes(command.name())) return undefined
   return command.args[0] ?? (command.opts() as { readonly config?: string }).config
 }

@@ -24,6 +24,7 @@ const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const AGENT = `import { defineAgent, text } from 'uamp'
 export default defineAgent('file', async function* (turn) {
   console.log('printed by the agent')
+  if (turn.messages.at(-1)?.content === 'fail') throw new Error('kaboom')
   if (turn.messages.at(-1)?.content === 'no') yield { type: 'response.delta', delta: { type: 'text', text: 'I would rather not', refusal: true } }
   else yield text('I am in a file')
 })`
@@ -71,6 +72,13 @@ test('an agent in a file answers without a server, and only its answer is on sta
   expect((await asked(['agent.ts', 'hello'], { cwd })).stderr).toContain('printed by the agent')
 })
 
+test.each(['--quiet', '--json'])('why an agent in a file fails is told with %s, too', async (option) => {
+  const cwd = await project({ 'agent.ts': AGENT })
+  const { code, stderr } = await asked(['agent.ts', option, 'fail'], { cwd })
+  expect(code).toBe(1)
+  expect(stderr).toContain('(The agent failed: kaboom)')
+})
+
 test('agents that speak other protocols answer, too', async () => {
   const cases: readonly (readonly string[])[] = [
     [`a2a+${url}`],
@@ -101,7 +109,11 @@ test('the exit code tells why there is no answer, and the message what to do', a
     [[`${url}/nothing`, 'hello'], 3, /does not speak UAMP.*uamp chat a2a\+/],
     [[url, '/error forbidden'], 3, /forbidden: /],
     [['agent.ts', 'no'], 3, /^/],
-    [['acp:no-such-program', 'hello'], 1, /could not be started: spawn no-such-program ENOENT/],
+    [
+      ['acp:no-such-program', 'hello'],
+      1,
+      /could not be started: spawn no-such-program ENOENT\)\n\(install no-such-program, or check how it is written\)/,
+    ],
     [['http://127.0.0.1:1', 'hello'], 4, /There is no server at .* Start one with `npx uamp serve`/],
     [['away.yaml', 'hello'], 4, /`npx uamp doctor away\.yaml` checks its keys[^]*What away\.yaml calls does not answer\. Start it/],
     [['a2a+http://127.0.0.1:1', 'hello'], 4, /Nobody answers at a2a\+http:\/\/127\.0\.0\.1:1\. Check the address/],

@@ -26,6 +26,10 @@ verifies('gateway.env-file', 'reads .env beside the config, then in the working 
   expect(await said(plain.url)).toEqual(['beside', 'two words', 'working'])
   const real = await serving(['sub'], { cwd, env: { UAMP_DATA: 'memory', A: 'real', B: '' } })
   expect(await said(real.url)).toEqual(['real', '', 'working'])
+  for (const name of ['sub/agent.js', 'sub/uamp.config.yaml', 'sub']) {
+    const { stdout } = await finished(['chat', name, '-q', 'hi'], { cwd, env: { HOME: cwd } })
+    expect(JSON.parse(stdout), name).toEqual(['beside', 'two words', 'working'])
+  }
 })
 
 verifies('gateway.env-file', 'a key, a token and the data folder may come from .env', async () => {

@@ -126,7 +126,7 @@ test('approvals are chosen with arrow keys or letters', async () => {
   }
 })
 
-test('an approval shows the call, and "always" counts for the tool', async () => {
+test('an approval shows the call, and "always" counts for the tool, in this chat', async () => {
   const cwd = await home({ 'agent.ts': TOOL })
   const terminal = await opened(['agent.ts', '--data', 'memory'], { cwd })
   for (const [key, said] of [
@@ -141,6 +141,10 @@ test('an approval shows the call, and "always" counts for the tool', async () =>
     await terminal.answers(new RegExp(`\n${said}\n`))
   }
   await terminal.says('do it again', /\nRemoved\n/)
+  await terminal.says('/new', /listens/)
+  terminal.clear()
+  terminal.write(`do it${KEY.enter}`)
+  await terminal.prints(/May "remove" run\?/)
 })
 
 test('Ctrl-C stops the answer; at an empty prompt, the second one leaves', async () => {
@@ -154,7 +158,8 @@ test('Ctrl-C stops the answer; at an empty prompt, the second one leaves', async
   terminal.write(KEY.ctrl('c'))
   await terminal.prints(/Ctrl-C again/)
   terminal.write(KEY.ctrl('c'))
-  await terminal.prints(/To continue later: npx uamp chat http:\S+ --session\s+sess_/)
+  // In one line, whatever its length: so it can be copied.
+  await terminal.prints(/To continue later: npx uamp chat http:\S+ --session sess_\S+\n/)
   expect(await terminal.exit()).toBe(0)
 })
 
@@ -179,11 +184,41 @@ test('commands: an unknown one names the nearest, those of the agent go to it', 
   await terminal.says('/file notes.txt', /goes with your next message/)
   await terminal.says('what is it?', /You said: what is it\?\n\nnotes\.txt:/)
   await terminal.says('/image notes.txt', /is no PNG/)
+  await terminal.says('/image', /Name a file: \/image photo\.png/)
+  await terminal.says('/', /\/sessions[^]*\/think/)
   await terminal.says('/file none.txt', /There is no file none\.txt/)
   await terminal.says('/save talk.md', /saved as talk\.md/)
+  terminal.clear()
+  terminal.write(`/save notes.txt${KEY.enter}`)
+  await terminal.prints(/notes\.txt is there already\. Replace it\?\n\s+y {2}Yes\n❯ n {2}No/)
+  await listening(terminal)
+  terminal.write('n')
+  await terminal.answers(/\(not saved\)/)
+  expect(await readFile(join(cwd, 'notes.txt'), 'utf8')).toBe('remember the milk\n')
+  await terminal.says('/save none/talk.md', /none\/talk\.md cannot be written: there is no folder none/)
+  await terminal.says('/save ~/talk2.md', /saved as ~\/talk2\.md/)
+  expect(await readdir(cwd)).toContain('talk2.md')
   expect(await readFile(join(cwd, 'talk.md'), 'utf8')).toContain('## You\n\nwhat is it?\n\n## demo\n\nYou said: what is it?')
   terminal.write(`/quit${KEY.enter}`)
   expect(await terminal.exit()).toBe(0)
+})
+
+test('/model says which model answers', async () => {
+  const cwd = await home({
+    'away.yaml':
+      'agents: [{ name: away, model: mine/one, fallbacks: [mine/two] }]\nproviders: { mine: { baseUrl: "http://127.0.0.1:1/v1" } }\n',
+  })
+  const terminal = await opened(['away.yaml', '--data', 'memory'], { cwd })
+  await terminal.says('/model', /mine\/one {2}the model of away that answers now; [^]*mine\/two {2}a model of away;/)
+  await terminal.says('/model mine/two', /\(mine\/two answers from now on\)/)
+  await terminal.says('/model', /mine\/one {2}a model of away; [^]*mine\/two {2}the model of away that answers now;/)
+})
+
+test('/sessions tells the time as clocks do where the user is', async () => {
+  const chat = { at: Date.UTC(2026, 0, 31, 20, 5), target: url, session: 'sess_1', agent: 'demo', title: 'hello' }
+  const cwd = await home({ 'state/uamp/chats': `${JSON.stringify(chat)}\n` })
+  const terminal = await opened([url], { cwd, env: { TZ: 'Asia/Tokyo' } })
+  await terminal.says('/sessions', /1 {2}2026-02-01 05:05 {2}demo {2}hello/)
 })
 
 test('an earlier chat is resumed with your own messages, in the same run or the next', async () => {
@@ -195,6 +230,12 @@ test('an earlier chat is resumed with your own messages, in the same run or the 
   await terminal.says('/sessions', /1 {2}.*the second chat \(this one\)\n\s+2 {2}.*the first chat\n/)
   await terminal.says('/resume 2', /\n> the first chat\nYou said: the first chat\n/)
   await terminal.says('/resume sess_none', /There is no session/)
+  terminal.clear()
+  terminal.write(`/resume${KEY.enter}`)
+  await terminal.prints(/❯ 1 {2}the second chat {2}\(\d{4}-\d\d-\d\d \d\d:\d\d, demo\)/)
+  terminal.clear()
+  terminal.write(KEY.ctrl('c'))
+  await terminal.answers(/Go on with/)
   await terminal.says('/history', /user: the first chat\nassistant: You said: the first chat/)
   terminal.clear()
   terminal.write(`/quit${KEY.enter}`)

@@ -60,6 +60,7 @@ function choicesOf({ options = [], tool_call: call }: Request): readonly Offered
 
 function textOf({ message, tool_call: call }: Request): string {
   if (!call || message.includes(call.arguments)) return message
+  if (/^\s*{\s*}\s*$/.test(call.arguments) && message.includes(call.name)) return message
   const shown = call.arguments.length > ARGUMENTS ? `${call.arguments.slice(0, ARGUMENTS)}…` : call.arguments
   return `${message}\n  ${call.name} ${shown}`
 }

@@ -1,5 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { UampClientError, type EventOf, type Input, type ServerEvent, type Session } from '../../client/node.ts'
+import { choicesOf } from '../../core/agent-kit/choices.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { uampIn } from '../../protocol/json.ts'
 import { addUsage, type Usage } from '../../protocol/usage.ts'
@@ -42,6 +43,7 @@ export class Conversation {
   usage: Usage | undefined
   /** A model answered whose price nobody knows, so that the cost is not the whole. */
   unpriced = false
+  #chosen: string | undefined
   readonly #session: Session
   readonly #options: ConversationOptions
   #catchUp: () => void = () => undefined
@@ -68,6 +70,11 @@ export class Conversation {
     return this.#session.id
   }
 
+  /** The model that answers, of those that the agent lets its clients choose; undefined if an earlier run may have chosen. */
+  get model(): string | undefined {
+    return this.#chosen ?? (this.#options.resumed ? undefined : choicesOf(this.capabilities).models[0]?.id)
+  }
+
   get busy(): boolean {
     return this.#open !== undefined || this.#answered !== undefined
   }
@@ -92,6 +99,7 @@ export class Conversation {
   /** Chooses one of the agent's models for the answers from now on. */
   async choose(model: string): Promise<void> {
     await this.#session.send({ type: 'session.update', session: { extensions: { uamp: { model } } } })
+    this.#chosen = model
   }
 
   /** False if nothing runs, or it was cancelled already. */
@@ -106,10 +114,12 @@ export class Conversation {
     return true
   }
 
-  notice(text: string): void {
+  /** One that is `grave` is told in quiet mode, too. */
+  notice(text: string, grave = false): void {
     const { console, page } = this.#options
     console.busy()
-    page.note(text)
+    if (grave) page.error(text)
+    else page.note(text)
     if (!this.busy) console.rest()
   }
 

@@ -24,9 +24,14 @@ const TYPES: Readonly<Record<string, string>> = {
 /** A part of a message: media, or a text that is added to what was typed. */
 export type Attachment = { readonly name: string } & ({ readonly text: string } | { readonly input: Input })
 
+/** A path that may begin with `~`, as shells take it. */
+export function fromHome(path: string): string {
+  return path.replace(/^~(?=\/|$)/, homedir())
+}
+
 /** Reads a file for a message. The error says what is wrong with it. */
 export function attach(path: string): Attachment {
-  const file = path.replace(/^~(?=\/|$)/, homedir())
+  const file = fromHome(path)
   const stats = statSync(file, { throwIfNoEntry: false })
   if (!stats) throw new UampError('not_found', `There is no file ${path}`)
   if (!stats.isFile()) throw new UampError('invalid_request', `${path} is not a file`)
@@ -94,7 +99,7 @@ function quoted(name: string, text: string): string {
 }
 
 function isFile(path: string): boolean {
-  return statSync(path.replace(/^~(?=\/|$)/, homedir()), { throwIfNoEntry: false })?.isFile() ?? false
+  return statSync(fromHome(path), { throwIfNoEntry: false })?.isFile() ?? false
 }
 
 function read(file: string, path: string): Uint8Array {

@@ -58,6 +58,10 @@ class Screen implements Column {
     }
   }
 
+  whole(line: string, format: Format): void {
+    this.flow.line(this.#paint(format, harmless(line)))
+  }
+
   endLine(): void {
     this.flow.flush()
     if (!this.flow.atStart) this.flow.newline()
@@ -81,7 +85,9 @@ export class Page {
   readonly #screen: Screen | undefined
   readonly #markdown: Markdown | undefined
   readonly #quiet: boolean
-  #last: 'answer' | 'aside' | undefined
+  #last: 'answer' | 'aside' | 'call' | undefined
+  /** The call on the open line. */
+  #call = { id: '', isBare: true }
   /** The running response has said something. */
   spoke = false
   /** Answers are written as they come. */
@@ -119,10 +125,29 @@ export class Page {
     this.#notes.write(text, 'dim')
   }
 
+  /** Writes a tool call, whose arguments may come in pieces. */
+  call({ id, name, arguments: piece }: { readonly id: string; readonly name: string; readonly arguments: string }): void {
+    if (this.#quiet) return
+    const goesOn = this.#last === 'call' && this.#call.id === id
+    if (this.#last === 'answer') this.#markdown?.end()
+    if (!goesOn) this.#notes.endLine()
+    const isBare = !goesOn || this.#call.isBare
+    this.#last = 'call'
+    this.#call = { id, isBare: isBare && piece === '' }
+    this.#notes.write(`${goesOn ? '' : `→ ${name}`}${isBare && piece !== '' ? ' ' : ''}${piece}`, 'cyan')
+  }
+
   /** Writes a line of its own. */
   note(line: string, format: Format = 'dim'): void {
     if (this.#quiet) return
     this.#line(line, format)
+  }
+
+  /** Writes a line that is there to be copied: the terminal breaks it, and a copy of it is whole. */
+  whole(line: string): void {
+    this.end()
+    if (this.#screen) this.#screen.whole(line, 'dim')
+    else this.note(line)
   }
 
   /** Says what went wrong. */
@@ -170,7 +195,7 @@ export class Page {
   }
 
   #line(line: string, format: Format): void {
-    if (this.#last === 'answer') this.#markdown?.end()
+    if (this.#last === 'answer') this.#markdown?.pause()
     this.#notes.endLine()
     this.#last = undefined
     const text = line.trimEnd()

@@ -78,6 +78,44 @@ test('an agent that says everything with its end is shown, and one that said it 
   expect(stdout.read()).toBe('All at once\nAll at once\n')
 })
 
+test.each([true, false])('the arguments of a call that come in pieces are one line (on a terminal: %s)', (isTTY) => {
+  const stream = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY, columns: 80 }) as unknown as PassThrough & NodeJS.WriteStream
+  const page = new Page({ stdout: stream, stderr: stream, paint: () => (_, text) => text })
+  const calls = [
+    { id: 'c', name: 'add', arguments: '' },
+    { id: 'c', name: 'add', arguments: '{"a"' },
+    { id: 'c', name: 'add', arguments: ':1}' },
+    { id: 'd', name: 'clock', arguments: '' },
+  ]
+  const media = new Media('none', folder())
+  for (const tool_call of calls)
+    show({ type: 'response.delta', delta: { type: 'tool_call', tool_call } } as unknown as ServerEvent, { page, media })
+  page.end()
+  expect(stream.read()).toBe('→ add {"a":1}\n→ clock\n')
+})
+
+test('a note in the middle of an answer breaks the line, and nothing else', () => {
+  const stream = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 80 }) as unknown as PassThrough &
+    NodeJS.WriteStream
+  const page = new Page({ stdout: stream, stderr: stream, paint: () => (_, text) => text })
+  const shown = (...pieces: readonly string[]): unknown => {
+    for (const [index, piece] of pieces.entries()) {
+      if (index > 0) page.note('(lost)')
+      page.answer(piece)
+    }
+    page.end()
+    return stream.read()
+  }
+  expect(shown('1 2', ' 3 4')).toBe('1 2\n(lost)\n3 4\n')
+  expect(shown('1 2', '\n3 4')).toBe('1 2\n(lost)\n3 4\n')
+  expect(shown('1 2', '', '\n\n3 4')).toBe('1 2\n(lost)\n(lost)\n\n3 4\n')
+  expect(shown('```\n# a\n', '# b\n```\n**c**')).toBe('```\n# a\n(lost)\n# b\n```\nc\n')
+  expect(shown('```\n# a', ' b\n```\n**c**')).toBe('```\n# a\n(lost)\nb\n```\nc\n')
+  expect(shown('```\na\n```', '\n**c**')).toBe('```\na\n```\n(lost)\nc\n')
+  expect(shown('```\na')).toBe('```\na\n')
+  expect(shown('**c**')).toBe('c\n')
+})
+
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg=='
 
 test('pictures go to terminals that show them, in their own words', () => {

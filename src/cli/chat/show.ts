@@ -18,7 +18,7 @@ export function show(event: ServerEvent, place: Place): void {
   switch (event.type) {
     case 'response.created':
       page.spoke = false
-      return
+      return page.end()
     case 'response.delta':
       page.spoke = true
       return showDelta(event.delta, place)
@@ -61,7 +61,7 @@ function showDelta(delta: Delta, { page, media }: Place): void {
     case 'thinking':
       return page.aside(delta.thinking)
     case 'tool_call':
-      return page.note(`→ ${delta.tool_call.name} ${delta.tool_call.arguments}`, 'cyan')
+      return page.call(delta.tool_call)
     case 'tool_progress':
       return page.note(`  ${delta.tool_progress.text}`)
     case 'tool_result':

@@ -1,11 +1,13 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { choicesOf, type Choices } from '../../core/agent-kit/choices.ts'
 import { nearest } from '../../core/basics/nearest.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
+import { UampError } from '../../protocol/errors.ts'
 import { limitsText, priceText } from '../models/facts.ts'
 import type { Connection } from './connection.ts'
 import { UNPRICED, type Conversation } from './conversation.ts'
-import { attach, attachImage, type Attachment } from './files.ts'
+import { attach, attachImage, fromHome, type Attachment } from './files.ts'
 import type { Console } from './input/console.ts'
 import type { Page } from './page.ts'
 import { usageText } from './show.ts'
@@ -53,9 +55,13 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
     file: {
       use: '<path> [message]',
       meaning: 'send a file with your message; @path in a message does, too',
-      run: (rest, desk) => take(rest, desk, attach),
+      run: (rest, desk) => take(rest, desk, { read: attach, example: '/file notes.txt' }),
     },
-    image: { use: '<path> [message]', meaning: 'send a picture with your message', run: (rest, desk) => take(rest, desk, attachImage) },
+    image: {
+      use: '<path> [message]',
+      meaning: 'send a picture with your message',
+      run: (rest, desk) => take(rest, desk, { read: attachImage, example: '/image photo.png' }),
+    },
     tools: { use: '', meaning: 'list what the agent can use', run: (_, desk) => tools(desk) },
     save: { use: '[path]', meaning: 'save this chat as Markdown', run: save },
     usage: { use: '', meaning: 'show tokens and cost of this chat', run: (_, desk) => usage(desk) },
@@ -71,7 +77,7 @@ export const COMMAND_NAMES: readonly string[] = [...COMMANDS.keys()]
 export async function runCommand(line: string, desk: Desk): Promise<Next> {
   if (line.startsWith('//')) return { do: 'say', text: line.slice(1) }
   const [, given = '', rest = ''] = /^\/(\S*)\s*([^]*)$/.exec(line) ?? []
-  const name = ALIASES[given] ?? given
+  const name = given === '' ? 'help' : (ALIASES[given] ?? given)
   const command = COMMANDS.get(name)
   if (command) return command.run(rest.trim(), desk)
   const theirs = agentCommands(desk)
@@ -121,9 +127,19 @@ function sessions(desk: Desk): Next {
   return STAY
 }
 
-function labelOf({ at, agent, title, session }: Chat, current: string): string {
-  const when = new Date(at).toISOString().slice(0, 16).replace('T', ' ')
-  return `${when}  ${agent}  ${title === '' ? session : title}${session === current ? ' (this one)' : ''}`
+function labelOf(chat: Chat, current: string): string {
+  return `${timeOf(chat)}  ${chat.agent}  ${titleOf(chat)}${chat.session === current ? ' (this one)' : ''}`
+}
+
+function titleOf({ title, session }: Chat): string {
+  return title === '' ? session : title
+}
+
+/** As clocks show it where the user is. */
+function timeOf({ at }: Chat): string {
+  const date = new Date(at)
+  const two = (number: number): string => String(number).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
 async function resume(rest: string, desk: Desk): Promise<Next> {
@@ -136,8 +152,9 @@ async function resume(rest: string, desk: Desk): Promise<Next> {
   }
   const others = chats.filter(({ session }) => session !== desk.conversation.id).slice(0, 9)
   if (others.length === 0) return sessions(desk)
-  const choices = others.map((chat, at) => ({ key: `${at + 1}`, label: labelOf(chat, '') }))
-  const at = await desk.console.choose({ text: 'Go on with', choices }, new AbortController().signal)
+  // What was said comes first, because a narrow terminal cuts the rest off.
+  const choices = others.map((chat, at) => ({ key: `${at + 1}`, label: `${titleOf(chat)}  (${timeOf(chat)}, ${chat.agent})` }))
+  const at = await desk.console.choose({ text: 'Go on with', choices, closable: true }, new AbortController().signal)
   const session = at === undefined ? undefined : others[at]?.session
   return session === undefined ? STAY : { do: 'open', session }
 }
@@ -149,7 +166,7 @@ async function model(rest: string, { page, conversation, connection }: Desk): Pr
   if (rest === '') {
     const here = ['this agent', limitsIn(conversation.capabilities)].filter((part) => part !== '').join('; ')
     page.table([
-      ...choices.map((choice) => [choice.id, modelText(choice, conversation.agent)] as const),
+      ...choices.map((choice) => [choice.id, modelText(choice, conversation)] as const),
       ...agents.map((id) => [id, id === conversation.agent ? here : 'an agent'] as const),
     ])
     if (models.length + agents.length === 0) page.note(`${conversation.agent} lets you choose nothing.`)
@@ -166,16 +183,22 @@ async function model(rest: string, { page, conversation, connection }: Desk): Pr
   return STAY
 }
 
-function modelText(choice: Choices['models'][number], agent: string): string {
+function modelText(choice: Choices['models'][number], { agent, model: current }: Conversation): string {
   const price = choice.price ? priceText(choice.price) : 'no price is known'
-  return [`a model of ${agent}`, price, limitsIn(choice)].filter((part) => part !== '').join('; ')
+  const what = choice.id === current ? `the model of ${agent} that answers now` : `a model of ${agent}`
+  return [what, price, limitsIn(choice)].filter((part) => part !== '').join('; ')
 }
 
-function take(rest: string, { page, attached }: Desk, read: (path: string) => Attachment): Next {
+interface Taking {
+  readonly read: (path: string) => Attachment
+  readonly example: string
+}
+
+function take(rest: string, { page, attached }: Desk, { read, example }: Taking): Next {
   const [, quoted, bare, message = ''] = /^(?:"([^"]+)"|(\S+))\s*([^]*)$/.exec(rest) ?? []
   const path = quoted ?? bare
   if (path === undefined || attached.length >= ATTACHED) {
-    page.note(path === undefined ? 'Name a file: /file notes.txt' : `A message takes ${ATTACHED} files.`, 'yellow')
+    page.note(path === undefined ? `Name a file: ${example}` : `A message takes ${ATTACHED} files.`, 'yellow')
     return STAY
   }
   attached.push(read(path))
@@ -192,15 +215,34 @@ function tools({ page, conversation }: Desk): Next {
   return STAY
 }
 
-function save(rest: string, { page, conversation, transcript }: Desk): Next {
+async function save(rest: string, { page, console, conversation, transcript }: Desk): Promise<Next> {
   const path = rest === '' ? `chat-${conversation.id.slice(-8)}.md` : rest
+  const file = fromHome(path)
   if (transcript.isEmpty) page.note('Nothing has been said yet.')
-  else if (existsSync(path) && rest === '') page.note(`${path} is there already: /save <path> takes another name.`, 'yellow')
-  else {
-    writeFileSync(path, transcript.text(conversation.agent), { mode: 0o600 })
+  else if (!statSync(file, { throwIfNoEntry: false }) || (await mayReplace(path, console))) {
+    write(file, path, transcript.text(conversation.agent))
     page.note(`(saved as ${path})`)
-  }
+  } else page.note('(not saved)')
   return STAY
+}
+
+async function mayReplace(path: string, console: Console): Promise<boolean> {
+  const choices = [
+    { key: 'y', label: 'Yes' },
+    { key: 'n', label: 'No' },
+  ]
+  const question = { text: `${path} is there already. Replace it?`, choices, first: 1, closable: true } as const
+  return (await console.choose(question, new AbortController().signal)) === 0
+}
+
+function write(file: string, path: string, text: string): void {
+  try {
+    writeFileSync(file, text, { mode: 0o600 })
+  } catch (cause) {
+    const { code = 'unknown reason' } = cause as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? `there is no folder ${dirname(path)}` : code === 'EISDIR' ? 'it is a folder' : code
+    throw new UampError('invalid_request', `${path} cannot be written: ${why}`, { cause })
+  }
 }
 
 function usage({ page, conversation }: Desk): Next {

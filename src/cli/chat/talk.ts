@@ -58,7 +58,6 @@ interface Current {
 export class Talk {
   readonly #options: TalkOptions
   readonly #transcript = new Transcript()
-  readonly #approvals: Approvals
   readonly #attached: Attachment[]
   #current: Current | undefined
   /** Something was said in the session, so that it is worth going on with. */
@@ -67,7 +66,6 @@ export class Talk {
 
   constructor(options: TalkOptions) {
     this.#options = options
-    this.#approvals = new Approvals(options.console)
     this.#attached = [...options.attached]
     options.console.onInterrupt(() => this.#interrupt())
   }
@@ -89,7 +87,7 @@ export class Talk {
         console.busy()
         if (end === 'over') page.note('(the session has ended)')
         else if (console.interactive && this.#said && connection.keeps)
-          page.note(`To continue later: ${connection.command(conversation.id)}`)
+          page.whole(`To continue later: ${connection.command(conversation.id)}`)
         return console.interactive && end !== 'over' ? EXIT.answered : CODES[end]
       }
     } finally {
@@ -101,6 +99,12 @@ export class Talk {
   readonly notice = (text: string): void => {
     if (this.#current) this.#current.conversation.notice(text)
     else this.#options.page.note(text)
+  }
+
+  /** Tells why an answer fails. */
+  readonly alarm = (text: string): void => {
+    if (this.#current) this.#current.conversation.notice(text, true)
+    else this.#options.page.error(text)
   }
 
   #interrupt(): void {
@@ -129,7 +133,8 @@ export class Talk {
       page,
       console,
       show,
-      approvals: this.#approvals,
+      // What was allowed in one chat is not in the next, whose agent may be another.
+      approvals: new Approvals(console),
       transcript: this.#transcript,
       asked: (response) => connection.asked(response),
       resumed: session !== undefined,

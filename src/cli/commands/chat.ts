@@ -86,7 +86,7 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
   }
   const isConfig = to.target.kind === 'file' && isData(to.target.path)
   const failures = new Failures(
-    (text) => talk?.notice(text),
+    (text) => talk?.alarm(text),
     isConfig ? `(\`npx uamp doctor ${to.name}\` checks its keys and models)` : undefined,
   )
   const left = new AbortController()
@@ -171,9 +171,12 @@ class Failures {
     const error = fields?.['error']
     const isDebug = process.env['UAMP_DEBUG'] === '1'
     if (level !== 'error' && !isDebug) return
-    if (NO_CONNECTION.has(String(fieldsOf(error)['code']))) this.unreachable = true
+    const { code, syscall, path } = fieldsOf(error)
+    if (NO_CONNECTION.has(String(code))) this.unreachable = true
     this.#tell(`(${message}${error instanceof Error ? `: ${(isDebug ? error.stack : undefined) ?? error.message}` : ''})`)
-    if (this.#hint !== undefined) this.#tell(this.#hint)
+    const isMissing = code === 'ENOENT' && String(syscall).startsWith('spawn')
+    const hint = isMissing ? `(install ${String(path)}, or check how it is written)` : this.#hint
+    if (hint !== undefined) this.#tell(hint)
     this.#hint = undefined
   }
 }

@@ -9,6 +9,8 @@ export interface Question {
   readonly choices: readonly Choice[]
   /** The choice that Enter takes if no other was moved to. Default: 0. */
   readonly first?: number
+  /** The user asked for it: Ctrl-C closes it, as Escape does. */
+  readonly closable?: true
 }
 
 /** The user's end of a chat: a person, or a pipe. */

@@ -34,10 +34,19 @@ export class Menu {
     return number >= 0 && number < choices.length ? number : undefined
   }
 
-  rows(columns: number): readonly string[] {
-    const { text, choices } = this.question
+  /** The text, or nothing if it is on the screen already, and as many choices as the screen has room for. */
+  rows({ columns, height, bare }: { readonly columns: number; readonly height: number; readonly bare: boolean }): readonly string[] {
+    const { choices } = this.question
     const width = Math.max(columns - 1, 2)
-    const lines = text.split('\n').flatMap((line) => rowsOf(line, width))
-    return [...lines, ...choices.map(({ key, label }, at) => cut(`${at === this.#at ? '❯' : ' '} ${key}  ${label}`, width))]
+    const lines = bare ? [] : this.lines(columns)
+    const room = Math.max(1, (height || Infinity) - 1 - lines.length)
+    const from = Math.max(0, Math.min(this.#at - Math.floor(room / 2), choices.length - room))
+    const rows = choices.map(({ key, label }, at) => cut(`${at === this.#at ? '❯' : ' '} ${key}  ${label}`, width))
+    return [...lines, ...rows.slice(from, from + room)]
+  }
+
+  /** The rows of the text. */
+  lines(columns: number): readonly string[] {
+    return this.question.text.split('\n').flatMap((line) => rowsOf(line, Math.max(columns - 1, 2)))
   }
 }

@@ -17,7 +17,7 @@ function opened(columns = 80) {
     stdout,
     paint: (_, text) => text,
     past: { entries, add: (message) => void entries.push(message) },
-    complete: (word, isFirst) => (isFirst ? ['/help ', '/history '] : ['@a.txt']).filter((each) => each.startsWith(word)),
+    complete: (word, before) => (before === '' ? ['/help ', '/history '] : ['@a.txt']).filter((each) => each.startsWith(word)),
     now: () => now,
   })
   onTestFinished(() => console.close())
@@ -137,6 +137,39 @@ test('a question that is no longer asked has no answer, and the next line is a m
   const line = console.read()
   await press('hello\r')
   expect(await line).toBe('hello')
+})
+
+test('a question that is taller than the screen is written once, and the choices that fit are shown', async () => {
+  const { console, press, screen, later, clear } = opened(20)
+  console.busy()
+  const answer = console.choose({ ...QUESTION, text: 'Delete the whole thing? '.repeat(40) }, never)
+  later()
+  await press('')
+  expect(screen().replaceAll('\n', '').split('Delete').length - 1).toBe(40)
+  clear()
+  await press('\u001B[A')
+  expect(screen().trim()).toBe('❯ y  Yes\n  n  No\n  a  Always')
+  await press('\r')
+  expect(await answer).toBe(0)
+  const choices = Array.from({ length: 40 }, (_, at) => ({ key: `k${at}`, label: `Label ${at}` }))
+  const chosen = console.choose({ text: 'Which?', choices }, never)
+  later()
+  clear()
+  await press('\u001B[A')
+  expect(screen().trim().split('\n').length).toBeLessThan(24)
+  expect(screen()).toContain('❯ k39  Label 39')
+  await press('\r')
+  expect(await chosen).toBe(39)
+})
+
+test('Ctrl-C closes a question that the user asked for', async () => {
+  const { console, press } = opened()
+  let heard = 0
+  console.onInterrupt(() => (heard += 1))
+  const answer = console.choose({ ...QUESTION, closable: true }, never)
+  await press('\u0003')
+  expect(await answer).toBeUndefined()
+  expect(heard).toBe(0)
 })
 
 test('Ctrl-C is heard at an empty prompt, in mid-answer and at a question; else it empties the line', async () => {

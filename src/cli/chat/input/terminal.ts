@@ -28,8 +28,8 @@ export interface TerminalOptions {
   readonly stdout: NodeJS.WriteStream
   readonly paint: Paint
   readonly past: Past
-  /** How the word before the cursor may go on: whole words. */
-  readonly complete?: (word: string, isFirst: boolean) => readonly string[]
+  /** How the word at the cursor may go on, by what is before it: whole words. */
+  readonly complete?: (word: string, before: string) => readonly string[]
   readonly now?: () => number
 }
 
@@ -49,7 +49,7 @@ class Terminal implements Console {
   #early = true
   #wanted: ((message: string | undefined) => void) | undefined
   #interrupt: () => void = () => undefined
-  #menu: { readonly menu: Menu; readonly decide: (at: number | undefined) => void } | undefined
+  #menu: { readonly menu: Menu; readonly bare: boolean; readonly decide: (at: number | undefined) => void } | undefined
   #search: Search | undefined
   #pasted: string | undefined
   /** What is drawn: how wide each row is, and where the cursor stands. */
@@ -91,18 +91,23 @@ class Terminal implements Console {
     this.#hide()
     return new Promise((resolve) => {
       const menu = new Menu({ ...question, text: harmless(question.text) }, this.#options.now ?? (() => performance.now()))
+      const lines = menu.lines(stdout.columns)
+      // What does not fit on the screen cannot be erased, so it is written once.
+      const bare = lines.length + question.choices.length >= stdout.rows
+      if (bare) stdout.write(`${paint('yellow', lines.join('\n'))}\n`)
       const decide = (at: number | undefined): void => {
         this.#hide()
         this.#menu = undefined
         signal.removeEventListener('abort', abort)
         const label = at === undefined ? undefined : question.choices[at]?.label
-        stdout.write(`${paint('yellow', menu.question.text)}${label === undefined ? '' : paint('dim', ` ${label}`)}\n`)
+        if (!bare) stdout.write(paint('yellow', menu.question.text))
+        stdout.write(`${label === undefined ? '' : paint('dim', ` ${label}`)}\n`)
         resolve(at)
         this.#draw()
       }
       const abort = (): void => decide(undefined)
       signal.addEventListener('abort', abort)
-      this.#menu = { menu, decide }
+      this.#menu = { menu, bare, decide }
       this.#draw()
     })
   }
@@ -159,10 +164,12 @@ class Terminal implements Console {
   }
 
   #pressMenu(key: Key): void {
-    const isInterrupt = key.ctrl && key.name === 'c'
-    if (isInterrupt) return this.#interrupt()
-    const at = key.name === 'escape' ? undefined : this.#menu?.menu.press(key)
-    if (at !== undefined || key.name === 'escape' || (key.ctrl && key.name === 'd')) this.#menu?.decide(at)
+    const { ctrl, name } = key
+    const isInterrupt = ctrl && name === 'c'
+    const closes = name === 'escape' || (ctrl && name === 'd') || (isInterrupt && this.#menu?.menu.question.closable)
+    if (isInterrupt && !closes) return this.#interrupt()
+    const at = closes ? undefined : this.#menu?.menu.press(key)
+    if (at !== undefined || closes) this.#menu?.decide(at)
     else this.#redraw()
   }
 
@@ -246,9 +253,9 @@ class Terminal implements Console {
   }
 
   #complete(): void {
-    const before = this.#editor.text.slice(0, this.#editor.cursor)
-    const word = /\S*$/.exec(before)?.[0] ?? ''
-    const found = this.#options.complete?.(word, word === before) ?? []
+    const typed = this.#editor.text.slice(0, this.#editor.cursor)
+    const word = /\S*$/.exec(typed)?.[0] ?? ''
+    const found = this.#options.complete?.(word, typed.slice(0, typed.length - word.length)) ?? []
     const common = commonStart(found)
     if (common.length > word.length) this.#editor.insert(common.slice(word.length))
     else if (found.length > 1 && this.#drawn !== undefined) {
@@ -276,7 +283,8 @@ class Terminal implements Console {
     const { stdout, paint } = this.#options
     if (this.#drawn !== undefined || this.#ended) return
     if (this.#menu) {
-      const rows = this.#menu.menu.rows(stdout.columns)
+      const { menu, bare } = this.#menu
+      const rows = menu.rows({ columns: stdout.columns, height: stdout.rows, bare })
       stdout.write(paint('yellow', rows.join('\n')))
       const widths = rows.map(widthOf)
       this.#drawn = { widths, row: rows.length - 1, column: widths.at(-1) ?? 0 }

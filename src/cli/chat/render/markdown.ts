@@ -34,6 +34,8 @@ export class Markdown {
   #fence = { mark: '', language: '', indent: 0 }
   /** The beginning of a code line that was too long to wait for its end is on the page. */
   #begun = false
+  /** Something else was shown in the middle of a line. */
+  #broken = false
   #table: string[] = []
   #tableLength = 0
 
@@ -52,19 +54,34 @@ export class Markdown {
     }
   }
 
-  /** The text is over, or something else is shown now. */
+  /** Something else is shown now, and then the text goes on: code is still code, and a line that was broken is one. */
+  pause(): void {
+    const isInLine = this.#mode === 'inline' || this.#line !== '' || this.#begun
+    this.#settle()
+    this.#broken ||= isInLine
+  }
+
+  /** The text is over. */
   end(): void {
+    this.#settle()
+    this.#mode = 'start'
+    this.#broken = false
+  }
+
+  /** Writes what waits. */
+  #settle(): void {
     if (this.#line !== '' || this.#begun) this.#endLine()
     if (this.#mode === 'table') this.#endTable()
     if (this.#mode === 'inline') {
       this.#inline.end()
       this.#options.flow.flush()
     }
-    this.#mode = 'start'
   }
 
-  #feed(text: string): void {
+  #feed(given: string): void {
+    const text = this.#broken ? given.trimStart() : given
     if (text === '') return
+    this.#broken = false
     if (this.#mode === 'inline') return this.#words(text)
     this.#line += text
     if (this.#mode === 'table' && /^\s*[^\s|]/.test(this.#line)) this.#endTable()
@@ -84,6 +101,12 @@ export class Markdown {
   #endLine(): void {
     const { flow, paint, plain } = this.#options
     const line = this.#line
+    if (this.#broken) {
+      // What was shown meanwhile has ended it.
+      this.#broken = false
+      if (this.#mode === 'inline') this.#mode = 'start'
+      return
+    }
     if (this.#mode === 'inline') {
       this.#inline.end()
       flow.newline()

@@ -12,6 +12,7 @@ import type { Draft } from '../protocol/events.ts'
 import { plainText, slotsOf, type Message } from '../protocol/message.ts'
 import type { SessionConfig } from '../protocol/session-config.ts'
 import { abilitiesOf } from './abilities.ts'
+import { checkTools } from './check-tools.ts'
 
 export interface AgentInit {
   readonly name: string
@@ -53,6 +54,7 @@ export class Agent implements AgentPort {
     if (description !== undefined) this.description = description
     if (protocols) this.protocols = protocols
     this.#instructions = instructions
+    checkTools(tools)
     this.#own = tools
     this.#able = capabilities
     const router = new Router({ handlers, ...(log && { log }) })

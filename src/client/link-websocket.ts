@@ -137,7 +137,9 @@ export class WebSocketLink implements Link {
     }
     throw new UampClientError({
       code: 'unreachable',
-      message: answers ? `${base} answers, but no WebSocket can be opened` : `No connection to ${base}${reason && `: ${reason}`}`,
+      message: answers
+        ? `${base} answers, but no WebSocket can be opened`
+        : `No connection to ${base}${reason ? `: ${reason}` : '. Is a server running there?'}`,
     })
   }
 

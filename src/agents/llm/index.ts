@@ -8,6 +8,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { abilitiesOf } from '../abilities.ts'
 import { Agent, instructed } from '../agent.ts'
+import { checkFields, checkTools } from '../check-tools.ts'
 import { checkToolNames, handedTurn, handoffName, type Handoff } from './handoff.ts'
 import { KnownModels } from './known-models.ts'
 import { modelLoop, type LoopOptions } from './loop.ts'
@@ -49,6 +50,24 @@ export interface LlmAgentInit {
   readonly log?: Logger
 }
 
+const INIT: Record<keyof LlmAgentInit, true> = {
+  name: true,
+  description: true,
+  model: true,
+  fallbacks: true,
+  instructions: true,
+  tools: true,
+  skills: true,
+  handoffs: true,
+  maxSteps: true,
+  limits: true,
+  checkOutput: true,
+  prices: true,
+  capabilities: true,
+  protocols: true,
+  log: true,
+}
+
 export interface LlmAgent extends AgentPort {
   /** Resolves when `capabilities` includes what the provider says about the model. */
   readonly ready: Promise<void>
@@ -57,10 +76,12 @@ export interface LlmAgent extends AgentPort {
 /** An agent that is a model with instructions and tools. */
 export function llmAgent(init: LlmAgentInit): LlmAgent {
   const { name, description, tools = [], skills = [], log = () => undefined } = init
+  checkFields(init, INIT, `The agent "${name}"`)
   const model = toModel(init.model)
   const models = [model, ...(init.fallbacks ?? []).map(toModel)]
   const handoffs = (init.handoffs ?? []).map((to): Handoff => ('to' in to ? to : { to }))
   const allTools = (): readonly Tool[] => [...tools, ...skills.flatMap((skill) => skill.tools ?? [])]
+  checkTools(allTools())
   checkToolNames([...allTools().map((tool) => tool.name), ...handoffs.map((handoff) => `transfer_to_${handoffName(handoff)}`)])
   checkEvents(handoffs, skills)
 

@@ -1,7 +1,8 @@
 import { chosenIn } from '../../core/agent-kit/choices.ts'
 import type { Price } from '../../core/ports/models.ts'
 import type { ModelRequest, Provider } from '../../core/ports/provider.ts'
-import { fieldsOf } from '../../protocol/json.ts'
+import { UampError } from '../../protocol/errors.ts'
+import { fieldsOf, isRecord } from '../../protocol/json.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { namedModel } from '../../providers/named.ts'
 import { PRICES } from './prices.ts'
@@ -30,7 +31,12 @@ export function modelOf(of: Provider | string, model?: string | ModelOptions, op
 
 /** A model that may be given by its name. */
 export function toModel(given: Model | string): Model {
-  return typeof given === 'string' ? modelOf(given) : given
+  if (typeof given === 'string') return modelOf(given)
+  // Nobody has checked the types of an agent in JavaScript.
+  if (!isRecord(given) || !isRecord(given.provider)) {
+    throw new UampError('invalid_request', "An agent needs a model: its name, such as 'openai/gpt-5-mini', or what modelOf returns")
+  }
+  return given
 }
 
 /** Its name for clients that choose among the models of an agent. */

@@ -5,7 +5,7 @@ import { naive } from '../servers/index.js'
 
 /** @typedef {import('../servers/index.js').Server} Server */
 /** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'completions-16k' | 'completions-100k-tokens' | 'responses' | 'responses-unstored' | 'a2a' | 'a2a-once' | 'ag-ui' | 'acp' | 'omnia'} Transport */
-/** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number, words?: number }} Load `words`: as many are in the answer, where that is not one a delta */
+/** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number, words?: number, fresh?: boolean }} Load `words`: as many are in the answer, where that is not one a delta; `fresh`: with new sockets and sessions in each round */
 /** @typedef {{ rate: number, cpu: number, loop: number, clientCpu: number, firsts: number[] }} Sample */
 /**
  * `cpuBeyond`: µs of CPU time that an event takes beyond what it takes the control; `loopBeyond`: those of the thread with the event loop.
@@ -55,7 +55,13 @@ async function pair(server, load, execArgv) {
   const deltas = load.deltas ?? DELTAS
   const words = load.words ?? deltas
   const text = load.ms ? `/count ${words} ${load.ms}` : `/count ${words}`
+  const { transport = load.transport, headers, tokens, signed } = server
+  const open = () => client.call('open', { port: remote.ready.port, transport, count: load.clients, headers, tokens })
   const sample = async (responses = load.responses) => {
+    if (load.fresh) {
+      await client.call('close')
+      await open()
+    }
     const before = await remote.call('cpu')
     const loopBefore = await remote.call('loop')
     const { ms, cpu, events, firsts } = await client.call('run', { text, deltas, responses })
@@ -70,9 +76,7 @@ async function pair(server, load, execArgv) {
     await remote.stop()
   }
   try {
-    const { port } = remote.ready
-    const { transport = load.transport, headers, tokens, signed } = server
-    await client.call('open', { port, transport, count: load.clients, headers, tokens })
+    await open()
     await client.call('check', { text, deltas, words, signed })
     await sample(load.warm)
     return { server, sample, stop }

@@ -13,7 +13,8 @@ const SETTINGS = {
 }
 
 /**
- * The same agent in the server itself, and in a process that has connected it (`src/serve/connect`).
+ * The same agent in the server itself, and in a process that has connected it (`src/serve/connect`). Its sessions are short: what was
+ * said before goes to it with every request, and would be measured in place of the deltas.
  *
  * @param {{ quick: boolean, execArgv: readonly string[], attempt: (name: string, run: () => Promise<void>) => Promise<void> }} options
  * @returns {Promise<Map<string, Row[]>>}
@@ -22,8 +23,8 @@ export async function hosted({ quick, execArgv, attempt }) {
   /** @type {Map<string, Row[]>} */
   const results = new Map()
   for (const { transport, clients, ...full } of /** @type {const} */ ([
-    { transport: 'ws', clients: 50, responses: 8, rounds: 7, warm: 12 },
-    { transport: 'completions', clients: 16, responses: 25, rounds: 7, warm: 40 },
+    { transport: 'ws', clients: 50, responses: 4, rounds: 11, warm: 12, fresh: true },
+    { transport: 'completions', clients: 16, responses: 25, rounds: 9, warm: 40 },
   ])) {
     const name = `hosted ${transport} burst ${clients}`
     await attempt(name, async () => {

@@ -11,10 +11,10 @@ import { GATEWAY_LOADS } from './scenarios/gateway.js'
 import { throughput } from './scenarios/throughput.js'
 
 /**
- * `npm run bench:against -- <folder> [--only name]`: our server beside that of another checkout, which is built. The two take turns
+ * `npm run bench:against -- <folder> [--only name …]`: our server beside that of another checkout, which is built. The two take turns
  * in each round, so that a row says what a change did to it far more exactly than two runs of `npm run bench` do.
  */
-const { values, positionals } = parseArgs({ options: { only: { type: 'string' } }, allowPositionals: true })
+const { values, positionals } = parseArgs({ options: { only: { type: 'string', multiple: true } }, allowPositionals: true })
 const [folder] = positionals
 if (folder === undefined || !existsSync(resolve(folder, 'dist'))) {
   process.stderr.write('Say which checkout to compare with: npm run bench:against -- <folder>. It must be built.\n')
@@ -42,7 +42,7 @@ process.stdout.write(`${table(head, rows, 2)}\n`)
 
 /** @param {Scenario} scenario @param {{ file: string, args: string[], store: string }} server */
 async function compare({ name, ...load }, { file, ...rest }) {
-  if (values.only !== undefined && !name.startsWith(values.only)) return
+  if (values.only && !values.only.some((only) => name.startsWith(only))) return
   process.stderr.write(`${name}, ${rest.store} …\n`)
   const before = { name: 'before', file: `${theirs}/${file}`, ...rest }
   const measured = await measure([before, { name: 'now', file, ...rest }], load, { control: before })

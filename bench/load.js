@@ -18,12 +18,14 @@ const buffer = Buffer.alloc(256 * 1024)
 
 answer({ open, check, run, cancel, close })
 
-/** @param {{ port: number, transport: import('./lib/measure.js').Load['transport'], count: number, session?: boolean, headers?: Record<string, string> }} options */
-async function open({ port, transport, count, session = true, headers = {} }) {
+/** @param {{ port: number, transport: import('./lib/measure.js').Load['transport'], count: number, session?: boolean, headers?: Record<string, string>, tokens?: readonly string[] }} options */
+async function open({ port, transport, count, session = true, headers = {}, tokens = ['none'] }) {
   pool ??= new HttpPool({ port, size: Math.min(count, 64) })
   const posts = pool
+  let shown = 0
+  const token = () => tokens[shown++ % tokens.length] ?? ''
   const make = () => {
-    if (isSurface(transport)) return new SurfaceClient({ port, transport, buffer, headers })
+    if (isSurface(transport)) return new SurfaceClient({ port, transport, buffer, headers, token })
     const dialect = DIALECTS[transport]
     return dialect ? new WsClient({ port, buffer, dialect }) : new SseClient({ port, buffer, pool: posts })
   }
@@ -34,12 +36,17 @@ async function open({ port, transport, count, session = true, headers = {} }) {
   }
 }
 
-/** Parses every event of one response: the numbers are 1 … n, and nothing is missing. @param {{ text: string, deltas: number, words: number }} options */
-async function check({ text, deltas, words }) {
+/**
+ * Parses every event of one response: the numbers are 1 … n, and nothing is missing.
+ *
+ * @param {{ text: string, deltas: number, words: number, signed?: boolean }} options
+ */
+async function check({ text, deltas, words, signed = false }) {
   const client = clients[0] ?? missing()
   const expected = Array.from({ length: words }, (_, i) => i + 1).join(' ')
   if (client instanceof SurfaceClient) {
-    const { overhead, bytes } = await client.verify(text, expected, deltas)
+    const { overhead, bytes, signature } = await client.verify(text, expected, deltas)
+    checkSigned(signature, signed)
     for (const other of clients) if (other instanceof SurfaceClient) other.expect(overhead)
     return { bytes }
   }
@@ -48,7 +55,13 @@ async function check({ text, deltas, words }) {
   const { event } = await client.respond(text)
   tally.check = false
   client.dialect.check(tally.seen, event, expected)
+  checkSigned(event.signature, signed)
   return { bytes: JSON.stringify(tally.seen[0]).length, example: tally.seen[0] }
+}
+
+/** @param {unknown} signature @param {boolean} signed */
+function checkSigned(signature, signed) {
+  if ((signature !== undefined) !== signed) throw new Error(signed ? 'the answer is not signed' : 'the answer is signed')
 }
 
 /**

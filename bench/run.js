@@ -7,6 +7,9 @@ import { number, table, thousands } from './lib/table.js'
 import { singleTarget, targetRow, throughputTargets } from './lib/targets.js'
 import { a2a } from './scenarios/a2a.js'
 import { gateway } from './scenarios/gateway.js'
+import { hosted } from './scenarios/hosted.js'
+import { identity } from './scenarios/identity.js'
+import { signing } from './scenarios/signing.js'
 import { SINGLE } from './scenarios/single.js'
 import { installedSize } from './scenarios/size.js'
 import { throughput } from './scenarios/throughput.js'
@@ -47,8 +50,9 @@ for (const scenario of throughput({ quick })) {
     results.set(scenario.name, await measure(measured, scenario, { control, execArgv }))
   })
 }
-if (built) for (const [name, rows] of await gateway({ quick, execArgv, attempt })) results.set(name, rows)
-if (built) for (const [name, rows] of await a2a({ quick, execArgv, attempt })) results.set(name, rows)
+for (const group of built ? [gateway, a2a, identity, signing, hosted] : []) {
+  for (const [name, rows] of await group({ quick, execArgv, attempt })) results.set(name, rows)
+}
 targets.push(...throughputTargets(results))
 if (built) {
   for (const [name, run] of Object.entries(SINGLE)) {

@@ -5,9 +5,13 @@ import { naive } from '../servers/index.js'
 
 /** @typedef {import('../servers/index.js').Server} Server */
 /** @typedef {'ws' | 'sse' | 'completions' | 'completions-once' | 'completions-16k' | 'completions-100k-tokens' | 'responses' | 'responses-unstored' | 'a2a' | 'a2a-once' | 'ag-ui' | 'acp' | 'omnia'} Transport */
-/** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number, words?: number }} Load `words`: as many are in the answer, where that is not one a delta */
-/** @typedef {{ rate: number, cpu: number, clientCpu: number, firsts: number[] }} Sample */
-/** @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number }} Row */
+/** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number, words?: number, fresh?: boolean }} Load `words`: as many are in the answer, where that is not one a delta; `fresh`: with new sockets and sessions in each round */
+/** @typedef {{ rate: number, cpu: number, loop: number, clientCpu: number, firsts: number[] }} Sample */
+/**
+ * `cpuBeyond`: µs of CPU time that an event takes beyond what it takes the control; `loopBeyond`: those of the thread with the event loop.
+ *
+ * @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number, cpuBeyond: number, loopBeyond: number }} Row
+ */
 
 export const DELTAS = 500
 
@@ -51,22 +55,29 @@ async function pair(server, load, execArgv) {
   const deltas = load.deltas ?? DELTAS
   const words = load.words ?? deltas
   const text = load.ms ? `/count ${words} ${load.ms}` : `/count ${words}`
+  const { transport = load.transport, headers, tokens, signed } = server
+  const open = () => client.call('open', { port: remote.ready.port, transport, count: load.clients, headers, tokens })
   const sample = async (responses = load.responses) => {
+    if (load.fresh) {
+      await client.call('close')
+      await open()
+    }
     const before = await remote.call('cpu')
+    const loopBefore = await remote.call('loop')
     const { ms, cpu, events, firsts } = await client.call('run', { text, deltas, responses })
     // What a server does after its last event (a commit) belongs to the events before.
     await sleep(50)
+    const loop = (await remote.call('loop')) - loopBefore
     const used = (await remote.call('cpu')) - before
-    return { rate: (events / ms) * 1000, cpu: used / events, clientCpu: cpu / events, firsts }
+    return { rate: (events / ms) * 1000, cpu: used / events, loop: loop / events, clientCpu: cpu / events, firsts }
   }
   const stop = async () => {
     await client.stop()
     await remote.stop()
   }
   try {
-    const { port } = remote.ready
-    await client.call('open', { port, transport: server.transport ?? load.transport, count: load.clients, headers: server.headers ?? {} })
-    await client.call('check', { text, deltas, words })
+    await open()
+    await client.call('check', { text, deltas, words, signed })
     await sample(load.warm)
     return { server, sample, stop }
   } catch (error) {
@@ -87,5 +98,7 @@ function row(server, samples, control) {
     p99: percentile(firsts, 0.99),
     rateRatio: median(samples.map((sample, round) => sample.rate / (control[round]?.rate ?? NaN))),
     cpuRatio: median(samples.map((sample, round) => (control[round]?.cpu ?? NaN) / sample.cpu)),
+    cpuBeyond: median(samples.map((sample, round) => sample.cpu - (control[round]?.cpu ?? NaN))),
+    loopBeyond: median(samples.map((sample, round) => sample.loop - (control[round]?.loop ?? NaN))),
   }
 }

@@ -1,6 +1,7 @@
 // @ts-check
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /** @typedef {{ call(method: string, params?: object): Promise<any>, stop(): Promise<void>, ready: any }} Remote */
@@ -75,6 +76,9 @@ export function answer(methods, { ready = {}, close } = {}) {
   send({ id: -1, result: ready })
 }
 
+/** What the scheduler knows of the main thread: the first number is the nanoseconds that it ran. Linux only. */
+const SCHEDULED = '/proc/self/schedstat'
+
 /** How often the resident memory of a server under load is looked at. */
 const WATCH_MS = 50
 /** @type {NodeJS.Timeout | undefined} */
@@ -101,6 +105,10 @@ const usage = {
   cpu() {
     const { user, system } = process.cpuUsage()
     return user + system
+  },
+  /** The same of the thread with the event loop alone; NaN where the system does not tell. */
+  loop() {
+    return existsSync(SCHEDULED) ? Number(readFileSync(SCHEDULED, 'utf8').split(' ')[0]) / 1000 : NaN
   },
   /** Resident memory once what can be freed has been. */
   async memory() {

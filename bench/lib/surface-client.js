@@ -33,7 +33,7 @@ export class SurfaceClient {
   /** @type {((reason: Error) => void) | undefined} */
   #failed
 
-  /** @param {{ port: number, transport: string, buffer: Uint8Array, headers: Record<string, string> }} options */
+  /** @param {{ port: number, transport: string, buffer: Uint8Array, headers: Record<string, string>, token: () => string }} options */
   constructor(options) {
     this.#options = options
     this.#headers = Object.entries(options.headers)
@@ -64,7 +64,8 @@ export class SurfaceClient {
   async respond(text) {
     const { path, headers = '' } = this.#surface
     const json = this.#json(text)
-    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#options.port}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\n${headers}${this.#headers}`
+    const { port, token } = this.#options
+    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token()}\r\n${headers}${this.#headers}`
     this.#answered = false
     this.#events = 0
     this.#text = ''
@@ -103,7 +104,7 @@ export class SurfaceClient {
     if (answer.whole.trim() !== expected) throw new Error(`wrong answer: ${answer.whole.slice(0, 200)}`)
     if (answer.deltas.length !== deltas) throw new Error(`${answer.deltas.length} deltas instead of ${deltas}`)
     this.#overhead = this.#events - deltas
-    return { overhead: this.#overhead, bytes: body.length }
+    return { overhead: this.#overhead, bytes: body.length, signature: answer.signature }
   }
 
   /** @param {number} events */

@@ -1,7 +1,7 @@
 // @ts-check
 import { randomUUID } from 'node:crypto'
 
-/** @typedef {{ path: string, body: (text: string) => object, stream: boolean, constant?: boolean, headers?: string, parse: (text: string) => { deltas: string[], whole: string } }} Surface `constant`: the same text is always asked for with the same bytes */
+/** @typedef {{ path: string, body: (text: string) => object, stream: boolean, constant?: boolean, headers?: string, parse: (text: string) => { deltas: string[], whole: string, signature?: string } }} Surface `constant`: the same text is always asked for with the same bytes */
 
 /** @type {Surface} */
 const RESPONSES = {
@@ -68,11 +68,12 @@ export const SURFACES = {
     parse: (text) => {
       const lines = dataLines(text)
       if (lines.pop() !== '[DONE]') throw new Error('the answer does not end with [DONE]')
-      const choices = lines.map((line) => JSON.parse(line).choices[0])
+      const chunks = lines.map((line) => JSON.parse(line))
+      const choices = chunks.flatMap((chunk) => chunk.choices)
       if (choices[0].delta.role !== 'assistant') throw new Error('the first chunk has no role')
       if (choices.at(-1).finish_reason !== 'stop') throw new Error('the last chunk has no finish_reason')
       const deltas = choices.map(({ delta }) => delta.content ?? '').filter((content) => content !== '')
-      return { deltas, whole: deltas.join('') }
+      return { deltas, whole: deltas.join(''), signature: chunks.at(-1).signature }
     },
   },
   'completions-once': COMPLETIONS_ONCE,

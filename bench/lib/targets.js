@@ -1,4 +1,5 @@
 // @ts-check
+import { DELTAS } from './measure.js'
 import { number } from './table.js'
 
 /** @typedef {import('./measure.js').Row} Row */
@@ -82,7 +83,16 @@ export function throughputTargets(results) {
       targets.push({ target: `${name}: CPU ratio to that at 10`, got: row.cpuRatio / reference.cpuRatio, need: 0.8 })
     }
   }
-  return [...targets, ...openAiTargets(results), ...interactiveTargets(results), ...gatewayTargets(results), ...a2aTargets(results)]
+  return [
+    ...targets,
+    ...openAiTargets(results),
+    ...interactiveTargets(results),
+    ...gatewayTargets(results),
+    ...a2aTargets(results),
+    ...identityTargets(results),
+    ...signingTargets(results),
+    ...hostedTargets(results),
+  ]
 }
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
@@ -156,6 +166,55 @@ function a2aTargets(results) {
       { target: `${name}: first event, p50 to the official SDK`, got: row.p50 / (sdk?.p50 ?? NaN), need: 1, atMost: true },
     ])
   })
+}
+
+/** What a token may cost a request, in microseconds of CPU time. */
+const TOKENS = [
+  { server: 'uamp, static token', need: 5 },
+  { server: 'uamp, known JWT', need: 5 },
+  { server: 'uamp, new JWT', need: 100 },
+]
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
+function identityTargets(results) {
+  return TOKENS.flatMap(({ server, need }) => {
+    const row = controlOf(results, 'identity once 16', server)
+    return row ? [{ target: `${server}: CPU beyond no access`, got: row.cpuBeyond, need, atMost: true, unit: 'µs' }] : []
+  })
+}
+
+/**
+ * What a signed answer costs beyond an unsigned one. In all, one signature and what belongs to it; on the event loop less than that; and
+ * nothing for each delta, which is what an answer of many deltas costs beyond one of a single delta.
+ *
+ * @param {ReadonlyMap<string, readonly Row[]>} results
+ * @returns {Target[]}
+ */
+function signingTargets(results) {
+  const [alone] = results.get('signing signature') ?? []
+  return ['ws', 'completions'].flatMap((transport) => {
+    const clients = transport === 'ws' ? 50 : 16
+    const [short, burst] = ['short', 'burst'].map((kind) => controlOf(results, `signing ${transport} ${kind} ${clients}`, 'uamp'))
+    if (!short || !burst) return []
+    const perDelta = (burst.loopBeyond * DELTAS - short.loopBeyond) / (DELTAS - 1)
+    const name = `signed answer, ${transport}`
+    const signatures = short.cpuBeyond / (alone?.cpu ?? NaN)
+    return [
+      ...(alone ? [{ target: `${name}: CPU beyond an unsigned one, in signatures`, got: signatures, need: 1.5, atMost: true }] : []),
+      { target: `${name}: of that on the event loop`, got: short.loopBeyond, need: 150, atMost: true, unit: 'µs' },
+      { target: `${name}: on the event loop for each delta`, got: perDelta, need: 0.05, atMost: true, unit: 'µs' },
+    ]
+  })
+}
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
+function hostedTargets(results) {
+  return ['hosted ws burst 50', 'hosted completions burst 16'].flatMap((scenario) =>
+    ours(results, scenario).map(({ name, row }) => ({
+      target: `${name}: events/s to a local agent`,
+      ...goal(row.rateRatio, { need: 0.5, aim: 0.7 }),
+    })),
+  )
 }
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @param {string} scenario */

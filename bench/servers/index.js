@@ -1,6 +1,10 @@
 // @ts-check
 
-/** @typedef {{ name: string, store: string, file: string, args: string[], transport?: import('../lib/measure.js').Transport, headers?: Record<string, string> }} Server */
+/**
+ * `tokens`: what its clients show over HTTP, one after the other. `signed`: whether its answers have signatures, which is checked.
+ *
+ * @typedef {{ name: string, store: string, file: string, args: string[], transport?: import('../lib/measure.js').Transport, headers?: Record<string, string>, tokens?: readonly string[], signed?: boolean }} Server
+ */
 
 /** @type {Server} */
 export const naive = { name: 'bare, naive', store: '–', file: 'servers/bare.js', args: ['naive'] }

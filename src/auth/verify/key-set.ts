@@ -5,6 +5,8 @@ import { ALGORITHMS, type Algorithm } from './token.ts'
 const KEYS = 64
 /** RSA of at most 8,192 bits with a small exponent: a larger one would make every check expensive. */
 const MODULUS_CHARS = 1366
+/** RFC 7518 §3.3, §3.5: a shorter one can be broken. */
+const MODULUS_BITS = 2048
 const EXPONENT_CHARS = 8
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
 
@@ -48,13 +50,15 @@ class Key {
   }
 }
 
-/** Undefined: the key is damaged, or not of this kind. */
+/** Undefined: the key is damaged, too short, or not of this kind. */
 export async function importKey(jwk: Jwk, alg: Algorithm): Promise<CryptoKey | undefined> {
   const { importJWK } = await import('jose')
   try {
     // Only what the key consists of: members such as `key_ops` or `ext` were checked, and could make the import fail.
     const { kty, crv, n, e, x, y } = jwk
-    return (await importJWK({ kty, crv, n, e, x, y } as Parameters<typeof importJWK>[0], alg)) as CryptoKey
+    const key = (await importJWK({ kty, crv, n, e, x, y } as Parameters<typeof importJWK>[0], alg)) as CryptoKey
+    const { modulusLength = Infinity } = key.algorithm as Partial<RsaKeyAlgorithm>
+    return modulusLength >= MODULUS_BITS ? key : undefined
   } catch {
     return undefined
   }

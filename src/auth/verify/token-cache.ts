@@ -2,6 +2,8 @@ import type { Verified } from './verifier.ts'
 
 /** How many tokens are kept, and how much text. */
 const MOST = { tokens: 10_000, chars: 8 * 1024 * 1024 }
+/** How much of that stays when it is full. To forget one at a time is slow: a map looks for its first entry past all that were removed. */
+const KEPT = 0.9
 /** After this a token is verified again, so that it ends with a key that its issuer has withdrawn. */
 const AGE_MS = 5 * 60_000
 
@@ -38,8 +40,12 @@ export class TokenCache {
     this.delete(token)
     this.#tokens.set(token, { verified, until: this.#monotonic() + AGE_MS })
     this.#chars += token.length
+    if (this.#tokens.size > MOST.tokens || this.#chars > MOST.chars) this.#forgetOldest()
+  }
+
+  #forgetOldest(): void {
     for (const oldest of this.#tokens.keys()) {
-      if (this.#tokens.size <= MOST.tokens && this.#chars <= MOST.chars) return
+      if (this.#tokens.size <= MOST.tokens * KEPT && this.#chars <= MOST.chars * KEPT) return
       this.delete(oldest)
     }
   }

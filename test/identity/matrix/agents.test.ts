@@ -100,8 +100,8 @@ const SAYING: readonly Saying[] = [
   ...['/acp', '/acp/stream'].map((path) => ({ path, asks: 'call', form: 'acp', says: [INITIALIZE, ACP_NEW], isAnswer: isAsked }) as const),
 ]
 
-async function said({ path, form, says = [], isAnswer }: Saying, caller: Caller): Promise<string> {
-  const line = await Line.open(world.url, { path, headers: world.headersOf(caller) })
+async function said({ path, form, says = [], isAnswer }: Saying, { at, caller }: { at: World; caller: Caller }): Promise<string> {
+  const line = await Line.open(at.url, { path, headers: at.headersOf(caller) })
   if (!(line instanceof Line)) return decisionOf(form, line)
   try {
     for (const each of says) line.send(each)
@@ -120,21 +120,21 @@ const isReached = ({ thing, asks, route }: Operation): boolean => thing !== unde
 type Rows = Record<string, Row>
 
 /** For each operation, what was decided and what should be. */
-async function compare(operations: readonly Operation[]): Promise<void> {
+async function compare(operations: readonly Operation[], { at = world, of = things, rule = rowAtRoot } = {}): Promise<void> {
   const [found, expected]: [Rows, Rows] = [{}, {}]
   for (const operation of operations) {
     const name = nameOf(operation)
-    found[name] = await decided(operation, { world, things, mount: '' })
-    expected[name] = rowAtRoot({ owned: operation.thing !== undefined, ...operation })
+    found[name] = await decided(operation, { world: at, things: of, mount: '' })
+    expected[name] = rule({ owned: operation.thing !== undefined, ...operation })
   }
   expect(found).toEqual(expected)
 }
 
-async function compareSockets(sayings: readonly Saying[]): Promise<void> {
+async function compareSockets(sayings: readonly Saying[], { at = world, rule = rowAtRoot } = {}): Promise<void> {
   const [found, expected]: [Rows, Rows] = [{}, {}]
   for (const saying of sayings) {
-    found[saying.path] = await rowOf((caller) => said(saying, caller))
-    expected[saying.path] = rowAtRoot(saying)
+    found[saying.path] = await rowOf((caller) => said(saying, { at, caller }))
+    expected[saying.path] = rule(saying)
   }
   expect(found).toEqual(expected)
 }
@@ -180,9 +180,30 @@ describe('a token for one agent does not reach another of the same server', () =
     ])
     // Omnia gives whoever names a session that is not theirs a new one.
     const omnia = { path: `/omnia?resume=${session}`, asks: 'call', form: 'omnia' } as const
-    expect(await rowOf((caller) => said(omnia, caller))).toEqual({ ...rowAtRoot(omnia) })
+    expect(await rowOf((caller) => said(omnia, { at: world, caller }))).toEqual({ ...rowAtRoot(omnia) })
   })
 })
+
+verifies('identity:matrix:same', 'where no agent is at the root, the one that is meant is all that is asked for', async () => {
+  const at = await World.open(ends, { rootless: true })
+  const of = new Things(at, OTHER_AGENT)
+  const meant = <T extends Asked>(asked: T) => ({ ...asked, agent: OTHER_AGENT })
+  const byId = Object.values({ ...OPENAI, ...OTHERS }).flatMap((operations) => operations.filter(isReached))
+  await compare([...NAMING, ...byId].map(meant), { at, of, rule: rowFor })
+  // A connection of ACP begins with an agent, and so needs one.
+  await compareSockets(SAYING.filter(({ form }) => form !== 'acp').map(meant), { at, rule: rowFor })
+})
+
+verifies(
+  'identity:matrix:same',
+  'a token that comes with a session is asked about for the agent of that session, and no other',
+  async () => {
+    for (const socket of SOCKETS.filter(({ byMessage }) => byMessage)) {
+      const row = await rowOf((caller) => knock(world, { ...socket, hello: CREATE }, { caller, way: 'message', mount: '' }))
+      expect({ [socket.route]: row }).toEqual({ [socket.route]: rowFor({ asks: 'call', agent: OTHER_AGENT }) })
+    }
+  },
+)
 
 /** Alice does what she likes with the agent at the root, and only reads what the other one has. */
 const access: Access = {

@@ -54,7 +54,7 @@ export function resume(session: string): { readonly event_id: string } {
   return { event_id: crypto.randomUUID(), ...create }
 }
 
-export type Decisions = Partial<Record<Type | 'resume', string>>
+type Decisions = Partial<Record<Type | 'resume', string>>
 
 export type Send = (world: World, things: Things, caller: Caller) => Promise<Decisions>
 

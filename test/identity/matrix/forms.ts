@@ -18,7 +18,7 @@ const UAMP = { unauthorized: ['unauthorized'], forbidden: ['forbidden'], 'not fo
 const A2A = { unauthorized: ['UNAUTHENTICATED'], forbidden: ['PERMISSION_DENIED'], 'not found': ['TASK_NOT_FOUND'] }
 const list = (value: unknown, index: number): unknown => (Array.isArray(value) ? (value as unknown[])[index] : undefined)
 
-export const FORMS = {
+const FORMS = {
   /** The server's own, of UAMP events, and of AG-UI, which has none. */
   uamp: { word: (body) => at(body, 'error', 'code'), words: UAMP },
   openai: {

@@ -25,6 +25,13 @@ const limits = {
   strangersPerAddress: 1_000,
 }
 
+const options = {
+  tokens: { carol: SECRET },
+  limits,
+  a2a: { extendedCard: { description: 'For those who are known' } },
+  outbound: { allow: ['127.0.0.1:9'] },
+}
+
 export interface Request {
   readonly method: string
   readonly path: string
@@ -56,10 +63,11 @@ export class World {
   }
 
   /** `ends`: what to do when all tests of a file are over. */
-  static async open(ends: (() => Promise<void> | void)[]): Promise<World> {
-    const a2a = { extendedCard: { description: 'For those who are known' } }
-    const server = await identityServer.kept({ tokens: { carol: SECRET }, limits, a2a, outbound: { allow: ['127.0.0.1:9'] } }, ends)
+  /** `rootless`: no agent is at the root, so that requests have to name one. */
+  static async open(ends: (() => Promise<void> | void)[], { rootless = false } = {}): Promise<World> {
+    const server = await identityServer.kept({ ...options, ...(rootless && ({ defaultAgent: undefined } as object)) }, ends)
     server.agents.add(own)
+    if (rootless) server.agents.remove(AGENT)
     const tokens = new Map<Caller, string>()
     for (const caller of callers) {
       const token = await tokenOf(server, caller)

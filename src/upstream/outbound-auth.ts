@@ -124,14 +124,15 @@ export class OutboundAuth {
     let timer: ReturnType<typeof setTimeout> | undefined
     let ended = false
     const plan = async (): Promise<void> => {
-      const { renewAt } = await this.#get(by)
+      const { renewAt, token } = await this.#get(by)
       if (ended) return
-      timer = setTimeout(() => void next().catch(() => undefined), Math.max(LEAST_MS, renewAt - performance.now()))
+      timer = setTimeout(() => void next(token).catch(() => undefined), Math.max(LEAST_MS, Math.ceil(renewAt - performance.now())))
     }
-    const next = async (): Promise<void> => {
+    const next = async (before: string): Promise<void> => {
       const { token } = await this.#get(by)
       if (ended) return
-      await renew(token)
+      // A timer may be early by less than a millisecond, and the token still be the same.
+      if (token !== before) await renew(token)
       await plan()
     }
     // Without a new token the other side ends the session, and says so.

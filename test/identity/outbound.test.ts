@@ -135,16 +135,21 @@ for (const kind of ['events over HTTP', 'events over WebSocket'] as const) {
     const { url, sent } = await recorder(() => far.url)
     // The caller's own token ends soon, so those that are made for it do, too.
     const agent = KINDS[kind]({ name: 'near', url, of: 'far', auth: { type: 'self', as: 'caller' } })
-    const short = { tenant: 'default', id: 'alice', scopes: ['*'], expiresAt: Date.now() + 3_000 }
-    const near = await startServer(agent, { access: { authenticate: async () => short, authorize: () => true } })
+    let expiresAt = Infinity
+    const authenticate = async (): Promise<Principal> => {
+      // From the first call on: a busy machine may need the time to start.
+      expiresAt = Math.min(expiresAt, Date.now() + 6_000)
+      return { tenant: 'default', id: 'alice', scopes: ['*'], expiresAt }
+    }
+    const near = await startServer(agent, { access: { authenticate, authorize: () => true } })
     const wire = await overWebSocket(near.url)
     await wire.open()
     const answer = say(wire, 'hello')
-    await expect.poll(() => /"session.update"/.test(JSON.stringify(sent).replaceAll('\\', '')), { timeout: 5_000 }).toBe(true)
+    await expect.poll(() => /"session.update"/.test(JSON.stringify(sent).replaceAll('\\', ''))).toBe(true)
     release()
     expect(textOf(await answer)).toBe('at last')
     const [first = '', second = ''] = tokensIn(sent)
-    expect(decodeJwt(first).exp).toBeLessThanOrEqual(Math.ceil(short.expiresAt / 1000))
+    expect(decodeJwt(first).exp).toBeLessThanOrEqual(Math.ceil(expiresAt / 1000))
     expect(second).not.toBe('')
   })
 }

@@ -47,8 +47,9 @@ export class WebSocketLink implements Link {
   readonly #joined = new Map<string, Line>()
   #socket: SocketLike | undefined
   #stop: AbortController | undefined
-  /** The server has refused a token, and nothing has worked since. */
+  /** The server has refused a token, and has accepted none since. */
   #refused = false
+  #tried: { readonly token: string | undefined; readonly isNew: boolean } | undefined
   #renewal: Renewal | undefined
 
   constructor(options: WebSocketLinkOptions) {
@@ -94,7 +95,6 @@ export class WebSocketLink implements Link {
     let worked = known
     const works = (): void => {
       worked = true
-      this.#refused = false
       proved()
     }
     const open = (): Promise<boolean> => this.#open({ failures, known, proved: works }, signal)
@@ -102,7 +102,9 @@ export class WebSocketLink implements Link {
       return await open()
     } catch (thrown) {
       const { code, message } = thrown as UampClientError
-      if (code !== 'unauthorized' || !this.#options.tokens.renews || this.#refused) throw thrown
+      // One that was tried before may have ended since, while the network was gone.
+      const isFresh = this.#tried?.isNew === true
+      if (code !== 'unauthorized' || !this.#options.tokens.renews || (this.#refused && isFresh)) throw thrown
       this.#refused = true
       // The very first token may have been an old one. Later on, there is a pause as before any other attempt.
       if (!worked) return open()
@@ -114,6 +116,7 @@ export class WebSocketLink implements Link {
     const { base, onBlocked, tokens } = this.#options
     const token = await tokens.get()
     if (signal.aborted) return false
+    this.#tried = { token, isNew: token !== this.#tried?.token }
     const { code, reason, heard } = await this.#connect(token, proved, signal).catch((thrown: unknown) => ({
       code: 0,
       reason: String(thrown),
@@ -196,6 +199,7 @@ export class WebSocketLink implements Link {
       signal.addEventListener('abort', leave)
       socket.addEventListener('open', () => {
         if (signal.aborted) return
+        this.#refused = false
         this.#socket = socket
         this.#renewal = renewal
         renewal.begin(token)

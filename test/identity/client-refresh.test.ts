@@ -6,7 +6,7 @@ import { verifies } from '../support/verifies.ts'
 import { asked, client, counting, EndingTokens, guest, TRANSPORTS, type Kind } from './client-world.ts'
 import { identityServer } from './support.ts'
 
-const SOON = 300
+const SOON = 700
 const LONG = { timeout: 20_000 }
 
 /** A server with an agent that counts, and a client of Alice, whose function for tokens is the test's. */
@@ -140,6 +140,82 @@ for (const transport of TRANSPORTS) {
     expect(statuses).toContain('reconnecting')
   })
 
+  verifies(
+    ['identity:time:client-late', 'identity:time:client-failing'],
+    `${transport}: when it comes back, the function hangs`,
+    async () => {
+      const {
+        client: alice,
+        access,
+        all,
+        enough,
+        proxy,
+      } = await world(
+        transport,
+        (tokens, call) => (call === 2 ? new Promise<string>(() => undefined) : tokens.give('alice', call === 1 ? { endsIn: SOON } : {})),
+        { reconnect: { attempts: 1_000, idleMs: 1_000 } },
+      )
+      const answer = asked(await alice.session(), 'alice')
+      await answer.begun()
+      proxy.door = 'shut'
+      proxy.cut()
+      await expect.poll(() => access.hasEnded(access.shown[0])).toBe(true)
+      proxy.door = 'open'
+      await expect.poll(() => access.shown.length, LONG).toBe(2)
+      enough()
+      expect(await answer.whole).toEqual(all('alice'))
+    },
+  )
+
+  verifies('identity:time:client-late', `${transport}: tokens end again and again, and the network is cut in between`, async () => {
+    const {
+      client: alice,
+      access,
+      all,
+      enough,
+      proxy,
+      statuses,
+    } = await world(transport, (tokens, call) => tokens.give('alice', call < 8 ? { endsIn: 200 } : {}), {
+      graceSeconds: 0.05,
+      reconnect: { attempts: 1_000 },
+    })
+    const { whole } = asked(await alice.session(), 'alice')
+    for (let tokens = 2; tokens <= 8; tokens++) {
+      await expect.poll(() => access.shown.length, LONG).toBeGreaterThanOrEqual(tokens)
+      if (tokens % 2 === 0) proxy.cut()
+    }
+    enough()
+    expect(await whole).toEqual(all('alice'))
+    expect(statuses).toContain('reconnecting')
+  })
+
+  verifies('identity:time:client-late', `${transport}: a token that was taken, but whose answer was lost, ends, too`, async () => {
+    const {
+      client: alice,
+      access,
+      all,
+      enough,
+      proxy,
+    } = await world(transport, (tokens, call) => tokens.give('alice', call < 3 ? { endsIn: SOON } : {}), { reconnect: { attempts: 1_000 } })
+    const answer = asked(await alice.session(), 'alice')
+    await answer.begun()
+    proxy.door = 'shut'
+    proxy.cut()
+    await expect.poll(() => access.hasEnded(access.shown[0])).toBe(true)
+    access.onShown = () => void (proxy.downstream = 'lose')
+    proxy.door = 'open'
+    await expect.poll(() => access.shown.length, LONG).toBe(2)
+    proxy.door = 'shut'
+    proxy.cut()
+    await expect.poll(() => access.hasEnded(access.shown[1])).toBe(true)
+    access.onShown = () => undefined
+    proxy.downstream = 'pass'
+    proxy.door = 'open'
+    await expect.poll(() => access.shown.length, LONG).toBe(3)
+    enough()
+    expect(await answer.whole).toEqual(all('alice'))
+  })
+
   verifies('identity:time:client-late', `${transport}: a first token that is too old is replaced once`, async () => {
     const { client: alice, calls } = await world(transport, (tokens, call) => (call === 1 ? 'too old' : tokens.give('alice')))
     await alice.session()
@@ -176,7 +252,7 @@ for (const transport of TRANSPORTS) {
     } = await world(
       transport,
       (tokens, call) => (call === 2 ? new Promise<string>(() => undefined) : tokens.give('alice', call === 1 ? { endsIn: SOON } : {})),
-      { reconnect: { idleMs: 100 } },
+      { reconnect: { idleMs: 1_000 } },
     )
     const { whole } = asked(await alice.session(), 'alice')
     await expect.poll(() => access.shown.length, LONG).toBe(2)
@@ -190,7 +266,7 @@ for (const transport of TRANSPORTS) {
   }
   for (const [how, none] of Object.entries(NONE)) {
     verifies('identity:time:client-failing', `${transport}: where the function ${how} for ever, the client gives up`, async () => {
-      const settings = { graceSeconds: 0.1, reconnect: { attempts: 2, idleMs: 50 } }
+      const settings = { graceSeconds: 0.1, reconnect: { attempts: 2, idleMs: 1_000 } }
       const {
         client: alice,
         statuses,

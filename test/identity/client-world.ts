@@ -14,7 +14,7 @@ export type Kind = (typeof TRANSPORTS)[number]
 const QUICK = { minMs: 5, maxMs: 40 }
 
 interface Life {
-  /** Milliseconds until the server takes it no longer. Default: never. */
+  /** Milliseconds from when it is first shown until the server takes it no longer: a slow machine shows none too late. Default: for ever. */
   readonly endsIn?: number
   /** Milliseconds until it ends by what it says of itself. Default: it does not say. */
   readonly saysIn?: number
@@ -26,7 +26,10 @@ export class EndingTokens implements Access {
   readonly graceSeconds: number
   /** Tokens that a client has shown, each once, in their order. */
   readonly shown: string[] = []
-  readonly #known = new Map<string, Principal>()
+  /** Called with each of these, before the client is answered. */
+  onShown: () => void = () => undefined
+  readonly #known = new Map<string, { readonly principal: Principal; readonly endsIn: number | undefined }>()
+  readonly #ends = new Map<string, number>()
 
   constructor(graceSeconds = 60) {
     this.graceSeconds = graceSeconds
@@ -35,21 +38,25 @@ export class EndingTokens implements Access {
   give(id: string, { endsIn, saysIn }: Life = {}): string {
     const claims = saysIn === undefined ? {} : { exp: (Date.now() + saysIn) / 1000 }
     const token = `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.${crypto.randomUUID()}`
-    const expiresAt = endsIn === undefined ? undefined : Date.now() + endsIn
-    this.#known.set(token, { tenant: 't', id, scopes: ['call'], expiresAt, credential: token })
+    this.#known.set(token, { principal: { tenant: 't', id, scopes: ['call'], credential: token }, endsIn })
     return token
   }
 
-  hasEnded(token: string | undefined): boolean {
-    const { expiresAt = Infinity } = this.#known.get(token ?? '') ?? {}
-    return expiresAt <= Date.now()
+  hasEnded(token = ''): boolean {
+    return (this.#ends.get(token) ?? Infinity) <= Date.now()
   }
 
   async authenticate(credentials: Credentials): Promise<Principal | Denial | undefined> {
     const token = bearerToken(credentials)
     if (token === undefined) return { denied: 'missing', message: 'No token' }
-    if (!this.shown.includes(token)) this.shown.push(token)
-    return this.hasEnded(token) ? { denied: 'expired', message: 'The token has expired' } : this.#known.get(token)
+    const { principal, endsIn } = this.#known.get(token) ?? {}
+    if (!this.shown.includes(token)) {
+      this.shown.push(token)
+      this.onShown()
+      if (endsIn !== undefined) this.#ends.set(token, Date.now() + endsIn)
+    }
+    if (this.hasEnded(token)) return { denied: 'expired', message: 'The token has expired' }
+    return principal && { ...principal, expiresAt: this.#ends.get(token) }
   }
 
   authorize({ scopes }: Principal, action: string): boolean {
@@ -76,7 +83,7 @@ export function counting() {
   return { agent, all, enough: () => void (state.enough = true) }
 }
 
-export function numbersIn(said: string): number[] {
+function numbersIn(said: string): number[] {
   return said.trim().split(' ').map(Number)
 }
 

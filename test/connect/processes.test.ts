@@ -71,6 +71,8 @@ verifies('connect.takeover', 'an end that offers an agent again and again hosts 
   const end = await bareEnd(server.url)
   for (let round = 0; round < 300; round++) expect((await end.offer('counter', LAPTOP)).type).toBe('session.created')
   expect(end.heard.filter(({ type }) => type === 'session.end')).toHaveLength(299)
+  // There is still room for others.
+  expect((await end.offer('mirror', LAPTOP)).type).toBe('session.created')
   const answer = ask(server.url)
   end.answer(await end.request(), 'here')
   expect(await answer).toBe('here')

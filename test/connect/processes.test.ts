@@ -211,3 +211,16 @@ verifies('connect.forgotten', 'one that is online is not, however long nobody as
 async function* hello() {
   yield 'Hello'
 }
+
+verifies('connect.every-protocol', 'a host that is shut down lets its hosted agents finish', async () => {
+  const server = await startHost([local])
+  const only = processOf('only')
+  const connected = await host(server.url, only.agent)
+  const running = ask(server.url, 'Wait')
+  await only.begun
+  const closing = server.close({ graceMs: 20_000 })
+  only.go()
+  expect(await running).toBe(only.whole)
+  await closing
+  await expect.poll(() => connected.statuses).toContain('offline')
+})

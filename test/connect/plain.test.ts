@@ -216,8 +216,8 @@ verifies('connect.once', 'what a host sends beside an input changes nothing but 
   const input = (session_id: string, connect: object) => ({ type: 'input.text', session_id, text: 'Hi', extensions: { uamp: { connect } } })
   socket.send(input('i', settings))
   await socket.first('response.done')
-  const [{ texts }] = socket.heard.filter(({ type }) => type === 'x.connect.deltas') as [{ texts: string[] }]
-  const given = JSON.parse(texts.join('')) as Mirrored
+  const { texts } = await socket.first('x.connect.deltas')
+  const given = JSON.parse((texts as string[]).join('')) as Mirrored
   expect(given).toMatchObject({ config: { instructions: 'Be brief' }, asked: { metadata: { run: 7 } } })
   expect(given.principal.scopes).toEqual([])
   for (const [id, wrong] of Object.entries({ a: { config: 7 }, b: { before: 7 }, c: { before: [{ role: 'nobody' }] } })) {

@@ -8,7 +8,7 @@ import { counter } from '../support/agents.ts'
 import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { bareEnd } from './bare.ts'
-import { CALLER, host, startHost } from './hosts.ts'
+import { CALLER, host, LAPTOP, startHost } from './hosts.ts'
 
 const local = defineAgent('local', async function* () {
   yield 'I live here'
@@ -176,6 +176,70 @@ verifies('connect.offline', 'Omnia: a new session, and one that was open', async
   expect(await client.fails({ type: 'message', session_id: client.sessionId, content: '3' })).toMatchObject(error)
   const late = new OmniaClient(new WebSocket(url.replace('http', 'ws') + options.path, { headers: { authorization } }))
   expect((await late.next('error'))['error']).toMatchObject(error)
+})
+
+/** The streams of protocols that have no headers to say it in by then. */
+const STREAMS: Readonly<Record<string, { path: string; body: object; headers?: Record<string, string>; ends: RegExp }>> = {
+  Completions: { path: '/chat/completions', body: { ...completion, stream: true }, ends: /"code":"model_not_found".*"retry_after":5/ },
+  Responses: {
+    path: '/responses',
+    body: { model: 'counter', input: '3', stream: true },
+    ends: /response\.failed.*"code":"model_not_found".*"retry_after":5/,
+  },
+  A2A: {
+    path: '/a2a',
+    body: { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } },
+    headers: { 'a2a-version': '1.0' },
+    ends: /TASK_STATE_FAILED.*"metadata":\{"code":"agent_offline","retry_after":5\}/,
+  },
+  'AG-UI': { path: '/ag-ui', body: run, ends: /RUN_ERROR.*"code":"agent_offline".*"retry_after":5/ },
+}
+
+for (const [protocol, { path, body, headers = {}, ends }] of Object.entries(STREAMS)) {
+  verifies('connect.offline', `${protocol}: an agent that goes offline in the middle of its answer`, async () => {
+    const { url } = await startHost([local])
+    const end = await bareEnd(url)
+    await end.offer('counter', LAPTOP)
+    const response = fetch(`${url}/agents/counter${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization, ...headers },
+      body: JSON.stringify(body),
+    })
+    end.say(await end.request(), 'the beginning')
+    await end.settled()
+    end.cut()
+    const text = await (await response).text()
+    expect(text).toContain('the beginning')
+    expect(text).toMatch(ends)
+  })
+}
+
+verifies('connect.offline', 'sockets: an agent that goes offline in the middle of its answer', async () => {
+  const { url } = await startHost([local])
+  const end = await bareEnd(url)
+  await end.offer('counter', LAPTOP)
+  const wire = await overWebSocket(url, { token: CALLER })
+  await wire.open({ agent: 'counter' })
+  await wire.send({ type: 'input.text', text: '3' })
+  await wire.send({ type: 'response.create' })
+  const realtime = await bareEnd(url, '/v1/realtime?model=counter', { authorization })
+  const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: '3' }] }
+  realtime.send({ type: 'conversation.item.create', item }, { type: 'response.create', response: { output_modalities: ['text'] } })
+  const client = await Client.connect(overSocket(`${url}/agents/counter`, { headers: { authorization } }))
+  await client.initialize()
+  const prompt = client.say(await client.open(), '3')
+  const omnia = await OmniaClient.open(url, { path: '/omnia?agent=counter', headers: { authorization } })
+  const failed = omnia.fails({ type: 'message', session_id: omnia.sessionId, content: '3' })
+  for (let nth = 0; nth < 4; nth++) end.say(await end.request(nth), 'the beginning')
+  await end.settled()
+  end.cut()
+  const details = { agent: 'counter', retry_after: 5 }
+  expect((await wire.next('response.error'))['error']).toMatchObject({ code: 'agent_offline', details })
+  const { response } = await realtime.first('response.done')
+  expect(response.status_details.error).toMatchObject({ code: 'model_not_found', retry_after: 5 })
+  expect(await prompt).toMatchObject({ error: { code: -32002, data: { code: 'agent_offline', ...details } } })
+  expect(await failed).toMatchObject({ code: 'AGENT_UNAVAILABLE', details: { code: 'agent_offline', ...details } })
+  wire.close()
 })
 
 test('one that was never there is told apart', async () => {

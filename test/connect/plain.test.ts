@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { mirror, type Mirrored } from '../support/agents.ts'
 import { textOf } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
@@ -198,4 +199,30 @@ verifies('connect.once', 'what follows an input at once is about its response', 
   await socket.first((event) => event.type === 'response.delta' && event['session_id'] === 'j')
   socket.send({ type: 'session.end', session_id: 'j' })
   await stopped
+})
+
+verifies('connect.once', 'what a host sends beside an input changes nothing but the settings', async () => {
+  const platform = await barePlatform({ version: 1 })
+  await host(platform.url, mirror)
+  const socket = await platform.socket()
+  const settings = {
+    asked: { type: 'session.end', event_id: 7, metadata: { run: 7 }, extensions: 'none' },
+    config: { modalities: ['text'], instructions: 'Be brief' },
+    caller: { tenant: { a: 1 }, id: ['x'], labels: 'none', scopes: ['admin'] },
+    client: 7,
+    chat: 7,
+    hops: 'many',
+  }
+  const input = (session_id: string, connect: object) => ({ type: 'input.text', session_id, text: 'Hi', extensions: { uamp: { connect } } })
+  socket.send(input('i', settings))
+  await socket.first('response.done')
+  const { texts } = await socket.first('x.connect.deltas')
+  const given = JSON.parse((texts as string[]).join('')) as Mirrored
+  expect(given).toMatchObject({ config: { instructions: 'Be brief' }, asked: { metadata: { run: 7 } } })
+  expect(given.principal.scopes).toEqual([])
+  for (const [id, wrong] of Object.entries({ a: { config: 7 }, b: { before: 7 }, c: { before: [{ role: 'nobody' }] } })) {
+    socket.send(input(id, wrong))
+    const { error } = await socket.first(({ type, session_id }) => type === 'response.error' && session_id === id)
+    expect(error).toMatchObject({ code: 'invalid_request' })
+  }
 })

@@ -71,6 +71,8 @@ verifies('connect.takeover', 'an end that offers an agent again and again hosts 
   const end = await bareEnd(server.url)
   for (let round = 0; round < 300; round++) expect((await end.offer('counter', LAPTOP)).type).toBe('session.created')
   expect(end.heard.filter(({ type }) => type === 'session.end')).toHaveLength(299)
+  // There is still room for others.
+  expect((await end.offer('mirror', LAPTOP)).type).toBe('session.created')
   const answer = ask(server.url)
   end.answer(await end.request(), 'here')
   expect(await answer).toBe('here')
@@ -209,3 +211,16 @@ verifies('connect.forgotten', 'one that is online is not, however long nobody as
 async function* hello() {
   yield 'Hello'
 }
+
+verifies('connect.every-protocol', 'a host that is shut down lets its hosted agents finish', async () => {
+  const server = await startHost([local])
+  const only = processOf('only')
+  const connected = await host(server.url, only.agent)
+  const running = ask(server.url, 'Wait')
+  await only.begun
+  const closing = server.close({ graceMs: 20_000 })
+  only.go()
+  expect(await running).toBe(only.whole)
+  await closing
+  await expect.poll(() => connected.statuses).toContain('offline')
+})

@@ -99,6 +99,20 @@ verifies('connect.refresh', 'one that says when it ends is replaced before', asy
   expect(platform.sockets).toBe(1)
 })
 
+verifies('connect.host', 'agents of two principals share a socket, and each is hosted as long as its own token is good', async () => {
+  const access = new TimedAccess({ graceSeconds: 0.1 })
+  const server = await startServer([local], { access })
+  const end = await bareEnd(server.url)
+  const { session_id } = await end.offer('counter', access.give('one', { expiresIn: 500, scopes: HOST }))
+  await end.offer('mirror', access.give('two', { scopes: HOST }))
+  expect(await end.first('session.end')).toMatchObject({ session_id, reason: 'token_expired' })
+  const token = access.give('caller')
+  expect((await complete(server.url, 'counter', { prompt: 'Hi', token })).status).toBe(404)
+  const answer = complete(server.url, 'mirror', { prompt: 'Hi', token })
+  end.answer(await end.request(), 'still here')
+  expect(await answerOf(await answer)).toBe('still here')
+})
+
 verifies(['connect.refresh', 'connect.offline'], 'without a newer one the agent is hosted no more', async () => {
   const access = new TimedAccess({ graceSeconds: 0.2, strict: true })
   const server = await startServer([local], { access })

@@ -170,7 +170,8 @@ export class Interactions {
   }
 
   async #input(event: InputEvent, { id, agent, connect, known }: Asked): Promise<void> {
-    const asked = fieldsOf(connect['asked']) as Pick<EventOf<'response.create'>, 'extensions' | 'metadata'>
+    const { extensions, metadata } = fieldsOf(connect['asked'])
+    const asked = { ...(isRecord(extensions) && { extensions }), ...(isRecord(metadata) && { metadata }) }
     if (known) {
       const route = this.#routes.get(known.agent)
       // The host asks again because it does not know whether it was heard.

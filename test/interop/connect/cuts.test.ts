@@ -1,11 +1,14 @@
 /** The way between `uamp connect` and `uamp serve` breaks, or the connecting process stands still, in the middle of answers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OpenAI } from 'openai'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { textOf } from '../../support/talk.ts'
 import { verifies } from '../../support/verifies.ts'
 import type { Wire } from '../../support/wire.ts'
 import { asked, CALLER, connecting, counted, network, startHost } from './places.ts'
+
+// A stop of 10 s and two processes to start, of which a busy machine makes more than the usual time.
+vi.setConfig({ testTimeout: 90_000 })
 
 /** Streams Completions with the official client, as they come. */
 function streamed(url: string, content: string) {
@@ -22,6 +25,8 @@ function streamed(url: string, content: string) {
       for (const { piece, resolve } of waiting) if (piece === delta.content) resolve()
     }
   })()
+  // Awaited at the end of a trial, and not by one that fails before.
+  over.catch(() => undefined)
   return {
     heard,
     ends,

@@ -50,7 +50,7 @@ export class Editor {
     const room = LONGEST - this.#text.length
     const added = text.slice(0, Math.max(0, room))
     const wasTyping = this.#typing
-    const isTyping = graphemes(added).length === 1 && added !== ' ' && added !== '\n'
+    const isTyping = added !== ' ' && added !== '\n' && lastOf(added) === added
     const after = this.#text.slice(0, this.#cursor) + added + this.#text.slice(this.#cursor)
     if (wasTyping && isTyping) {
       this.#text = after

@@ -1,13 +1,27 @@
 import { eastAsianWidth } from 'get-east-asian-width'
 
 const SEGMENTS = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+/** Segmenters take a step in a time that grows with the text, so that a long one is taken in pieces. */
+const PIECE = 256
 const ASCII = /^[\x20-\x7E]*$/
 /** Characters that take no column of their own. */
 const UNSEEN = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]$/u
 
 /** What a reader takes for characters: letters with their accents, and emoji of several code points. */
 export function graphemes(text: string): readonly string[] {
-  return ASCII.test(text) ? text.split('') : Array.from(SEGMENTS.segment(text), ({ segment }) => segment)
+  if (ASCII.test(text)) return text.split('')
+  const found: string[] = []
+  let from = 0
+  while (from < text.length) {
+    const parts = Array.from(SEGMENTS.segment(text.slice(from, from + PIECE)), ({ segment }) => segment)
+    // The last one may go on in the next piece.
+    if (from + PIECE < text.length && parts.length > 1) parts.pop()
+    for (const part of parts) {
+      found.push(part)
+      from += part.length
+    }
+  }
+  return found
 }
 
 /** The columns that a text takes on a terminal. It must be without control characters. */

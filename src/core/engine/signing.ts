@@ -6,8 +6,8 @@ import type { TurnRecord } from '../durable/records.ts'
 import { resultsIn, type End } from './run.ts'
 import type { ActiveTurn } from './turn.ts'
 
-/** How long an answer waits for its signature. The first one of a server waits for a new key. */
-const SIGN_MS = 5000
+/** How long an answer waits for its signature. The first one of a server waits for a new key, which takes a while on a busy machine. */
+const SIGN_MS = 20_000
 
 interface Signing {
   readonly host: { readonly signer: ResponseSigner | undefined; readonly log: Logger }

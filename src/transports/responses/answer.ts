@@ -265,6 +265,6 @@ export function framesOf(run: ResponseRun, answer: Answer, wire: Wire): AsyncGen
 }
 
 function shownError(error: UampError): object {
-  const { type: _, param: _p, ...shown } = openAiEventError(error)
-  return shown
+  const { type: _, param: _p, code, message, ...beside } = openAiEventError(error)
+  return { code, message, ...beside }
 }

@@ -67,10 +67,10 @@ export class Wire {
 
   /** The event that ends a stream early. */
   failure(error: UampError): string {
-    const { type: _, accepts: _a, ...told } = openAiEventError(error)
+    const { type: _, accepts: _a, code, message, ...told } = openAiEventError(error)
     let text = ''
     this.to((piece) => (text += piece))
-    this.send('error', told)
+    this.send('error', { code, message, ...told })
     return text
   }
 

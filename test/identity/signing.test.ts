@@ -31,7 +31,10 @@ const saying = (...drafts: readonly Said[]): AgentPort =>
 const item = (delta: ContentItem): Said => ({ type: 'response.delta', delta }) as Said
 
 /** The end of the answer to a text over UAMP events. */
-async function endOf(url: string, { session = SIGN, create = {}, text = 'hello' }: { session?: object; create?: object; text?: string } = {}): Promise<Heard> {
+async function endOf(
+  url: string,
+  { session = SIGN, create = {}, text = 'hello' }: { session?: object; create?: object; text?: string } = {},
+): Promise<Heard> {
   const wire = await overWebSocket(url)
   await wire.open({ session: { modalities: ['text'], ...session } })
   const end = (await say(wire, text, { create })).at(-1) as Heard
@@ -196,15 +199,23 @@ test('an answer after results of the client’s tools covers the results', async
 verifies('uamp-transports.signature-event', 'a signed completion is followed by its signature', async () => {
   const { url } = await startServer(demo())
   const { raw } = await stream(`${url}/v1/chat/completions`, { messages: [user('x')] }, { 'x-uamp-signature': 'event' })
-  expect(raw.slice(raw.indexOf('[DONE]'))).toMatch(/^\[DONE\]\n\nevent: response_signature\ndata: \{"signature":"[\w-]+\.[\w-]+\.[\w-]+"\}\n\n$/)
+  expect(raw.slice(raw.indexOf('[DONE]'))).toMatch(
+    /^\[DONE\]\n\nevent: response_signature\ndata: \{"signature":"[\w-]+\.[\w-]+\.[\w-]+"\}\n\n$/,
+  )
 })
 
 verifies('uamp-transports.signature-realtime', 'a response of Realtime is signed for a session that asks', async () => {
   const { url } = await startServer(demo())
-  for (const [asked, signed] of [[{ uamp: { sign: true } }, true], [{}, false]] as const) {
+  for (const [asked, signed] of [
+    [{ uamp: { sign: true } }, true],
+    [{}, false],
+  ] as const) {
     const wire = await connect(url)
     wire.send({ type: 'session.update', session: { type: 'realtime', output_modalities: ['text'], ...asked } })
-    const events = await wire.respond({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] } })
+    const events = await wire.respond({
+      type: 'conversation.item.create',
+      item: { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
+    })
     const done = events.at(-1) as Heard
     expect(done['signature'] !== undefined).toBe(signed)
     if (signed) expect(claimsOf(done['signature'])['request_hash']).toBe(hashOf([{ role: 'user', content: 'hi' }]))

@@ -15,10 +15,7 @@ test('a name is used up once, also by many at the same time, and is free again a
 test('a batch with a name that is used up changes nothing', async () => {
   const store = memoryStore()
   await store.batch([onceOperation('payment', 60_000), { op: 'set', key: 'paid', value: 1 }])
-  const again = store.batch([
-    { op: 'set', key: 'paid', value: 2 },
-    onceOperation('payment', 60_000),
-  ])
+  const again = store.batch([{ op: 'set', key: 'paid', value: 2 }, onceOperation('payment', 60_000)])
   await expect(again).rejects.toMatchObject({ code: 'conflict' })
   expect((await store.get('paid'))?.value).toBe(1)
 })

@@ -8,9 +8,10 @@ import { naive } from '../servers/index.js'
 /** @typedef {{ transport: Transport, clients: number, responses: number, ms: number, rounds: number, naiveRounds?: number, warm: number, deltas?: number, words?: number, fresh?: boolean }} Load `words`: as many are in the answer, where that is not one a delta; `fresh`: with new sockets and sessions in each round */
 /** @typedef {{ rate: number, cpu: number, loop: number, clientCpu: number, firsts: number[] }} Sample */
 /**
- * `cpuBeyond`: µs of CPU time that an event takes beyond what it takes the control; `loopBeyond`: those of the thread with the event loop.
+ * `cpuBeyond`: µs of CPU time that an event takes beyond what it takes the control. `loopBeyond`, `loopRatio`: of the thread
+ * with the event loop alone.
  *
- * @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number, cpuBeyond: number, loopBeyond: number }} Row
+ * @typedef {{ server: Server, rate: number, cpu: number, clientCpu: number, p50: number, p99: number, rateRatio: number, cpuRatio: number, cpuBeyond: number, loopBeyond: number, loopRatio: number }} Row
  */
 
 export const DELTAS = 500
@@ -100,5 +101,6 @@ function row(server, samples, control) {
     cpuRatio: median(samples.map((sample, round) => (control[round]?.cpu ?? NaN) / sample.cpu)),
     cpuBeyond: median(samples.map((sample, round) => sample.cpu - (control[round]?.cpu ?? NaN))),
     loopBeyond: median(samples.map((sample, round) => sample.loop - (control[round]?.loop ?? NaN))),
+    loopRatio: median(samples.map((sample, round) => (control[round]?.loop ?? NaN) / sample.loop)),
   }
 }

@@ -10,8 +10,8 @@ const SIGNED = server('uamp', 'always')
 const SIGNATURES = 200
 
 /**
- * What a signature costs an answer, and its deltas: whole answers (`burst`) and such of one delta (`short`), signed and unsigned, and
- * beside them an RS256 signature alone.
+ * What a signature costs an answer, and its deltas: answers of 500 deltas (`burst`), of one (`short`) and of 10,000 (`long`), signed and
+ * unsigned, and beside them an RS256 signature alone.
  *
  * @param {{ quick: boolean, execArgv: readonly string[], attempt: (name: string, run: () => Promise<void>) => Promise<void> }} options
  * @returns {Promise<Map<string, Row[]>>}
@@ -27,10 +27,11 @@ export async function signing({ quick, execArgv, attempt }) {
     for (const [kind, deltas, responses] of /** @type {const} */ ([
       ['burst', DELTAS, 400],
       ['short', 1, 1600],
+      ['long', 20 * DELTAS, 32],
     ])) {
       const name = `signing ${transport} ${kind} ${clients}`
       const each = Math.ceil(responses / clients)
-      const size = quick ? { responses: 2, rounds: 1, warm: 2 } : { responses: each, rounds: 9, warm: 2 * each }
+      const size = quick ? { responses: 1, rounds: 1, warm: 1 } : { responses: each, rounds: 9, warm: 2 * each }
       await attempt(name, async () => {
         const load = { transport, clients, deltas, ms: 0, ...size }
         results.set(name, await measure([UNSIGNED, SIGNED], load, { control: UNSIGNED, execArgv }))
@@ -69,5 +70,6 @@ async function signatureAlone() {
     cpuRatio: NaN,
     cpuBeyond: NaN,
     loopBeyond: NaN,
+    loopRatio: NaN,
   }
 }

@@ -132,7 +132,9 @@ interface Failed {
 /** What to do about an import that fails, by Node's own words. */
 function missing(message: string): string {
   const [, name] = /^Cannot find package '((?:@[^/']+\/)?[^/']+)/.exec(message) ?? []
-  return name === undefined ? "Give the file its extension, as in './tools.ts', and check its path" : `Install it: \`npm install ${name}\``
+  if (name !== undefined) return `Install it: \`npm install ${name}\``
+  const isWhole = /^Cannot find module '[^']+\.[mc]?[jt]s'/.test(message)
+  return isWhole ? 'Check the name and the folder of that file' : "Give the file its extension, as in './tools.ts', and check its path"
 }
 
 /** Node puts the file, the line and an excerpt of TypeScript before the error's name. */
@@ -156,7 +158,10 @@ async function mistakeIn(files: readonly string[]): Promise<string> {
 }
 
 function advice(message: string): string {
-  return /strip-only/.test(message) ? 'Types are erased, not compiled: no enum, namespace or parameter property' : ''
+  if (/strip-only/.test(message)) return 'Types are erased, not compiled: no enum, namespace or parameter property'
+  // A package.json of `npm init` may say that .js files are CommonJS.
+  const isCommonJs = /outside a module|^Unexpected token 'export'/.test(message)
+  return isCommonJs ? 'Run `npm pkg set type=module` in its folder, or end its name in .mjs' : ''
 }
 
 function refusal(file: string, problem: string, cause?: unknown): UampError {

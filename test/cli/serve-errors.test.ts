@@ -11,6 +11,13 @@ const BROKEN = `import { defineAgent } from 'uamp'\nconst a: number = 1\nexport 
 
 test.each<[string, string[], RegExp, Record<string, string>?]>([
   ['a file that is not there', ['nowhere.ts'], /There is no file .*nowhere\.ts\. Name an agent module/],
+  ['a file that is misspelt', ['agnet.js'], /There is no file .*agnet\.js\. Did you mean agent\.js\?/, { 'agent.js': '' }],
+  [
+    'an import in CommonJS',
+    ['a.js'],
+    /outside a module.*`npm pkg set type=module`/s,
+    { 'a.js': IMPORT, 'package.json': '{"type":"commonjs"}' },
+  ],
   ['a folder without an agent', ['.'], /There is no agent in .*: put an agent\.ts/],
   ['a module without an agent', ['a.js'], /a\.js exports no agent\. End it with one/, { 'a.js': 'export const port = 1' }],
   ['a bare generator', ['a.js'], /but a function: pass it to defineAgent/, { 'a.js': 'export default async function* () {}' }],

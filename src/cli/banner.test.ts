@@ -26,6 +26,11 @@ test('an agent of all protocols has them all', () => {
   expect(protocols(served({}))).toEqual(['Events', 'OpenAI', 'A2A', 'AG-UI', 'ACP', 'Omnia'])
 })
 
+test('a file that was left out is shown with the command that serves it', () => {
+  expect(served({ unused: 'agent.js: `npx uamp serve agent.js` serves it' })).toContain('Not used    agent.js: `npx uamp serve agent.js`')
+  expect(served({})).not.toContain('Not used')
+})
+
 test('protocols that no agent is offered through are not shown', () => {
   const text = served({ agents: [{ name: 'a', protocols: ['events', 'a2a'] }] })
   expect(protocols(text)).toEqual(['Events', 'A2A'])

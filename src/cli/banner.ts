@@ -10,18 +10,21 @@ export interface Shown extends Served {
   readonly data: string
   /** Why models are served that no file names. */
   readonly notes: readonly string[]
+  /** A file in this folder that the user may have meant, and how to serve it. */
+  readonly unused?: string
 }
 
 const DEFAULT_URL = 'http://localhost:8787'
 
 /** Shows the addresses of the protocols that an agent is offered through, and what to type next. */
 export function banner(served: Shown, paint: Paint): string {
-  const { version, url, agents, data, notes } = served
+  const { version, url, agents, data, notes, unused } = served
   const socket = url.replace('http', 'ws')
   const events = way(served, 'events')
   const rows = [
     ...(agents.length > 1 ? [['Agents', listed(served)]] : []),
     ...notes.map((note) => ['Model', note]),
+    ...(unused === undefined ? [] : [['Not used', unused]]),
     row('Events', events, ({ path }) => `${socket}${path}/uamp, or POST ${path}/events and GET ${path}/events/stream`),
     row('OpenAI', way(served, 'completions', 'responses', 'realtime'), () => `${url}/v1 is the base URL, the agent's name the model`),
     row('A2A', way(served, 'a2a'), ({ path }) => `${url}${path}/.well-known/agent-card.json is the card`),

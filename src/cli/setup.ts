@@ -1,5 +1,6 @@
-import { statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readdirSync, statSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { nearest } from '../core/basics/nearest.ts'
 import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -17,6 +18,8 @@ export interface Setup {
   readonly settings: Partial<Assembly['settings']>
   /** Why models are served that no file names. */
   readonly notes: readonly string[]
+  /** An agent or a config in this folder that the user may have meant, and how to serve it. */
+  readonly unused?: string
   /** What the agents were made of, if that is to be closed with them. */
   readonly assembly?: Assembly
   /** Makes the agents again. Set if they come from files that may change. */
@@ -34,7 +37,14 @@ export async function loadSetup(path: string | undefined, context: AssembleConte
   if (await isConfigFile(file, context.modules)) return fromConfig(file, context)
   const again = () => ofModule(file, context)
   const assembly = await again()
-  return { agents: assembly.agents, settings: {}, notes: [], ...(watch && { assembly, again }) }
+  const config = path === undefined ? undefined : findConfig('.')
+  return {
+    agents: assembly.agents,
+    settings: {},
+    notes: [],
+    ...(config !== undefined && { unused: `${config}: \`npx uamp serve\` without a file reads it` }),
+    ...(watch && { assembly, again }),
+  }
 }
 
 /** A module that is served without a config. */
@@ -56,7 +66,14 @@ function checkAgent(agent: AgentPort): void {
 
 async function byDefault(context: AssembleContext): Promise<Setup> {
   const [{ demo }, models] = await Promise.all([import('../agents/demo/index.ts'), detectModels(context)])
-  return { agents: [demo(), ...models.map(({ agent }) => agent)], settings: {}, notes: models.map(({ note }) => note) }
+  const file = agentFile('.')
+  return {
+    agents: [demo(), ...models.map(({ agent }) => agent)],
+    settings: {},
+    notes: models.map(({ note }) => note),
+    // Other projects have an index.js, too.
+    ...(file?.startsWith('agent.') && { unused: `${file}: \`npx uamp serve ${file}\` serves it` }),
+  }
 }
 
 async function fromConfig(file: string, context: AssembleContext): Promise<Setup> {
@@ -99,12 +116,23 @@ export function agentIn({ agents, settings }: Setup, wanted: string | undefined,
 export function fileAt(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) {
-    throw new UampError('not_found', `There is no file ${path}. Name an agent module, a folder or a config`)
+    const near = neighbour(path)
+    const next = near === undefined ? 'Name an agent module, a folder or a config' : `Did you mean ${near}?`
+    throw new UampError('not_found', `There is no file ${path}. ${next}`)
   }
   if (!stats.isDirectory()) return path
   const file = findConfig(path) ?? agentFile(path)
   if (file !== undefined) return file
   throw new UampError('not_found', `There is no agent in ${path}: put an agent.ts, agent.js or uamp.config.yaml there, or name the file`)
+}
+
+/** The file in the same folder whose name the path most likely misspells. */
+function neighbour(path: string): string | undefined {
+  try {
+    return nearest(basename(path), readdirSync(dirname(path)))
+  } catch {
+    return undefined
+  }
 }
 
 /** True if a file is a config, and not an agent module. */

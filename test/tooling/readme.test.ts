@@ -66,7 +66,7 @@ test('the agent and the client of the README talk to each other', async () => {
   let said = ''
   agent.stdout.setEncoding('utf8').on('data', (printed: string) => void (said += printed))
   await Promise.race([ready(`http://localhost:${port}`), once(agent, 'exit').then(() => expect.fail('the agent ended'))])
-  expect(await text(run(cwd, 'client.mjs').stdout)).toBe('polly wants a cracker ')
+  expect(await text(run(cwd, 'client.mjs').stdout)).toBe('polly wants a cracker \n')
   await expect.poll(() => said).toContain('Try it: curl')
   const line = /^Try it: (curl .*)$/m.exec(said)?.[1] ?? ''
   if (spawnSync('curl', ['--version']).status !== 0) return

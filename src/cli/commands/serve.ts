@@ -72,10 +72,11 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const callers = Object.keys(tokens)
   const host = flags.host ?? settings.host ?? '127.0.0.1'
   const anonymous = flags.allowAnonymous ?? (callers.length === 0 && !believes(settings.access ?? {}))
-  const { notes } = setup
+  const { notes, unused } = setup
   // Before the banner: a user who has read it may change a file.
   const reloader = reloading(setup, server, context)
-  stdout.write(banner({ version, url, host, agents: setup.agents, root, data, tokens: callers, anonymous, notes }, painter(stdout)))
+  const shown = { version, url, host, agents: setup.agents, root, data, tokens: callers, anonymous, notes, ...present({ unused }) }
+  stdout.write(banner(shown, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
   await stopped(server)
   await reloader?.close()

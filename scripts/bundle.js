@@ -20,9 +20,8 @@ const CHUNKS = {
   client: ['client/index', 'protocol/errors'],
   'client-node': ['client/node'],
   version: ['serve/package-version'],
-  fields: ['wire/fields'],
-  // What a client loads when somebody wants a signature verified. The server hashes answers by it.
-  verify: ['client/verify'],
+  // The second is what a client loads when somebody wants a signature verified. The server hashes answers by it.
+  fields: ['wire/fields', 'client/verify'],
   command: ['cli/program'],
   core: ['index'],
   wire: ['wire/*', 'wire/*/*'],

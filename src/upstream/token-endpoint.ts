@@ -3,6 +3,7 @@ import { UampError } from '../protocol/errors.ts'
 import { fieldsOf } from '../protocol/json.ts'
 import { readJson } from '../wire/upstream.ts'
 import { callUpstream, shortBounds } from './upstream.ts'
+import { oneLoopback } from '../wire/address.ts'
 import { originOf, serverOf } from './remote-url.ts'
 
 /** An OAuth client of another server. */
@@ -132,7 +133,8 @@ export class TokenEndpoint {
     const { token_endpoint: url, token_endpoint_auth_methods_supported: methods } = metadata
     if (typeof url !== 'string' || !URL.canParse(url)) throw this.#failed('names no token endpoint: set `tokenUrl`')
     // The secret would go to whoever the metadata names.
-    if (originOf(url) !== originOf(issuer)) throw this.#failed('names a token endpoint on another host: set `tokenUrl` if that is right')
+    if (originOf(oneLoopback(url)) !== originOf(oneLoopback(issuer)))
+      throw this.#failed('names a token endpoint on another host: set `tokenUrl` if that is right')
     const inBody = Array.isArray(methods) && methods.includes('client_secret_post') && !methods.includes('client_secret_basic')
     return { issuer, url, inBody }
   }
@@ -171,9 +173,9 @@ export class TokenEndpoint {
   }
 }
 
-/** A slash at the end is all that may differ: some servers write it, and some do not. */
+/** A slash at the end may differ, because some servers write it, and the name of this machine. */
 function isIssuer({ issuer: named }: Readonly<Record<string, unknown>>, issuer: string): boolean {
-  return typeof named === 'string' && named.replace(/\/+$/, '') === issuer
+  return typeof named === 'string' && oneLoopback(named.replace(/\/+$/, '')) === oneLoopback(issuer)
 }
 
 /** RFC 8414 §3.1 puts the path after the well-known name, OpenID Connect and AOAuth before it. */

@@ -6,3 +6,8 @@ export function addressMistake(text: string): string | undefined {
   if (username !== '' || password !== '') return 'must not contain a name or a password: use "apiKey" or "headers"'
   return hash === '' && !text.endsWith('#') ? undefined : 'must not contain "#": servers never see what follows it'
 }
+
+/** One way to write an address on this machine: `localhost`, `127.0.0.1` and `[::1]` are the same server, whichever a user typed. */
+export function oneLoopback(url: string): string {
+  return url.replace(/^http:\/\/(?:localhost|\[::1\])(?=[:/]|$)/, 'http://127.0.0.1')
+}

@@ -32,6 +32,16 @@ verifies('verify.agent', 'a token for one agent is refused by the others', async
   expect(await completions('secret', both)).toMatchObject({ accepted: true })
 })
 
+verifies('verify.aud', 'a token for this machine counts, by whichever name it calls it, and for no other port', async () => {
+  const { url, token } = await world()
+  const local = url.replace('127.0.0.1', 'localhost')
+  for (const aud of [local, `${local}/`, url.replace('127.0.0.1', '[::1]')])
+    expect(await byHeader(url, await token({ aud }))).toMatchObject({ accepted: true })
+  for (const aud of [`${local}0`, 'http://localhost', local.replace('http:', 'https:'), local.replace('localhost', 'localhost.example')]) {
+    expect(await byHeader(url, await token({ aud }))).toMatchObject({ status: 401 })
+  }
+})
+
 verifies('trust.reserved', 'others cannot make themselves administrators', async () => {
   const { url, token, status, server } = await world()
   for (const scope of ['admin', 'operate', 'service:*', '*', 'platform', 'host:demo', 'admin service:billing host']) {

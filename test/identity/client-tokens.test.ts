@@ -118,6 +118,12 @@ verifies(['outbound.client', 'outbound.discovery', 'outbound.cached'], 'one toke
   expect(JSON.stringify(sent)).not.toMatch(/wonderland|a secret/)
 })
 
+verifies('outbound.discovery', 'a server on this machine is the same, by whichever name it is called', async () => {
+  const { url } = await issuer()
+  const { ask } = await near(url.replace('127.0.0.1', 'localhost'), { clientSecret: SECRET })
+  expect(await ask()).toMatchObject({ type: 'response.done' })
+})
+
 verifies('outbound.client', 'by a private key', async () => {
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true })
   const { url, asked } = await issuer()

@@ -97,6 +97,7 @@ verifies(['aoauth.target', 'aoauth.agent-url'], 'a token is for the agent that t
   expect(await audience('team.bob')).toBe(bobs)
   expect(await audience(bobs)).toBe(bobs)
   expect(await audience(`${url}/`)).toBe(url)
+  expect(await audience(bobs.replace('127.0.0.1', 'localhost'))).toBe(bobs)
   expect(await audience('https://other.example/agents/x', ['two', 'two-0123456789abcdef'])).toBe('https://other.example/agents/x')
   expect(await audience('https://any.example', ['all', 'all-0123456789abcdef'])).toBe('https://any.example')
   const {

@@ -1,4 +1,5 @@
 import type { Agents } from '../../core/ports/transport.ts'
+import { oneLoopback } from '../../wire/address.ts'
 import { AGENTS_PATH, agentAt, agentUrl } from '../issuers.ts'
 import type { Client } from './clients.ts'
 import { refused } from './errors.ts'
@@ -29,7 +30,9 @@ function audienceOf(target: string, { ownUrl, agents }: Here): string {
   const url = target.length <= URL_CHARS && URL.canParse(target) ? new URL(target) : undefined
   const isUsable = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === ''
   if (!isUsable) throw refused('invalid_target', 'There is no agent of that name here, and it is not a URL')
-  const audience = url.href.replace(/\/+$/, '')
+  const href = url.href.replace(/\/+$/, '')
+  const [own, asked] = [oneLoopback(ownUrl), oneLoopback(href)]
+  const audience = asked === own || asked.startsWith(`${own}/`) ? ownUrl + asked.slice(own.length) : href
   if (audience === ownUrl) return ownUrl
   if (audience.startsWith(`${ownUrl}/`) && agents.get(agentAt(ownUrl, audience) ?? '') === undefined) {
     throw refused('invalid_target', 'There is no agent at that URL')

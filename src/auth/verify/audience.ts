@@ -1,4 +1,5 @@
 import type { Denial } from '../../core/ports/access.ts'
+import { oneLoopback } from '../../wire/address.ts'
 import { agentAt } from '../issuers.ts'
 import { refused } from './token.ts'
 
@@ -21,7 +22,9 @@ export function audienceOf(
     return given.some((each) => all.includes(each)) ? { agents: undefined } : OTHER
   }
   if (ownUrl === undefined) return refused('invalid', 'This server does not know its own URL, so no token can be for it: set publicUrl')
-  if (given.some((each) => each === ownUrl || each === `${ownUrl}/`)) return { agents: undefined }
-  const agents = given.flatMap((each) => agentAt(ownUrl, each) ?? [])
+  const own = oneLoopback(ownUrl)
+  const audiences = given.map(oneLoopback)
+  if (audiences.some((each) => each === own || each === `${own}/`)) return { agents: undefined }
+  const agents = audiences.flatMap((each) => agentAt(own, each) ?? [])
   return agents.length > 0 ? { agents } : OTHER
 }

@@ -1,12 +1,12 @@
 import * as z from 'zod/mini'
-import { principalKey } from '../core/basics/principal.ts'
+import { principalId, principalKey } from '../core/basics/principal.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Revocation, Revocations } from '../core/ports/revocations.ts'
 import type { Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
-import { isOwnIssuer } from './issuers.ts'
+import { AGENTS_PATH, isOwnIssuer } from './issuers.ts'
 
 const DAY_MS = 24 * 3_600_000
 /** How long a token is refused of which nobody knows when it ends. */
@@ -108,10 +108,23 @@ export class StoredRevocations implements Revocations {
     return all.toSorted((a, b) => a.at - b.at).map(({ what, at }) => ({ ...what, at }))
   }
 
+  /** The principal, and everybody who acts for them by this token: it was issued to the last of these. */
   #namesOf(principal: Principal): readonly string[] {
-    const { issuer, subject, tenant } = principal
-    const own = issuer !== undefined && subject !== undefined && isOwnIssuer(this.#options.ownUrl?.(), issuer)
-    return own ? [principalKey(principal), principalKey({ tenant, id: subject })] : [principalKey(principal)]
+    const { tenant } = principal
+    const names = [principalKey(principal), ...this.#ownNames(principal)]
+    for (let { actor } = principal; actor; { actor } = actor) {
+      const { issuer, subject } = actor
+      if (issuer !== undefined) names.push(principalKey({ tenant, id: principalId(issuer, subject) }))
+      if (issuer !== undefined) names.push(principalKey({ tenant, id: principalId(issuer, subject, AGENTS_PATH) }))
+      names.push(...this.#ownNames({ ...actor, tenant }))
+    }
+    return names
+  }
+
+  /** Clients of this server are known by their name alone, too. */
+  #ownNames({ issuer, subject, tenant }: Pick<Principal, 'issuer' | 'subject' | 'tenant'>): readonly string[] {
+    const isOwn = issuer !== undefined && subject !== undefined && isOwnIssuer(this.#options.ownUrl?.(), issuer)
+    return isOwn ? [principalKey({ tenant, id: subject })] : []
   }
 
   #makeRoom(kind: Revocation['kind']): void {

@@ -179,7 +179,7 @@ export function createApp(options: AppOptions): ServerApp {
     const origin = headers.get('origin')
     const streamed = origin === null ? result : { ...result, headers: { ...result.headers, ...corsHeaders(origin) } }
     if (method === 'HEAD') return headResponse(streamed)
-    const watch = watchStream(live, served.principal, streamed.expired)
+    const watch = watchStream(live, streamed.principal ?? served.principal, streamed.expired)
     const written = stream?.(env, streamed, { trace: served.trace, watch })
     if (written) return written
     served.streams = true

@@ -108,3 +108,12 @@ test('elsewhere, an agent does not pass for a caller of the same name', async ()
   expect(await subjectFor(principalId(url, 'alice'))).toBe('alice')
   expect(await subjectFor(principalId(url, 'alice', '/agents'))).toBe(principalId(url, 'alice', '/agents'))
 })
+
+test('what begins in the moment in which its token is revoked ends, too', async () => {
+  const { host } = await identityServer()
+  const caller = { tenant: 'default', id: 'bob', scopes: [] }
+  await host.revocations?.revoke({ kind: 'principal', id: 'bob' })
+  // The token was looked at before, and the stream is there only now.
+  const ended = new Promise<string>((resolve) => host.live.add({ principal: () => caller, cut: resolve }))
+  expect(await ended).toBe('token_revoked')
+})

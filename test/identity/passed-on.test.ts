@@ -12,7 +12,7 @@ import { verifySigned } from '../../src/client/verify.ts'
 import { OutboundAuth } from '../../src/upstream/outbound-auth.ts'
 import { startServer } from '../support/server.ts'
 import { ACCESS_TOKEN, basic, claimsOf, EXCHANGE, postForm, tokenFrom } from './oauth.ts'
-import { byHeader, identityServer, keyPair, now } from './support.ts'
+import { byHeader, identityServer, issuer, keyPair, now } from './support.ts'
 
 const USER = ['user', 'user-0123456789abcdef'] as const
 const ROBOT = ['robot', 'robot-0123456789abcdef'] as const
@@ -116,4 +116,19 @@ test('what begins in the moment in which its token is revoked ends, too', async 
   // The token was looked at before, and the stream is there only now.
   const ended = new Promise<string>((resolve) => host.live.add({ principal: () => caller, cut: resolve }))
   expect(await ended).toBe('token_revoked')
+})
+
+test('an ID token that names its app, or has roles, is still no access token', async () => {
+  const pair = await keyPair('idp')
+  const from = await issuer(pair)
+  const settings = { issuer: from.url, audience: 'the-app', typ: 'JWT', claims: { scopes: ['scp', 'roles'] }, scopes: { '*': ['call'] } }
+  const { url } = await identityServer({ access: { issuers: [settings] } })
+  const asked = async (more: object) => {
+    const claims = { iss: from.url, aud: 'the-app', sub: 'alice', iat: now(), exp: now() + 300, ...more }
+    return (await byHeader(url, await pair.sign(claims, { typ: 'JWT' }))).accepted
+  }
+  expect(await asked({ azp: 'the-app', scp: 'x' })).toBe(true)
+  expect(await asked({ azp: 'the-app', email: 'alice@example.com' })).toBe(false)
+  expect(await asked({ tid: 'acme', ver: '2.0', uti: 'u', roles: ['x'] })).toBe(false)
+  expect(await asked({ tid: 'acme', ver: '2.0', uti: 'u', roles: ['x'], azp: 'robot', azpacr: '1' })).toBe(true)
 })

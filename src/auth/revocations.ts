@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import { principalId, principalKey } from '../core/basics/principal.ts'
-import { storeKey } from '../core/basics/store-key.ts'
+import { idIn, storeKey, tenantIn } from '../core/basics/store-key.ts'
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Revocation, Revocations } from '../core/ports/revocations.ts'
 import type { Store } from '../core/ports/store.ts'
@@ -122,7 +122,8 @@ export class StoredRevocations implements Revocations {
   }
 
   /** Clients of this server are known by their name alone, too. */
-  #ownNames({ issuer, subject, tenant }: Pick<Principal, 'issuer' | 'subject' | 'tenant'>): readonly string[] {
+  #ownNames({ tenant, ...named }: Pick<Principal, 'issuer' | 'subject' | 'tenant'> & { readonly id?: string }): readonly string[] {
+    const { issuer, subject } = namesIn(named)
     const isOwn = issuer !== undefined && subject !== undefined && isOwnIssuer(this.#options.ownUrl?.(), issuer)
     return isOwn ? [principalKey({ tenant, id: subject })] : []
   }
@@ -159,6 +160,12 @@ export function revocable(access: Access, revocations: Pick<Revocations, 'find'>
 
 function has(entries: ReadonlyMap<string, Entry>, id: string | undefined, issuer = ''): boolean {
   return id !== undefined && (entries.has(storeKey('', id)) || (issuer !== '' && entries.has(storeKey(issuer, id))))
+}
+
+/** Owners that come from the store have only their id, which has both in it. */
+function namesIn({ issuer, subject, id = '' }: Partial<Principal>): Pick<Principal, 'issuer' | 'subject'> {
+  const isKnown = issuer !== undefined || !/^https?%3A%2F%2F[\w.%-]+\//.test(id)
+  return isKnown ? { issuer, subject } : { issuer: tenantIn(id), subject: idIn(id) }
 }
 
 function nameOf(what: Revocation): string {

@@ -8,8 +8,10 @@ import { text } from '../../src/core/agent-kit/drafts.ts'
 import { principalId } from '../../src/core/basics/principal.ts'
 import type { ServerFacts } from '../../src/core/ports/agent.ts'
 import type { Signer } from '../../src/core/ports/keys.ts'
+import type { Host, Transport } from '../../src/core/ports/transport.ts'
 import { verifySigned } from '../../src/client/verify.ts'
 import { OutboundAuth } from '../../src/upstream/outbound-auth.ts'
+import { caller, gate, message, patient, stateOf, webhook } from '../a2a/push-support.ts'
 import { startServer } from '../support/server.ts'
 import { ACCESS_TOKEN, basic, claimsOf, EXCHANGE, postForm, tokenFrom } from './oauth.ts'
 import { byHeader, identityServer, issuer, keyPair, now } from './support.ts'
@@ -131,4 +133,38 @@ test('an ID token that names its app, or has roles, is still no access token', a
   expect(await asked({ azp: 'the-app', email: 'alice@example.com' })).toBe(false)
   expect(await asked({ tid: 'acme', ver: '2.0', uti: 'u', roles: ['x'] })).toBe(false)
   expect(await asked({ tid: 'acme', ver: '2.0', uti: 'u', roles: ['x'], azp: 'robot', azpacr: '1' })).toBe(true)
+})
+
+test('webhooks of a caller whose access was revoked are told nothing more, by any name of theirs', async () => {
+  const { opened, open } = gate()
+  const hooks = await Promise.all([webhook(), webhook(), webhook()])
+  let host: Host | undefined
+  const watch: Transport = { name: 'watch', routes: (given) => ((host = given), []) }
+  const both = { ...clients, other: { secret: 'other-0123456789abcdef' } }
+  const options = { access: { clients: both }, outbound: { allow: ['127.0.0.1'] }, transports: [watch] }
+  const { url, logged } = await startServer(patient(opened), options)
+  const callers = [USER, ROBOT, ['other', both.other.secret]] as const
+  for (const [at, who] of callers.entries()) {
+    const configuration = { taskPushNotificationConfig: { url: hooks[at]?.url }, returnImmediately: true }
+    await caller(url, await tokenFrom(url, who))('SendMessage', { message: message(), configuration })
+    await hooks[at]?.until(() => hooks[at]?.got.length !== 0)
+  }
+  await host?.revocations?.revoke({ kind: 'principal', id: 'user' })
+  await host?.revocations?.revoke({ kind: 'principal', id: principalId(url, 'robot') })
+  open()
+  await hooks[2]?.untilEnd()
+  const isDropped = (fields?: Readonly<Record<string, unknown>>) => fields?.['why'] === 'the access of its owner was revoked'
+  const dropped = () => new Set(logged.flatMap(({ fields }) => (isDropped(fields) ? [fields?.['task']] : [])))
+  await expect.poll(() => dropped().size, { timeout: 10_000 }).toBe(2)
+  const ends = hooks.map(({ got }) => got.some(({ body }) => stateOf(body) === 'completed'))
+  expect(ends).toEqual([false, false, true])
+})
+
+test('somebody whom only a stored id names is revoked as the client that they are', async () => {
+  const { host, url } = await identityServer()
+  await host.revocations?.revoke({ kind: 'principal', id: 'bob' })
+  const found = (id: string) => host.revocations?.find({ tenant: 'default', id, scopes: [] })
+  expect(found(principalId(url, 'bob'))).toBe('principal')
+  expect(found(principalId(`${url}/agents/demo`, 'bob'))).toBe('principal')
+  expect([found(principalId('https://other.example', 'bob')), found(principalId(url, 'eve'))]).toEqual([undefined, undefined])
 })

@@ -1,12 +1,12 @@
 import * as z from 'zod/mini'
-import { principalKey } from '../core/basics/principal.ts'
-import { storeKey } from '../core/basics/store-key.ts'
+import { principalId, principalKey } from '../core/basics/principal.ts'
+import { idIn, storeKey, tenantIn } from '../core/basics/store-key.ts'
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Revocation, Revocations } from '../core/ports/revocations.ts'
 import type { Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
-import { isOwnIssuer } from './issuers.ts'
+import { AGENTS_PATH, isOwnIssuer } from './issuers.ts'
 
 const DAY_MS = 24 * 3_600_000
 /** How long a token is refused of which nobody knows when it ends. */
@@ -108,10 +108,24 @@ export class StoredRevocations implements Revocations {
     return all.toSorted((a, b) => a.at - b.at).map(({ what, at }) => ({ ...what, at }))
   }
 
+  /** The principal, and everybody who acts for them by this token: it was issued to the last of these. */
   #namesOf(principal: Principal): readonly string[] {
-    const { issuer, subject, tenant } = principal
-    const own = issuer !== undefined && subject !== undefined && isOwnIssuer(this.#options.ownUrl?.(), issuer)
-    return own ? [principalKey(principal), principalKey({ tenant, id: subject })] : [principalKey(principal)]
+    const { tenant } = principal
+    const names = [principalKey(principal), ...this.#ownNames(principal)]
+    for (let { actor } = principal; actor; { actor } = actor) {
+      const { issuer, subject } = actor
+      if (issuer !== undefined) names.push(principalKey({ tenant, id: principalId(issuer, subject) }))
+      if (issuer !== undefined) names.push(principalKey({ tenant, id: principalId(issuer, subject, AGENTS_PATH) }))
+      names.push(...this.#ownNames({ ...actor, tenant }))
+    }
+    return names
+  }
+
+  /** Clients of this server are known by their name alone, too. */
+  #ownNames({ tenant, ...named }: Pick<Principal, 'issuer' | 'subject' | 'tenant'> & { readonly id?: string }): readonly string[] {
+    const { issuer, subject } = namesIn(named)
+    const isOwn = issuer !== undefined && subject !== undefined && isOwnIssuer(this.#options.ownUrl?.(), issuer)
+    return isOwn ? [principalKey({ tenant, id: subject })] : []
   }
 
   #makeRoom(kind: Revocation['kind']): void {
@@ -146,6 +160,12 @@ export function revocable(access: Access, revocations: Pick<Revocations, 'find'>
 
 function has(entries: ReadonlyMap<string, Entry>, id: string | undefined, issuer = ''): boolean {
   return id !== undefined && (entries.has(storeKey('', id)) || (issuer !== '' && entries.has(storeKey(issuer, id))))
+}
+
+/** Owners that come from the store have only their id, which has both in it. */
+function namesIn({ issuer, subject, id = '' }: Partial<Principal>): Pick<Principal, 'issuer' | 'subject'> {
+  const isKnown = issuer !== undefined || !/^https?%3A%2F%2F[\w.%-]+\//.test(id)
+  return isKnown ? { issuer, subject } : { issuer: tenantIn(id), subject: idIn(id) }
 }
 
 function nameOf(what: Revocation): string {

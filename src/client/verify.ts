@@ -135,7 +135,7 @@ export async function verifyDone({ signature, response }: Done, options: VerifyR
 /** True if `issuer` is `expected`, or one of its agents. */
 function isBy(issuer: string, expected: string): boolean {
   const [one, other] = [byNumber(issuer), byNumber(expected.replace(/\/+$/, ''))]
-  return one === other || one.startsWith(`${other}/agents/`)
+  return one === other || (one.startsWith(`${other}/agents/`) && !one.slice(`${other}/agents/`.length).includes('/'))
 }
 
 /** `localhost` is the name of the loopback address everywhere. */
@@ -170,6 +170,9 @@ async function isSigned(
 /** Plain HTTP is only for this machine: on the way from another, anybody could give their own keys. */
 async function fetchKeys(issuer: string, fetch?: typeof globalThis.fetch): Promise<unknown> {
   const { href, protocol, hostname } = parsed(`${issuer}/.well-known/jwks.json`)
+  // `https://good.example/agents/../files/1?` would take a file that somebody has put there for the keys.
+  if (href !== `${issuer}/.well-known/jwks.json` || /[?#]|^\w+:\/\/[^/]*@/.test(issuer))
+    throw new TypeError(`The issuer "${issuer}" is not an address`)
   const isLocal = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
   if (protocol !== 'https:' && !(protocol === 'http:' && isLocal)) throw new TypeError(`The issuer "${issuer}" has no safe address`)
   return keysAt(href, fetch)

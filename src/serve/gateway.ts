@@ -7,7 +7,7 @@ import { AgentRegistry } from '../core/engine/agent-registry.ts'
 import { createGateway } from '../core/engine/gateway.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
 import { clocksOf } from '../core/basics/time.ts'
-import type { Access } from '../core/ports/access.ts'
+import type { Access, Principal } from '../core/ports/access.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
 import type { ModelTable } from '../core/ports/models.ts'
@@ -71,7 +71,8 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     algorithms: { cards: 'ES256', ...(given.tokenAlgorithm && { tokens: given.tokenAlgorithm }) },
     onError: (error) => log('error', 'A key that is old enough could not be replaced', { error }),
   })
-  const live = new Live({ now, graceSeconds: given.access?.graceSeconds })
+  const isRevoked = (principal: Principal): boolean => revocations.find(principal) !== undefined
+  const live = new Live({ now, graceSeconds: given.access?.graceSeconds, isRevoked })
   const revocations = new StoredRevocations({ store, now, ownUrl, cut: (matches, reason) => live.cut(matches, reason) })
   const { access } = given
   const authorize = access && {
@@ -98,7 +99,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
   const closing = new AbortController()
   if (data !== 'memory') {
     const storage = storageOf({ store, blobs, remove: (tenant, session) => gateway.removeUnused(tenant, session) })
-    const control = { storage, identity: identityControl({ signer, revocations }) }
+    const control = { storage, identity: identityControl({ signer, revocations, secrets }) }
     const stop = serveControl(data, control, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
     closing.signal.addEventListener('abort', stop, { once: true })
   }

@@ -27,7 +27,7 @@ import { operation } from './operation.ts'
 import { below, prefixFrom } from './prefix.ts'
 import { Requests, withId, type Served } from './requests.ts'
 import type { Recorder } from './trace.ts'
-import { normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
+import { calledAt, normalized, publicUrl, type PublicUrlOptions } from './public-url.ts'
 import { Readiness } from './readiness.ts'
 import { errorResponse, Routes, type Refusal } from './routes.ts'
 import { headResponse, readableResponse, watchStream, type WatchStream } from './stream.ts'
@@ -166,7 +166,7 @@ export function createApp(options: AppOptions): ServerApp {
     limits,
     log,
     monotonic,
-    calledUrl: (sent) => seenAt(sent) + below(prefix, new URL(sent.url).pathname),
+    calledUrl: (sent) => calledAt(seenAt(sent), options.trusts ? undefined : ownUrl) + below(prefix, new URL(sent.url).pathname),
     starting: () => waiting,
   })
   const bodies = new Bodies({ gateway, limits, monotonic, source: options.bodies })
@@ -179,7 +179,7 @@ export function createApp(options: AppOptions): ServerApp {
     const origin = headers.get('origin')
     const streamed = origin === null ? result : { ...result, headers: { ...result.headers, ...corsHeaders(origin) } }
     if (method === 'HEAD') return headResponse(streamed)
-    const watch = watchStream(live, served.principal, streamed.expired)
+    const watch = watchStream(live, streamed.principal ?? served.principal, streamed.expired)
     const written = stream?.(env, streamed, { trace: served.trace, watch })
     if (written) return written
     served.streams = true

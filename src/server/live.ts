@@ -1,4 +1,4 @@
-import { TOKEN_EXPIRED } from '../core/basics/principal.ts'
+import { TOKEN_EXPIRED, TOKEN_REVOKED } from '../core/basics/principal.ts'
 import { clocksOf } from '../core/basics/time.ts'
 import type { Principal } from '../core/ports/access.ts'
 import type { LiveUse, LiveUses } from '../core/ports/live.ts'
@@ -8,6 +8,8 @@ export interface LiveOptions {
   readonly now?: (() => number) | undefined
   /** How long something may go on after its token has expired. Default: 60. */
   readonly graceSeconds?: number | undefined
+  /** True if the access of a principal was taken back. */
+  readonly isRevoked?: ((principal: Principal) => boolean) | undefined
 }
 
 const GRACE_SECONDS = 60
@@ -28,10 +30,12 @@ export class Live implements LiveUses {
   readonly #uses = new Map<LiveUse, Watch | undefined>()
   readonly #now: () => number
   readonly #graceSeconds: number
+  readonly #isRevoked: LiveOptions['isRevoked']
 
-  constructor({ now, graceSeconds = GRACE_SECONDS }: LiveOptions = {}) {
+  constructor({ now, graceSeconds = GRACE_SECONDS, isRevoked }: LiveOptions = {}) {
     this.#now = clocksOf({ ...(now && { now }) }).now
     this.#graceSeconds = graceSeconds
+    this.#isRevoked = isRevoked
   }
 
   get size(): number {
@@ -43,6 +47,9 @@ export class Live implements LiveUses {
     const left = this.#left(use)
     // Never cut here, even if it is late: whoever adds it may not be ready for that.
     this.#uses.set(use, left === undefined ? undefined : { timer: this.#after(left, use), told: false })
+    // Revoked between the check of the token and now: `cut` has not seen it.
+    const principal = this.#isRevoked && use.principal()
+    if (principal && this.#isRevoked?.(principal)) setTimeout(() => this.#cut(use, TOKEN_REVOKED), 0)
     return () => this.#forget(use)
   }
 

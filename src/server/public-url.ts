@@ -49,3 +49,16 @@ function toldBy(url: URL, headers: Headers, trusts: Trusts): string {
   const origin = URL.canParse(`${scheme}://${place}`) ? new URL(`${scheme}://${place}`).origin : url.origin
   return origin + (prefix !== undefined && PREFIX.test(prefix) ? prefix : '')
 }
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+
+/**
+ * The address that a proof of possession must be for. `Host` says only by which name this machine was called: with another address, or
+ * another port, a proof for somebody else would be good here. `own`: the server's own URL, if it is known and no proxy is before it.
+ */
+export function calledAt(seen: string, own: string | undefined): string {
+  if (own === undefined || seen === own) return seen
+  const [one, other] = [new URL(seen), new URL(own)]
+  const isHere = LOOPBACK.test(one.hostname) && LOOPBACK.test(other.hostname) && one.port === other.port
+  return isHere ? seen : own
+}

@@ -1,4 +1,4 @@
-import { principalKey } from '../core/basics/principal.ts'
+import { principalId, principalKey } from '../core/basics/principal.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import { unlessAborted } from '../core/basics/time.ts'
 import type { Principal } from '../core/ports/access.ts'
@@ -245,6 +245,8 @@ function withToken(request: HttpRequest, token: string): HttpRequest {
 /** The name of a caller among all whom this server vouches for: somebody whom another issuer vouches for has that issuer in it. */
 function subjectOf(principal: Principal, own: string | undefined): string {
   const { tenant, id, issuer, subject } = principal
-  const known = subject !== undefined && (issuer === undefined || issuer === own) ? subject : id
+  // An agent here is somebody else than a caller of the same name.
+  const isCaller = issuer === undefined || (issuer === own && id === principalId(issuer, subject ?? ''))
+  const known = subject !== undefined && isCaller ? subject : id
   return tenant === 'default' ? known : storeKey(tenant, known)
 }

@@ -108,3 +108,12 @@ test('mistakes are told', async () => {
   expect(await run('access', 'revoke')).toContain('Choose one')
   expect(await run('access', 'revoke', '--token', 'a.b.c')).toContain('The token cannot be read')
 })
+
+test('a secret is not taken for the id of a token, which would refuse nobody and keep the secret', async () => {
+  const { cwd, start, uamp } = await folder()
+  await start()
+  const { code, stdout, stderr } = await finished(['access', 'revoke', '--token', ALICE[1], '--data', 'd'], { cwd })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toContain('revoke its principal')
+  expect(await uamp('access', 'revoked')).toBe('Nothing is revoked.\n')
+})

@@ -4,6 +4,7 @@ import { principalId } from '../../core/basics/principal.ts'
 import type { Signer } from '../../core/ports/keys.ts'
 import type { Revocations } from '../../core/ports/revocations.ts'
 import { isOwnIssuer } from '../issuers.ts'
+import { actorIn } from '../verify/claims.ts'
 
 const MOST_CHARS = 8192
 
@@ -46,6 +47,8 @@ export async function readOwnToken(token: string, options: OwnTokenOptions): Pro
   if (!success || !isOwnIssuer(ownUrl, data.iss)) return undefined
   const { iss: issuer, sub: subject, jti, agent_path: path } = data
   const id = principalId(issuer, subject, path)
-  const principal = { tenant: 'default', id, issuer, subject, scopes: [], credential: jti, key: verified?.protectedHeader.kid }
+  const actor = actorIn(data.act)
+  if (actor === false) return undefined
+  const principal = { tenant: 'default', id, issuer, subject, actor, scopes: [], credential: jti, key: verified?.protectedHeader.kid }
   return revocations?.find(principal) === undefined ? data : undefined
 }

@@ -152,7 +152,8 @@ export class TokenEndpoint {
   async #actor(client: Client, form: Form, issuing: Issuing): Promise<Actor> {
     if (!form.has('actor_token')) return { sub: client.name, iss: issuing.ownUrl }
     const actor = await this.#given('actor_token', form, issuing)
-    if (!actor || actor.client_id !== client.name) {
+    // One that the client got for somebody else would hide who acts.
+    if (!actor || actor.client_id !== client.name || actor.act !== undefined) {
       throw refused('invalid_request', 'The actor_token is not a valid token that this server has issued to this client')
     }
     return { sub: actor.sub, iss: actor.iss }

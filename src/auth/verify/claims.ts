@@ -40,13 +40,23 @@ export function nameIn(value: unknown): string | undefined {
  * OpenID Connect Core §2, Back-Channel Logout §2.4, Keycloak's own `typ`, and `token_use` of Amazon Cognito: none of these is for calling
  * an API.
  */
-export function isOtherKind({ nonce, at_hash, c_hash, s_hash, events, typ, token_use: use }: Claims): boolean {
+export function isOtherKind(claims: Claims): boolean {
+  const { nonce, at_hash, c_hash, s_hash, events, typ, token_use: use } = claims
   if ([nonce, at_hash, c_hash, s_hash, events].some((claim) => claim !== undefined)) return true
+  if (isOfEntra(claims) && claims['azp'] === undefined && claims['appid'] === undefined) return true
   return typ === 'ID' || typ === 'Refresh' || typ === 'Logout' || typ === 'Offline' || (use !== undefined && use !== 'access')
 }
 
-/** What access tokens have and ID tokens lack, at providers that give both the type `JWT`: for which client they are, or what they allow. */
-const GRANTED = ['client_id', 'azp', 'appid', 'cid', 'scope', 'scp']
+/** Entra puts roles into ID tokens, too. Only its access tokens name the app that asks. */
+function isOfEntra({ tid, ver, uti }: Claims): boolean {
+  return typeof tid === 'string' && (ver === '1.0' || ver === '2.0') && uti !== undefined
+}
+
+/**
+ * What access tokens have and ID tokens lack, at providers that give both the type `JWT`: for which client they are, or what they allow.
+ * Not `azp`, which OpenID Connect Core §2 has for ID tokens, and Google in all of them.
+ */
+const GRANTED = ['client_id', 'appid', 'azpacr', 'cid', 'gty', 'scope', 'scp']
 
 /** True if a token of the type `JWT` is an access token. `paths`: the claims in which the operator looks for what it allows. */
 export function isGrant(claims: Claims, paths: readonly string[]): boolean {

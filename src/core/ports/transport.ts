@@ -135,6 +135,8 @@ export interface Streamed {
   readonly failure?: (error: UampError) => Frame | undefined
   /** Tells the client that its token has expired, and that the stream ends after so many seconds. */
   readonly expired?: ((graceSeconds: number) => void) | undefined
+  /** With whose credentials it ends. Default: those that the request came with. */
+  readonly principal?: Principal | undefined
 }
 
 /** `first-message`: credentials may come in one of the first messages; until then only a few small ones are accepted. */

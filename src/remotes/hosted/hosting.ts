@@ -16,6 +16,8 @@ import { GuestsOfSocket } from './socket.ts'
 const NAMES = 10_000
 /** Of one principal. */
 const NAMES_EACH = 1_000
+/** Processes that host one name at once, those that may come back among them. */
+const GUESTS_EACH = 256
 const WATCH_MS = 1_000
 /** Processes of an agent that are remembered after another one has taken over: the news may be lost with their socket. */
 const REPLACED = 64
@@ -100,6 +102,11 @@ export class HostedAgents implements Hosting {
     gateway.authorize(principal, 'host', name)
     const agent = this.#agentOf(arrival)
     const known = instance === undefined ? undefined : [...agent.guests].find((guest) => guest.options.instance === instance)
+    if (!known && agent.guests.size >= GUESTS_EACH) {
+      throw new UampError('rate_limited', `At most ${GUESTS_EACH} processes host one agent`, {
+        details: { limit: GUESTS_EACH, retry_after: 60 },
+      })
+    }
     const guest = known ?? new Guest({ ...this.options, agent: name, principal, instance })
     // Its old socket may not be known to be dead yet.
     known?.detach()

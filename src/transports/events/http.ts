@@ -1,5 +1,5 @@
 import { credentialsEnded, mayDo, TOKEN_EXPIRED } from '../../core/basics/principal.ts'
-import type { Access } from '../../core/ports/access.ts'
+import type { Access, Principal } from '../../core/ports/access.ts'
 import type { Batch, Reader, Session } from '../../core/ports/session.ts'
 import type { Host, KnownCall, Quota, Streamed, Texts } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
@@ -76,7 +76,7 @@ export async function postEvents(host: Host, request: Request, call: KnownCall):
     }
     const view = viewOf(session.client)
     const run = new ResponseRun(host, { session, reader, response: session.lastResponse ?? '', releases: false })
-    return streamed(host, { session, reader, quota: call.quota, frames: run.frames((batch) => toSse(view(batch))) })
+    return streamed(host, { session, reader, quota: call.quota, ...sender, frames: run.frames((batch) => toSse(view(batch))) })
   }
   if (session) await sendAll(host, session, { events: rest, access: call.access, ...sender }).finally(() => session.leave())
   return Response.json(
@@ -112,7 +112,7 @@ export async function streamEvents(host: Host, request: Request, call: KnownCall
     begun = true
     return beginning(view(batch), aside(host, session, whatIsLeft(quota, host.now())))
   })
-  return streamed(host, { session, reader, quota, frames })
+  return streamed(host, { session, reader, quota, principal: call.principal, frames })
 }
 
 interface Following {
@@ -120,13 +120,16 @@ interface Following {
   readonly reader: Reader
   readonly quota: Quota
   readonly frames: Streamed['frames']
+  /** Whose token opened it: the session may have brought one of its own. */
+  readonly principal: Principal
 }
 
-function streamed(host: Host, { session, reader, quota, frames }: Following): Streamed {
+function streamed(host: Host, { session, reader, quota, frames, principal }: Following): Streamed {
   return {
     status: 200,
     headers: { ...SSE_HEADERS, ...rateHeaders(quota), [SESSION_HEADER]: session.id, [HEAD_HEADER]: String(session.lastSeq) },
     frames,
+    principal,
     heartbeat: SSE_HEARTBEAT,
     failure: (error) => {
       // After other errors a client can come back and go on. This one would come again.

@@ -181,6 +181,11 @@ const entra: Shape = {
       refused: 'This is not an access token',
     },
     {
+      name: 'an ID token for the same app, with roles',
+      claims: (issuer) => ({ ...entraBase(issuer), name: 'Alice', roles: ['Agents.Call.All'] }),
+      refused: 'This is not an access token',
+    },
+    {
       name: 'without a tenant',
       claims: (issuer) => ({ ...entraBase(issuer), ...entraApp, scp: 'Agents.Call', tid: undefined }),
       refused: 'The token lacks the claim that names its tenant',

@@ -148,6 +148,10 @@ export class Outbox {
   /** Makes the body now and keeps it only for one request: a task may be large, and have many webhooks. */
   async #send(item: Item, config: PushConfig, contentType: string): Promise<Sent> {
     const { host, shape } = this.#post
+    // A webhook is a way to read on, which ends with the access.
+    if (host.revocations?.find(this.#whose.owner) === 'principal') {
+      return { delivered: false, why: 'the access of its owner was revoked', mayPass: false }
+    }
     const hold = host.gateway.hold(this.#whose.owner, 0)
     try {
       const body = redacted(await bodyOf(item, shape), host.secrets)

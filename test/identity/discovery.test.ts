@@ -94,19 +94,21 @@ async function answering(answers: (url: string) => Readonly<Record<string, unkno
 }
 
 verifies('discovery.nothing', 'a server that speaks nothing, in words that help', async () => {
-  for (const status of [404, 302, 405]) {
+  for (const [status, why] of [
+    [404, ''],
+    [302, ': it redirects, .*'],
+    [405, ''],
+  ] as const) {
     const { url } = await answering(() => ({}), status)
     const { ask } = await near({ url })
-    expect((await ask()).end).toMatchObject({
-      type: 'response.error',
-      error: { code: 'not_supported', message: expect.stringMatching(/No protocol.*Name it as `protocol`/) },
-    })
+    const message = expect.stringMatching(new RegExp(`^No protocol .*\\)${why}\\. Name it as \`protocol\`$`))
+    expect((await ask()).end).toMatchObject({ type: 'response.error', error: { code: 'not_supported', message } })
   }
 })
 
 verifies('discovery.nothing', 'a server that refuses, is not well, or is not there', async () => {
   for (const [status, message] of [
-    [401, 'refused the credentials'],
+    [401, 'refused the credentials. Give it a `token`'],
     [503, '503'],
   ] as const) {
     const { url } = await answering(() => ({}), status)

@@ -121,6 +121,19 @@ verifies('discovery.nothing', 'a server that refuses, is not well, or is not the
   expect((await ask()).end).toMatchObject({ type: 'response.error', error: { message: expect.stringContaining('cannot be reached') } })
 })
 
+verifies('discovery.nothing', 'a server whose token endpoint gives no token is not taken for one that speaks nothing', async () => {
+  const clientSecret = 'near-0123456789abcdef'
+  const far = await startServer(spoken(ALL), { access: { clients: { near: { secret: clientSecret, scopes: ['read'] } } } })
+  for (const [wrong, why] of [
+    [{ clientSecret, scope: 'admin' }, '400: invalid_scope'],
+    [{ clientSecret: 'another-0123456789abcdef' }, '401'],
+  ] as const) {
+    const { ask } = await near({ url: far.url, auth: { type: 'client', clientId: 'near', ...wrong } })
+    const message = `The token endpoint of "near" answered ${why}`
+    expect((await ask()).end).toMatchObject({ type: 'response.error', error: { code: 'provider_error', message } })
+  }
+})
+
 verifies('discovery.nothing', 'several models, of which none is named', async () => {
   const { url } = await answering(() => ({ '/v1/models': { data: [{ id: 'a' }, { id: 'b' }] } }))
   const { ask } = await near({ url })

@@ -108,7 +108,8 @@ class Look {
     const { name, url } = this.#options
     const tried = 'UAMP events, A2A, AG-UI, Chat Completions'
     const why = this.#isRefused ? 'it refused the credentials' : [...new Set(this.#unusable)].join('; ')
-    const message = `No protocol was found for "${name}" at ${shown(url)} (${tried})${why === '' ? '' : `: ${why}`}. Name it as \`protocol\``
+    const advice = this.#isRefused ? 'Give it a `token`, or one that is valid there' : 'Name it as `protocol`'
+    const message = `No protocol was found for "${name}" at ${shown(url)} (${tried})${why === '' ? '' : `: ${why}`}. ${advice}`
     return new UampError('not_supported', message)
   }
 
@@ -138,8 +139,9 @@ class Look {
       this.#by.signal.throwIfAborted()
       status = UampError.from(thrown).details?.['status']
       // A redirect is not followed: it may lead to another host.
-      const isNothing = NOTHING.has(status) || (typeof status === 'number' && status >= 300 && status < 400)
-      if (isNothing) return 'nothing'
+      const isMoved = typeof status === 'number' && status >= 300 && status < 400
+      if (isMoved) this.#unusable.push('it redirects, and only the address that it redirects to can be used')
+      if (isMoved || NOTHING.has(status)) return 'nothing'
       if (status !== 401 && status !== 403) throw thrown
       this.#isRefused = true
       return 'refused'

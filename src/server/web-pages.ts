@@ -120,6 +120,9 @@ const EXPOSED = [
   'X-Session-ID',
   'X-Session-Head',
   'X-Request-ID',
+  // Why a token was refused, and what the next proof must have (RFC 9449 §8).
+  'WWW-Authenticate',
+  'DPoP-Nonce',
   'Retry-After',
   'Retry-After-Ms',
   'X-Should-Retry',

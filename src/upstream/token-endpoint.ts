@@ -80,12 +80,14 @@ export class TokenEndpoint {
     try {
       return await this.#post(endpoint.url, { headers, body: body.toString() }, by)
     } catch (thrown) {
-      const { code, message, details = {} } = UampError.from(thrown)
+      const { code, message, details: { status: _, ...details } = {} } = UampError.from(thrown)
       // The server may have moved its endpoint.
       if (code === 'not_found') this.#known = undefined
       by.signal.throwIfAborted()
+      // Without the status, which would pass for an answer of the agent's server, where 404 says that it does not speak a protocol.
       // Without the cause: the other server may have repeated what it was sent, and a log would keep it.
-      throw new UampError(code, message, { details })
+      // A form that is refused is no mistake of whoever called the agent.
+      throw new UampError(code === 'invalid_request' ? 'provider_error' : code, message, { details })
     }
   }
 

@@ -8,7 +8,7 @@ test('status, body, and what a client does next', async () => {
   expect(limited.headers.get('content-type')).toBe('application/json')
   expect(await limited.text()).toBe('{"error":"later"}')
   const stranger = refusalResponse(new UampError('unauthorized', 'Who is it?'), '{}')
-  expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+  expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="uamp"'])
 })
 
 test('a finer status, and headers of a protocol', () => {

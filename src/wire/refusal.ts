@@ -33,7 +33,8 @@ export interface Refusing {
 export function refusalResponse(error: UampError, body: string, { status = HTTP_STATUS[error.code], headers }: Refusing = {}): Response {
   const { retry_after: wait, challenge: given, dpop_nonce: nonce, reason } = error.details ?? {}
   // RFC 6750 §3.1: a caller without a token is asked for one, and one with a token that does not count is told so.
-  const challenge = typeof given === 'string' ? given : reason === undefined ? 'Bearer' : 'Bearer error="invalid_token"'
+  // §3: the scheme is never alone.
+  const challenge = typeof given === 'string' ? given : reason === undefined ? 'Bearer realm="uamp"' : 'Bearer error="invalid_token"'
   return new Response(body, {
     status,
     headers: {

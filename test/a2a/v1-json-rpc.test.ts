@@ -215,7 +215,7 @@ verifies('a2a-1.0.rpc-error', 'a wrong field is a BadRequest beside the ErrorInf
 test('what the server refuses is JSON-RPC too', async () => {
   const { url } = await startServer(demo(), { tokens: { ann: 'secret-of-ann-0123456789abcdef' } })
   const { status, headers, body } = await post(url, { body: request() })
-  expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+  expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="uamp"'])
   expect(body).toEqual({ jsonrpc: '2.0', id: null, error: { code: -32603, message: expect.any(String), data: [info('UNAUTHENTICATED')] } })
   const wrong = await fetch(`${url}/a2a`)
   expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST, OPTIONS'])

@@ -147,7 +147,11 @@ describe('what REST refuses', () => {
   test('what the server refuses is google.rpc.Status too', async () => {
     const { url } = await startServer(demo(), { tokens: { ann: 'secret-of-ann-0123456789abcdef' } })
     const { status, headers, body } = await send(url, { path: '/tasks' })
-    expect([status, headers.get('www-authenticate'), headers.get('content-type')]).toEqual([401, 'Bearer', 'application/a2a+json'])
+    expect([status, headers.get('www-authenticate'), headers.get('content-type')]).toEqual([
+      401,
+      'Bearer realm="uamp"',
+      'application/a2a+json',
+    ])
     expect(body.error).toMatchObject({
       code: 401,
       status: 'UNAUTHENTICATED',

@@ -94,19 +94,21 @@ async function answering(answers: (url: string) => Readonly<Record<string, unkno
 }
 
 verifies('discovery.nothing', 'a server that speaks nothing, in words that help', async () => {
-  for (const status of [404, 302, 405]) {
+  for (const [status, why] of [
+    [404, ''],
+    [302, ': it redirects, .*'],
+    [405, ''],
+  ] as const) {
     const { url } = await answering(() => ({}), status)
     const { ask } = await near({ url })
-    expect((await ask()).end).toMatchObject({
-      type: 'response.error',
-      error: { code: 'not_supported', message: expect.stringMatching(/No protocol.*Name it as `protocol`/) },
-    })
+    const message = expect.stringMatching(new RegExp(`^No protocol .*\\)${why}\\. Name it as \`protocol\`$`))
+    expect((await ask()).end).toMatchObject({ type: 'response.error', error: { code: 'not_supported', message } })
   }
 })
 
 verifies('discovery.nothing', 'a server that refuses, is not well, or is not there', async () => {
   for (const [status, message] of [
-    [401, 'refused the credentials'],
+    [401, 'refused the credentials. Give it a `token`'],
     [503, '503'],
   ] as const) {
     const { url } = await answering(() => ({}), status)
@@ -117,6 +119,19 @@ verifies('discovery.nothing', 'a server that refuses, is not well, or is not the
   await gone.close()
   const { ask } = await near({ url: gone.url })
   expect((await ask()).end).toMatchObject({ type: 'response.error', error: { message: expect.stringContaining('cannot be reached') } })
+})
+
+verifies('discovery.nothing', 'a server whose token endpoint gives no token is not taken for one that speaks nothing', async () => {
+  const clientSecret = 'near-0123456789abcdef'
+  const far = await startServer(spoken(ALL), { access: { clients: { near: { secret: clientSecret, scopes: ['read'] } } } })
+  for (const [wrong, why] of [
+    [{ clientSecret, scope: 'admin' }, '400: invalid_scope'],
+    [{ clientSecret: 'another-0123456789abcdef' }, '401'],
+  ] as const) {
+    const { ask } = await near({ url: far.url, auth: { type: 'client', clientId: 'near', ...wrong } })
+    const message = `The token endpoint of "near" answered ${why}`
+    expect((await ask()).end).toMatchObject({ type: 'response.error', error: { code: 'provider_error', message } })
+  }
 })
 
 verifies('discovery.nothing', 'several models, of which none is named', async () => {

@@ -1,3 +1,4 @@
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet, type JWSHeaderParameters } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
@@ -235,12 +236,32 @@ test('the keys have a tag and an age, and whoever has them is told so', async ()
   const first = await fetch(`${url}/.well-known/jwks.json`)
   expect(first.headers.get('cache-control')).toBe('public, max-age=300')
   expect(first.headers.get('content-type')).toBe('application/json')
-  const { keys } = (await first.json()) as { keys: object[] }
-  expect(keys).toHaveLength(2)
-  for (const key of keys) expect(Object.keys(key).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x'])
+  const { keys } = (await first.json()) as { keys: { alg: 'EdDSA' | 'RS256' | 'ES256' }[] }
+  const fields = { EdDSA: ['crv', 'x'], RS256: ['e', 'n'], ES256: ['crv', 'x', 'y'] }
+  expect(keys.map(({ alg }) => alg)).toEqual(['EdDSA', 'EdDSA', 'RS256', 'RS256', 'ES256', 'ES256'])
+  for (const key of keys) expect(Object.keys(key).toSorted()).toEqual(['alg', 'kid', 'kty', 'use', ...fields[key.alg]].toSorted())
   const etag = first.headers.get('etag') ?? ''
   const again = await fetch(`${url}/.well-known/jwks.json`, { headers: { 'if-none-match': etag } })
   expect([again.status, await again.text()]).toEqual([304, ''])
+})
+
+verifies('oauth.jwks', 'keys that were read before anything was signed verify the first answer and the first card', async () => {
+  const publicUrl = 'https://agents.example'
+  const { url } = await start({ publicUrl, a2a: { sign: true } })
+  const keys = createLocalJWKSet((await (await fetch(`${url}/.well-known/jwks.json`)).json()) as JSONWebKeySet)
+  const asked = await fetch(`${url}/agents/demo/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${ALICE[1]}`, 'x-uamp-signature': 'chunk' },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] }),
+  })
+  const { signature } = (await asked.json()) as { signature: string }
+  expect((await jwtVerify(signature, keys)).payload.iss).toBe(`${publicUrl}/agents/demo`)
+  const one = { headers: { 'a2a-version': '1.0' } }
+  const card = (await (await fetch(`${url}/agents/demo/.well-known/agent-card.json`, one)).json()) as {
+    signatures: { protected: string }[]
+  }
+  const header = decodeProtectedHeader({ payload: '', signature: '', protected: card.signatures[0]?.protected ?? '' })
+  expect(await keys(header as JWSHeaderParameters)).toBeDefined()
 })
 
 test('a server that does not know its URL says so, and still has keys', async () => {

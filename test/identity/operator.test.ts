@@ -35,7 +35,9 @@ async function folder() {
     expect(code, stderr).toBe(0)
     return stdout
   }
-  const keys = async () => (JSON.parse(await uamp('keys', 'list', '--json')) as { keys: Key[] }).keys
+  /** Those of tokens. */
+  const keys = async () =>
+    (JSON.parse(await uamp('keys', 'list', '--json')) as { keys: Key[] }).keys.filter(({ purpose }) => purpose === 'tokens')
   const start = () => serving(['--data', 'd'], { cwd, env: { SHOP_SECRET: SHOP[1] } })
   return { cwd, uamp, keys, start }
 }
@@ -71,7 +73,7 @@ verifies('identity.keys-running', 'keys are rotated and revoked while a server r
   cli.signal('SIGTERM')
   await cli.exit()
   const stopped = await keys()
-  expect(await uamp('keys', 'rotate')).toBe(`tokens: ${stopped[1]?.kid} signs from now on.\n`)
+  expect(await uamp('keys', 'rotate')).toContain(`tokens: ${stopped[1]?.kid} signs from now on.\n`)
   expect((await keys()).map(({ alg }) => alg)).toEqual(['EdDSA', 'EdDSA', 'EdDSA'])
   const { url: again } = await start()
   expect((await claimsOf(again, await tokenFrom(again, SHOP))).header).toMatchObject({ kid: stopped[1]?.kid })

@@ -202,6 +202,7 @@ verifies('remote-events.capabilities', 'what it can do is told when it is known,
 
 const UNREACHABLE: readonly [string, object, string, RegExp][] = [
   ['a server that is not there', { url: 'http://127.0.0.1:9' }, 'provider_error', /cannot be reached/],
+  ['a WebSocket that is not there', { url: 'ws://127.0.0.1:9' }, 'provider_error', /cannot be reached, or opens no WebSocket/],
   ['an agent that is not there', { agent: 'nobody' }, 'not_found', /There is no agent "nobody"/],
   ['a token that is wrong', { token: 'wrong' }, 'provider_error', /answered 401$/],
 ]

@@ -1,3 +1,4 @@
+import type { Purpose } from '../../core/ports/keys.ts'
 import type { Call, Host, HttpRoute, Transport } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { fingerprint } from '../../protocol/fingerprint.ts'
@@ -57,10 +58,16 @@ function document(path: string, make: (call: Call) => object | Promise<object>):
   return { method: 'GET', path, access: 'public', handle }
 }
 
-/** The keys of every purpose. Those of tokens are made now, so that whoever looks before the first token finds its key. */
+/** What is signed here, and checked with the keys that are public. */
+const PUBLISHED = ['tokens', 'responses', 'cards'] satisfies Purpose[]
+
+/**
+ * The keys of every purpose. They are made now if nothing was signed yet: verifiers keep what they get for minutes, and would refuse the
+ * first token, answer or card by a key that came later.
+ */
 async function jwks({ signer, started }: Host): Promise<object> {
   await started
-  await signer?.key('tokens')
+  await Promise.all(PUBLISHED.map((purpose) => signer?.key(purpose)))
   return (await signer?.publicJwks()) ?? { keys: [] }
 }
 

@@ -192,6 +192,11 @@ class SocketLine implements Line {
 
   #cut(code: number, reason: string): UampError {
     if (code === 4401 || code === 1008) return this.#unauthorized()
+    // A WebSocket does not say which: nobody there, a redirect, 401.
+    if (!this.#isOpen) {
+      const message = `The server of "${this.#name}" cannot be reached, or opens no WebSocket at this address`
+      return new UampError('provider_error', message, { details: { close_code: code } })
+    }
     const why = reason === '' ? '' : `: ${reason}`
     return new UampError('provider_error', `The answer of "${this.#name}" was cut off${why}`, { details: { close_code: code } })
   }

@@ -31,7 +31,7 @@ test('a request without a valid token is refused', async () => {
   const { url } = await testServer({ routes, tokens, anonymous: false })
   for (const init of [{}, bearer('wrong')]) {
     const response = await fetch(`${url}/me`, init)
-    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="uamp"'])
     expect(await response.json()).toEqual({ error: { code: 'unauthorized', message: expect.any(String) } })
   }
   expect(await (await fetch(`${url}/me`, bearer('wonderland-0123456789abcdef'))).json()).toEqual({
@@ -56,7 +56,7 @@ test('a wrong token is refused also where none is needed', async () => {
 
 test('a socket is opened by a header or by a subprotocol, and the token is never echoed', async () => {
   const { connect } = await testServer({ routes, tokens, anonymous: false })
-  expect(await refusedUpgrade(connect('/strict'))).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } })
+  expect(await refusedUpgrade(connect('/strict'))).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer realm="uamp"' } })
   const byHeader = connect('/strict', bearer('builder-0123456789abcdef'))
   expect(String((await once(byHeader, 'message'))[0])).toBe('bob')
   const byProtocol = connect('/strict', { protocols: ['uamp', tokenProtocol('wonderland-0123456789abcdef')] })

@@ -67,7 +67,8 @@ test('what an allowed page must read it can read: errors, the session id, answer
   for (const path of ['/events', '/nowhere', '/proxied']) {
     const { headers } = await fetch(url + path, page)
     expect(headers.get('access-control-allow-origin')).toBe('http://localhost:3000')
-    expect(headers.get('access-control-expose-headers')).toContain('X-Session-ID')
+    for (const name of ['X-Session-ID', 'WWW-Authenticate', 'DPoP-Nonce'])
+      expect(headers.get('access-control-expose-headers')).toContain(name)
     expect(headers.get('vary')).toBe('Origin')
   }
 })

@@ -97,7 +97,10 @@ verifies('identity:matrix:same', 'a challenge asks for a token, or says that the
   for (const operation of Object.values(PROTOCOLS).flat()) {
     if (operation.asks === 'public' || operation.asks === 'url' || operation.asks === 'client') continue
     const { path, ...request } = operation.request('none')
-    expect([nameOf(operation), (await world.ask('none', { path, ...request })).challenge]).toEqual([nameOf(operation), 'Bearer'])
+    expect([nameOf(operation), (await world.ask('none', { path, ...request })).challenge]).toEqual([
+      nameOf(operation),
+      'Bearer realm="uamp"',
+    ])
     for (const { challenge } of await Promise.all(bad.map((caller) => world.ask(caller, { path, ...request }))))
       expect(`${nameOf(operation)}: ${challenge}`).toContain(': Bearer error="invalid_token"')
   }

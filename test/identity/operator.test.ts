@@ -107,4 +107,10 @@ test('mistakes are told', async () => {
   expect(await run('keys', 'rotate', 'cookies')).toContain('choose one of tokens, responses, cards, envelopes')
   expect(await run('access', 'revoke')).toContain('Choose one')
   expect(await run('access', 'revoke', '--token', 'a.b.c')).toContain('The token cannot be read')
+  for (const empty of ['--token', '--key', '--principal']) {
+    const { code, stdout, stderr } = await finished(['access', 'revoke', empty, '', '--data', 'd'], { cwd })
+    expect([code, stdout, stderr]).toEqual([1, '', 'error: The id is empty: give the one to look for\n'])
+  }
+  const { code, stderr } = await finished(['access', 'revoke', '--token', '-', '--data', 'd'], { cwd, input: '\n' })
+  expect([code, stderr]).toEqual([1, 'error: The id is empty: give the one to look for\n'])
 })

@@ -49,6 +49,8 @@ export async function explain(given: string | undefined, flags: ExplainFlags): P
     return tell(flags, [], { denied: 'invalid', message: 'It is neither a JWT nor one of the secrets in the config' })
   const steps: Step[] = []
   const outcome = await verify(token, { settings, ownUrl, note: (step, found, right = true) => steps.push({ step, found, right }) })
+  if ('denied' in outcome && outcome.denied === 'untrusted')
+    steps.push({ step: 'server', found: `the issuer is not this server itself, which is ${ownUrl}; --url names another`, right: false })
   return tell(flags, steps, outcome)
 }
 
@@ -90,7 +92,11 @@ async function verify(token: string, { settings, ownUrl, note }: Verifying): Pro
     return await new Verifier(settings.access ?? {}, parts).verify(token, { note })
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown)
-    return { denied: 'invalid', message: `${message}. Its server must run, or its keys cannot be read` }
+    // Keys of others: the steps say why they cannot be read.
+    return {
+      denied: 'invalid',
+      message: thrown instanceof UampError ? message : `${message}. This server must run, or its keys cannot be read`,
+    }
   } finally {
     http.close()
     outbound.close()

@@ -87,9 +87,13 @@ verifies(['identity.revoke-token', 'identity.revoke-principal'], 'tokens and cal
   const told = await finished(['access', 'revoke', '--token', '-', '--data', 'd'], { cwd, input: token })
   expect([told.code, told.stdout]).toEqual([0, `The token ${jti} is revoked.\n`])
   expect(await isGood(url, token)).toBe(false)
+  const chat = async (secret: string) => (await finished(['chat', '-q', url, 'hello'], { cwd, env: { UAMP_TOKEN: secret } })).stderr
+  expect(await chat(token)).toBe(`error: ${url} refuses this token: The token was revoked\n`)
+  expect(await chat('eyJh.e30.x')).toMatch(/refuses this token: The token is not a JWT that can be read/)
   expect((await models(url)).status).toBe(200)
   await uamp('access', 'revoke', '--principal', 'alice')
   expect((await models(url)).status).toBe(401)
+  expect(await chat(ALICE[1])).toBe(`error: ${url} refuses this token: The access was revoked\n`)
   expect(await uamp('access', 'revoked')).toMatch(new RegExp(`^token +${jti} +${iss} .*\\nprincipal +alice +`, 'm'))
 
   cli.signal('SIGTERM')

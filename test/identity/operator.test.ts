@@ -16,6 +16,7 @@ access:
   algorithm: EdDSA
   clients:
     shop: { secret: '\${SHOP_SECRET}', scopes: [read] }
+    laptop: { secret: '\${SHOP_SECRET}', scopes: ['host:helper'] }
 `
 const AGENT = `import { demo } from 'uamp/agents/demo'
 export default demo()
@@ -102,6 +103,17 @@ verifies(['identity.revoke-token', 'identity.revoke-principal'], 'tokens and cal
   expect((await models(again)).status).toBe(401)
   expect(await uamp('access', 'restore', '--principal', 'alice')).toBe('The principal alice is no longer revoked.\n')
   expect((await models(again)).status).toBe(200)
+})
+
+test('access explain names the agents that a token may host', async () => {
+  const { cwd, start } = await folder()
+  const { url } = await start()
+  const token = await tokenFrom(url, ['laptop', SHOP[1]])
+  const { iss } = await claimsOf(url, token)
+  const args = ['access', 'explain', '--url', String(iss)]
+  const { code, stdout, stderr } = await finished(args, { cwd, env: { SHOP_SECRET: SHOP[1] }, input: token })
+  expect(code, stderr).toBe(0)
+  expect(stdout).toMatch(/^ {2}may: host:helper$/m)
 })
 
 test('mistakes are told', async () => {

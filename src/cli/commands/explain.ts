@@ -133,7 +133,7 @@ function factsOf(outcome: Verified | Denial | { readonly name: string }): readon
     ['tenant', tenant],
     ['agents', agents ?? 'all'],
     ['scopes', scopes],
-    ['may', actionsOf(principal, agents?.[0] ?? 'any')],
+    ['may', [...actionsOf(principal, agents?.[0] ?? 'any'), ...scopes.filter((word) => word.startsWith('host:'))]],
     ...(labels.length > 0 ? [['labels', labels] as const] : []),
     ...(confirmation?.jkt === undefined ? [] : [['needs', 'a DPoP proof with each request'] as const]),
     ...(confirmation?.x5t === undefined ? [] : [['needs', "the client's certificate on the connection"] as const]),

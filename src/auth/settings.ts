@@ -75,6 +75,11 @@ export function believes({ issuers = [], agents, clients = {} }: AccessSettings)
   return issuers.length > 0 || agents !== undefined || Object.keys(clients).length > 0
 }
 
+/** True if the settings cannot work without the server's own URL, which is in the tokens that it issues and in those that are for it. */
+export function needsOwnUrl({ issuers = [], agents, clients = {} }: AccessSettings): boolean {
+  return agents !== undefined || Object.keys(clients).length > 0 || issuers.some(({ audience }) => audience === undefined)
+}
+
 export type Mistake = readonly [path: readonly (string | number)[], message: string]
 
 /** Everything in the settings that cannot work, or that would be unsafe. */

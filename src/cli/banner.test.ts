@@ -13,6 +13,7 @@ const served = (given: Partial<Shown>): string =>
       data: 'memory',
       tokens: [],
       anonymous: true,
+      believes: false,
       notes: [],
       ...given,
     },
@@ -57,6 +58,14 @@ test('a protocol that the agent at / lacks is shown at one that has it', () => {
   expect(text).toContain('/omnia?agent=b')
   expect(text).toContain('curl -N localhost:8787/agents/b/events')
   expect(text).toContain('npx uamp chat --agent b')
+})
+
+test('callers by tokens that somebody issues are shown, and no secret is asked for that nobody has', () => {
+  const text = served({ anonymous: false, believes: true })
+  expect(text).toMatch(/^ {2}Callers +those whom `access` of the config believes$/m)
+  expect(text).toContain("UAMP_TOKEN='<access token>' npx uamp chat")
+  expect(text).not.toContain('undefined')
+  expect(served({ tokens: ['alice'], anonymous: false, believes: true })).toMatch(/^ {2}Callers +alice, each by token; those whom/m)
 })
 
 test('a data folder below this one is named from here, another one by its whole path', () => {

@@ -1,5 +1,5 @@
 import { shown } from '../config/shown.ts'
-import { curlLine, way, type Served, type Way } from '../serve/try-it.ts'
+import { credential, curlLine, way, type Served, type Way } from '../serve/try-it.ts'
 import type { Paint } from './print.ts'
 
 export interface Shown extends Served {
@@ -8,6 +8,8 @@ export interface Shown extends Served {
   readonly host: string
   /** A folder, or `memory`. */
   readonly data: string
+  /** True if `access` of the config admits callers. */
+  readonly believes: boolean
   /** Why models are served that no file names. */
   readonly notes: readonly string[]
   /** A file in this folder that the user may have meant, and how to serve it. */
@@ -53,15 +55,16 @@ function listed({ agents, root }: Served): string {
   return `${agents.map(({ name }) => (name === root ? `${name} (also at /)` : name)).join(', ')}: each at /agents/{name}`
 }
 
-function callers({ host, tokens, anonymous }: Shown): string {
+function callers({ host, tokens, anonymous, believes }: Shown): string {
   const named = tokens.length === 0 ? [] : [`${tokens.join(', ')}, each by token`]
   const others = anonymous ? [`anyone ${/^(127\.|localhost$|::1$)/.test(host) ? 'on this machine' : `who can reach ${host}`}`] : []
-  return [...named, ...others].join('; ')
+  const issued = believes ? ['those whom `access` of the config believes'] : []
+  return [...named, ...issued, ...others].join('; ')
 }
 
 function chat({ url, root, tokens, anonymous }: Served, { agent: name }: Way): string {
   const where = url === DEFAULT_URL ? '' : ` ${url}`
   const agent = root === name ? '' : ` --agent ${name}`
   // Not --token, because every user of the machine can read a command line.
-  return `${anonymous ? '' : `UAMP_TOKEN='<secret of ${tokens[0]}>' `}npx uamp chat${where}${agent}`
+  return `${anonymous ? '' : `UAMP_TOKEN='${credential(tokens)}' `}npx uamp chat${where}${agent}`
 }

@@ -279,7 +279,7 @@ Examples:
   uamp connect                                                  as \`connect\` in uamp.config.yaml says
 
 A host that cannot be reached is tried until it can. Ctrl-C finishes the running answers and leaves, a second one stops at once.
-Exit codes: 0 left when asked to, 1 refused or taken over by another process, 2 wrong options or config.`
+Exit codes: 0 left when asked to; 1 refused, taken over by another process, or wrong options; 2 wrong config.`
 
 function port(text: string): number {
   const number = Number(text)

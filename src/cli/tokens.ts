@@ -54,8 +54,13 @@ function read(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EACCES' ? 'this user may not read it' : (code ?? 'unknown reason')
-    throw new UampError('invalid_request', `The token file ${file} cannot be read: ${why}`, { cause })
+    throw new UampError('invalid_request', `The token file ${file} cannot be read: ${whyUnreadable(cause)}`, { cause })
   }
+}
+
+export function whyUnreadable(cause: unknown): string {
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ENOENT') return 'there is no such file'
+  if (code === 'EISDIR') return 'it is a folder'
+  return code === 'EACCES' ? 'this user may not read it' : (code ?? 'unknown reason')
 }

@@ -56,6 +56,8 @@ export const ACCESS_FIELDS = {
 interface Filling {
   readonly variables: Variables
   readonly problems: Problems
+  /** Each is a client, too. */
+  readonly tokens: Readonly<Record<string, unknown>>
 }
 
 /** The settings with the variables of the environment in them. Adds what is wrong with them to the problems. */
@@ -83,13 +85,13 @@ export function accessWith(given: AccessSettings, filling: Filling): AccessSetti
 }
 
 /** Clients with the secrets that they have. */
-function clientsWith(clients: Readonly<Record<string, ClientSettings>>, { variables, problems }: Filling) {
+function clientsWith(clients: Readonly<Record<string, ClientSettings>>, { variables, problems, tokens }: Filling) {
   return Object.fromEntries(
     Object.entries(clients).map(([name, given]) => {
       const path = ['access', 'clients', name]
       const secret = given.secret === undefined ? undefined : variables.in(given.secret, [...path, 'secret'])
       const client = secret === undefined ? given : { ...given, secret }
-      const mistake = problems.has([...path, 'secret']) ? undefined : mistakeIn(name, client)
+      const mistake = problems.has([...path, 'secret']) ? undefined : mistakeIn(name, client, tokens)
       if (mistake !== undefined) problems.add(path, mistake)
       return [name, client]
     }),

@@ -168,7 +168,7 @@ function settingsOf(
     ...rest,
     ...(data !== undefined && { data: data === 'memory' ? data : resolve(dirname(source.file), data) }),
     tokens: secretTokens(config.tokens ?? {}, variables, problems),
-    ...(config.access && { access: accessWith(config.access, { variables, problems }) }),
+    ...(config.access && { access: accessWith(config.access, { variables, problems, tokens: config.tokens ?? {} }) }),
     ...(config.connect && { connect: connectWith(config.connect, { variables, problems, file: source.file }) }),
   }
 }

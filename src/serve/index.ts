@@ -7,7 +7,7 @@ import { identityAccess, type IdentityParts } from '../auth/identity.ts'
 import { issuer } from '../auth/issuer/index.ts'
 import type { Signs } from '../auth/response-signer.ts'
 import { revocable } from '../auth/revocations.ts'
-import { accessIn, believes, type AccessSettings } from '../auth/settings.ts'
+import { accessIn, believes, needsOwnUrl, type AccessSettings } from '../auth/settings.ts'
 import type { Grants } from '../auth/static-tokens.ts'
 import type { AgentRegistry } from '../core/engine/agent-registry.ts'
 import type { AgentGateway } from '../core/engine/gateway-options.ts'
@@ -165,6 +165,9 @@ export async function serve(agents: AgentPort | readonly AgentPort[], options: S
     const url = listening.url + parts.node.prefix
     // Behind a proxy it has another address, which only its operator can tell.
     if (isLoopback(host) && trustProxy.length === 0) parts.node.listensAt(url)
+    const unsure = parts.node.ownUrl() === undefined && needsOwnUrl(accessIn(options.access).settings)
+    if (unsure)
+      parts.open.log('warn', 'This server does not know its own URL, so no token can be for it, and it issues none: set publicUrl')
     if (options.log === undefined) process.stdout.write(greeting(served(url, parts, options)))
     return { ...agentApp(parts, listening), url, port: listening.port }
   } catch (error) {

@@ -33,9 +33,14 @@ export function way({ agents, root }: Pick<Served, 'agents' | 'root'>, ...protoc
 export function curlLine({ url, root, tokens, anonymous }: Served, { agent }: Way): string {
   const text = agent === 'demo' ? '/count 10 100' : 'Hello'
   const path = root === agent ? '/events' : `/agents/${agent}/events`
-  const token = anonymous ? '' : ` -H 'authorization: Bearer <secret of ${tokens[0]}>'`
+  const token = anonymous ? '' : ` -H 'authorization: Bearer ${credential(tokens)}'`
   const events = [{ type: 'session.create' }, { type: 'input.text', text }, { type: 'response.create' }]
   return `curl -N ${url.replace('http://', '')}${path}${token} -H 'accept: text/event-stream' -d '${JSON.stringify(events)}'`
+}
+
+/** What stands for the credentials of a caller. Without a secret in `tokens` it is a token that this server or another one issues. */
+export function credential([first]: readonly string[]): string {
+  return first === undefined ? '<access token>' : `<secret of ${first}>`
 }
 
 /** What `serve` prints, so that whoever runs a program for the first time knows where to go. */

@@ -128,3 +128,10 @@ test('a key that is written twice in JSON is told', async () => {
   const config = '{ "agents": [{ "name": "one", "model": "ollama/m" }],\n"port": 1,\n"port": 2 }'
   expect(await mistakes(config, {}, 'uamp.config.json')).toEqual(['uamp.config.json:3: port is written twice: remove one of them'])
 })
+
+test('a client that has the name of a token is told with its line, before the server starts', async () => {
+  const config = `${ONE}tokens: { shop: a-secret-of-sixteen }\naccess:\n  clients:\n    shop: { secret: another-of-sixteen }\n`
+  expect(await mistakes(config)).toEqual([
+    expect.stringMatching(/^uamp\.config\.yaml:7: access\.clients\.shop is also the name of a token: choose another$/),
+  ])
+})

@@ -218,6 +218,10 @@ verifies('connect.reconnect', 'a host that cannot be reached is named, and tried
   await nobody.prints(/Not connected to ws:\/\/127\.0\.0\.1:1\/ws: connect ECONNREFUSED 127\.0\.0\.1:1\. Trying again/)
   nobody.signal('SIGTERM')
   expect(await nobody.exit()).toBe(0)
+  const secured = await connecting(url.replace('http', 'wss'))
+  await secured.prints(/Not connected to wss:\S+: no TLS is spoken there; a host without it has an address with ws:\/\/\. Trying again\n/)
+  secured.signal('SIGTERM')
+  expect(await secured.exit()).toBe(0)
 })
 
 verifies('connect.drain', 'a signal lets the running answer finish, and takes no new request', async () => {

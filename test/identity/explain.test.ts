@@ -58,7 +58,12 @@ test('a refused token ends with 3, the reason, and the rule that decided', async
     [await sign(provider.url, { org: 'acme', aud: 'https://other.example' }), '✓ time', 'because: The token is for another server'],
     [await sign(provider.url, { org: 'acme', exp: 1e300 }), 'because: The token does not say when it ends'],
     [await sign(partner.url, { sub: 'mallory' }), `✗ trust: "deny" has ${partner.url}/mallory`, 'denied: untrusted'],
-    [await sign(stranger.url), '✗ trust: no rule of "allow" names it', 'because: This server does not believe the issuer'],
+    [
+      await sign(stranger.url),
+      '✗ trust: no rule of "allow" names it',
+      `is not this server itself, which is ${OWN}; --url names`,
+      'because: This server does',
+    ],
     [await mallory.sign(claimsFor(OWN, partner.url)), '✓ key: known by its kid', 'because: The signature of the token is wrong'],
     ['not-a-token', 'because: It is neither a JWT nor one of the secrets in the config'],
   ]
@@ -72,4 +77,7 @@ test('a refused token ends with 3, the reason, and the rule that decided', async
   partner.published.answer = (_, response) => response.writeHead(500).end()
   const { stdout } = await explain(await sign(partner.url))
   expect(stdout).toMatch(/✗ keys: The keys of an issuer could not be read: \S+ answered 500/)
+  provider.published.answer = (_, response) => response.writeHead(500).end()
+  const { stdout: unread } = await explain(await sign(provider.url, { org: 'acme' }))
+  expect(unread).toMatch(/because: The keys of the identity provider cannot be read now\n/)
 })

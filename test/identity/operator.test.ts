@@ -16,6 +16,7 @@ access:
   algorithm: EdDSA
   clients:
     shop: { secret: '\${SHOP_SECRET}', scopes: [read] }
+    laptop: { secret: '\${SHOP_SECRET}', scopes: ['host:helper'] }
 `
 const AGENT = `import { demo } from 'uamp/agents/demo'
 export default demo()
@@ -89,9 +90,13 @@ verifies(['identity.revoke-token', 'identity.revoke-principal'], 'tokens and cal
   const told = await finished(['access', 'revoke', '--token', '-', '--data', 'd'], { cwd, input: token })
   expect([told.code, told.stdout]).toEqual([0, `The token ${jti} is revoked.\n`])
   expect(await isGood(url, token)).toBe(false)
+  const chat = async (secret: string) => (await finished(['chat', '-q', url, 'hello'], { cwd, env: { UAMP_TOKEN: secret } })).stderr
+  expect(await chat(token)).toBe(`error: ${url} refuses this token: The token was revoked\n`)
+  expect(await chat('eyJh.e30.x')).toMatch(/refuses this token: The token is not a JWT that can be read/)
   expect((await models(url)).status).toBe(200)
   await uamp('access', 'revoke', '--principal', 'alice')
   expect((await models(url)).status).toBe(401)
+  expect(await chat(ALICE[1])).toBe(`error: ${url} refuses this token: The access was revoked\n`)
   expect(await uamp('access', 'revoked')).toMatch(new RegExp(`^token +${jti} +${iss} .*\\nprincipal +alice +`, 'm'))
 
   cli.signal('SIGTERM')
@@ -102,6 +107,17 @@ verifies(['identity.revoke-token', 'identity.revoke-principal'], 'tokens and cal
   expect((await models(again)).status).toBe(200)
 })
 
+test('access explain names the agents that a token may host', async () => {
+  const { cwd, start } = await folder()
+  const { url } = await start()
+  const token = await tokenFrom(url, ['laptop', SHOP[1]])
+  const { iss } = await claimsOf(url, token)
+  const args = ['access', 'explain', '--url', String(iss)]
+  const { code, stdout, stderr } = await finished(args, { cwd, env: { SHOP_SECRET: SHOP[1] }, input: token })
+  expect(code, stderr).toBe(0)
+  expect(stdout).toMatch(/^ {2}may: host:helper$/m)
+})
+
 test('mistakes are told', async () => {
   const { cwd } = await folder()
   const run = async (...args: readonly string[]) => (await finished([...args, '--data', 'd'], { cwd })).stderr
@@ -109,6 +125,12 @@ test('mistakes are told', async () => {
   expect(await run('keys', 'rotate', 'cookies')).toContain('choose one of tokens, responses, cards, envelopes')
   expect(await run('access', 'revoke')).toContain('Choose one')
   expect(await run('access', 'revoke', '--token', 'a.b.c')).toContain('The token cannot be read')
+  for (const empty of ['--token', '--key', '--principal']) {
+    const { code, stdout, stderr } = await finished(['access', 'revoke', empty, '', '--data', 'd'], { cwd })
+    expect([code, stdout, stderr]).toEqual([1, '', 'error: The id is empty: give the one to look for\n'])
+  }
+  const { code, stderr } = await finished(['access', 'revoke', '--token', '-', '--data', 'd'], { cwd, input: '\n' })
+  expect([code, stderr]).toEqual([1, 'error: The id is empty: give the one to look for\n'])
 })
 
 test('a secret is not taken for the id of a token, which would refuse nobody and keep the secret', async () => {

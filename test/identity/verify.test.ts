@@ -288,7 +288,9 @@ test('files that hold something else are named', async () => {
   expect(await says({ said, keys: '<html>' }, 'said', '--jwks', 'keys')).toContain('keys is not JSON: it must hold a JWK set')
   expect(await says({ said, request: 'Hi' }, 'said', '--request', 'request')).toContain('request is not JSON')
   expect(await says({ said, request: {} }, 'said', '--request', 'request')).toContain('request has neither "messages" nor "input"')
-  expect(await says({}, 'missing')).toContain('missing')
+  expect(await says({}, 'missing')).toContain('missing cannot be read: there is no such file')
+  expect(await says({}, '.')).toContain('. cannot be read: it is a folder')
+  expect(await says({ said }, 'said', '--jwks', 'missing')).toContain('missing cannot be read: there is no such file')
 })
 
 test('where two have signed, the one whose keys are out of reach does not matter', async () => {

@@ -46,7 +46,7 @@ export function clientsFrom({ clients = {}, tokens = {}, grants = {} }: ClientsO
     return { name, secret, jwks: undefined, jwksUri: undefined, scopes, targets: undefined, mayBeAgent: false }
   })
   const configured = Object.entries(clients).map(([name, settings]): Client => {
-    const mistake = mistakeIn(name, settings) ?? (name in tokens ? 'is also the name of a token: choose another' : undefined)
+    const mistake = mistakeIn(name, settings, tokens)
     if (mistake !== undefined) throw new UampError('invalid_request', `The client "${name}" ${mistake}`)
     const { secret, jwks, jwksUri, scopes = DEFAULT_SCOPES, targets } = settings
     return { name, secret, jwks, jwksUri, scopes, targets, mayBeAgent: true }
@@ -55,8 +55,9 @@ export function clientsFrom({ clients = {}, tokens = {}, grants = {} }: ClientsO
 }
 
 /** What is wrong with a client, as the end of a sentence. */
-export function mistakeIn(name: string, { secret, jwks, jwksUri }: ClientSettings): string | undefined {
+export function mistakeIn(name: string, { secret, jwks, jwksUri }: ClientSettings, tokens: object): string | undefined {
   if (name === 'anonymous' || name === '') return 'cannot have this name'
+  if (Object.hasOwn(tokens, name)) return 'is also the name of a token: choose another'
   if ([secret, jwks, jwksUri].filter((each) => each !== undefined).length !== 1) return 'must have one of "secret", "jwks" and "jwksUri"'
   if (secret !== undefined) return tooShort(secret)
   if (jwksUri !== undefined && !URL.canParse(jwksUri)) return 'has a "jwksUri" that is not a URL'

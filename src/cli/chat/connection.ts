@@ -1,3 +1,4 @@
+import { looksLikeJwt } from '../../auth/verify/token.ts'
 import { connect, UampClientError, type Client, type ConnectOptions, type Session, type Status } from '../../client/node.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { present } from '../../wire/fields.ts'
@@ -154,6 +155,10 @@ export class Connection {
       case 'unreachable':
         return `There is no server at ${this.#url}. Start one with \`npx uamp serve\`, name another: \`npx uamp chat <url>\`, or talk to a file: \`npx uamp chat agent.ts\``
       case 'unauthorized':
+        // A token that somebody issued can be refused for many reasons, which the server says.
+        if (details?.['reason'] !== undefined || (this.#token !== undefined && looksLikeJwt(this.#token))) {
+          return `${this.#url} refuses this token: ${message}`
+        }
         return this.#token === undefined
           ? `${this.#url} wants a token: \`npx uamp chat --token-file <file>\`, UAMP_TOKEN=<secret>, or --token <secret>`
           : `${this.#url} does not know this token: give the secret alone, without its name`

@@ -49,6 +49,8 @@ export async function explain(given: string | undefined, flags: ExplainFlags): P
     return tell(flags, [], { denied: 'invalid', message: 'It is neither a JWT nor one of the secrets in the config' })
   const steps: Step[] = []
   const outcome = await verify(token, { settings, ownUrl, note: (step, found, right = true) => steps.push({ step, found, right }) })
+  if ('denied' in outcome && outcome.denied === 'untrusted')
+    steps.push({ step: 'server', found: `the issuer is not this server itself, which is ${ownUrl}; --url names another`, right: false })
   return tell(flags, steps, outcome)
 }
 
@@ -90,7 +92,11 @@ async function verify(token: string, { settings, ownUrl, note }: Verifying): Pro
     return await new Verifier(settings.access ?? {}, parts).verify(token, { note })
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown)
-    return { denied: 'invalid', message: `${message}. Its server must run, or its keys cannot be read` }
+    // Keys of others: the steps say why they cannot be read.
+    return {
+      denied: 'invalid',
+      message: thrown instanceof UampError ? message : `${message}. This server must run, or its keys cannot be read`,
+    }
   } finally {
     http.close()
     outbound.close()
@@ -127,7 +133,7 @@ function factsOf(outcome: Verified | Denial | { readonly name: string }): readon
     ['tenant', tenant],
     ['agents', agents ?? 'all'],
     ['scopes', scopes],
-    ['may', actionsOf(principal, agents?.[0] ?? 'any')],
+    ['may', [...actionsOf(principal, agents?.[0] ?? 'any'), ...scopes.filter((word) => word.startsWith('host:'))]],
     ...(labels.length > 0 ? [['labels', labels] as const] : []),
     ...(confirmation?.jkt === undefined ? [] : [['needs', 'a DPoP proof with each request'] as const]),
     ...(confirmation?.x5t === undefined ? [] : [['needs', "the client's certificate on the connection"] as const]),

@@ -51,7 +51,7 @@ export async function revoke({ data, ...flags }: RevokeFlags): Promise<number> {
   const what = await revocationOf(flags)
   const { cut, withdrawn } = await using(data, (identity) => identity.revoke(what))
   const keys = withdrawn ? ' It was a key of this server, which has new ones now.' : ''
-  const connections = cut === 0 ? '' : ` ${cut === 1 ? 'One connection was' : `${cut} connections were`} cut.`
+  const connections = cut === 0 ? '' : ` ${cut === 1 ? 'One connection was' : `${cut} connections and sessions were`} cut.`
   process.stdout.write(`The ${described(what)} is revoked.${keys}${connections}\n`)
   return 0
 }
@@ -118,11 +118,18 @@ async function revocationOf({ token, key, principal, issuer, tenant }: Omit<Revo
   if ([token, key, principal].filter((each) => each !== undefined).length !== 1) {
     throw new UampError('invalid_request', 'Choose one: --token <jti or token>, --key <kid> or --principal <id>')
   }
+  if (principal === '' || key === '' || token === '') throw nothing()
   if (principal !== undefined) return { kind: 'principal', id: principal, ...(tenant !== undefined && { tenant }) }
   const by = issuer === undefined ? {} : { issuer }
   if (key !== undefined) return { kind: 'key', id: key, ...by }
   const text = token === '-' ? (await standardInput()).trim() : (token ?? '')
+  if (text === '') throw nothing()
   return text.split('.').length === 3 ? { ...named(text), ...by } : { kind: 'token', id: text, ...by }
+}
+
+/** A script whose variable is empty must not believe that it has revoked something. */
+function nothing(): UampError {
+  return new UampError('invalid_request', 'The id is empty: give the one to look for')
 }
 
 /** What a token says of itself. Nobody has to prove that it is a good one to have it refused. */

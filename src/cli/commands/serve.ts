@@ -71,11 +71,13 @@ export async function serve(given: string | undefined, { version, ...flags }: Se
   const url = server.url.replace('//127.0.0.1:', '//localhost:')
   const callers = Object.keys(tokens)
   const host = flags.host ?? settings.host ?? '127.0.0.1'
-  const anonymous = flags.allowAnonymous ?? (callers.length === 0 && !believes(settings.access ?? {}))
+  const isBelieving = believes(settings.access ?? {})
+  const anonymous = flags.allowAnonymous ?? (callers.length === 0 && !isBelieving)
+  const known = { tokens: callers, anonymous, believes: isBelieving }
   const { notes, unused } = setup
   // Before the banner: a user who has read it may change a file.
   const reloader = reloading(setup, server, context)
-  const shown = { version, url, host, agents: setup.agents, root, data, tokens: callers, anonymous, notes, ...present({ unused }) }
+  const shown = { version, url, host, agents: setup.agents, root, data, notes, ...known, ...present({ unused }) }
   stdout.write(banner(shown, painter(stdout)))
   if (flags.open) openBrowser(url, () => stdout.write(`No browser could be opened: go to ${url}\n`))
   await stopped(server)

@@ -5,6 +5,7 @@ import { UampError } from '../../protocol/errors.ts'
 import { isRecord } from '../../protocol/json.ts'
 import { signedIn, type Found } from '../verify/signed-in.ts'
 import { harmless, painter } from '../print.ts'
+import { whyUnreadable } from '../tokens.ts'
 
 export interface VerifyFlags {
   readonly signature?: string
@@ -40,8 +41,13 @@ function bestOf(results: readonly PromiseSettledResult<Verified>[]): Verified {
   throw failed?.reason instanceof Error ? failed.reason : new UampError('invalid_request', 'There is no signature to check')
 }
 
-function contents(file: string): Promise<string> {
-  return file === '-' ? text(process.stdin) : readFile(file, 'utf8')
+async function contents(file: string): Promise<string> {
+  if (file === '-') return text(process.stdin)
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    throw new UampError('invalid_request', `${file} cannot be read: ${whyUnreadable(cause)}`, { cause })
+  }
 }
 
 /** The messages of a request: the list itself, or the body that has it. */
@@ -54,7 +60,7 @@ function messagesIn(body: string, file: string): unknown {
 
 async function keysIn(place: string): Promise<unknown> {
   if (/^https?:\/\//.test(place)) return keysAt(place)
-  return parsed(await readFile(place, 'utf8'), `${place} is not JSON: it must hold a JWK set`)
+  return parsed(await contents(place), `${place} is not JSON: it must hold a JWK set`)
 }
 
 function parsed(text: string, otherwise: string): unknown {

@@ -8,6 +8,8 @@ const OPEN_MS = 15_000
 const PONG_MS = 10_000
 /** How long a host has to answer a close. */
 const CLOSE_MS = 2_000
+/** In place of what OpenSSL says, which has lines of its own. */
+const NO_TLS = 'no TLS is spoken there; a host without it has an address with ws://'
 
 export interface HostSocketOptions {
   readonly url: string
@@ -58,7 +60,7 @@ export class HostSocket {
     ws.on('ping', () => (this.#heard = true))
     let failure = ''
     // A name with several addresses fails without a message.
-    ws.on('error', (error: NodeJS.ErrnoException) => (failure = error.message || (error.code ?? '')))
+    ws.on('error', (error: NodeJS.ErrnoException) => (failure = error.code === 'EPROTO' ? NO_TLS : error.message || (error.code ?? '')))
     ws.on('close', (code, reason) => {
       const [, status] = /^Unexpected server response: (\d+)$/.exec(failure) ?? []
       this.#over({ code, reason: reason.toString() || failure, ...(status !== undefined && { status: Number(status) }) })

@@ -29,7 +29,14 @@ const GROUPS = {
     'docs/mapping.md',
     'docs/matrix.md',
   ],
-  Operations: ['docs/server.md', 'docs/operations.md', 'docs/deployment.md', 'docs/security.md', 'docs/troubleshooting.md'],
+  Operations: [
+    'docs/server.md',
+    'docs/identity.md',
+    'docs/operations.md',
+    'docs/deployment.md',
+    'docs/security.md',
+    'docs/troubleshooting.md',
+  ],
   Decisions: ['docs/decisions/'],
 }
 

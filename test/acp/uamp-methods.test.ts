@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import { UampError } from '../../src/protocol/errors.ts'
@@ -128,6 +128,18 @@ verifies('acp-uamp.submit', 'who leaves stops the agent', async () => {
   await client.next(({ method }) => method === 'prompt/progress')
   client.close()
   await stopped
+})
+
+test('many prompts at once on one connection are no leak of listeners', async () => {
+  const warnings: Error[] = []
+  const warned = (warning: Error) => warnings.push(warning)
+  process.on('warning', warned)
+  onTestFinished(() => void process.off('warning', warned))
+  const { url } = await startServer(demo())
+  const client = await Client.connect(overSocket(url, { path: '/acp/stream' }))
+  const answers = await Promise.all(Array.from({ length: 30 }, () => client.ask('prompt/submit', HELLO)))
+  for (const { result } of answers) expect(result).toEqual({ status: 'complete', content: 'You said: Hello' })
+  expect(warnings).toEqual([])
 })
 
 verifies('acp-uamp.submit', 'who leaves a stream of server-sent events stops the agent too', async () => {

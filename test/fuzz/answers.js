@@ -35,6 +35,7 @@ const FORMS = {
 const EXPLAINED = [
   { status: 500, shows: /You asked me to fail with/, why: 'the demo fails when it is told to (/error)' },
   { status: 501, shows: /not_supported|not supported/i, why: 'what is not built' },
+  { status: 502, shows: /answer_too_large/, why: 'an answer that is larger than this server allows' },
   { status: 502, shows: /provider_error/, why: 'an upstream that a client named does not answer' },
   { status: 503, shows: /overloaded|Not ready|Too many/, why: 'a limit of the whole server' },
   { status: 503, shows: /interrupted/, why: 'the server stops' },

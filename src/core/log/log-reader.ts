@@ -54,7 +54,7 @@ export class LogReader implements Reader {
     this.cursor = this.recovered ? wanted : wanted > log.visible ? log.visible : log.base
     this.readBytes = log.written
     this.closed = signal?.aborted ?? false
-    signal?.addEventListener('abort', this.#aborted)
+    if (!this.closed) signal?.addEventListener('abort', this.#aborted)
   }
 
   understands(type: string): boolean {

@@ -13,7 +13,7 @@ import { Asking, errorText, parseParams, resultText, RPC, RpcError, type RpcId, 
 import { told } from './errors.ts'
 import { openFrom, replay } from './history.ts'
 import * as schema from './schema.ts'
-import { isOlderInitialize, OLDER_METHODS, type OlderContext } from './older-methods.ts'
+import { isOlderInitialize, OLDER_METHODS, OlderCalls } from './older-methods.ts'
 import { AcpSession } from './session.ts'
 import { closeAll, connectServers, TOOL_METHOD, type ConnectTools, type Folders } from './tools.ts'
 
@@ -69,6 +69,7 @@ export class AcpConnection {
   readonly #sessions = new Map<string, AcpSession>()
   readonly #asking = new Asking()
   readonly #closed = new AbortController()
+  readonly #older = new OlderCalls()
   /** Sessions that are being opened: closing waits for them, as servers were started for them. */
   readonly #opening = new Set<Promise<AcpSession>>()
   /** What the client can do, from `initialize`. Until then only the older methods are served. */
@@ -124,6 +125,7 @@ export class AcpConnection {
   async close(): Promise<void> {
     const reason = new UampError('cancelled', 'The client has gone')
     this.#closed.abort(reason)
+    this.#older.close(reason)
     this.#asking.close(reason)
     await Promise.allSettled([...this.#opening, ...[...this.#sessions.values()].map((session) => session.close())])
     this.#sessions.clear()
@@ -149,7 +151,9 @@ export class AcpConnection {
   #call(method: string, asked: Asked): ReturnType<Method> {
     this.#options.host.gateway.checkSlots(asked.params)
     const older = method !== 'initialize' || isOlderInitialize(asked.params) ? OLDER_METHODS.get(method) : undefined
-    if (older) return older(this.#olderContext(), asked.params, asked.id)
+    // Clients of ACP itself do not know these notifications.
+    const notify = async (frames: readonly string[]): Promise<void> => (this.#client ? undefined : this.#options.send(frames))
+    if (older) return this.#older.call(older, { ...this.#options, agent: this.#agent, notify }, asked.params, asked.id)
     if (NOTIFICATIONS.has(method)) throw new RpcError(RPC.invalidRequest, `${method} is a notification: send it without an id`)
     const own = this.#methods.get(method)
     if (!own) throw new RpcError(RPC.methodNotFound, `There is no method "${method.slice(0, 100)}"`)
@@ -224,12 +228,6 @@ export class AcpConnection {
       // JSON-RPC 2.0 §4.1: a notification gets no answer, not even an error.
       this.#report(method, thrown)
     }
-  }
-
-  #olderContext(): OlderContext {
-    // Clients of ACP itself do not know these notifications.
-    const notify = async (frames: readonly string[]): Promise<void> => (this.#client ? undefined : this.#options.send(frames))
-    return { ...this.#options, agent: this.#agent, signal: this.#closed.signal, notify }
   }
 
   #initialize(params: unknown): Slot {

@@ -46,6 +46,25 @@ export const OLDER_METHODS: ReadonlyMap<string, OlderMethod> = new Map<string, O
   ['capabilities', ({ agent }) => ({ ...abilities(agent), agent: agent.capabilities })],
 ])
 
+/** The calls of these methods that a connection is answering. Each has its own signal, as a connection may have hundreds at once. */
+export class OlderCalls {
+  readonly #running = new Set<AbortController>()
+
+  async call(method: OlderMethod, context: Omit<OlderContext, 'signal'>, params: unknown, id: RpcId): Promise<Slot> {
+    const running = new AbortController()
+    this.#running.add(running)
+    try {
+      return await method({ ...context, signal: running.signal }, params, id)
+    } finally {
+      this.#running.delete(running)
+    }
+  }
+
+  close(reason: Error): void {
+    for (const running of this.#running) running.abort(reason)
+  }
+}
+
 /** The `initialize` of ACP 1 has a number as its version. */
 export function isOlderInitialize(params: unknown): boolean {
   return typeof (params as { protocolVersion?: unknown } | null | undefined)?.protocolVersion !== 'number'

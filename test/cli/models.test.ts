@@ -158,7 +158,10 @@ test('the chat says once that no price is known, and what the model takes', asyn
   await unpriced.says('again', / out\n/)
   expect(unpriced.output).not.toContain('no price is known')
   await unpriced.says('/usage', /no price is known for this model/)
-  await unpriced.says('/model', /openai\/echo +the model of helper that answers now; no price is known[^]*openai\/gpt-5 +a model of helper; \$1\.25 in/)
+  await unpriced.says(
+    '/model',
+    /openai\/echo +the model of helper that answers now; no price is known[^]*openai\/gpt-5 +a model of helper; \$1\.25 in/,
+  )
 
   await writeFile(join(cwd, 'table.json'), TABLE)
   await finished(['models', 'update', 'table.json'], { cwd, env })
@@ -166,5 +169,8 @@ test('the chat says once that no price is known, and what the model takes', asyn
   await priced.says('hello', / out · \$/)
   expect(priced.output).not.toContain('no price is known')
   await priced.says('/usage', /The model takes 5,000 tokens, answers of up to 700\./)
-  await priced.says('/model', /openai\/echo +the model of helper that answers now; \$1000 in, .*; 5,000 tokens[^]*helper +this agent; 5,000 tokens/)
+  await priced.says(
+    '/model',
+    /openai\/echo +the model of helper that answers now; \$1000 in, .*; 5,000 tokens[^]*helper +this agent; 5,000 tokens/,
+  )
 })

@@ -13,7 +13,7 @@ import { Asking, errorText, parseParams, resultText, RPC, RpcError, type RpcId, 
 import { told } from './errors.ts'
 import { openFrom, replay } from './history.ts'
 import * as schema from './schema.ts'
-import { isOlderInitialize, OLDER_METHODS, OlderCalls } from './older-methods.ts'
+import { isOlderInitialize, OLDER_METHODS, OlderCalls, type OlderContext } from './older-methods.ts'
 import { AcpSession } from './session.ts'
 import { closeAll, connectServers, TOOL_METHOD, type ConnectTools, type Folders } from './tools.ts'
 
@@ -56,11 +56,6 @@ const SESSIONS = 256
 const UNDER_WAY = 256
 const PAGE = 50
 const PROTOCOL_VERSION = 1
-const AUTH_METHOD = {
-  id: schema.SIGNED_IN,
-  name: 'Already signed in',
-  description: 'You are known by your token, or as the user who started the agent',
-}
 export const NOTIFICATIONS: ReadonlySet<string> = new Set(['session/cancel', '$/cancel_request'])
 
 /** A client of ACP or of the older methods; its first message tells which. It knows nothing of HTTP or sockets. */
@@ -151,9 +146,7 @@ export class AcpConnection {
   #call(method: string, asked: Asked): ReturnType<Method> {
     this.#options.host.gateway.checkSlots(asked.params)
     const older = method !== 'initialize' || isOlderInitialize(asked.params) ? OLDER_METHODS.get(method) : undefined
-    // Clients of ACP itself do not know these notifications.
-    const notify = async (frames: readonly string[]): Promise<void> => (this.#client ? undefined : this.#options.send(frames))
-    if (older) return this.#older.call(older, { ...this.#options, agent: this.#agent, notify }, asked.params, asked.id)
+    if (older) return this.#older.run((signal) => older(this.#olderContext(signal), asked.params, asked.id))
     if (NOTIFICATIONS.has(method)) throw new RpcError(RPC.invalidRequest, `${method} is a notification: send it without an id`)
     const own = this.#methods.get(method)
     if (!own) throw new RpcError(RPC.methodNotFound, `There is no method "${method.slice(0, 100)}"`)
@@ -230,6 +223,12 @@ export class AcpConnection {
     }
   }
 
+  #olderContext(signal: AbortSignal): OlderContext {
+    // Clients of ACP itself do not know these notifications.
+    const notify = async (frames: readonly string[]): Promise<void> => (this.#client ? undefined : this.#options.send(frames))
+    return { ...this.#options, agent: this.#agent, signal, notify }
+  }
+
   #initialize(params: unknown): Slot {
     if (this.#client) throw new RpcError(RPC.invalidRequest, 'This connection is initialized already')
     const { clientCapabilities } = parseParams(schema.Initialize, params)
@@ -247,7 +246,7 @@ export class AcpConnection {
         _meta: { uamp: { methods: [...OLDER_METHODS.keys()], events: '_uamp/event', tools: TOOL_METHOD, payment: -32402 } },
       },
       agentInfo: { name, title: name, version: this.#options.version },
-      authMethods: [AUTH_METHOD],
+      authMethods: [schema.AUTH_METHOD],
     }
   }
 

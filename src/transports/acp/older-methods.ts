@@ -50,11 +50,11 @@ export const OLDER_METHODS: ReadonlyMap<string, OlderMethod> = new Map<string, O
 export class OlderCalls {
   readonly #running = new Set<AbortController>()
 
-  async call(method: OlderMethod, context: Omit<OlderContext, 'signal'>, params: unknown, id: RpcId): Promise<Slot> {
+  async run(call: (signal: AbortSignal) => Slot | Promise<Slot>): Promise<Slot> {
     const running = new AbortController()
     this.#running.add(running)
     try {
-      return await method({ ...context, signal: running.signal }, params, id)
+      return await call(running.signal)
     } finally {
       this.#running.delete(running)
     }

@@ -73,8 +73,12 @@ export const SetOption = z.object({ sessionId: id, configId: z.string(), value: 
 export const Prompt = z.object({ sessionId: id, prompt: list(ContentBlock, limits.list), payment_token: text, ...meta })
 export const CancelRequest = z.object({ requestId: z.union([z.string(), z.number(), z.null()]) })
 /** The one way to sign in. */
-export const SIGNED_IN = 'uamp'
-export const Authenticate = z.object({ methodId: z.literal(SIGNED_IN) })
+export const AUTH_METHOD = {
+  id: 'uamp',
+  name: 'Already signed in',
+  description: 'You are known by your token, or as the user who started the agent',
+} as const
+export const Authenticate = z.object({ methodId: z.literal(AUTH_METHOD.id) })
 
 export const PermissionAnswer = z.object({
   outcome: z.discriminatedUnion('outcome', [
